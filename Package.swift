@@ -1,0 +1,87 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
+let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let serviceLifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
+let yams = Target.Dependency.product(name: "Yams", package: "Yams")
+
+let package = Package(
+    name: "swift-coordinators",
+    products: [
+        .library(name: "Coordinators", targets: ["Coordinators"]),
+        .library(name: "CoordinatorsTesting", targets: ["CoordinatorsTesting"]),
+        .executable(name: "coordinatord", targets: ["coordinatord"]),
+        .executable(name: "coordinatorctl", targets: ["coordinatorctl"]),
+        .executable(name: "Shop", targets: ["Shop"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        // Pure: the standard library only. Machines and bytes; no clock, no randomness, no I/O.
+        .target(name: "Supervision"),
+        .target(name: "WireProtocol"),
+
+        // Boundary: the only targets that talk to nng and to the kernel.
+        .systemLibrary(name: "CNNG", providers: [.apt(["libnng-dev"])]),
+        .target(name: "NNG", dependencies: ["CNNG"]),
+        .target(name: "CProcess"),
+        .target(name: "Processes", dependencies: ["CProcess"]),
+        .target(name: "Links", dependencies: ["NNG", "WireProtocol"]),
+
+        // Library: what users import.
+        .target(
+            name: "Coordinators",
+            dependencies: ["Supervision", "WireProtocol", "Links", "Processes", deque, logging, serviceLifecycle, unixSignals]
+        ),
+        .target(name: "CoordinatorsTesting", dependencies: ["Coordinators"]),
+
+        // Shells: the daemon, and the operator's way to it.
+        .target(name: "Control", dependencies: ["NNG", "WireProtocol"]),
+        .target(name: "DaemonConfiguration", dependencies: ["WireProtocol", yams]),
+        .target(
+            name: "CoordinatorDaemon",
+            dependencies: ["Control", "Coordinators", "DaemonConfiguration", "NNG", "WireProtocol", logging, serviceLifecycle]
+        ),
+
+        // Executables parse, build and run.
+        .executableTarget(name: "coordinatord", dependencies: ["CoordinatorDaemon", "DaemonConfiguration", argumentParser, logging]),
+        .executableTarget(name: "coordinatorctl", dependencies: ["Control", "DaemonConfiguration", "WireProtocol", argumentParser]),
+        .executableTarget(name: "Shop", dependencies: ["Coordinators", grdb], path: "Sources/Examples/Shop"),
+
+        // Tests. The fixture is a program of coordinators that the tests' workers run.
+        .target(name: "Fixtures", dependencies: ["Coordinators"], path: "Tests/Fixtures"),
+        .executableTarget(name: "FixtureWorker", dependencies: ["Coordinators", "Fixtures"], path: "Tests/FixtureWorker"),
+        .testTarget(name: "CoordinatorsTests", dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "Fixtures", "FixtureWorker", logging]),
+        .testTarget(name: "NNGTests", dependencies: ["NNG", "CNNG"]),
+        .testTarget(name: "WireProtocolTests", dependencies: ["WireProtocol"]),
+        .testTarget(name: "ProcessesTests", dependencies: ["Processes"]),
+        .testTarget(name: "SupervisionTests", dependencies: ["Supervision"]),
+        .testTarget(name: "DaemonConfigurationTests", dependencies: ["DaemonConfiguration"]),
+        .testTarget(name: "ControlTests", dependencies: ["Control", "NNG", "WireProtocol", "coordinatorctl"]),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+for target in package.targets where target.type != .system && target.name != "CProcess" {
+    target.swiftSettings = (target.swiftSettings ?? []) + [
+        // Async functions run where their caller runs: an ask must not leave the asker's actor before it is on its way.
+        // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0461-async-function-isolation.md
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+        // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0444-member-import-visibility.md
+        .enableUpcomingFeature("MemberImportVisibility"),
+        // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0409-access-level-on-imports.md
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0335-existential-any.md
+        .enableUpcomingFeature("ExistentialAny"),
+    ]
+}

@@ -1,0 +1,17 @@
+/// A handle on a started child whose type doesn't matter. It follows the path, not the incarnation.
+public struct AnyChild: Sendable {
+    let supervisor: ChildSupervisor
+    let key: String
+
+    /// The child's place in the tree.
+    public var path: CoordinatorPath { supervisor.node.path.appending(key) }
+
+    /// The child's key, as the parent's type of keys.
+    public func key<Key: CoordinatorKey>(as type: Key.Type = Key.self) -> Key? { Key(pathComponent: key) }
+
+    /// How the child is doing; `inactive` when it's gone.
+    public var state: CoordinatorSnapshot.State { supervisor.snapshotState(of: key) }
+
+    /// Counts the child's lives; 0 when it's gone.
+    public var incarnation: UInt32 { supervisor.incarnation(of: key) }
+}

@@ -1,0 +1,37 @@
+import WireProtocol
+
+/// What a handler has answered, in the form in which it came.
+enum Answer: Sendable {
+    /// A one-way message was taken.
+    case none
+    /// From a handler in this process: never encoded.
+    case value(any Codable & Sendable)
+    /// From another process.
+    case encoded(PayloadCodec, Bytes)
+
+    func decoded<Reply: Codable & Sendable>(as type: Reply.Type) throws -> Reply {
+        switch self {
+        case .value(let value):
+            if let reply = value as? Reply { return reply }
+            throw CoordinatorError(.coding, "the answer is \(Swift.type(of: value)), not \(type)")
+        case .encoded(let codec, let bytes):
+            return try PayloadCoder.decode(type, from: bytes, codec: codec)
+        case .none:
+            if let reply = NoReply() as? Reply { return reply }
+            throw CoordinatorError(.coding, "the answer is empty, not \(type)")
+        }
+    }
+
+    /// The answer for a process that asked in `codec`.
+    func encoded(as codec: PayloadCodec) throws(CoordinatorError) -> Bytes {
+        switch self {
+        case .none: return try PayloadCoder.encode(NoReply(), as: codec)
+        case .value(let value): return try PayloadCoder.encode(value, as: codec)
+        case .encoded(let own, let bytes):
+            guard own == codec else {
+                throw CoordinatorError(.coding, "an answer came back in another encoding than its ask's")
+            }
+            return bytes
+        }
+    }
+}

@@ -1,0 +1,179 @@
+import Synchronization
+import WireProtocol
+
+/// A message on its way, and what becomes of it: it ends exactly once, with an answer or an error.
+///
+/// Whoever asks opens it; whoever ends it first (the handler, the deadline, a cancelled asker, a lost peer, a stop) wins, and the
+/// handler is cancelled unless it was the one.
+final class Envelope: Sendable {
+    typealias Completion = @Sendable (Result<Answer, any Error>) -> Void
+
+    /// The message, never encoded between coordinators of one process.
+    enum Body: Sendable {
+        case value(any ResponderMessage)
+        case encoded(name: String, PayloadCodec, Bytes)
+
+        var name: String {
+            switch self {
+            case .value(let message): type(of: message).name
+            case .encoded(let name, _, _): name
+            }
+        }
+    }
+
+    let body: Body
+    /// The coordinator that asked first.
+    let sender: CoordinatorPath
+    let deadline: MonotonicTime?
+    /// W3C trace context, opaque here.
+    let trace: Bytes
+    /// Nobody waits for the handler: the answer is that it has been taken.
+    let isOneWay: Bool
+
+    private enum Phase {
+        case unopened(ended: (any Error)?)
+        case open(Completion)
+        case ended
+    }
+
+    private struct State {
+        var phase = Phase.unopened(ended: nil)
+        var canceller: (@Sendable () -> Void)?
+        var timer: Timers.Timer?
+        var owner: OpenAsks?
+    }
+
+    private let state = Mutex(State())
+
+    init(_ body: Body, sender: CoordinatorPath, deadline: MonotonicTime?, trace: Bytes = [], isOneWay: Bool = false) {
+        self.body = body
+        self.sender = sender
+        self.deadline = deadline
+        self.trace = trace
+        self.isOneWay = isOneWay
+    }
+
+    /// Whether it has ended; a handler need not begin then.
+    var hasEnded: Bool {
+        state.withLock { state in
+            switch state.phase {
+            case .unopened(let ended): ended != nil
+            case .open: false
+            case .ended: true
+            }
+        }
+    }
+
+    /// Names who is told of the end. If the end came before, it's told now.
+    ///
+    /// - Parameter owner: ends the envelope when its coordinator stops.
+    func open(owner: OpenAsks? = nil, _ completion: @escaping Completion) {
+        let early = state.withLock { state -> (any Error)? in
+            guard case .unopened(let ended) = state.phase else { return nil }
+            if let ended {
+                state.phase = .ended
+                return ended
+            }
+            state.phase = .open(completion)
+            state.owner = owner
+            return nil
+        }
+        if let early { return completion(.failure(early)) }
+        if let owner, !owner.insert(self) { return end(.failure(CoordinatorError.hasStopped(sender))) }
+        armTimer()
+    }
+
+    /// Ends it, unless it has ended. The handler goes on if it's the one that ends it.
+    func complete(_ result: Result<Answer, any Error>) {
+        finish(result, cancels: false)
+    }
+
+    /// Ends it with an error and cancels whatever works on it.
+    func end(_ result: Result<Answer, any Error>) {
+        finish(result, cancels: true)
+    }
+
+    /// Ends it because the asker was cancelled.
+    func cancel() {
+        let wasUnopened = state.withLock { state -> Bool in
+            guard case .unopened(nil) = state.phase else { return false }
+            state.phase = .unopened(ended: CancellationError())
+            return true
+        }
+        if !wasUnopened { end(.failure(CancellationError())) }
+    }
+
+    /// Notes down how the work on the message is cancelled; does so at once if the message has ended meanwhile.
+    func work(cancelledBy canceller: @escaping @Sendable () -> Void) {
+        let hasEnded = state.withLock { state -> Bool in
+            if case .ended = state.phase, !isOneWay { return true }
+            state.canceller = canceller
+            return false
+        }
+        if hasEnded { canceller() }
+    }
+
+    /// Cancels the work without ending the message: the handler of a one-way message when its coordinator stops.
+    func cancelWork() {
+        state.withLock { state in
+            defer { state.canceller = nil }
+            return state.canceller
+        }?()
+    }
+
+    private func finish(_ result: Result<Answer, any Error>, cancels: Bool) {
+        let (completion, canceller, timer, owner) = state.withLock { state -> (Completion?, (@Sendable () -> Void)?, Timers.Timer?, OpenAsks?) in
+            guard case .open(let completion) = state.phase else { return (nil, nil, nil, nil) }
+            state.phase = .ended
+            defer {
+                if !isOneWay || cancels { state.canceller = nil }
+                state.timer = nil
+                state.owner = nil
+            }
+            return (completion, cancels ? state.canceller : nil, state.timer, state.owner)
+        }
+        guard let completion else { return }
+        if let timer { Timers.shared.cancel(timer) }
+        owner?.remove(self)
+        completion(result)
+        canceller?()
+    }
+
+    private func armTimer() {
+        guard let deadline else { return }
+        let timer = Timers.shared.schedule(at: deadline) { [weak self] in
+            guard let self else { return }
+            end(.failure(CoordinatorError(.timedOut, "\(body.name) was not answered in time")))
+        }
+        let isTooLate = state.withLock { state -> Bool in
+            guard case .open = state.phase else { return true }
+            state.timer = timer
+            return false
+        }
+        if isTooLate { Timers.shared.cancel(timer) }
+    }
+}
+
+extension Envelope {
+    /// Opens an envelope, sends it on its way and waits for its end. Cancelling the waiting task cancels the handler.
+    ///
+    /// It's on its way before the first suspension: two asks that begin one after the other are sent one after the other.
+    func delivered(owner: OpenAsks?, by dispatch: (Envelope) -> Void) async throws -> Answer {
+        let ending = Ending<Result<Answer, any Error>>()
+        try Task.checkCancellation()
+        open(owner: owner) { ending.settle($0) }
+        if !hasEnded { dispatch(self) }
+        if let outcome = ending.outcome { return try outcome.get() }
+        return try await withTaskCancellationHandler {
+            try await ending.value.get()
+        } onCancel: {
+            cancel()
+        }
+    }
+}
+
+extension CoordinatorError {
+    static func hasStopped(_ path: CoordinatorPath) -> CoordinatorError {
+        CoordinatorError(.stopped, "\(path) has stopped")
+    }
+}

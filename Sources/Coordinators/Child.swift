@@ -1,0 +1,70 @@
+import Synchronization
+
+/// A typed handle on a started child, in this process or another; never the actor itself.
+///
+/// It follows the path: after a restart it leads to the new incarnation.
+public struct Child<C: Coordinator>: Sendable {
+    let supervisor: ChildSupervisor
+    let key: String
+
+    /// The child's place in the tree.
+    public var path: CoordinatorPath { supervisor.node.path.appending(key) }
+
+    /// How the child is doing; `inactive` when it's gone.
+    public var state: CoordinatorSnapshot.State { supervisor.snapshotState(of: key) }
+
+    /// Counts the child's lives; 0 when it's gone.
+    public var incarnation: UInt32 { supervisor.incarnation(of: key) }
+
+    /// Asks the child itself: only its own rows are looked at.
+    ///
+    /// While the child is restarted the ask waits, until the deadline.
+    ///
+    /// - Throws: `unhandled` when it has no row for the message; otherwise as `Context.ask`.
+    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration = .seconds(5)) async throws -> M.Reply {
+        try await deliver(message, timeout: timeout, isOneWay: false).decoded(as: M.Reply.self)
+    }
+
+    /// Asks the child what has no reply, and returns when the handler has ended.
+    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration = .seconds(5)) async throws where M.Reply == NoReply {
+        let _: NoReply = try await ask(message, timeout: timeout)
+    }
+
+    /// Sends the child a message one way.
+    ///
+    /// - Returns: whether it has a row for the message.
+    @discardableResult
+    public func send<M: ResponderMessage>(_ message: M) async throws -> Bool {
+        do {
+            _ = try await deliver(message, timeout: .seconds(5), isOneWay: true)
+            return true
+        } catch let error as CoordinatorError where error.code == .unhandled {
+            return false
+        }
+    }
+
+    /// Stops the child and frees its key. Stopping one that is gone does nothing.
+    public func stop() async {
+        try? await supervisor.stop(key, isByParent: true, forgets: true)
+    }
+
+    private func deliver(_ message: some ResponderMessage, timeout: Duration, isOneWay: Bool) async throws -> Answer {
+        let node = supervisor.node
+        let envelope = Envelope(.value(message), sender: node.path, deadline: .now + timeout, isOneWay: isOneWay)
+        return try await envelope.delivered(owner: node.openAsks) {
+            supervisor.deliver($0, to: key, [], isDirect: true)
+        }
+    }
+}
+
+extension ChildSupervisor {
+    func snapshotState(of key: String) -> CoordinatorSnapshot.State {
+        state.withLock { state in
+            state.slots[key]?.state(state.machine.state(of: key)) ?? .inactive
+        }
+    }
+
+    func incarnation(of key: String) -> UInt32 {
+        state.withLock { $0.slots[key]?.incarnation ?? 0 }
+    }
+}

@@ -1,0 +1,67 @@
+import FoundationEssentials
+import WireProtocol
+
+/// A child's configuration on its way into the child.
+enum ConfigurationValue: Sendable {
+    /// From the parent's program.
+    case value(any Codable & Sendable)
+    /// From a file or a foreign peer: laid over the defaults.
+    case json(JSONValue)
+    /// From the parent's process.
+    case encoded(PayloadCodec, Bytes)
+
+    func decoded<Configuration: Codable & Sendable>(as type: Configuration.Type) throws(CoordinatorError) -> Configuration {
+        switch self {
+        case .value(let value):
+            guard let configuration = value as? Configuration else {
+                throw CoordinatorError(.coding, "the configuration is \(Swift.type(of: value)), not \(type)")
+            }
+            return configuration
+        case .json(let overlay):
+            return try Self.lay(overlay, overDefaultsOf: type)
+        case .encoded(.json, let bytes):
+            return try Self.lay(PayloadCoder.decode(JSONValue.self, from: bytes, codec: .json), overDefaultsOf: type)
+        case .encoded(let codec, let bytes):
+            return try PayloadCoder.decode(type, from: bytes, codec: codec)
+        }
+    }
+
+    func encoded(as codec: PayloadCodec) throws(CoordinatorError) -> (PayloadCodec, Bytes) {
+        switch self {
+        case .value(let value): (codec, try PayloadCoder.encode(value, as: codec))
+        case .json(let value): (.json, try PayloadCoder.encode(value, as: .json))
+        case .encoded(let codec, let bytes): (codec, bytes)
+        }
+    }
+
+    /// What the JSON leaves out keeps its default, where the type has defaults. What the type doesn't know is an error.
+    private static func lay<Configuration: Codable & Sendable>(
+        _ overlay: JSONValue,
+        overDefaultsOf type: Configuration.Type
+    ) throws(CoordinatorError) -> Configuration {
+        guard let defaults = (type as? any CoordinatorConfiguration.Type)?.init() else {
+            return try decode(type, overlay)
+        }
+        let base = try PayloadCoder.decode(JSONValue.self, from: PayloadCoder.encode(defaults, as: .json), codec: .json)
+        let configuration = try decode(type, base.overlaid(by: overlay))
+        try refuseUnknownKeys(overlay, known: PayloadCoder.decode(JSONValue.self, from: PayloadCoder.encode(configuration, as: .json), codec: .json))
+        return configuration
+    }
+
+    private static func decode<Configuration: Codable>(_ type: Configuration.Type, _ value: JSONValue) throws(CoordinatorError) -> Configuration {
+        try PayloadCoder.decode(type, from: PayloadCoder.encode(value, as: .json), codec: .json)
+    }
+
+    /// A misspelt key would otherwise be a default that nobody asked for.
+    private static func refuseUnknownKeys(_ overlay: JSONValue, known: JSONValue) throws(CoordinatorError) {
+        guard case .object(let given) = overlay, case .object(let fields) = known else { return }
+        // An optional that is nil isn't written, so only keys with a value can be told from unknown ones.
+        let unknown = given.filter { $0.value != .null && fields[$0.key] == nil }.keys.sorted()
+        guard unknown.isEmpty else {
+            throw CoordinatorError(
+                .coding,
+                "the configuration has no \(unknown.map { "'\($0)'" }.joined(separator: ", ")); it has \(fields.keys.sorted().joined(separator: ", "))"
+            )
+        }
+    }
+}

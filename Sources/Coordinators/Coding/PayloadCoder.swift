@@ -1,0 +1,48 @@
+import FoundationEssentials
+import WireProtocol
+
+/// Values to payload bytes and back, in the codec of the ask.
+enum PayloadCoder {
+    static func encode(_ value: some Encodable, as codec: PayloadCodec) throws(CoordinatorError) -> Bytes {
+        do {
+            switch codec {
+            case .json: return Bytes(try JSONEncoder().encode(value))
+            case .compact: return Bytes(try CompactEncoder().encode(value))
+            default: throw CoordinatorError(.coding, "codec \(codec.rawValue) is none that values can be encoded with")
+            }
+        } catch let error as CoordinatorError {
+            throw error
+        } catch {
+            throw CoordinatorError(.coding, "a \(type(of: value)) can't be encoded: \(error)")
+        }
+    }
+
+    static func decode<Value: Decodable>(_ type: Value.Type, from bytes: Bytes, codec: PayloadCodec) throws(CoordinatorError) -> Value {
+        do {
+            switch codec {
+            case .json: return try JSONDecoder().decode(type, from: Data(bytes))
+            case .compact: return try CompactDecoder().decode(type, from: bytes)
+            default: throw CoordinatorError(.coding, "codec \(codec.rawValue) is none that values can be decoded from")
+            }
+        } catch let error as CoordinatorError {
+            throw error
+        } catch {
+            throw CoordinatorError(.coding, "the payload is no \(type): \(Self.explain(error))")
+        }
+    }
+
+    /// Says in one line where in a payload a value is missing or wrong.
+    private static func explain(_ error: any Error) -> String {
+        guard let error = error as? DecodingError else { return "\(error)" }
+        let (context, what): (DecodingError.Context, String) =
+            switch error {
+            case .keyNotFound(let key, let context): (context, "'\(key.stringValue)' is missing")
+            case .valueNotFound(let type, let context): (context, "\(type) expected, null found")
+            case .typeMismatch(let type, let context): (context, "\(type) expected")
+            case .dataCorrupted(let context): (context, context.debugDescription)
+            @unknown default: (DecodingError.Context(codingPath: [], debugDescription: ""), "\(error)")
+            }
+        let place = context.codingPath.map(\.stringValue).joined(separator: ".")
+        return place.isEmpty ? what : "\(what) (at \(place))"
+    }
+}

@@ -1,0 +1,162 @@
+public import WireProtocol
+
+extension Context {
+    /// Starts a child, and returns when it's ready in its own process.
+    ///
+    /// If a child of the same type lives under the key it's returned as it is; a hundred concurrent starts of one key make one child.
+    ///
+    ///     try await context.start(CartCoordinator.self, as: .cart, in: .worker) { $0.currency = "EUR" }
+    ///
+    /// - Parameters:
+    ///   - restart: when the child is restarted; `permanent` by default.
+    ///   - shutdown: how long it's given to end; five seconds by default.
+    ///   - program: what a worker runs, if not this executable.
+    ///   - configure: sets the configuration before the child starts; kept, and given again at every restart.
+    /// - Throws: what the child's `start` threw; `keyInUse`, `startTimedOut`, `spawnFailed`, `stopped`. Nothing is left of the child then.
+    ///   Cancelling the task that waits removes the child.
+    @discardableResult
+    public func start<K: Coordinator>(
+        _ type: K.Type = K.self,
+        as key: C.ChildKey,
+        in placement: Placement = .inProcess,
+        restart: RestartType = .permanent,
+        shutdown: Shutdown = .timeout(.seconds(5)),
+        configure: (inout K.Configuration) throws -> Void = { _ in }
+    ) async throws -> Child<K> where K.Configuration: CoordinatorConfiguration {
+        var configuration = K.Configuration()
+        try configure(&configuration)
+        return try await start(type, as: key, in: placement, restart: restart, shutdown: shutdown, with: configuration)
+    }
+
+    /// Starts a child whose configuration has fields without defaults.
+    @discardableResult
+    public func start<K: Coordinator>(
+        _ type: K.Type = K.self,
+        as key: C.ChildKey,
+        in placement: Placement = .inProcess,
+        restart: RestartType = .permanent,
+        shutdown: Shutdown = .timeout(.seconds(5)),
+        with configuration: K.Configuration
+    ) async throws -> Child<K> {
+        try await node.children.start(definition(type, key, placement, restart, shutdown, configuration))
+        return Child(supervisor: node.children, key: key.pathComponent)
+    }
+
+    /// Runs a child to its end: start → finish → removed → output.
+    ///
+    /// The child is `transient`: it's restarted when it fails, and removed when it finishes.
+    ///
+    /// - Throws: when the child ends for good without finishing. Cancelling the task that waits stops the child.
+    public func run<K: Coordinator>(
+        _ type: K.Type = K.self,
+        as key: C.ChildKey,
+        in placement: Placement = .inProcess,
+        shutdown: Shutdown = .timeout(.seconds(5)),
+        configure: (inout K.Configuration) throws -> Void = { _ in }
+    ) async throws -> K.Output where K.Configuration: CoordinatorConfiguration {
+        var configuration = K.Configuration()
+        try configure(&configuration)
+        return try await run(type, as: key, in: placement, shutdown: shutdown, with: configuration)
+    }
+
+    /// Runs a child to its end whose configuration has fields without defaults.
+    public func run<K: Coordinator>(
+        _ type: K.Type = K.self,
+        as key: C.ChildKey,
+        in placement: Placement = .inProcess,
+        shutdown: Shutdown = .timeout(.seconds(5)),
+        with configuration: K.Configuration
+    ) async throws -> K.Output {
+        let children = node.children
+        let end = ChildSlot.End()
+        let component = key.pathComponent
+        try await children.start(definition(type, key, placement, .transient, shutdown, configuration), end: end)
+        let outcome = await withTaskCancellationHandler {
+            await end.value
+        } onCancel: {
+            children.tasks.add { try? await children.stop(component, isByParent: true, forgets: true) }
+        }
+        try? await children.stop(component, isByParent: true, forgets: true)
+        try Task.checkCancellation()
+        return try outcome.get().decoded(as: K.Output.self)
+    }
+
+    /// Starts a coordinator by its type's name, in a worker whose program may be another one: what a configuration file can say.
+    ///
+    /// - Parameter configuration: laid over the type's defaults.
+    @discardableResult
+    public func start(
+        worker typeName: String,
+        as key: C.ChildKey,
+        executable: String?,
+        arguments: [String] = [],
+        environment: [String: String] = [:],
+        directory: String? = nil,
+        configuration: JSONValue = [:],
+        restart: RestartType = .permanent,
+        shutdown: Shutdown = .timeout(.seconds(5))
+    ) async throws -> AnyChild {
+        let program = WorkerProgram(executable: executable, arguments: arguments, environment: environment, directory: directory)
+        let kind = ChildDefinition.Kind.coordinator(
+            CoordinatorDefinition(typeName: typeName, configuration: .json(configuration), place: .worker(program))
+        )
+        return try await start(kind, key, restart, shutdown)
+    }
+
+    /// Starts any program as a supervised child.
+    @discardableResult
+    public func start(
+        program: ProgramSpecification,
+        as key: C.ChildKey,
+        restart: RestartType = .permanent,
+        shutdown: Shutdown = .timeout(.seconds(5))
+    ) async throws -> AnyChild {
+        try await start(.program(program), key, restart, shutdown)
+    }
+
+    /// Stops a child and frees its key; returns when nothing is left of it. It may be asking this coordinator meanwhile.
+    ///
+    /// - Throws: `noSuchChild`.
+    public func stop(_ key: C.ChildKey) async throws {
+        try await node.children.stop(key.pathComponent, isByParent: true, forgets: true)
+    }
+
+    /// Ends a child and its subtree, whatever its state, and starts it anew with the configuration it was given first.
+    public func restart(_ key: C.ChildKey) async throws {
+        try await node.children.restart(key.pathComponent)
+    }
+
+    /// The children in start order, those that are being restarted included.
+    public var children: [AnyChild] {
+        guard let children = node.existingChildren else { return [] }
+        return children.keys.map { AnyChild(supervisor: children, key: $0) }
+    }
+
+    private func start(
+        _ kind: ChildDefinition.Kind,
+        _ key: C.ChildKey,
+        _ restart: RestartType,
+        _ shutdown: Shutdown
+    ) async throws -> AnyChild {
+        let definition = node.runtime.definition(key.pathComponent, kind, restart: restart, shutdown: shutdown)
+        try await node.children.start(definition)
+        return AnyChild(supervisor: node.children, key: key.pathComponent)
+    }
+
+    private func definition<K: Coordinator>(
+        _ type: K.Type,
+        _ key: C.ChildKey,
+        _ placement: Placement,
+        _ restart: RestartType,
+        _ shutdown: Shutdown,
+        _ configuration: K.Configuration
+    ) -> ChildDefinition {
+        let place: CoordinatorDefinition.Place =
+            switch placement {
+            case .inProcess: .inProcess(CoordinatorType(type))
+            case .worker: .worker(WorkerProgram())
+            }
+        let coordinator = CoordinatorDefinition(typeName: TypeNames.name(of: type), configuration: .value(configuration), place: place)
+        return node.runtime.definition(key.pathComponent, .coordinator(coordinator), restart: restart, shutdown: shutdown)
+    }
+}

@@ -1,0 +1,73 @@
+public import Logging
+
+/// What a base class would have been: a coordinator's handle on its parent, its children and the runtime.
+public struct Context<C: Coordinator>: Sendable {
+    let node: Node
+
+    /// The coordinator's place in the tree.
+    public var path: CoordinatorPath { node.path }
+
+    /// Counts the coordinator's lives, from 1.
+    public var incarnation: UInt32 { node.incarnation }
+
+    /// A logger that says which coordinator is speaking.
+    public var logger: Logger { node.logger }
+
+    // MARK: The chain
+
+    /// Asks: the message climbs from the coordinator's own rows up the tree, across processes, until somebody responds.
+    ///
+    /// Messages of one sender to one receiver begin in the order in which they were sent. Cancelling the asking task cancels the handler.
+    /// After `peerLost` nothing is retried, unless the message type declares itself idempotent.
+    ///
+    /// - Parameter timeout: after it the handler is cancelled and the ask fails with `timedOut`.
+    /// - Throws: `CoordinatorError` with `unhandled` at once when nobody responds, `timedOut`, `peerLost`, `stopped`, `restarting`;
+    ///   what the handler threw, or `RemoteError` if that can't cross; `CancellationError`.
+    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration = .seconds(5)) async throws -> M.Reply {
+        let deadline = MonotonicTime.now + timeout
+        while true {
+            do {
+                return try await node.ask(.value(message), timeout: deadline - .now, isOneWay: false).decoded(as: M.Reply.self)
+            } catch let error as CoordinatorError where error.code == .peerLost && M.isIdempotent && .now < deadline {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+        }
+    }
+
+    /// Asks what has no reply, and returns when the handler has ended.
+    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration = .seconds(5)) async throws where M.Reply == NoReply {
+        let _: NoReply = try await ask(message, timeout: timeout)
+    }
+
+    /// Sends one way: like `ask`, but nobody waits for the handler.
+    ///
+    /// - Returns: whether somebody responds; a handler that fails later is counted among the dead letters.
+    @discardableResult
+    public func send<M: ResponderMessage>(_ message: M) async throws -> Bool {
+        do {
+            _ = try await node.ask(.value(message), timeout: nil, isOneWay: true)
+            return true
+        } catch let error as CoordinatorError where error.code == .unhandled {
+            return false
+        }
+    }
+
+    // MARK: The coordinator's own end
+
+    /// Finishes: the parent takes the output, and this coordinator is stopped and removed, whatever its restart type.
+    ///
+    /// Returns at once; it never waits for its own stop. The second call does nothing.
+    public func finish(_ output: C.Output) {
+        node.end(.finished(.value(output)))
+    }
+
+    /// Finishes without an output.
+    public func finish() where C.Output == NoOutput {
+        finish(NoOutput())
+    }
+
+    /// Fails: supervision decides what follows, as if `run` had thrown this.
+    public func fail(_ error: any Error) {
+        node.end(.failed(.failed(String(describing: error))))
+    }
+}

@@ -1,0 +1,93 @@
+/// What the runtime throws.
+public struct CoordinatorError: Error, Sendable, Hashable, Codable, CustomStringConvertible {
+    /// The kinds of failure, open for more.
+    public struct Code: Sendable, Hashable, Codable, CustomStringConvertible {
+        enum Kind: String, Codable {
+            case unhandled, timedOut, stopped, peerLost, restarting, keyInUse, noSuchChild, noSuchPath, unknownType, unknownMessage
+            case startFailed, startTimedOut, invalidKey, notAWorker, tooManyOpenAsks, mailboxFull, messageTooLarge, coding, spawnFailed, unsupported
+        }
+        let kind: Kind
+
+        /// Nobody up there responds to the message.
+        public static let unhandled = Code(kind: .unhandled)
+        /// The deadline passed; the handler has been cancelled.
+        public static let timedOut = Code(kind: .timedOut)
+        /// The coordinator that asks or is asked has stopped.
+        public static let stopped = Code(kind: .stopped)
+        /// The process of the other side is gone; `maybeExecuted` tells whether the handler may have begun.
+        public static let peerLost = Code(kind: .peerLost)
+        /// The coordinator is being restarted, and the next attempt lies beyond the deadline.
+        public static let restarting = Code(kind: .restarting)
+        /// A child of another type lives under the key.
+        public static let keyInUse = Code(kind: .keyInUse)
+        /// There is no child under the key.
+        public static let noSuchChild = Code(kind: .noSuchChild)
+        /// There is no coordinator at the path.
+        public static let noSuchPath = Code(kind: .noSuchPath)
+        /// The worker's program doesn't know the coordinator's type.
+        public static let unknownType = Code(kind: .unknownType)
+        /// The coordinator asked has no row for the message.
+        public static let unknownMessage = Code(kind: .unknownMessage)
+        /// The coordinator could not be started.
+        public static let startFailed = Code(kind: .startFailed)
+        /// The coordinator was not ready in time.
+        public static let startTimedOut = Code(kind: .startTimedOut)
+        /// The key is empty or has a slash in it.
+        public static let invalidKey = Code(kind: .invalidKey)
+        /// The operation needs a worker process, and the child has none.
+        public static let notAWorker = Code(kind: .notAWorker)
+        /// The link has as many open asks as it may have.
+        public static let tooManyOpenAsks = Code(kind: .tooManyOpenAsks)
+        /// The mailbox is full.
+        public static let mailboxFull = Code(kind: .mailboxFull)
+        /// The message exceeds the frame limit.
+        public static let messageTooLarge = Code(kind: .messageTooLarge)
+        /// A value could not be encoded or decoded.
+        public static let coding = Code(kind: .coding)
+        /// The worker's process could not be spawned.
+        public static let spawnFailed = Code(kind: .spawnFailed)
+        /// The operation makes no sense for this child.
+        public static let unsupported = Code(kind: .unsupported)
+
+        /// The code's name, as it stands on the wire.
+        public var description: String { kind.rawValue }
+
+        init?(_ name: String) {
+            guard let kind = Kind(rawValue: name) else { return nil }
+            self.kind = kind
+        }
+
+        init(kind: Kind) { self.kind = kind }
+    }
+
+    /// What kind of failure it is.
+    public let code: Code
+    /// What happened, where, and what to do.
+    public let message: String
+    /// With `peerLost`: whether the handler may have begun. Nothing is retried unless the message declares itself idempotent.
+    public let maybeExecuted: Bool
+
+    /// Creates an error.
+    public init(_ code: Code, _ message: String, maybeExecuted: Bool = false) {
+        self.code = code
+        self.message = message
+        self.maybeExecuted = maybeExecuted
+    }
+
+    /// The code and what happened.
+    public var description: String { "\(code): \(message)" }
+}
+
+/// A handler's error whose type can't cross: it isn't Codable, or the other process doesn't know it.
+public struct RemoteError: Error, Sendable, Hashable, Codable, CustomStringConvertible {
+    /// The error type's name.
+    public let type: String
+    /// What the error said of itself.
+    public let description: String
+
+    /// Creates an error.
+    public init(type: String, description: String) {
+        self.type = type
+        self.description = description
+    }
+}

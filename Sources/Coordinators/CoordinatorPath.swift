@@ -1,0 +1,66 @@
+/// A place in the tree: `/` is the root, `/shop/cart` its grandchild.
+public struct CoordinatorPath: Sendable, Hashable, Codable, CustomStringConvertible, ExpressibleByStringLiteral {
+    /// The path as text.
+    public let description: String
+
+    /// The root.
+    public static let root = CoordinatorPath(unchecked: "/")
+
+    private init(unchecked text: String) { description = text }
+
+    /// Reads a path; `nil` unless it begins with a slash and has no empty component. A slash at the end is forgiven.
+    public init?(_ text: String) {
+        guard text.hasPrefix("/") else { return nil }
+        if text == "/" {
+            self = .root
+            return
+        }
+        let body = text.hasSuffix("/") ? text.dropLast() : text[...]
+        guard !body.dropFirst().split(separator: "/", omittingEmptySubsequences: false).contains(where: \.isEmpty) else { return nil }
+        description = String(body)
+    }
+
+    /// A path written in the program; one that isn't a path stands for the root.
+    public init(stringLiteral text: String) { self = CoordinatorPath(text) ?? .root }
+
+    /// Reads the path's text.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        guard let path = CoordinatorPath(text) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "'\(text)' is no path: it must begin with a slash")
+        }
+        self = path
+    }
+
+    /// Writes the path's text.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+
+    /// Whether this is the root.
+    public var isRoot: Bool { description == "/" }
+
+    /// The keys from the root down.
+    public var components: [Substring] { description.split(separator: "/") }
+
+    /// The last key; empty for the root.
+    public var key: String { components.last.map(String.init) ?? "" }
+
+    /// The path of a child.
+    public func appending(_ key: String) -> CoordinatorPath {
+        CoordinatorPath(unchecked: isRoot ? "/\(key)" : "\(description)/\(key)")
+    }
+
+    /// Whether this path is `other` or lies below it.
+    public func isWithin(_ other: CoordinatorPath) -> Bool {
+        if other.isRoot || self == other { return true }
+        return description.hasPrefix(other.description) && description.dropFirst(other.description.count).first == "/"
+    }
+
+    /// The keys from `ancestor` down to here; `nil` when it's no ancestor.
+    func components(below ancestor: CoordinatorPath) -> ArraySlice<Substring>? {
+        isWithin(ancestor) ? components.dropFirst(ancestor.components.count) : nil
+    }
+}

@@ -1,0 +1,260 @@
+import Glibc
+import Links
+import Logging
+import Processes
+import Synchronization
+import WireProtocol
+
+/// A child in a worker process of its own.
+///
+/// Its exit is known by its process's end alone: a broken link ends the open asks, and the worker may dial again.
+final class WorkerHost: ChildHost {
+    struct State {
+        var spawned: ChildProcess?
+        /// The spawned process, once the processes above know of it.
+        var child: ChildProcess?
+        /// The link that is waiting for the process to be known, or in use.
+        var peer: Peer?
+        var hello: Hello?
+        var isGreeted = false
+        var isStopRequested = false
+        var hasEnded = false
+        /// What the worker said of its own end.
+        var lastWords: ExitReason?
+        /// Why the runtime has killed it.
+        var verdict: ExitReason?
+        /// The processes below the worker, as it has reported them.
+        var descendants: Set<ProcessIdentity> = []
+        var linkTimer: Timers.Timer?
+    }
+
+    /// How long a worker that lives may be without a link.
+    static let linkGrace = Duration.seconds(10)
+    /// Marks the answer to the start frame.
+    static let startCorrelation: UInt64 = 1
+
+    let path: CoordinatorPath
+    let runtime: RuntimeCore
+    let events: HostEvents
+    let state = Mutex(State())
+    let readiness = Ending<Result<Void, any Error>>()
+    /// Settled when nothing is left of the process and its descendants.
+    let gone = Ending<Void>()
+    private let parent: Node
+    private let definition: CoordinatorDefinition
+    private let program: WorkerProgram
+    private let startTimeout: Duration
+    private let incarnation: Incarnation
+    private let secret = Secret.make()
+    private let tasks = OwnedTasks()
+
+    init(
+        _ definition: CoordinatorDefinition,
+        _ program: WorkerProgram,
+        key: String,
+        incarnation: Incarnation,
+        parent: Node,
+        startTimeout: Duration,
+        events: HostEvents
+    ) {
+        self.definition = definition
+        self.program = program
+        self.path = parent.path.appending(key)
+        self.incarnation = incarnation
+        self.parent = parent
+        self.runtime = parent.runtime
+        self.startTimeout = startTimeout
+        self.events = events
+    }
+
+    var process: ProcessIdentity? { state.withLock { $0.child?.identity } }
+    var placement: CoordinatorSnapshot.Placement { .worker }
+
+    // MARK: Starting
+
+    func start() async throws {
+        let timer = Timers.shared.schedule(at: .now + startTimeout) { [weak self] in
+            guard let self else { return }
+            condemn(.startTimedOut, CoordinatorError(.startTimedOut, "\(path) was not ready within \(startTimeout)"))
+        }
+        defer { Timers.shared.cancel(timer) }
+        do {
+            let child = try await spawn()
+            child.onExit { [self] status in
+                tasks.add { await self.processEnded(status) }
+            }
+            state.withLock { $0.spawned = child }
+            try await runtime.uplink?.report(child.identity, lives: true)
+            let mustEnd = state.withLock { state in
+                state.child = child
+                return state.isStopRequested || state.verdict != nil
+            }
+            if mustEnd { try? child.send(.kill) } else { greet() }
+            try await readiness.value.get()
+        } catch {
+            runtime.hub.forget(secret)
+            if let child = state.withLock({ $0.spawned }) {
+                // A worker whose start hook threw says so, and ends by itself.
+                if await !Deadline.within(.seconds(1), { _ = await child.waitForExit() }) { try? child.sendToGroup(.kill) }
+                await gone.value
+            }
+            throw error
+        }
+    }
+
+    private func spawn() async throws(CoordinatorError) -> ChildProcess {
+        let address = try runtime.hub.expect(secret) { [weak self] link, hello in
+            guard let self else { throw LinkError(.handshake, "the worker's host is gone") }
+            return try attach(link, hello)
+        }
+        let grace = runtime.orphanGrace
+        let ticket = Ticket(
+            address: address,
+            secret: secret,
+            path: path.description,
+            incarnation: incarnation,
+            parentProcessID: getpid(),
+            isStrict: grace == .zero,
+            orphanGraceMilliseconds: grace.millisecondsClamped
+        )
+        return try await runtime.spawner.spawn(program, ticket: ticket, path: path)
+    }
+
+    /// Welcomes the worker once both its link and its process are known.
+    private func greet() {
+        let (peer, isFirst, hello) = state.withLock { state -> (Peer?, Bool, Hello?) in
+            guard state.child != nil, let peer = state.peer, let hello = state.hello else { return (nil, false, nil) }
+            defer { state.isGreeted = true }
+            return (peer, !state.isGreeted, hello)
+        }
+        guard let peer, let hello else { return }
+        if let refusal = refusal(of: hello, peer) {
+            runtime.logger.error("a worker was refused", metadata: ["coordinator.path": "\(path)", "reason": "\(refusal)"])
+            peer.send(Frame(.goodbye(refusal)))
+            return condemn(.startFailed(refusal), CoordinatorError(.startFailed, refusal))
+        }
+        peer.send(
+            Frame(
+                .welcome(
+                    Welcome(
+                        buildID: runtime.upwardBuildID,
+                        maximumFrameSize: UInt32(FrameLimits.default.maximumFrameSize),
+                        heartbeatMilliseconds: 1_000
+                    )
+                )
+            )
+        )
+        guard isFirst else { return events.reachable() }
+        do {
+            let (codec, configuration) = try definition.configuration.encoded(as: peer.codec)
+            let start = Start(
+                path: path.description,
+                type: definition.typeName,
+                startTimeoutMilliseconds: startTimeout.millisecondsClamped,
+                configuration: configuration
+            )
+            peer.send(Frame(.start(start), correlation: Self.startCorrelation, codec: codec, incarnation: incarnation))
+        } catch {
+            condemn(.startFailed(error.message), error)
+        }
+    }
+
+    /// The peer must run as us, and be of the session that was spawned: launchers fork.
+    private func refusal(of hello: Hello, _ peer: Peer) -> String? {
+        guard let child = state.withLock({ $0.child }), let credentials = peer.link.peer else {
+            return "the peer's identity is unknown"
+        }
+        guard credentials.userID == geteuid() else {
+            return "the peer runs as user \(credentials.userID), not \(geteuid())"
+        }
+        guard getsid(credentials.processID) == child.identity.processID else {
+            return "the peer \(credentials.processID) isn't of the session of \(child.identity.processID), which was spawned"
+        }
+        guard hello.minimumVersion <= Frame.version, hello.maximumVersion >= Frame.version else {
+            return "the worker speaks versions \(hello.minimumVersion) to \(hello.maximumVersion), and the parent \(Frame.version)"
+        }
+        return nil
+    }
+
+    private func attach(_ link: Link, _ hello: Hello) throws -> Link.Handler {
+        let peer = Peer(
+            link,
+            codec: hello.buildID == BuildID.current ? .compact : .json,
+            name: path.description,
+            owner: Peer.Owner(
+                messageReceived: { [parent] envelope, _, _ in parent.climb(envelope) },
+                inspected: { [weak self] operation, _, payload in
+                    try await self?.answer(operation, payload) ?? .null
+                },
+                frameReceived: { [weak self] frame in self?.receive(frame) },
+                closed: { [weak self] error in self?.linkEnded(link, error) }
+            )
+        )
+        let (former, timer) = try state.withLock { state throws -> (Peer?, Timers.Timer?) in
+            guard !state.hasEnded else { throw LinkError(.handshake, "the worker's process has ended") }
+            defer {
+                state.peer = peer
+                state.hello = hello
+                state.linkTimer = nil
+            }
+            return (state.peer, state.linkTimer)
+        }
+        former?.close()
+        if let timer { Timers.shared.cancel(timer) }
+        greet()
+        return peer.handler
+    }
+
+    // MARK: Messages
+
+    func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
+        guard let peer = state.withLock({ $0.peer }) else {
+            return envelope.end(.failure(CoordinatorError(.peerLost, "\(path) has no link at the moment", maybeExecuted: false)))
+        }
+        peer.forward(envelope, to: path.appending(rest).description, isDirect: isDirect)
+    }
+
+    func operate(_ operation: Operation, on rest: ArraySlice<Substring>) async throws -> JSONValue {
+        guard let peer = state.withLock({ $0.peer }) else {
+            throw CoordinatorError(.peerLost, "\(path) has no link at the moment", maybeExecuted: false)
+        }
+        // Describing must be quick; a start or a stop may take as long as the coordinators do.
+        let timeout: Duration? = operation == .inspect ? .seconds(1) : nil
+        return try await peer.inspect(operation.rawValue, path.appending(rest).description, timeout: timeout)
+    }
+
+    private func answer(_ operation: String, _ payload: JSONValue) async throws -> JSONValue {
+        guard let report = ProcessReport(operation, payload) else {
+            throw CoordinatorError(.unsupported, "a parent doesn't know '\(operation)'")
+        }
+        // Noted down here first: whoever learns of it further up can rely on those in between.
+        state.withLock { state in
+            if report.lives { state.descendants.insert(report.process) } else { state.descendants.remove(report.process) }
+        }
+        try await runtime.uplink?.report(report.process, lives: report.lives)
+        return .null
+    }
+
+    private func receive(_ frame: Frame) {
+        switch frame.content {
+        case .ready:
+            readiness.settle(.success(()))
+        case .reply(.failure(let failure)) where frame.correlation == Self.startCorrelation:
+            readiness.settle(.failure(Failures.decode(failure, codec: frame.codec)))
+        case .finish(let bytes):
+            events.finished(.encoded(frame.codec, bytes))
+        case .exited(let exited):
+            events.unreachable()
+            state.withLock { $0.lastWords = ExitReason(exited.reason) }
+            state.withLock { $0.peer }?.send(Frame(.goodbye("")))
+        default:
+            runtime.logger.debug("a frame was ignored", metadata: ["coordinator.path": "\(path)"])
+        }
+    }
+}
+
+extension CoordinatorPath {
+    func appending(_ keys: ArraySlice<Substring>) -> CoordinatorPath {
+        keys.reduce(self) { $0.appending(String($1)) }
+    }
+}

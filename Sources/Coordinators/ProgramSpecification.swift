@@ -1,0 +1,16 @@
+/// Any program, supervised like a child: it's ready once it runs, and stopped by signals.
+public struct ProgramSpecification: Sendable, Hashable {
+    /// The program and its arguments. A name without a slash is looked up in `PATH`.
+    public var command: [String]
+    /// Laid over the parent's environment.
+    public var environment: [String: String]
+    /// Where it runs; `nil`: where the parent does.
+    public var directory: String?
+
+    /// Creates a specification.
+    public init(command: [String], environment: [String: String] = [:], directory: String? = nil) {
+        self.command = command
+        self.environment = environment
+        self.directory = directory
+    }
+}

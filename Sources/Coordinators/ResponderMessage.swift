@@ -1,0 +1,32 @@
+/// A value that climbs the tree until a coordinator responds.
+///
+///     enum Cart { struct Add: ResponderMessage { typealias Reply = Int; var sku: String } }    // on the wire: "Cart.Add"
+public protocol ResponderMessage: Codable, Sendable {
+    /// What the answer is; `NoReply` by default.
+    associatedtype Reply: Codable & Sendable = NoReply
+    /// How the message is called between processes: by default the type's name without its module.
+    static var name: String { get }
+    /// Whether running it twice is the same as running it once, so that it may be sent again after the peer was lost. False by default.
+    static var isIdempotent: Bool { get }
+}
+
+extension ResponderMessage {
+    /// The type's name without its module.
+    public static var name: String { TypeNames.name(of: Self.self) }
+    /// False.
+    public static var isIdempotent: Bool { false }
+}
+
+/// The answer to a message that has none.
+public struct NoReply: Codable, Sendable, Hashable {
+    /// Creates it.
+    public init() {}
+}
+
+/// A message that climbed past the root.
+public struct UnhandledMessage: Sendable {
+    /// The message's wire name.
+    public let name: String
+    /// Who sent it.
+    public let sender: CoordinatorPath
+}

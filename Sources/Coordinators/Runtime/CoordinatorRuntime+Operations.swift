@@ -1,0 +1,107 @@
+public import WireProtocol
+import Processes
+
+extension CoordinatorRuntime {
+    /// Asks as if the coordinator at `path` did: its own rows are looked at first, then those of its ancestors.
+    ///
+    /// - Throws: as `Context.ask`, and `noSuchPath`.
+    public func ask<M: ResponderMessage>(
+        _ message: M,
+        at path: CoordinatorPath = .root,
+        timeout: Duration = .seconds(5)
+    ) async throws -> M.Reply {
+        // JSON: a message that is routed by path may pass processes of other builds.
+        let body = Envelope.Body.encoded(name: M.name, .json, try PayloadCoder.encode(message, as: .json))
+        return try await deliver(body, at: path, timeout: timeout).decoded(as: M.Reply.self)
+    }
+
+    /// Asks what has no reply, and returns when the handler has ended.
+    public func ask<M: ResponderMessage>(
+        _ message: M,
+        at path: CoordinatorPath = .root,
+        timeout: Duration = .seconds(5)
+    ) async throws where M.Reply == NoReply {
+        let _: NoReply = try await ask(message, at: path, timeout: timeout)
+    }
+
+    /// Asks by name, with JSON for message and reply: for operators, and for messages whose type isn't known here.
+    public func ask(
+        named name: String,
+        payload: JSONValue,
+        at path: CoordinatorPath,
+        timeout: Duration = .seconds(5)
+    ) async throws -> JSONValue {
+        let answer = try await deliver(try body(name, payload), at: path, timeout: timeout)
+        guard case .value(let value) = answer else { return try answer.decoded(as: JSONValue.self) }
+        return try CoordinatorSnapshot.encode(value)
+    }
+
+    /// Sends one way, by name.
+    ///
+    /// - Returns: whether somebody from `path` upwards responds.
+    public func send(named name: String, payload: JSONValue, at path: CoordinatorPath) async throws -> Bool {
+        do {
+            _ = try await deliver(try body(name, payload), at: path, timeout: .seconds(5), isOneWay: true)
+            return true
+        } catch let error as CoordinatorError where error.code == .unhandled {
+            return false
+        }
+    }
+
+    /// What the tree looks like now, the root included.
+    public func snapshot() async throws -> CoordinatorSnapshot {
+        let root = try root
+        return CoordinatorSnapshot(
+            path: .root,
+            type: root.type.name,
+            state: .active,
+            placement: .inProcess,
+            processID: ProcessIdentity.current.processID,
+            processStartTime: ProcessIdentity.current.startTime,
+            incarnation: root.incarnation,
+            restarts: 0,
+            uptimeMilliseconds: nil,
+            lastExit: nil,
+            isUnresponsive: false,
+            children: await root.childSnapshots()
+        )
+    }
+
+    /// What one place of the tree looks like now.
+    public func snapshot(of path: CoordinatorPath) async throws -> CoordinatorSnapshot {
+        path.isRoot ? try await snapshot() : try await operate(.inspect, path)
+    }
+
+    /// Starts a coordinator again that was stopped; a living one stays as it is.
+    @discardableResult
+    public func start(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.start, path) }
+
+    /// Stops a coordinator and keeps it startable. Its parent learns by event. Stopping a stopped one is no error.
+    @discardableResult
+    public func stop(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.stop, path) }
+
+    /// Ends a coordinator and its subtree, whatever its state, and starts it anew.
+    @discardableResult
+    public func restart(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.restart, path) }
+
+    /// Kills a coordinator's worker process as `kill -9` does; supervision takes its course.
+    @discardableResult
+    public func kill(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.kill, path) }
+
+    private func operate(_ operation: Operation, _ path: CoordinatorPath) async throws -> CoordinatorSnapshot {
+        guard !path.isRoot else {
+            throw CoordinatorError(.unsupported, "the root can't be \(operation.rawValue)ed by itself: end the runtime instead")
+        }
+        return try CoordinatorSnapshot.decode(try await root.operate(operation, on: path.components[...]))
+    }
+
+    private func body(_ name: String, _ payload: JSONValue) throws -> Envelope.Body {
+        .encoded(name: name, .json, try PayloadCoder.encode(payload, as: .json))
+    }
+
+    private func deliver(_ body: Envelope.Body, at path: CoordinatorPath, timeout: Duration, isOneWay: Bool = false) async throws -> Answer {
+        let root = try root
+        let envelope = Envelope(body, sender: path, deadline: .now + timeout, isOneWay: isOneWay)
+        return try await envelope.delivered(owner: nil) { root.deliver($0, to: path.components[...], isDirect: false) }
+    }
+}

@@ -1,0 +1,28 @@
+public import Logging
+
+extension CoordinatorRuntime {
+    /// What a runtime can be told. Everything has a default.
+    public struct Options: Sendable {
+        /// Where the sockets of this tree of processes are; `nil`: a fresh directory that is removed at the end.
+        public var runtimeDirectory: String?
+        /// What workers run; `nil`: this process's own executable. Under a test runner it must be given.
+        public var workerExecutable: String?
+        /// How long workers of this process may outlive it, in the hope of being adopted; zero: they die with it.
+        public var orphanGrace: Duration = .zero
+        /// How long a coordinator may take to become ready.
+        public var startTimeout: Duration = .seconds(30)
+        /// Where workers and programs write to.
+        public var workerOutput: WorkerOutput = .inherit
+        /// How the root restarts its children, instead of as its type says.
+        public var supervision: SupervisionPolicy?
+        /// The coordinators that can be started by name, from a file or by another process.
+        public var coordinators: [any Coordinator.Type] = []
+        /// Where the runtime logs to. Payloads are never logged.
+        public var logger = Logger(label: "coordinators")
+        /// Told of every change of a coordinator that this process supervises; it must not block.
+        public var childChanged: (@Sendable (CoordinatorPath, LifecycleChange) -> Void)?
+
+        /// Creates options with their defaults.
+        public init() {}
+    }
+}

@@ -1,0 +1,40 @@
+import Synchronization
+
+/// Tasks with an owner: it can cancel them all and wait for their end.
+final class OwnedTasks: Sendable {
+    private struct State {
+        var tasks: [UInt64: Task<Void, Never>] = [:]
+        var ended: Set<UInt64> = []
+        var next: UInt64 = 0
+        var waiters: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Mutex(State())
+
+    /// Begins a task that the owner can cancel.
+    func add(_ operation: @escaping @Sendable () async -> Void) {
+        let id = state.withLock { state -> UInt64 in
+            state.next += 1
+            return state.next
+        }
+        let task = Task {
+            await operation()
+            self.end(id)
+        }
+        state.withLock { state in
+            // It may have ended before it could be noted down.
+            if state.ended.remove(id) == nil { state.tasks[id] = task }
+        }
+    }
+
+    /// Cancels the tasks that run now.
+    func cancelAll() {
+        for task in state.withLock({ Array($0.tasks.values) }) { task.cancel() }
+    }
+
+    private func end(_ id: UInt64) {
+        state.withLock { state in
+            if state.tasks.removeValue(forKey: id) == nil { state.ended.insert(id) }
+        }
+    }
+}

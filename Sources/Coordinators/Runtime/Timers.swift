@@ -1,0 +1,167 @@
+import Glibc
+import Synchronization
+
+/// Deadlines by the hundred thousand: scheduling and cancelling cost the same whatever their number.
+///
+/// Timers are kept in buckets of about four milliseconds and fire at the end of theirs, never early. One thread sleeps until the
+/// first bucket that holds any; without timers it sleeps for good.
+final class Timers: Sendable {
+    static let shared = Timers()
+
+    /// A scheduled call.
+    final class Timer: Sendable {
+        fileprivate let bucket: Int64
+        fileprivate let fire: @Sendable () -> Void
+        /// Guarded by the buckets' mutex; -1: not scheduled any more.
+        nonisolated(unsafe) fileprivate var index: Int
+
+        fileprivate init(bucket: Int64, index: Int, fire: @escaping @Sendable () -> Void) {
+            self.bucket = bucket
+            self.index = index
+            self.fire = fire
+        }
+    }
+
+    private static let bucketShift: Int64 = 22
+
+    private struct State {
+        var buckets: [Int64: [Timer]] = [:]
+        var order = MinimumHeap()
+        /// The bucket that the thread sleeps for.
+        var awaited = Int64.max
+        var isRunning = false
+    }
+
+    private let state = Mutex(State())
+    /// A pipe that wakes the thread when an earlier bucket than the awaited one is made. It lives as long as the process.
+    private let alarm: (reader: Int32, writer: Int32)
+
+    private init() {
+        var ends: [Int32] = [-1, -1]
+        let status = pipe(&ends)
+        precondition(status == 0, "the timers need a pipe, and none can be made: \(String(cString: strerror(errno)))")
+        for end in ends {
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+            _ = fcntl(end, F_SETFL, O_NONBLOCK)
+        }
+        alarm = (ends[0], ends[1])
+    }
+
+    /// Calls `fire` once, at `time` or up to five milliseconds later, on the timers' thread: it must not block.
+    func schedule(at time: MonotonicTime, _ fire: @escaping @Sendable () -> Void) -> Timer {
+        let bucket = max(time.nanoseconds, 0) >> Self.bucketShift + 1
+        let (timer, mustWake, mustStart) = state.withLock { state -> (Timer, Bool, Bool) in
+            let timer: Timer
+            if state.buckets[bucket] != nil {
+                timer = Timer(bucket: bucket, index: state.buckets[bucket]!.count, fire: fire)
+                state.buckets[bucket]!.append(timer)
+            } else {
+                timer = Timer(bucket: bucket, index: 0, fire: fire)
+                state.buckets[bucket] = [timer]
+                state.order.insert(bucket)
+            }
+            let mustStart = !state.isRunning
+            state.isRunning = true
+            let mustWake = bucket < state.awaited
+            if mustWake { state.awaited = bucket }
+            return (timer, mustWake, mustStart)
+        }
+        if mustStart {
+            startThread()
+        } else if mustWake {
+            var signal: UInt8 = 1
+            _ = write(alarm.writer, &signal, 1)
+        }
+        return timer
+    }
+
+    /// Takes a timer back; without effect once it has fired.
+    func cancel(_ timer: Timer) {
+        state.withLock { state in
+            let index = timer.index
+            guard index >= 0, var bucket = state.buckets.removeValue(forKey: timer.bucket) else { return }
+            let last = bucket.removeLast()
+            if last !== timer {
+                bucket[index] = last
+                last.index = index
+            }
+            timer.index = -1
+            state.buckets[timer.bucket] = bucket
+        }
+    }
+
+    private func startThread() {
+        var thread = pthread_t()
+        let status = pthread_create(&thread, nil, { _ in Timers.shared.run() }, nil)
+        precondition(status == 0, "the timers' thread could not be created: \(status)")
+        pthread_detach(thread)
+    }
+
+    private func run() -> UnsafeMutableRawPointer? {
+        while true {
+            let (due, next) = state.withLock { state -> ([Timer], Int64) in
+                let now = MonotonicTime.now.nanoseconds >> Self.bucketShift
+                var due: [Timer] = []
+                while let first = state.order.minimum, first <= now {
+                    state.order.removeMinimum()
+                    due += state.buckets.removeValue(forKey: first) ?? []
+                }
+                // Buckets whose timers were all cancelled are no reason to wake.
+                while let first = state.order.minimum, state.buckets[first]?.isEmpty ?? true {
+                    state.order.removeMinimum()
+                    state.buckets[first] = nil
+                }
+                for timer in due { timer.index = -1 }
+                state.awaited = due.isEmpty ? state.order.minimum ?? .max : .min
+                return (due, state.awaited)
+            }
+            if due.isEmpty {
+                sleep(until: next)
+            } else {
+                for timer in due { timer.fire() }
+            }
+        }
+    }
+
+    private func sleep(until bucket: Int64) {
+        var descriptor = pollfd(fd: alarm.reader, events: Int16(POLLIN), revents: 0)
+        let wait = bucket == .max ? -1 : max((bucket << Self.bucketShift) - MonotonicTime.now.nanoseconds, 0)
+        // Rounded up: it never fires early. A wait of more than 24 days is taken in several.
+        let milliseconds = bucket == .max ? -1 : Int32(clamping: (wait + 999_999) / 1_000_000)
+        guard poll(&descriptor, 1, milliseconds) > 0 else { return }
+        var signals = [UInt8](repeating: 0, count: 64)
+        while read(alarm.reader, &signals, signals.count) == signals.count {}
+    }
+}
+
+/// The smallest of many numbers, each held once.
+private struct MinimumHeap {
+    private var numbers: [Int64] = []
+
+    var minimum: Int64? { numbers.first }
+
+    mutating func insert(_ number: Int64) {
+        numbers.append(number)
+        var child = numbers.count - 1
+        while child > 0 {
+            let parent = (child - 1) / 2
+            guard numbers[child] < numbers[parent] else { return }
+            numbers.swapAt(child, parent)
+            child = parent
+        }
+    }
+
+    mutating func removeMinimum() {
+        guard let last = numbers.popLast(), !numbers.isEmpty else { return }
+        numbers[0] = last
+        var parent = 0
+        while true {
+            var child = 2 * parent + 1
+            guard child < numbers.count else { return }
+            if child + 1 < numbers.count, numbers[child + 1] < numbers[child] { child += 1 }
+            guard numbers[child] < numbers[parent] else { return }
+            numbers.swapAt(child, parent)
+            parent = child
+        }
+    }
+}

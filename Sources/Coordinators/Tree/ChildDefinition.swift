@@ -1,0 +1,49 @@
+import WireProtocol
+
+/// Everything a parent keeps of a child, and needs again at every restart.
+struct ChildDefinition: Sendable {
+    enum Kind: Sendable {
+        case coordinator(CoordinatorDefinition)
+        case program(ProgramSpecification)
+    }
+
+    let key: String
+    let kind: Kind
+    let restart: RestartType
+    let shutdown: Shutdown
+    let startTimeout: Duration
+
+    /// What tells whether a child that lives under the key is the one that is wanted.
+    var typeName: String {
+        switch kind {
+        case .coordinator(let coordinator): coordinator.typeName
+        case .program(let program): program.command.first ?? ""
+        }
+    }
+
+    var specification: ChildSpecification<String> {
+        ChildSpecification(id: key, restart: restart, shutdown: shutdown)
+    }
+}
+
+/// A coordinator that is to be started.
+struct CoordinatorDefinition: Sendable {
+    enum Place: Sendable {
+        case inProcess(CoordinatorType)
+        case worker(WorkerProgram)
+    }
+
+    let typeName: String
+    let configuration: ConfigurationValue
+    let place: Place
+}
+
+/// The program that a worker runs.
+struct WorkerProgram: Sendable {
+    /// `nil`: the runtime's own executable.
+    var executable: String?
+    var arguments: [String] = []
+    /// Laid over the parent's environment.
+    var environment: [String: String] = [:]
+    var directory: String?
+}

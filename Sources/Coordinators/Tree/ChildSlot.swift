@@ -1,0 +1,59 @@
+import WireProtocol
+
+/// A key's place among a coordinator's children: it stays while incarnations come and go.
+struct ChildSlot {
+    enum Phase {
+        /// An incarnation is being started, or has ended and will be: messages wait. `nextAttempt`: when, if not at once.
+        case pending(nextAttempt: MonotonicTime?)
+        /// What has waited is being delivered, before anything new.
+        case flushing(any ChildHost)
+        /// Messages go to the host.
+        case active(any ChildHost)
+        /// It lives no more, and only a request brings it back.
+        case down(isFailed: Bool)
+    }
+
+    struct Parked {
+        let envelope: Envelope
+        let rest: ArraySlice<Substring>
+        let isDirect: Bool
+    }
+
+    typealias StartWaiter = CheckedContinuation<Void, any Error>
+    typealias End = Ending<Result<Answer, any Error>>
+
+    var definition: ChildDefinition
+    var phase = Phase.pending(nextAttempt: nil)
+    /// Also while it starts and while it stops.
+    var host: (any ChildHost)?
+    var incarnation: Incarnation = 0
+    var restarts = 0
+    var readySince: MonotonicTime?
+    var lastExit: ExitReason?
+    var lastError: (any Error)?
+    var output: Answer?
+    /// Whether the parent itself has asked for the change under way, and so learns by return instead of by event.
+    var isStartedByParent = false
+    var isStoppedByParent = false
+    /// An exit that was told before the start was.
+    var earlyExit: ExitReason?
+    var isStartTold = false
+    var parked: [Parked] = []
+    var startWaiters: [UInt64: StartWaiter] = [:]
+    /// Who waits for the child's end.
+    var ends: [End] = []
+
+    init(_ definition: ChildDefinition) { self.definition = definition }
+
+    /// What the operator is shown.
+    func state(_ machine: ChildState?) -> CoordinatorSnapshot.State {
+        switch machine {
+        case .starting: restarts > 0 ? .restarting : .starting
+        case .running: .active
+        case .stopping: .stopping
+        case .waiting: .restarting
+        case .stopped, nil:
+            if case .down(isFailed: true) = phase { .failed } else { .inactive }
+        }
+    }
+}

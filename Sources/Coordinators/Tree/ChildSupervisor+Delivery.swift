@@ -1,0 +1,36 @@
+import Synchronization
+import WireProtocol
+
+extension ChildSupervisor {
+    /// How many messages may wait for a child that isn't ready.
+    static let parkedLimit = 1_024
+
+    /// Delivers to a child or below it. A child that isn't ready is waited for, until the deadline.
+    func deliver(_ envelope: Envelope, to key: String, _ rest: ArraySlice<Substring>, isDirect: Bool) {
+        let path = node.path.appending(key)
+        let (host, error) = state.withLock { state -> ((any ChildHost)?, CoordinatorError?) in
+            switch state.slots[key]?.phase {
+            case .active(let host):
+                return (host, nil)
+            case .flushing:
+                break
+            case .pending(let nextAttempt):
+                if let nextAttempt, let deadline = envelope.deadline, nextAttempt > deadline {
+                    return (nil, CoordinatorError(.restarting, "\(path) is being restarted, later than the deadline"))
+                }
+            case .down(let isFailed):
+                let what = isFailed ? "has failed" : "has stopped"
+                return (nil, CoordinatorError(.stopped, "\(path) \(what)"))
+            case nil:
+                return (nil, CoordinatorError(.noSuchPath, "there is no coordinator at \(path)"))
+            }
+            guard (state.slots[key]?.parked.count ?? 0) < Self.parkedLimit else {
+                return (nil, CoordinatorError(.mailboxFull, "\(Self.parkedLimit) messages wait for \(path) already"))
+            }
+            state.slots[key]?.parked.append(.init(envelope: envelope, rest: rest, isDirect: isDirect))
+            return (nil, nil)
+        }
+        if let host { host.deliver(envelope, to: rest, isDirect: isDirect) }
+        if let error { envelope.end(.failure(error)) }
+    }
+}

@@ -1,0 +1,146 @@
+import Synchronization
+import WireProtocol
+
+extension ChildSupervisor {
+    func perform(_ directive: Supervisor<String>.Directive) {
+        switch directive {
+        case .start(let key, let incarnation, let attempt): begin(key, incarnation, attempt)
+        case .stop(let key, _, let shutdown): state.withLock { $0.slots[key]?.host }?.stop(shutdown)
+        case .report(let key, let incarnation, let change): report(key, incarnation, change)
+        case .removed(let key): forget(key)
+        case .wake(let time): wake(at: MonotonicTime(sinceOrigin: time))
+        case .escalate(let reason):
+            hasEnded()
+            node.end(.failed(reason))
+        case .terminated: hasEnded()
+        }
+    }
+
+    private func begin(_ key: String, _ incarnation: Incarnation, _ attempt: Int) {
+        let events = HostEvents(
+            exited: { [weak self] reason in self?.hostExited(key, incarnation, reason) },
+            finished: { [weak self] output in self?.hostFinished(key, incarnation, output) },
+            dismissalRequested: { [weak self] in self?.handle(.removeRequested(key)) },
+            unreachable: { [weak self] in self?.hostBecame(reachable: false, key, incarnation) },
+            reachable: { [weak self] in self?.hostBecame(reachable: true, key, incarnation) }
+        )
+        let host = state.withLock { state -> (any ChildHost)? in
+            guard let definition = state.slots[key]?.definition else { return nil }
+            let host = node.runtime.makeHost(definition, parent: node, incarnation: incarnation, events: events)
+            state.slots[key]?.host = host
+            state.slots[key]?.incarnation = incarnation
+            state.slots[key]?.isStartTold = false
+            state.slots[key]?.earlyExit = nil
+            state.slots[key]?.phase = .pending(nextAttempt: nil)
+            if attempt > 0 { state.slots[key]?.restarts += 1 }
+            return host
+        }
+        guard let host else { return handle(.exited(key, incarnation, .unknown)) }
+        tasks.add { await self.start(host, key, incarnation) }
+    }
+
+    private func start(_ host: any ChildHost, _ key: String, _ incarnation: Incarnation) async {
+        do {
+            try await host.start()
+        } catch {
+            state.withLock { state in
+                if state.slots[key]?.incarnation == incarnation { state.slots[key]?.lastError = error }
+            }
+            return handle(.startFailed(key, incarnation, Self.reason(for: error)))
+        }
+        let (earlyExit, mustPerform) = state.withLock { state -> (ExitReason?, Bool) in
+            let mustPerform = state.apply(.started(key, incarnation))
+            guard state.slots[key]?.incarnation == incarnation else { return (nil, mustPerform) }
+            state.slots[key]?.isStartTold = true
+            return (state.slots[key]?.earlyExit, mustPerform)
+        }
+        if mustPerform { performDirectives() }
+        if let earlyExit { handle(.exited(key, incarnation, earlyExit)) }
+    }
+
+    private static func reason(for error: any Error) -> ExitReason {
+        switch error {
+        case let error as CoordinatorError where error.code == .startTimedOut: .startTimedOut
+        case let error as StartFailure: error.reason
+        default: .startFailed(String(describing: error))
+        }
+    }
+
+    private func hostExited(_ key: String, _ incarnation: Incarnation, _ reason: ExitReason) {
+        let isEarly = state.withLock { state -> Bool in
+            guard state.slots[key]?.incarnation == incarnation, state.slots[key]?.isStartTold == false else { return false }
+            state.slots[key]?.earlyExit = reason
+            return true
+        }
+        if !isEarly { handle(.exited(key, incarnation, reason)) }
+    }
+
+    private func hostFinished(_ key: String, _ incarnation: Incarnation, _ output: Answer) {
+        let mustPerform = state.withLock { state -> Bool in
+            guard state.slots[key]?.incarnation == incarnation, state.slots[key]?.output == nil else { return false }
+            state.slots[key]?.output = output
+            return state.apply(.removeRequested(key))
+        }
+        if mustPerform { performDirectives() }
+    }
+
+    private func hostBecame(reachable isReachable: Bool, _ key: String, _ incarnation: Incarnation) {
+        state.withLock { state in
+            guard let slot = state.slots[key], slot.incarnation == incarnation, let host = slot.host else { return }
+            switch (slot.phase, isReachable) {
+            case (.active, false), (.flushing, false): state.slots[key]?.phase = .pending(nextAttempt: nil)
+            case (.pending, true) where slot.isStartTold: state.slots[key]?.phase = .flushing(host)
+            case (.pending, _), (.active, true), (.flushing, true), (.down, _): break
+            }
+        }
+        if isReachable { flush(key) }
+    }
+
+    private func forget(_ key: String) {
+        let slot = state.withLock { $0.slots.removeValue(forKey: key) }
+        slot?.settle(with: CoordinatorError(.stopped, "\(node.path.appending(key)) has ended"))
+    }
+
+    private func wake(at time: MonotonicTime) {
+        let timer = Timers.shared.schedule(at: time) { [weak self] in self?.handle(.timePassed) }
+        let former = state.withLock { state in
+            defer { state.wake = timer }
+            return state.wake
+        }
+        if let former { Timers.shared.cancel(former) }
+    }
+
+    private func hasEnded() {
+        let (waiters, slots, wake) = state.withLock { state in
+            state.hasEnded = true
+            state.isRefusing = true
+            defer {
+                state.shutdownWaiters = []
+                state.slots = [:]
+                state.wake = nil
+            }
+            return (state.shutdownWaiters, state.slots, state.wake)
+        }
+        if let wake { Timers.shared.cancel(wake) }
+        for slot in slots.values { slot.settle(with: .hasStopped(node.path)) }
+        for waiter in waiters { waiter.resume() }
+    }
+}
+
+/// A start that failed for a reason that the supervision machine tells apart.
+struct StartFailure: Error, CustomStringConvertible {
+    let reason: ExitReason
+    let description: String
+}
+
+extension ChildSlot {
+    /// Ends everything that waits for the slot, which is gone.
+    func settle(with error: CoordinatorError) {
+        for waiter in startWaiters.values {
+            if output == nil { waiter.resume(throwing: lastError ?? error) } else { waiter.resume() }
+        }
+        let outcome: Result<Answer, any Error> = output.map { .success($0) } ?? .failure(lastError ?? error)
+        for end in ends { end.settle(outcome) }
+        for message in parked { message.envelope.end(.failure(error)) }
+    }
+}

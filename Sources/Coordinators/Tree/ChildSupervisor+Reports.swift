@@ -1,0 +1,132 @@
+import Synchronization
+
+extension ChildSupervisor {
+    /// What the machine has noticed becomes what handles, waiters and the coordinator see.
+    func report(_ key: String, _ incarnation: Incarnation, _ change: Supervisor<String>.Change) {
+        var waiters: [ChildSlot.StartWaiter] = []
+        var failure: (any Error)?
+        var parked: [ChildSlot.Parked] = []
+        var mustFlush = false
+        var event: LifecycleChange?
+        var comesBack = false
+        let path = node.path.appending(key)
+        state.withLock { state in
+            guard var slot = state.slots[key] else { return }
+            switch change {
+            case .started, .restarted:
+                if let host = slot.host { slot.phase = .flushing(host) }
+                slot.readySince = .now
+                slot.lastError = nil
+                mustFlush = true
+                waiters = Array(slot.startWaiters.values)
+                slot.startWaiters = [:]
+                event = change == .restarted ? .restarted : (slot.isStartedByParent ? nil : .started)
+                slot.isStartedByParent = false
+            case .restarting(_, let time):
+                slot.phase = .pending(nextAttempt: MonotonicTime(sinceOrigin: time))
+                slot.host = nil
+                slot.readySince = nil
+                parked = slot.takeParked { $0.deadline.map { $0.sinceOrigin < time } ?? false }
+                failure = CoordinatorError(.restarting, "\(path) is being restarted, later than the deadline")
+            case .crashed(let reason):
+                slot.lastExit = reason
+                slot.phase = .pending(nextAttempt: nil)
+                slot.readySince = nil
+                event = .crashed(reason)
+            case .stopped(let reason) where state.isAlive(key), .startFailed(let reason) where state.isAlive(key):
+                // It comes back: a permanent child has returned, or a restart has failed and is tried again.
+                slot.lastExit = reason
+                slot.phase = .pending(nextAttempt: nil)
+                slot.readySince = nil
+                event = change.isStop ? .crashed(reason) : .startFailed(reason)
+                comesBack = true
+            case .stopped(let reason), .startFailed(let reason), .gaveUp(let reason):
+                slot.lastExit = reason
+                slot.host = nil
+                slot.readySince = nil
+                slot.phase = .down(isFailed: !change.isStop)
+                parked = slot.takeParked { _ in true }
+                // A child that finishes within its start hook has started.
+                if slot.output == nil {
+                    failure = slot.lastError ?? CoordinatorError(change.isStop ? .stopped : .startFailed, "\(path) has ended: \(reason)")
+                }
+                waiters = Array(slot.startWaiters.values)
+                slot.startWaiters = [:]
+                event = slot.event(for: change, reason)
+                slot.isStoppedByParent = false
+            }
+            state.slots[key] = slot
+        }
+        for message in parked { message.envelope.end(.failure(failure ?? CoordinatorError.hasStopped(path))) }
+        for waiter in waiters {
+            if let failure { waiter.resume(throwing: failure) } else { waiter.resume() }
+        }
+        if mustFlush { flush(key) }
+        if !change.isProgress, !comesBack { settleEnds(key) }
+        node.runtime.childChanged(path, change)
+        if let event, !node.type.table.lifecycle.isEmpty {
+            node.post(.lifecycle(AnyChild(supervisor: self, key: key), event))
+        }
+    }
+
+    /// Delivers what has waited for the child, before anything that is sent now.
+    func flush(_ key: String) {
+        while true {
+            let next = state.withLock { state -> (any ChildHost, [ChildSlot.Parked])? in
+                guard case .flushing(let host) = state.slots[key]?.phase else { return nil }
+                let parked = state.slots[key]?.parked ?? []
+                state.slots[key]?.parked = []
+                if parked.isEmpty { state.slots[key]?.phase = .active(host) }
+                return parked.isEmpty ? nil : (host, parked)
+            }
+            guard let (host, parked) = next else { return }
+            for message in parked where !message.envelope.hasEnded {
+                host.deliver(message.envelope, to: message.rest, isDirect: message.isDirect)
+            }
+        }
+    }
+
+    private func settleEnds(_ key: String) {
+        let (ends, outcome) = state.withLock { state -> ([ChildSlot.End], Result<Answer, any Error>) in
+            guard let slot = state.slots[key] else { return ([], .success(.none)) }
+            state.slots[key]?.ends = []
+            let reason = slot.lastExit.map { "\($0)" } ?? "unknown"
+            let error = slot.lastError ?? CoordinatorError(.stopped, "\(node.path.appending(key)) has ended without finishing: \(reason)")
+            return (slot.ends, slot.output.map { .success($0) } ?? .failure(error))
+        }
+        for end in ends { end.settle(outcome) }
+    }
+}
+
+extension Supervisor.Change {
+    /// The child has ended as it was told to or as it should.
+    fileprivate var isStop: Bool {
+        if case .stopped = self { return true }
+        return false
+    }
+
+    /// The child lives or comes back.
+    fileprivate var isProgress: Bool {
+        switch self {
+        case .started, .restarted, .restarting, .crashed: true
+        case .stopped, .startFailed, .gaveUp: false
+        }
+    }
+}
+
+extension ChildSlot {
+    fileprivate mutating func takeParked(where isHopeless: (Envelope) -> Bool) -> [Parked] {
+        let hopeless = parked.filter { isHopeless($0.envelope) }
+        parked.removeAll { isHopeless($0.envelope) }
+        return hopeless
+    }
+
+    fileprivate func event(for change: Supervisor<String>.Change, _ reason: ExitReason) -> LifecycleChange? {
+        switch change {
+        case .stopped: isStoppedByParent ? nil : .stopped(reason)
+        case .startFailed: isStartedByParent ? nil : .startFailed(reason)
+        case .gaveUp: .gaveUp(reason)
+        case .started, .restarted, .restarting, .crashed: nil
+        }
+    }
+}

@@ -1,0 +1,162 @@
+import Processes
+import Synchronization
+import WireProtocol
+
+extension ChildSupervisor {
+    /// Starts a child, or joins the start or the life of one of the same type under the key, and returns when it's ready.
+    ///
+    /// Cancelling the task that waits removes the child that it wanted.
+    ///
+    /// - Parameters:
+    ///   - end: settled when the child ends for good.
+    ///   - isByParent: the coordinator itself has asked; it learns by return.
+    func start(_ definition: ChildDefinition, end: ChildSlot.End? = nil, isByParent: Bool = true) async throws {
+        let key = definition.key
+        guard !key.isEmpty, !key.contains("/") else {
+            throw CoordinatorError(.invalidKey, "'\(key)' is no key: it must not be empty nor have a slash in it")
+        }
+        let waiter = state.withLock { state -> UInt64 in
+            state.nextWaiter += 1
+            return state.nextWaiter
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                beginStart(definition, end, isByParent, waiter, continuation)
+            }
+        } onCancel: {
+            cancelStart(key, waiter)
+        }
+    }
+
+    private func beginStart(
+        _ definition: ChildDefinition,
+        _ end: ChildSlot.End?,
+        _ isByParent: Bool,
+        _ waiter: UInt64,
+        _ continuation: ChildSlot.StartWaiter
+    ) {
+        let key = definition.key
+        let (outcome, mustPerform) = state.withLock { state -> (Result<Void, any Error>?, Bool) in
+            if state.isRefusing { return (.failure(CoordinatorError.hasStopped(node.path)), false) }
+            if Task.isCancelled { return (.failure(CancellationError()), false) }
+            if let slot = state.slots[key], state.isAlive(key) {
+                guard slot.definition.typeName == definition.typeName else {
+                    let message = "\(node.path.appending(key)) is a \(slot.definition.typeName), not a \(definition.typeName)"
+                    return (.failure(CoordinatorError(.keyInUse, message)), false)
+                }
+                if let end { state.slots[key]?.ends.append(end) }
+                if case .running = state.machine.state(of: key) { return (.success(()), false) }
+            } else {
+                state.prepareSlot(for: definition)
+                state.slots[key]?.isStartedByParent = isByParent
+                if let end { state.slots[key]?.ends.append(end) }
+            }
+            state.slots[key]?.startWaiters[waiter] = continuation
+            return (nil, state.apply(.startRequested(definition.specification)))
+        }
+        if mustPerform { performDirectives() }
+        if let outcome { continuation.resume(with: outcome) }
+    }
+
+    private func cancelStart(_ key: String, _ waiter: UInt64) {
+        let (continuation, mustPerform) = state.withLock { state -> (ChildSlot.StartWaiter?, Bool) in
+            guard let continuation = state.slots[key]?.startWaiters.removeValue(forKey: waiter) else { return (nil, false) }
+            let isWanted = state.slots[key]?.startWaiters.isEmpty == false
+            return (continuation, isWanted ? false : state.apply(.removeRequested(key)))
+        }
+        continuation?.resume(throwing: CancellationError())
+        if mustPerform { performDirectives() }
+    }
+
+    /// Starts a child again that was stopped, as an operator does.
+    func startAgain(_ key: String) async throws {
+        guard let definition = state.withLock({ $0.slots[key]?.definition }) else { throw noSuchChild(key) }
+        try await start(definition, isByParent: false)
+    }
+
+    /// Stops a child and returns when nothing is left of it. Not cancellable: a stop always wins.
+    ///
+    /// - Parameters:
+    ///   - isByParent: the coordinator itself has asked; it learns by return.
+    ///   - forgets: its key is free afterwards; otherwise an operator can start it again.
+    func stop(_ key: String, isByParent: Bool, forgets: Bool) async throws {
+        let event = forgets ? Supervisor<String>.Event.removeRequested(key) : .stopRequested(key)
+        let end = ChildSlot.End()
+        let (isKnown, mustWait, mustPerform) = state.withLock { state -> (Bool, Bool, Bool) in
+            guard state.slots[key] != nil else { return (false, false, false) }
+            let lives = state.isAlive(key) || state.isEnding(key)
+            if lives {
+                state.slots[key]?.ends.append(end)
+                state.slots[key]?.isStoppedByParent = isByParent
+            }
+            return (true, lives, state.apply(event))
+        }
+        guard isKnown else { throw noSuchChild(key) }
+        if mustPerform { performDirectives() }
+        if mustWait { _ = await end.value }
+    }
+
+    /// Stops a child, in whatever state it is, and starts it anew; returns when it's ready.
+    func restart(_ key: String) async throws {
+        try await withCheckedThrowingContinuation { (continuation: ChildSlot.StartWaiter) in
+            let (isKnown, mustPerform) = state.withLock { state -> (Bool, Bool) in
+                guard state.slots[key] != nil, !state.isRefusing else { return (false, false) }
+                state.nextWaiter += 1
+                state.slots[key]?.startWaiters[state.nextWaiter] = continuation
+                state.slots[key]?.phase = .pending(nextAttempt: nil)
+                state.slots[key]?.restarts += 1
+                return (true, state.apply(.restartRequested(key)))
+            }
+            if mustPerform { performDirectives() }
+            if !isKnown { continuation.resume(throwing: noSuchChild(key)) }
+        }
+    }
+
+    /// Kills a child's process, as `kill -9` would; supervision takes its course.
+    func kill(_ key: String) throws {
+        guard let host = try host(of: key) else {
+            throw CoordinatorError(.stopped, "\(node.path.appending(key)) isn't running")
+        }
+        try host.kill()
+    }
+
+    func host(of key: String) throws -> (any ChildHost)? {
+        try state.withLock { state in
+            guard let slot = state.slots[key] else { throw noSuchChild(key) }
+            return slot.host
+        }
+    }
+
+    func noSuchChild(_ key: String) -> CoordinatorError {
+        CoordinatorError(.noSuchChild, "\(node.path) has no child '\(key)'")
+    }
+}
+
+extension ChildSupervisor.State {
+    /// A life has begun and not ended, or the next one is decided upon.
+    func isAlive(_ key: String) -> Bool {
+        switch machine.state(of: key) {
+        case .starting, .running, .waiting: true
+        case .stopping(_, then: let follow): follow == .start || follow == .restartWithSiblings
+        case .stopped, nil: false
+        }
+    }
+
+    /// It's on its way to an end.
+    func isEnding(_ key: String) -> Bool {
+        if case .stopping = machine.state(of: key) { return true }
+        return false
+    }
+
+    mutating func prepareSlot(for definition: ChildDefinition) {
+        let key = definition.key
+        if slots[key] == nil {
+            slots[key] = ChildSlot(definition)
+        } else {
+            slots[key]?.definition = definition
+            slots[key]?.output = nil
+            slots[key]?.lastError = nil
+            slots[key]?.phase = .pending(nextAttempt: nil)
+        }
+    }
+}

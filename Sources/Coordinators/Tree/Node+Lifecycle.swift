@@ -1,0 +1,92 @@
+import Synchronization
+
+extension Node {
+    /// Creates the coordinator and runs its `start` hook.
+    func start(_ configuration: ConfigurationValue) async throws {
+        let instance = try type.make(self, configuration)
+        state.withLock { $0.instance = instance }
+        try await instance.start()
+        let isActive = state.withLock { state -> Bool in
+            guard state.phase == .starting else { return false }
+            state.phase = .active
+            return true
+        }
+        guard isActive else { throw CoordinatorError.hasStopped(path) }
+        beginRunHook(instance)
+    }
+
+    private func beginRunHook(_ instance: any Coordinator) {
+        let task = Task.immediate {
+            do {
+                try await instance.run()
+                self.end(.returned)
+            } catch RunHook.absent {
+            } catch {
+                // A hook that ends because it was cancelled has been stopped, whatever it throws.
+                if !Task.isCancelled { self.end(.failed(.failed(String(describing: error)))) }
+            }
+        }
+        state.withLock { state in
+            if state.phase == .active { state.runTask = task } else { task.cancel() }
+        }
+    }
+
+    /// Ends the subtree: children in reverse start order, then the handlers, then the `stop` hook if `start` has succeeded.
+    ///
+    /// - Parameter grace: how long the handlers, and then the hook, may take after they were cancelled; `nil`: as long as they like.
+    /// - Returns: false when something ignored its cancellation past the grace and had to be abandoned.
+    func stop(grace: Duration?) async -> Bool {
+        let (instance, children) = state.withLock { state -> ((any Coordinator)?, ChildSupervisor?) in
+            guard state.phase == .starting || state.phase == .active else { return (nil, nil) }
+            defer { state.phase = .stopping }
+            return (state.phase == .active ? state.instance : nil, state.children)
+        }
+        openAsks.end(with: .hasStopped(path), forGood: false)
+        if let children { await children.shutDown() }
+        cancelHandlers()
+        let areIdle = await Deadline.within(grace) { await self.waitUntilIdle() }
+        var hasStopped = true
+        if let instance {
+            hasStopped = await Deadline.within(grace) { await instance.stop() }
+        }
+        close()
+        return areIdle && hasStopped
+    }
+
+    private func cancelHandlers() {
+        let (handlers, run) = state.withLock { state in
+            state.areHandlersCancelled = true
+            return (state.handlers.values.compactMap(\.task), state.runTask)
+        }
+        run?.cancel()
+        for handler in handlers { handler.cancel() }
+    }
+
+    private func waitUntilIdle() async {
+        let run = state.withLock { $0.runTask }
+        await withCheckedContinuation { continuation in
+            let isIdle = state.withLock { state -> Bool in
+                guard !state.handlers.isEmpty else { return true }
+                state.idleWaiters.append(continuation)
+                return false
+            }
+            if isIdle { continuation.resume() }
+        }
+        await run?.value
+    }
+
+    private func close() {
+        let (waiting, abandoned, children) = state.withLock { state in
+            state.phase = .stopped
+            state.instance = nil
+            state.runTask = nil
+            defer { state.children = nil }
+            return (state.mailbox.removeAll(), state.handlers.values.compactMap(\.envelope), state.children)
+        }
+        openAsks.end(with: .hasStopped(path), forGood: true)
+        children?.refuse()
+        for envelope in waiting.compactMap(\.envelope) + abandoned {
+            envelope.end(.failure(CoordinatorError.hasStopped(path)))
+        }
+    }
+}

@@ -1,0 +1,11 @@
+import Glibc
+
+/// Tells whether two processes run the same executable: only then may they speak the compact codec.
+enum BuildID {
+    /// The running executable's inode, size and modification time: a rebuilt one differs.
+    static let current: String = {
+        var status = stat()
+        guard stat("/proc/self/exe", &status) == 0 else { return "unknown-\(getpid())" }
+        return "\(status.st_dev)-\(status.st_ino)-\(status.st_size)-\(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec)"
+    }()
+}

@@ -1,0 +1,9 @@
+import Glibc
+
+/// What a worker says before or after it can log.
+enum Diagnostics {
+    static func print(_ message: String) {
+        let line = Array("\(CommandLine.arguments.first ?? "worker")[\(getpid())]: \(message)\n".utf8)
+        _ = write(STDERR_FILENO, line, line.count)
+    }
+}

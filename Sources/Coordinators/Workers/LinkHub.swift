@@ -1,0 +1,76 @@
+import Glibc
+import Links
+import Synchronization
+import WireProtocol
+
+/// Where the links of this process's workers arrive: one listener, made when the first worker is.
+final class LinkHub: Sendable {
+    /// Takes a link whose worker has shown the right secret.
+    typealias Attach = @Sendable (Link, Hello) throws -> Link.Handler
+
+    private struct State {
+        var listener: LinkListener?
+        var expected: [[UInt8]: Attach] = [:]
+    }
+
+    private let directory: RuntimeDirectory
+    private let tasks: OwnedTasks
+    private let state = Mutex(State())
+
+    init(directory: RuntimeDirectory, tasks: OwnedTasks) {
+        self.directory = directory
+        self.tasks = tasks
+    }
+
+    /// Expects a worker.
+    ///
+    /// - Returns: the address that it has to dial.
+    func expect(_ secret: [UInt8], _ attach: @escaping Attach) throws(CoordinatorError) -> String {
+        let result = state.withLock { state -> Result<(LinkListener, isNew: Bool), CoordinatorError> in
+            do throws(CoordinatorError) {
+                let listener: LinkListener
+                let isNew = state.listener == nil
+                if let existing = state.listener { listener = existing } else { listener = try listen() }
+                state.listener = listener
+                state.expected[secret] = attach
+                return .success((listener, isNew))
+            } catch {
+                return .failure(error)
+            }
+        }
+        let (listener, isNew) = try result.get()
+        if isNew {
+            tasks.add {
+                await listener.run { [weak self] link, hello in
+                    guard let self, let attach = state.withLock({ $0.expected[hello.secret] }) else {
+                        throw LinkError(.handshake, "nobody expects this worker")
+                    }
+                    return try attach(link, hello)
+                }
+            }
+        }
+        return listener.address
+    }
+
+    /// Lets nobody in with this secret any more.
+    func forget(_ secret: [UInt8]) {
+        state.withLock { $0.expected[secret] = nil }
+    }
+
+    func close() {
+        let listener = state.withLock { state in
+            defer { state = State() }
+            return state.listener
+        }
+        listener?.close()
+        if listener != nil { directory.removeSocket(of: getpid()) }
+    }
+
+    private func listen() throws(CoordinatorError) -> LinkListener {
+        do throws(LinkError) {
+            return try LinkListener(address: "ipc://\(try directory.socketPath(of: getpid()))")
+        } catch {
+            throw CoordinatorError(.spawnFailed, "workers need a socket that they can dial: \(error)")
+        }
+    }
+}

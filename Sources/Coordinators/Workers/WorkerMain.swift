@@ -1,0 +1,182 @@
+import Glibc
+import Logging
+import Processes
+import ServiceLifecycle
+import Synchronization
+import UnixSignals
+import WireProtocol
+
+/// A worker's life: dial, start what the parent wants, end when told.
+enum WorkerMain {
+    /// Arms the parent-death signal of a worker that must not outlive its parent.
+    static func arm(_ ticket: Ticket) throws(CoordinatorError) {
+        guard ticket.isStrict else { return }
+        do throws(ProcessError) {
+            try WorkerProcess.armParentDeathSignal(expecting: ticket.parentProcessID)
+        } catch {
+            throw CoordinatorError(.startFailed, error.message)
+        }
+    }
+
+    /// - Returns: the exit status.
+    @concurrent
+    static func run(_ ticket: Ticket, _ options: CoordinatorRuntime.Options) async -> Int32 {
+        guard let path = CoordinatorPath(ticket.path) else {
+            Diagnostics.print("the ticket's path '\(ticket.path)' is none")
+            return 78
+        }
+        let worker = Worker(ticket, path, options)
+        let signals = Task {
+            for await _ in await UnixSignalsSequence(trapping: .sigterm, .sigint) { worker.end(grace: .seconds(5), reason: .shutdown) }
+        }
+        do {
+            try await worker.uplink.connect()
+        } catch {
+            Diagnostics.print("the parent can't be reached: \(error)")
+            return 75
+        }
+        let code = await worker.exitCode.value
+        signals.cancel()
+        return code
+    }
+}
+
+/// The coordinator that a worker process hosts for its parent.
+final class Worker: Sendable {
+    private struct State {
+        var host: LocalHost?
+        var isEnding = false
+    }
+
+    /// How long a worker waits for its parent to take note of its end.
+    private static let farewell = Duration.seconds(1)
+
+    let exitCode = Ending<Int32>()
+    private let path: CoordinatorPath
+    private let incarnation: Incarnation
+    private let core: Ending<RuntimeCore> = Ending()
+    private let link: Ending<Uplink> = Ending()
+    private let isDismissed = Ending<Void>()
+    private let tasks = OwnedTasks()
+    private let state = Mutex(State())
+
+    init(_ ticket: Ticket, _ path: CoordinatorPath, _ options: CoordinatorRuntime.Options) {
+        self.path = path
+        incarnation = ticket.incarnation
+        let uplink = Uplink(
+            ticket,
+            events: Uplink.Events(
+                started: { [self] in start($0, $1) },
+                stopRequested: { [self] in end(grace: $0, reason: .shutdown) },
+                dismissed: { [isDismissed] in isDismissed.settle(()) },
+                orphaned: { [self] in
+                    isDismissed.settle(())
+                    end(grace: .seconds(5), reason: .failed("the parent is gone"))
+                },
+                messageReceived: { [self] in deliver($0, $1, $2) },
+                inspected: { [self] operation, target, _ in try await operate(operation, target) }
+            )
+        )
+        var options = options
+        // Sockets of the whole tree are in one place; the ticket's address says where.
+        options.runtimeDirectory = ticket.address.split(separator: ":", maxSplits: 1).last.map { address in
+            String(address.dropFirst(2).prefix(upTo: address.lastIndex(of: "/") ?? address.endIndex))
+        }
+        link.settle(uplink)
+        core.settle(RuntimeCore(options, uplink: uplink))
+    }
+
+    var uplink: Uplink { link.outcome.unsafelyUnwrapped }
+    private var runtime: RuntimeCore { core.outcome.unsafelyUnwrapped }
+
+    private func start(_ start: Start, _ frame: Frame) {
+        tasks.add { [self] in
+            do {
+                let host = LocalHost(
+                    try runtime.registry.type(named: start.type),
+                    .encoded(frame.codec, start.configuration),
+                    path: path,
+                    incarnation: incarnation,
+                    parent: nil,
+                    runtime: runtime,
+                    startTimeout: .milliseconds(Int64(start.startTimeoutMilliseconds)),
+                    events: events(frame.codec)
+                )
+                guard state.withLock({ state -> Bool in
+                    guard state.host == nil, !state.isEnding else { return false }
+                    state.host = host
+                    return true
+                }) else { return }
+                try await host.start()
+                uplink.send(Frame(.ready, incarnation: incarnation))
+            } catch {
+                let failure = Failures.encode(Failures.crossable(error), codec: frame.codec)
+                uplink.send(Frame(.reply(.failure(failure)), correlation: frame.correlation, codec: frame.codec))
+                await leave(.startFailed(String(describing: error)))
+            }
+        }
+    }
+
+    private func events(_ codec: PayloadCodec) -> HostEvents {
+        HostEvents(
+            exited: { [self] reason in tasks.add { await self.leave(reason) } },
+            finished: { [self] output in finish(output, codec) },
+            dismissalRequested: { [self] in finish(.none, codec) },
+            unreachable: {},
+            reachable: {}
+        )
+    }
+
+    private func finish(_ output: Answer, _ codec: PayloadCodec) {
+        do throws(CoordinatorError) {
+            let upward: PayloadCodec = uplink.isCompact ? .compact : .json
+            uplink.send(Frame(.finish(try output.encoded(as: upward)), codec: upward))
+        } catch {
+            end(grace: .seconds(5), reason: .failed(error.message))
+        }
+    }
+
+    /// Ends the subtree, and then the process.
+    func end(grace: Duration?, reason: ExitReason) {
+        let (host, isFirst) = state.withLock { state in
+            defer { state.isEnding = true }
+            return (state.host, !state.isEnding)
+        }
+        guard isFirst else { return }
+        tasks.add { [self] in
+            if let node = host?.coordinator { _ = await node.stop(grace: grace) }
+            await leave(reason)
+        }
+    }
+
+    /// Tells the parent why, waits until it has taken note, and ends the process.
+    private func leave(_ reason: ExitReason) async {
+        uplink.beginEnding()
+        runtime.close()
+        uplink.send(Frame(.exited(Exited(reason: reason.onWire)), incarnation: incarnation))
+        _ = await Deadline.within(Self.farewell) { await self.isDismissed.value }
+        exitCode.settle(reason.processExitCode)
+    }
+
+    private func deliver(_ envelope: Envelope, _ target: String, _ isDirect: Bool) {
+        guard let (node, rest) = place(target) else {
+            return envelope.end(.failure(CoordinatorError(.noSuchPath, "there is no coordinator at \(target) in this process")))
+        }
+        node.deliver(envelope, to: rest, isDirect: isDirect)
+    }
+
+    private func operate(_ operation: String, _ target: String) async throws -> JSONValue {
+        guard let operation = Operation(rawValue: operation) else {
+            throw CoordinatorError(.unsupported, "a worker doesn't know '\(operation)'")
+        }
+        guard let (node, rest) = place(target) else {
+            throw CoordinatorError(.noSuchPath, "there is no coordinator at \(target) in this process")
+        }
+        return try await node.operate(operation, on: rest)
+    }
+
+    private func place(_ target: String) -> (Node, ArraySlice<Substring>)? {
+        guard let node = state.withLock({ $0.host })?.coordinator, let rest = CoordinatorPath(target)?.components(below: path) else { return nil }
+        return (node, rest)
+    }
+}

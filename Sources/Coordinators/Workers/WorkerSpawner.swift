@@ -1,0 +1,101 @@
+import Glibc
+import Processes
+import WireProtocol
+
+/// Turns a child's definition into a process.
+struct WorkerSpawner: Sendable {
+    /// What the process runs when the child names no executable; `nil`: the running one.
+    let defaultExecutable: String?
+    let output: WorkerOutput
+    let spawner: ProcessSpawner
+
+    /// Spawns a worker with its ticket waiting on a descriptor.
+    func spawn(_ program: WorkerProgram, ticket: Ticket, path: CoordinatorPath) async throws(CoordinatorError) -> ChildProcess {
+        let executable = program.executable ?? defaultExecutable ?? "/proc/self/exe"
+        var environment = inherited(program.environment)
+        environment[WorkerEnvironment.ticketVariable] = String(WorkerEnvironment.ticketDescriptor)
+        let pipe = try TicketPipe(ticket)
+        defer { pipe.close() }
+        var specification = specification(executable, program.arguments, environment, program.directory, path)
+        specification.descriptors = [InheritedDescriptor(source: pipe.descriptor, target: WorkerEnvironment.ticketDescriptor)]
+        return try await spawn(specification, path)
+    }
+
+    /// Spawns a plain program, through this executable, which arms the parent-death signal and becomes it.
+    func spawn(_ program: ProgramSpecification, path: CoordinatorPath) async throws(CoordinatorError) -> ChildProcess {
+        guard let name = program.command.first else {
+            throw CoordinatorError(.spawnFailed, "\(path) has an empty command")
+        }
+        var environment = inherited(program.environment)
+        guard let executable = ProgramLauncher.find(name, in: environment["PATH"], relativeTo: program.directory) else {
+            throw CoordinatorError(.spawnFailed, "\(path): there is no executable '\(name)'; give its path, or see that PATH has its directory")
+        }
+        environment[ProgramLauncher.variable] = String(getpid())
+        let launcher = defaultExecutable ?? "/proc/self/exe"
+        return try await spawn(
+            specification(launcher, [executable] + program.command, environment, program.directory, path),
+            path
+        )
+    }
+
+    private func specification(
+        _ executable: String,
+        _ arguments: [String],
+        _ environment: [String: String],
+        _ directory: String?,
+        _ path: CoordinatorPath
+    ) -> ProcessSpecification {
+        ProcessSpecification(
+            executable: executable,
+            arguments: arguments,
+            environment: environment,
+            workingDirectory: directory,
+            standardOutput: output.destination(for: path),
+            standardError: output.isCaptured ? .sameAsOutput : .inherit
+        )
+    }
+
+    private func spawn(_ specification: ProcessSpecification, _ path: CoordinatorPath) async throws(CoordinatorError) -> ChildProcess {
+        do throws(ProcessError) {
+            return try await spawner.spawn(specification)
+        } catch {
+            throw CoordinatorError(.spawnFailed, "\(path): \(error.message)")
+        }
+    }
+
+    private func inherited(_ overlay: [String: String]) -> [String: String] {
+        var result: [String: String] = [:]
+        var entry = environ
+        while let text = entry.pointee.map({ String(cString: $0) }) {
+            if let separator = text.firstIndex(of: "=") {
+                result[String(text[..<separator])] = String(text[text.index(after: separator)...])
+            }
+            entry += 1
+        }
+        return result.merging(overlay) { $1 }
+    }
+}
+
+/// A pipe with a ticket in it, small enough never to block.
+private struct TicketPipe {
+    let descriptor: Int32
+
+    init(_ ticket: Ticket) throws(CoordinatorError) {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else {
+            throw CoordinatorError(.spawnFailed, "no pipe can be made for a worker's ticket: \(String(cString: strerror(errno)))")
+        }
+        // No other spawn inherits them meanwhile: every spawn closes what it isn't given.
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        let bytes = ticket.encoded()
+        let count = write(ends[1], bytes, bytes.count)
+        Glibc.close(ends[1])
+        descriptor = ends[0]
+        guard count == bytes.count else {
+            Glibc.close(ends[0])
+            throw CoordinatorError(.spawnFailed, "a worker's ticket can't be written: \(String(cString: strerror(errno)))")
+        }
+    }
+
+    func close() { Glibc.close(descriptor) }
+}

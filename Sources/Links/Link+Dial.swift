@@ -1,0 +1,18 @@
+import NNG
+public import WireProtocol
+
+extension Link {
+    /// Dials the parent's listener and negotiates; `start` begins to receive.
+    public static func dial(
+        _ address: String,
+        limits: FrameLimits = .default,
+        timeout: Duration = .seconds(5)
+    ) async throws(LinkError) -> Link {
+        do throws(NNGError) {
+            let connection = try await PairConnection.dial(address, maximumMessageSize: maximumMessageSize(limits), timeout: timeout)
+            return Link(connection, limits: limits)
+        } catch {
+            throw LinkError(error)
+        }
+    }
+}

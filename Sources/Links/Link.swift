@@ -1,0 +1,166 @@
+import NNG
+import Synchronization
+public import WireProtocol
+
+/// The one connection between a parent process and a child process: frames in order, in batches.
+///
+/// While a batch is on its way, what is sent meanwhile collects and leaves together as the next one. No timer is involved,
+/// so an idle link adds no delay. Frames of the control lane leave before bulk frames that are still waiting.
+///
+/// Frames arrive on nng's threads, one at a time and in order; a receiver must not block there.
+public final class Link: Sendable {
+    /// Where a frame waits while a batch is on its way.
+    public enum Lane: Sendable {
+        /// Before everything of the bulk lane that has not left yet.
+        case control
+        /// In the order of the calls.
+        case bulk
+    }
+
+    /// What a link tells its owner.
+    public struct Handler: Sendable {
+        let frameReceived: @Sendable (Link, Frame) -> Void
+        let closed: @Sendable (Link, LinkError) -> Void
+
+        /// Creates a handler.
+        ///
+        /// - Parameters:
+        ///   - frameReceived: called for each frame, in order, on one of nng's threads. It must not block.
+        ///   - closed: called once, after the last frame.
+        public init(
+            frameReceived: @escaping @Sendable (Link, Frame) -> Void,
+            closed: @escaping @Sendable (Link, LinkError) -> Void
+        ) {
+            self.frameReceived = frameReceived
+            self.closed = closed
+        }
+    }
+
+    private let connection: PairConnection
+    private let limits: FrameLimits
+    private let outbound = Mutex(Outbound())
+    private let inbound = Mutex(Inbound())
+
+    /// Wraps a negotiated connection.
+    init(_ connection: PairConnection, limits: FrameLimits = .default) {
+        self.connection = connection
+        self.limits = limits
+    }
+
+    /// The largest message that a connection must let through for frames of `limits`.
+    static func maximumMessageSize(_ limits: FrameLimits = .default) -> Int {
+        limits.maximumFrameSize + 2 * OutboundBatches.batchSize
+    }
+
+    /// Who is at the other end, as the kernel saw it when the connection was made.
+    public var peer: PeerIdentity? {
+        connection.peer.map { PeerIdentity(processID: $0.processID, userID: $0.userID) }
+    }
+
+    /// Begins to receive. To be called once.
+    public func start(_ handler: Handler) {
+        inbound.withLock { $0.handler = handler }
+        connection.start(
+            onMessage: { [self] batch in receive(batch) },
+            onClose: { [self] error in close(LinkError(error)) }
+        )
+    }
+
+    /// Gives the link to another handler, from the next frame on. If the link has closed meanwhile, the handler hears of it now.
+    public func hand(over handler: Handler) {
+        inbound.withLock { $0.handler = handler }
+        if let error = outbound.withLock({ $0.closed }) { takeHandler()?.closed(self, error) }
+    }
+
+    /// Queues a frame.
+    ///
+    /// - Throws: `LinkError` when the link is closed or the frame exceeds the limit; the frame was not queued then.
+    public func send(_ frame: Frame, lane: Lane = .bulk) throws(LinkError) {
+        try send(lane: lane) { _ in frame }
+    }
+
+    /// Queues a frame whose names are interned on the way.
+    ///
+    /// - Parameter frame: makes the frame, given what turns a text into this link's id of it. The other end learns an id's
+    ///   meaning before the frame that uses it.
+    /// - Throws: `LinkError` when the link is closed or the frame exceeds the limit; the frame was not queued then.
+    public func send(lane: Lane = .bulk, _ frame: (_ name: (String) -> NameID) -> Frame) throws(LinkError) {
+        let outcome = outbound.withLock { outbound -> Result<[UInt8]?, LinkError> in
+            if let error = outbound.closed { return .failure(error) }
+            let frame = frame { outbound.intern($0) }
+            do throws(LinkError) {
+                try outbound.batches.append(frame, lane: lane, limit: limits.maximumFrameSize)
+            } catch {
+                return .failure(error)
+            }
+            return .success(outbound.beginTransmission())
+        }
+        if let batch = try outcome.get() { transmit(batch) }
+    }
+
+    /// The text behind a name that the other end has defined.
+    public func text(of name: NameID) -> String? {
+        name == 0 ? "" : inbound.withLock { $0.names.text(of: name) }
+    }
+
+    /// Closes at once. What has not left is dropped; the handler hears of it.
+    public func close() {
+        close(LinkError(.closed, "the link was closed on this side"))
+    }
+
+    private func transmit(_ batch: [UInt8]) {
+        connection.transmit(batch) { [self] error in
+            if let error {
+                close(LinkError(error))
+            } else if let next = outbound.withLock({ $0.continueTransmission() }) {
+                transmit(next)
+            }
+        }
+    }
+
+    private func receive(_ batch: [UInt8]) {
+        let handler = inbound.withLock { $0.handler }
+        guard var current = handler else { return }
+        var decoder = FrameDecoder(batch, limits: limits)
+        do throws(WireError) {
+            while let frame = try decoder.next() {
+                if case .defineName(let definition) = frame.content {
+                    let isDefined = inbound.withLock { $0.names.define(definition) }
+                    guard isDefined else {
+                        return close(LinkError(.malformed, "the peer defined name \(definition.id), which is out of range"))
+                    }
+                    continue
+                }
+                current.frameReceived(self, frame)
+                // A handshake hands the link over in the middle of a batch.
+                if let next = inbound.withLock({ $0.handler }) { current = next }
+            }
+        } catch {
+            close(LinkError(.malformed, "the peer sent a frame that can't be read: \(error)"))
+        }
+    }
+
+    private func close(_ error: LinkError) {
+        let isFirst = outbound.withLock { outbound in
+            guard outbound.closed == nil else { return false }
+            outbound.close(error)
+            return true
+        }
+        guard isFirst else { return }
+        connection.close()
+        takeHandler()?.closed(self, error)
+    }
+
+    private func takeHandler() -> Handler? {
+        inbound.withLock { inbound in
+            let handler = inbound.handler
+            inbound.handler = nil
+            return handler
+        }
+    }
+
+    private struct Inbound {
+        var handler: Handler?
+        var names = InboundNames()
+    }
+}

@@ -1,0 +1,106 @@
+import Coordinators
+import CoordinatorsTesting
+import Fixtures
+import Testing
+
+@Suite("The responder chain", .timeLimit(.minutes(2)))
+struct ChainTests {
+    @Test("An ask climbs to whoever responds", arguments: Where.allCases)
+    func climbs(_ place: Where) async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("middle", place)
+            #expect(try await runtime.perform(.echo("over there"), at: "/middle") == "over there")
+        }
+    }
+
+    @Test("The root answers a coordinator three processes deep, and interceptors between see message and reply", arguments: Where.allCases)
+    func threeDeep(_ place: Where) async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("a", place)
+            #expect(try await runtime.perform(.startGrandchild("b", inWorker: place.isWorker), at: "/a") == "/a/b")
+            #expect(try await runtime.perform(.startGrandchild("c", inWorker: place.isWorker), at: "/a/b") == "/a/b/c")
+            #expect(try await runtime.perform(.echo("deep"), at: "/a/b/c") == "deep")
+            let places = try await [
+                runtime.ask(Fixture.WhereAmI(), at: "/"), runtime.ask(Fixture.WhereAmI(), at: "/a"),
+                runtime.ask(Fixture.WhereAmI(), at: "/a/b"), runtime.ask(Fixture.WhereAmI(), at: "/a/b/c"),
+            ]
+            #expect(places.map(\.path) == ["/", "/a", "/a/b", "/a/b/c"])
+            #expect(Set(places.map(\.pid)).count == (place.isWorker ? 4 : 1))
+            // Each of c, b and a adds 1 on the way up and 100 on the way down.
+            #expect(try await runtime.perform(.add(7), at: "/a/b/c") == "310")
+            #expect(try await runtime.ask(Fixture.Seen(), at: "/a/b") == ["down 8", "up 110"])
+        }
+    }
+
+    @Test("An ask that nobody responds to fails at once, and the root is told once", arguments: Where.allCases)
+    func unhandled(_ place: Where) async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("middle", place)
+            _ = try await runtime.perform(.echo("warm"), at: "/middle")
+            let start = ContinuousClock.now
+            let error = await #expect(throws: CoordinatorError.self) {
+                try await runtime.perform(.unhandled, at: "/middle")
+            }
+            #expect(error?.code == .unhandled)
+            #expect(ContinuousClock.now - start < .seconds(1))
+            #expect(try await runtime.perform(.sendUnhandled, at: "/middle") == "nobody")
+            try await Support.eventually("the root hears of both") {
+                try await runtime.ask(Fixture.Unhandled()).count == 2
+            }
+            #expect(try await runtime.ask(Fixture.Unhandled()).first == "Fixture.NobodyAnswersThis from /middle")
+        }
+    }
+
+    @Test("A handler's error comes back as thrown if it's Codable, else as RemoteError", arguments: Where.allCases)
+    func errors(_ place: Where) async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("middle", place)
+            _ = try await runtime.perform(.startGrandchild("deep", inWorker: place.isWorker), at: "/middle")
+            // The tests and the fixture are different builds, so that only within one of them the type is known.
+            let expected = place.isWorker ? "RemoteError: Fixture.Refusal" : "Refusal: not today"
+            #expect(try await runtime.perform(.refuse(asCodable: true), at: "/middle/deep") == expected)
+            #expect(try await runtime.perform(.refuse(asCodable: false), at: "/middle") == "RemoteError: Fixture.LocalRefusal")
+        }
+    }
+
+    @Test("A deadline ends the ask and cancels the handler", arguments: Where.allCases)
+    func deadline(_ place: Where) async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("middle", place)
+            // On a busy machine the deadline may pass before the handler begins: it never does then.
+            try await Support.eventually("a handler that has begun is cancelled") {
+                let error = await #expect(throws: CoordinatorError.self) {
+                    try await runtime.perform(.waitAbove(milliseconds: 50), at: "/middle")
+                }
+                #expect(error?.code == .timedOut)
+                return try await runtime.ask(Fixture.CancelledWaits()) > 0
+            }
+        }
+    }
+
+    @Test("Cancelling the asker cancels the handler, in another process too", arguments: Where.allCases)
+    func cancellation(_ place: Where) async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("middle", place)
+            for round in 1...20 {
+                let asker = Task { try await runtime.perform(.waitAbove(milliseconds: 60_000), at: "/middle", timeout: .seconds(60)) }
+                if round % 2 == 0 { try await Task.sleep(for: .milliseconds(5)) }
+                asker.cancel()
+                await #expect(throws: CancellationError.self) { try await asker.value }
+            }
+            try await Support.eventually("the runtime is idle again") {
+                try await runtime.perform(.echo("free"), at: "/middle") == "free"
+            }
+        }
+    }
+
+    @Test("Ten thousand messages of one sender arrive in order", arguments: Where.allCases, ["sendNotes", "askNotes"])
+    func order(_ place: Where, _ kind: String) async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("middle", place)
+            let count = 10_000
+            _ = try await runtime.perform(kind == "sendNotes" ? .sendNotes(count) : .askNotes(count), at: "/middle", timeout: .seconds(60))
+            #expect(try await runtime.ask(Fixture.Notes(), timeout: .seconds(30)) == Array(0..<count))
+        }
+    }
+}

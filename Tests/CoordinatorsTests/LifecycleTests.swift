@@ -1,0 +1,165 @@
+import Coordinators
+import CoordinatorsTesting
+import Fixtures
+import Testing
+
+@Suite("Starting, stopping and finishing", .timeLimit(.minutes(2)))
+struct LifecycleTests {
+    @Test("A child is configured before it starts", arguments: Where.allCases)
+    func configuration(_ place: Where) async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            let path = try await runtime.startChild("child", place, greeting: "good morning")
+            #expect(path == "/child")
+            #expect(try await runtime.perform(.configuration, at: "/child") == "good morning")
+        }
+    }
+
+    @Test("A hundred concurrent starts of one key make one child", arguments: Where.allCases)
+    func coalescing(_ place: Where) async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await withThrowingTaskGroup(of: String.self) { group in
+                for _ in 0..<100 { group.addTask { try await runtime.startChild("one", place) } }
+                for try await path in group { #expect(path == "/one") }
+            }
+            let snapshot = try await runtime.snapshot()
+            #expect(snapshot.children.map(\.incarnation) == [1])
+            #expect(snapshot.children.map(\.state) == [.active])
+        }
+    }
+
+    @Test("A key that another type lives under is in use")
+    func keyInUse() async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("taken", .inProcess)
+            let error = await #expect(throws: CoordinatorError.self) {
+                try await runtime.ask(Fixture.StartBroken("taken", inWorker: false, how: "codable"))
+            }
+            #expect(error?.code == .keyInUse)
+        }
+    }
+
+    @Test("A key that can't be part of a path is refused", arguments: ["", "a/b", "/"])
+    func invalidKey(_ key: String) async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            let error = await #expect(throws: CoordinatorError.self) { try await runtime.startChild(key, .inProcess) }
+            #expect(error?.code == .invalidKey)
+        }
+    }
+
+    @Test("A start that fails leaves nothing, and says why", arguments: Where.allCases, ["codable", "other", "exit", "missing"])
+    func failingStart(_ place: Where, _ how: String) async throws {
+        // In one process `exit` would end the tests; a missing program needs a worker.
+        if place == .inProcess, how == "exit" || how == "missing" { return }
+        var options = Support.options
+        if how == "missing" { options.workerExecutable = "/nonexistent/program" }
+        try await withRuntime(RootCoordinator.self, options: options) { runtime in
+            do {
+                try await runtime.ask(Fixture.StartBroken("broken", inWorker: place.isWorker, how: how), timeout: .seconds(20))
+                Issue.record("the start must fail")
+            } catch let error as Fixture.Refusal {
+                #expect(error == Fixture.Refusal("won't start"))
+                #expect(how == "codable" && place == .inProcess)
+            } catch let error as RemoteError {
+                #expect(error.type == (how == "codable" ? "Fixture.Refusal" : how == "other" ? "Fixture.LocalRefusal" : "StartFailure"))
+                if how == "exit" { #expect(error.description.contains("code 3")) }
+            } catch let error as CoordinatorError {
+                #expect(error.code == .spawnFailed)
+                #expect(error.message.contains("/nonexistent/program"))
+            }
+            #expect(try await runtime.snapshot().children.isEmpty)
+        }
+    }
+
+    @Test("A start that takes too long is ended", arguments: Where.allCases)
+    func startTimeout(_ place: Where) async throws {
+        var options = Support.options
+        options.startTimeout = .milliseconds(300)
+        try await withRuntime(RootCoordinator.self, options: options) { runtime in
+            let error = await #expect(throws: CoordinatorError.self) {
+                try await runtime.ask(Fixture.StartBroken("slow", inWorker: place.isWorker, how: "hang"), timeout: .seconds(20))
+            }
+            #expect(error?.code == .startTimedOut)
+            let children = try await runtime.snapshot().children
+            #expect(children.isEmpty)
+        }
+    }
+
+    @Test("Stop ends the subtree and frees the key", arguments: Where.allCases)
+    func stop(_ place: Where) async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("parent", place, greeting: "stopped parent")
+            _ = try await runtime.perform(.startGrandchild("stopped child", inWorker: place.isWorker), at: "/parent")
+            try await runtime.ask(Fixture.StopChild("parent"), timeout: .seconds(20))
+            #expect(try await runtime.snapshot().children.isEmpty)
+            #expect(LiveInstances.count(of: "stopped parent") == 0)
+            #expect(LiveInstances.count(of: "stopped child") == 0)
+            let error = await #expect(throws: CoordinatorError.self) { try await runtime.ask(Fixture.StopChild("parent")) }
+            #expect(error?.code == .noSuchChild)
+            try await runtime.startChild("parent", place)
+            // The key's lives are counted on.
+            #expect(try await runtime.snapshot(of: "/parent").incarnation == 2)
+        }
+    }
+
+    @Test("run: start, finish, removed, output", arguments: Where.allCases, [true, false])
+    func run(_ place: Where, _ finishesAtOnce: Bool) async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            let output = Task {
+                try await runtime.ask(
+                    Fixture.RunChild("flow", inWorker: place.isWorker, greeting: "done", finishesAtOnce: finishesAtOnce),
+                    timeout: .seconds(20)
+                )
+            }
+            if !finishesAtOnce {
+                try await Support.eventually("the flow is there") { try await runtime.snapshot().children.first?.state == .active }
+                #expect(try await runtime.perform(.finish("output"), at: "/flow") == "finishing")
+            }
+            let expected = finishesAtOnce ? "done" : "output"
+            #expect(try await output.value == expected)
+            #expect(try await runtime.snapshot().children.isEmpty)
+        }
+    }
+
+    @Test("run of a child that is stopped by somebody else throws", arguments: Where.allCases)
+    func runStopped(_ place: Where) async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            let output = Task {
+                try await runtime.ask(
+                    Fixture.RunChild("flow", inWorker: place.isWorker, greeting: "", finishesAtOnce: false),
+                    timeout: .seconds(20)
+                )
+            }
+            try await Support.eventually("the flow is there") { try await runtime.snapshot().children.first?.state == .active }
+            try await runtime.stop("/flow")
+            await #expect(throws: CoordinatorError.self) { try await output.value }
+        }
+    }
+
+    @Test("What the parent has asked for it learns by return, everything else by event", arguments: Where.allCases)
+    func events(_ place: Where) async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("child", place)
+            try await runtime.stop("/child")
+            try await runtime.start("/child")
+            _ = try await runtime.perform(.fail, at: "/child")
+            try await Support.eventually("it's restarted") { try await runtime.ask(Fixture.Lifecycle()).contains("child restarted") }
+            try await runtime.ask(Fixture.StopChild("child"), timeout: .seconds(20))
+            #expect(try await runtime.ask(Fixture.Lifecycle()) == ["child stopped", "child started", "child crashed", "child restarted"])
+        }
+    }
+
+    @Test("A handler that ignores its cancellation past the grace is abandoned, and the stop goes on", arguments: Where.allCases)
+    func stubbornHandler(_ place: Where) async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("stubborn", place)
+            let stuck = Task {
+                try await runtime.perform(.ignoreCancellation(milliseconds: 8_000), at: "/stubborn", timeout: .seconds(30))
+            }
+            try await Support.eventually("it's reachable") { try await runtime.ask(Fixture.WhereAmI(), at: "/stubborn").path == "/stubborn" }
+            try await runtime.ask(Fixture.StopChild("stubborn"), timeout: .seconds(20))
+            #expect(try await runtime.snapshot().children.isEmpty)
+            let error = await #expect(throws: CoordinatorError.self) { try await stuck.value }
+            #expect(error?.code == .stopped || error?.code == .peerLost)
+        }
+    }
+}

@@ -1,0 +1,158 @@
+import Coordinators
+import CoordinatorsTesting
+import Fixtures
+import Glibc
+import Processes
+import Testing
+
+@Suite("Crashes and restarts", .timeLimit(.minutes(3)))
+struct RestartTests {
+    @Test("A child that fails comes back under its path, with its configuration", arguments: Where.allCases)
+    func failure(_ place: Where) async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("child", place, greeting: "kept")
+            let before = try await runtime.ask(Fixture.WhereAmI(), at: "/child")
+            _ = try await runtime.perform(.fail, at: "/child")
+            try await Support.eventually("another incarnation answers") {
+                // One that is sent while the process ends may be lost with it, and says so.
+                let place = try? await runtime.ask(Fixture.WhereAmI(), at: "/child")
+                return place?.incarnation == before.incarnation + 1
+            }
+            #expect(try await runtime.perform(.configuration, at: "/child") == "kept")
+            #expect(try await runtime.snapshot(of: "/child").restarts == 1)
+        }
+    }
+
+    @Test("kill -9: the path lives again under another pid; its open asks end with peerLost at once, new ones wait")
+    func killed() async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("child", .worker)
+            for round in 1...5 {
+                let before = try await runtime.ask(Fixture.WhereAmI(), at: "/child")
+                let open = (0..<10).map { _ in
+                    Task { try await runtime.perform(.hang, at: "/child", timeout: .seconds(60)) }
+                }
+                // An ask that comes back was sent after those that hang have been taken.
+                try await Support.eventually("the asks have been taken") {
+                    try await runtime.ask(Fixture.WhereAmI(), at: "/child") == before
+                }
+                kill(before.pid, SIGKILL)
+                let killedAt = ContinuousClock.now
+                for ask in open {
+                    let error = await #expect(throws: CoordinatorError.self) { try await ask.value }
+                    #expect(error?.code == .peerLost)
+                }
+                #expect(ContinuousClock.now - killedAt < .seconds(10))
+                let after = try await runtime.whereIsIt("/child", after: before)
+                #expect(after.pid != before.pid)
+                #expect(after.incarnation == before.incarnation + 1)
+                #expect(try await runtime.snapshot(of: "/child").restarts == round)
+            }
+        }
+    }
+
+    @Test("The descendants of a killed worker are gone before its path lives again")
+    func descendants() async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("a", .worker)
+            for _ in 0..<5 {
+                _ = try await runtime.perform(.startGrandchild("b", inWorker: true), at: "/a")
+                _ = try await runtime.perform(.startGrandchild("c", inWorker: true), at: "/a/b")
+                let a = try await runtime.ask(Fixture.WhereAmI(), at: "/a")
+                let below = try await [runtime.ask(Fixture.WhereAmI(), at: "/a/b"), runtime.ask(Fixture.WhereAmI(), at: "/a/b/c")]
+                let identities = try below.map { try #require(ProcessIdentity(processID: $0.pid)) }
+                kill(a.pid, SIGKILL)
+                let after = try await runtime.whereIsIt("/a", after: a)
+                #expect(after.incarnation == a.incarnation + 1)
+                #expect(identities.filter(\.isAlive).isEmpty)
+            }
+        }
+    }
+
+    @Test("A stopped worker leaves no process, and its socket is gone")
+    func nothingLeft() async throws {
+        let directory = try TemporaryDirectory()
+        var options = Support.options
+        options.runtimeDirectory = directory.path
+        try await withRuntime(RootCoordinator.self, options: options) { runtime in
+            try await runtime.startChild("a", .worker)
+            _ = try await runtime.perform(.startGrandchild("b", inWorker: true), at: "/a")
+            let pids = try await [runtime.ask(Fixture.WhereAmI(), at: "/a"), runtime.ask(Fixture.WhereAmI(), at: "/a/b")].map(\.pid)
+            #expect(directory.entries.count == 2)
+            try await runtime.ask(Fixture.StopChild("a"), timeout: .seconds(20))
+            for pid in pids { #expect(ProcessIdentity(processID: pid) == nil) }
+            #expect(directory.entries == ["\(getpid()).sock"])
+        }
+        #expect(directory.entries.isEmpty)
+    }
+
+    @Test("Exit codes: 78 is for good, others are restarted")
+    func exitCodes() async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("child", .worker)
+            _ = try? await runtime.perform(.exit(75), at: "/child")
+            try await Support.eventually("it's back") { try await runtime.snapshot(of: "/child").restarts == 1 }
+            _ = try await runtime.ask(Fixture.WhereAmI(), at: "/child")
+            _ = try? await runtime.perform(.exit(78), at: "/child")
+            try await Support.eventually("it's given up") { try await runtime.snapshot(of: "/child").state == .failed }
+            #expect(try await runtime.snapshot(of: "/child").lastExit == "exited with code 78")
+            // An operator can have it back.
+            #expect(try await runtime.start("/child").state == .active)
+        }
+    }
+
+    @Test("A child over the intensity fails alone at the root, and its siblings live on", arguments: Where.allCases)
+    func intensity(_ place: Where) async throws {
+        var options = Support.options
+        options.supervision = SupervisionPolicy(.oneForOne, intensity: 2, period: .seconds(60), backoff: .none)
+        try await withRuntime(RootCoordinator.self, options: options) { runtime in
+            try await runtime.startChild("good", place)
+            try await runtime.startChild("bad", place)
+            for round in 1...3 {
+                _ = try? await runtime.perform(.fail, at: "/bad")
+                try await Support.eventually("round \(round) is over") {
+                    let snapshot = try await runtime.snapshot(of: "/bad")
+                    return snapshot.state == .failed || (snapshot.restarts == round && snapshot.state == .active)
+                }
+            }
+            #expect(try await runtime.snapshot(of: "/bad").state == .failed)
+            #expect(try await runtime.snapshot(of: "/good").restarts == 0)
+            #expect(try await runtime.perform(.echo("fine"), at: "/good") == "fine")
+            let error = await #expect(throws: CoordinatorError.self) { try await runtime.perform(.echo(""), at: "/bad") }
+            #expect(error?.code == .stopped)
+        }
+    }
+
+    @Test("A backoff that lies beyond the deadline fails the ask at once with restarting")
+    func backoffBeyondDeadline() async throws {
+        var options = Support.options
+        let backoff = Backoff(minimum: .seconds(30), maximum: .seconds(30), jitter: 0)
+        options.supervision = SupervisionPolicy(.oneForOne, intensity: 10, period: .seconds(60), backoff: backoff)
+        try await withRuntime(RootCoordinator.self, options: options) { runtime in
+            try await runtime.startChild("child", .inProcess)
+            _ = try await runtime.perform(.fail, at: "/child")
+            try await Support.eventually("the first restart is immediate") { try await runtime.snapshot(of: "/child").incarnation == 2 }
+            _ = try await runtime.perform(.fail, at: "/child")
+            try await Support.eventually("the second waits") { try await runtime.snapshot(of: "/child").state == .restarting }
+            let error = await #expect(throws: CoordinatorError.self) { try await runtime.perform(.echo(""), at: "/child", timeout: .seconds(2)) }
+            #expect(error?.code == .restarting)
+            // Nothing is ever refused because something else is under way.
+            #expect(try await runtime.restart("/child").state == .active)
+            #expect(try await runtime.stop("/child").state == .inactive)
+        }
+    }
+
+    @Test("The graceful stop of the runtime ends everything while children crash")
+    func stopDuringCrashes() async throws {
+        for _ in 0..<10 {
+            let runtime = CoordinatorRuntime(RootCoordinator.self, options: Support.options)
+            try await runtime.start()
+            for key in ["a", "b", "c"] { try await runtime.startChild(key, .worker) }
+            let pids = try await runtime.snapshot().children.compactMap(\.processID)
+            let identities = pids.compactMap { ProcessIdentity(processID: $0) }
+            for pid in pids { kill(pid, SIGKILL) }
+            await runtime.stop()
+            #expect(identities.filter(\.isAlive).isEmpty)
+        }
+    }
+}

@@ -1,0 +1,10 @@
+import Coordinators
+import Fixtures
+
+/// The program that the tests' workers run.
+@main
+struct FixtureWorker {
+    static func main() async throws {
+        try await CoordinatorRuntime.main(RootCoordinator.self, workers: [MiddleCoordinator.self, BrokenCoordinator.self])
+    }
+}

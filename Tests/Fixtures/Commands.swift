@@ -1,0 +1,85 @@
+public import Coordinators
+
+extension Fixture {
+    /// Makes a coordinator do something from where it is.
+    public struct Do: ResponderMessage {
+        public typealias Reply = String
+        public var action: Action
+        public init(_ action: Action) { self.action = action }
+    }
+
+    public enum Action: Codable, Sendable {
+        case echo(String)
+        case unhandled
+        case sendUnhandled
+        case waitAbove(milliseconds: Int)
+        case sendNotes(Int)
+        case askNotes(Int)
+        case refuse(asCodable: Bool)
+        case add(Int)
+        case configuration
+        case startGrandchild(String, inWorker: Bool)
+        case stopGrandchild(String)
+        case finish(String)
+        case fail
+        case exit(Int32)
+        case hang
+        case ignoreCancellation(milliseconds: Int)
+    }
+
+    public struct StartChild: ResponderMessage {
+        public typealias Reply = String
+        public var key: String
+        public var inWorker: Bool
+        public var greeting: String
+        public var restart: RestartType
+        public init(_ key: String, inWorker: Bool, greeting: String = "hello", restart: RestartType = .permanent) {
+            self.key = key
+            self.inWorker = inWorker
+            self.greeting = greeting
+            self.restart = restart
+        }
+    }
+
+    public struct StopChild: ResponderMessage {
+        public var key: String
+        public init(_ key: String) { self.key = key }
+    }
+
+    public struct RunChild: ResponderMessage {
+        public typealias Reply = String
+        public var key: String
+        public var inWorker: Bool
+        public var greeting: String
+        public var finishesAtOnce: Bool
+        public init(_ key: String, inWorker: Bool, greeting: String, finishesAtOnce: Bool) {
+            self.key = key
+            self.inWorker = inWorker
+            self.greeting = greeting
+            self.finishesAtOnce = finishesAtOnce
+        }
+    }
+
+    public struct StartBroken: ResponderMessage {
+        public var key: String
+        public var inWorker: Bool
+        public var how: String
+        public init(_ key: String, inWorker: Bool, how: String) {
+            self.key = key
+            self.inWorker = inWorker
+            self.how = how
+        }
+    }
+
+    /// What the root's lifecycle rows have heard.
+    public struct Lifecycle: ResponderMessage {
+        public typealias Reply = [String]
+        public init() {}
+    }
+
+    /// What the root's `unhandled` hook has heard.
+    public struct Unhandled: ResponderMessage {
+        public typealias Reply = [String]
+        public init() {}
+    }
+}

@@ -1,0 +1,79 @@
+public import Coordinators
+import Glibc
+
+/// What the tests ask of the fixture's coordinators.
+public enum Fixture {
+    public struct Place: Codable, Sendable, Hashable {
+        public var path: String
+        public var pid: Int32
+        public var incarnation: UInt32
+
+        static func here(_ context: Context<some Coordinator>) -> Place {
+            Place(path: context.path.description, pid: getpid(), incarnation: context.incarnation)
+        }
+    }
+
+    public struct WhereAmI: ResponderMessage {
+        public typealias Reply = Place
+        public init() {}
+    }
+
+    /// Answered by the root alone.
+    public struct Echo: ResponderMessage {
+        public typealias Reply = String
+        public var text: String
+        public init(_ text: String) { self.text = text }
+    }
+
+    /// Noted down by the root, in order of arrival.
+    public struct Note: ResponderMessage {
+        public var number: Int
+        public init(_ number: Int) { self.number = number }
+    }
+
+    public struct Notes: ResponderMessage {
+        public typealias Reply = [Int]
+        public init() {}
+    }
+
+    /// Climbs through an interceptor that adds 1 on the way up and 100 on the way down.
+    public struct Add: ResponderMessage {
+        public typealias Reply = Int
+        public var amount: Int
+        public init(_ amount: Int) { self.amount = amount }
+    }
+
+    /// What an interceptor has seen.
+    public struct Seen: ResponderMessage {
+        public typealias Reply = [String]
+        public init() {}
+    }
+
+    /// Takes a minute, unless it's cancelled.
+    public struct Wait: ResponderMessage {
+        public init() {}
+    }
+
+    public struct CancelledWaits: ResponderMessage {
+        public typealias Reply = Int
+        public init() {}
+    }
+
+    public struct Refuse: ResponderMessage {
+        public var asCodable: Bool
+        public init(asCodable: Bool) { self.asCodable = asCodable }
+    }
+
+    public struct NobodyAnswersThis: ResponderMessage {
+        public init() {}
+    }
+
+    public struct Refusal: Error, Codable, Hashable {
+        public var reason: String
+        public init(_ reason: String) { self.reason = reason }
+    }
+
+    public struct LocalRefusal: Error {
+        public init() {}
+    }
+}

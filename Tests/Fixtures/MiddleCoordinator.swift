@@ -1,0 +1,120 @@
+public import Coordinators
+import Glibc
+import Synchronization
+
+/// A coordinator that intercepts, has children of its own, and does what it's told.
+public actor MiddleCoordinator: Coordinator {
+    public typealias Output = String
+
+    public struct Configuration: CoordinatorConfiguration {
+        public var greeting = "hello"
+        public var finishesAtOnce = false
+        public init() {}
+    }
+
+    public nonisolated let context: Context<MiddleCoordinator>
+    private let configuration: Configuration
+    private var seen: [String] = []
+    private var running = false
+
+    public init(_ context: Context<MiddleCoordinator>, _ configuration: Configuration) {
+        self.context = context
+        self.configuration = configuration
+        LiveInstances.add(1, of: configuration.greeting)
+    }
+
+    deinit { LiveInstances.add(-1, of: configuration.greeting) }
+
+    public static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
+
+    public static let responders: [Responder<MiddleCoordinator>] = [
+        .intercept(Fixture.Add.self) { me, add, chain in
+            me.seen.append("down \(add.amount)")
+            var changed = add
+            changed.amount += 1
+            let reply = try await chain.next(changed)
+            me.seen.append("up \(reply)")
+            return reply + 100
+        },
+        .respond(to: Fixture.Seen.self) { me, _ in me.seen },
+        .respond(to: Fixture.WhereAmI.self) { me, _ in .here(me.context) },
+        .respond(to: Fixture.Do.self) { me, request in try await me.perform(request.action) },
+    ]
+
+    public func start() async throws {
+        if configuration.finishesAtOnce { context.finish(configuration.greeting) }
+    }
+
+    private func perform(_ action: Fixture.Action) async throws -> String {
+        switch action {
+        case .echo(let text):
+            return try await context.ask(Fixture.Echo(text))
+        case .unhandled:
+            try await context.ask(Fixture.NobodyAnswersThis())
+            return "handled"
+        case .sendUnhandled:
+            return try await context.send(Fixture.NobodyAnswersThis()) ? "taken" : "nobody"
+        case .waitAbove(let milliseconds):
+            try await context.ask(Fixture.Wait(), timeout: .milliseconds(milliseconds))
+            return "waited"
+        case .sendNotes(let count):
+            for number in 0..<count { try await context.send(Fixture.Note(number)) }
+            return "sent"
+        case .askNotes(let count):
+            try await askNotes(count)
+            return "asked"
+        case .refuse(let asCodable):
+            do {
+                try await context.ask(Fixture.Refuse(asCodable: asCodable))
+            } catch let error as Fixture.Refusal {
+                return "Refusal: \(error.reason)"
+            } catch let error as RemoteError {
+                return "RemoteError: \(error.type)"
+            }
+            return "not refused"
+        case .add(let amount):
+            return String(try await context.ask(Fixture.Add(amount)))
+        case .configuration:
+            return configuration.greeting
+        case .startGrandchild(let key, let inWorker):
+            let child = try await context.start(MiddleCoordinator.self, as: key, in: inWorker ? .worker : .inProcess) { $0.greeting = key }
+            return child.path.description
+        case .stopGrandchild(let key):
+            try await context.stop(key)
+            return "stopped"
+        case .finish(let output):
+            context.finish(output)
+            return "finishing"
+        case .fail:
+            context.fail(Fixture.Refusal("told to fail"))
+            return "failing"
+        case .exit(let code):
+            exit(code)
+        case .hang:
+            try await Task.sleep(for: .seconds(600))
+            return "woken"
+        case .ignoreCancellation(let milliseconds):
+            let end = ContinuousClock.now + .milliseconds(milliseconds)
+            while ContinuousClock.now < end { await Task.yield() }
+            return "done"
+        }
+    }
+
+    /// Asks at once for all, in order: each ask is on its way before the next begins, because its task begins here and now.
+    private func askNotes(_ count: Int) async throws {
+        var asks: [Task<Void, any Error>] = []
+        for number in 0..<count {
+            asks.append(Task.immediate { try await self.context.ask(Fixture.Note(number), timeout: .seconds(30)) })
+        }
+        for ask in asks { try await ask.value }
+    }
+}
+
+/// How many coordinators with a greeting exist in this process: after stop, finish and give-up there are none.
+public enum LiveInstances {
+    private static let counts = Mutex<[String: Int]>([:])
+
+    public static func count(of greeting: String) -> Int { counts.withLock { $0[greeting, default: 0] } }
+
+    fileprivate static func add(_ number: Int, of greeting: String) { counts.withLock { $0[greeting, default: 0] += number } }
+}

@@ -1,0 +1,96 @@
+public import Coordinators
+
+/// The root of most test trees: it answers what climbs to it and notes down what its children go through.
+public actor RootCoordinator: Coordinator {
+    public struct Configuration: CoordinatorConfiguration {
+        /// Children that `start` starts, and where.
+        public var children: [String] = []
+        public var placement = "in-process"
+        public init() {}
+    }
+
+    public nonisolated let context: Context<RootCoordinator>
+    private let configuration: Configuration
+    private var notes: [Int] = []
+    private var total = 0
+    private var cancelledWaits = 0
+    private var lifecycle: [String] = []
+    private var unhandledMessages: [String] = []
+
+    public init(_ context: Context<RootCoordinator>, _ configuration: Configuration) {
+        self.context = context
+        self.configuration = configuration
+    }
+
+    public static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
+
+    public static let responders: [Responder<RootCoordinator>] = [
+        .respond(to: Fixture.Echo.self) { _, echo in echo.text },
+        .respond(to: Fixture.Note.self) { me, note in me.notes.append(note.number) },
+        .respond(to: Fixture.Notes.self) { me, _ in me.notes },
+        .respond(to: Fixture.Add.self) { me, add in
+            me.total += add.amount
+            return me.total
+        },
+        .respond(to: Fixture.Wait.self) { me, _ in
+            do {
+                try await Task.sleep(for: .seconds(60))
+            } catch {
+                me.cancelledWaits += 1
+                throw error
+            }
+        },
+        .respond(to: Fixture.CancelledWaits.self) { me, _ in me.cancelledWaits },
+        .respond(to: Fixture.Refuse.self) { _, refuse in
+            if refuse.asCodable { throw Fixture.Refusal("not today") }
+            throw Fixture.LocalRefusal()
+        },
+        .respond(to: Fixture.WhereAmI.self) { me, _ in .here(me.context) },
+        .respond(to: Fixture.StartChild.self) { me, start in
+            let child: Child<MiddleCoordinator> = try await me.context.start(
+                as: start.key,
+                in: start.inWorker ? .worker : .inProcess,
+                restart: start.restart
+            ) { $0.greeting = start.greeting }
+            return child.path.description
+        },
+        .respond(to: Fixture.StopChild.self) { me, stop in try await me.context.stop(stop.key) },
+        .respond(to: Fixture.RunChild.self) { me, run in
+            try await me.context.run(MiddleCoordinator.self, as: run.key, in: run.inWorker ? .worker : .inProcess) {
+                $0.greeting = run.greeting
+                $0.finishesAtOnce = run.finishesAtOnce
+            }
+        },
+        .respond(to: Fixture.StartBroken.self) { me, start in
+            try await me.context.start(BrokenCoordinator.self, as: start.key, in: start.inWorker ? .worker : .inProcess) {
+                $0.how = start.how
+            }
+        },
+        .respond(to: Fixture.Lifecycle.self) { me, _ in me.lifecycle },
+        .respond(to: Fixture.Unhandled.self) { me, _ in me.unhandledMessages },
+        .lifecycle { me, child, change in me.lifecycle.append("\(child.path.key) \(Fixture.word(for: change))") },
+    ]
+
+    public func start() async throws {
+        for key in configuration.children {
+            try await context.start(MiddleCoordinator.self, as: key, in: configuration.placement == "worker" ? .worker : .inProcess)
+        }
+    }
+
+    public func unhandled(_ message: UnhandledMessage) async {
+        unhandledMessages.append("\(message.name) from \(message.sender)")
+    }
+}
+
+extension Fixture {
+    static func word(for change: LifecycleChange) -> String {
+        switch change {
+        case .started: "started"
+        case .stopped: "stopped"
+        case .crashed: "crashed"
+        case .restarted: "restarted"
+        case .startFailed: "startFailed"
+        case .gaveUp: "gaveUp"
+        }
+    }
+}

@@ -83,7 +83,10 @@ extension Context {
 
     /// Starts a coordinator by its type's name, in a worker whose program may be another one: what a configuration file can say.
     ///
-    /// - Parameter configuration: laid over the type's defaults.
+    /// - Parameters:
+    ///   - configuration: laid over the type's defaults.
+    ///   - retriesFirstStart: a first start that fails is a failure like any other, and retried as the policy says, instead of the
+    ///     child's end; the call returns when the child is ready, or throws when it's given up.
     @discardableResult
     public func start(
         worker typeName: String,
@@ -94,13 +97,14 @@ extension Context {
         directory: String? = nil,
         configuration: JSONValue = [:],
         restart: RestartType = .permanent,
-        shutdown: Shutdown = .timeout(.seconds(5))
+        shutdown: Shutdown = .timeout(.seconds(5)),
+        retriesFirstStart: Bool = false
     ) async throws -> AnyChild {
         let program = WorkerProgram(executable: executable, arguments: arguments, environment: environment, directory: directory)
         let kind = ChildDefinition.Kind.coordinator(
             CoordinatorDefinition(typeName: typeName, configuration: .json(configuration), place: .worker(program))
         )
-        return try await start(kind, key, restart, shutdown)
+        return try await start(kind, key, restart, shutdown, retriesFirstStart)
     }
 
     /// Starts any program as a supervised child.
@@ -109,9 +113,10 @@ extension Context {
         program: ProgramSpecification,
         as key: C.ChildKey,
         restart: RestartType = .permanent,
-        shutdown: Shutdown = .timeout(.seconds(5))
+        shutdown: Shutdown = .timeout(.seconds(5)),
+        retriesFirstStart: Bool = false
     ) async throws -> AnyChild {
-        try await start(.program(program), key, restart, shutdown)
+        try await start(.program(program), key, restart, shutdown, retriesFirstStart)
     }
 
     /// Stops a child and frees its key; returns when nothing is left of it. It may be asking this coordinator meanwhile.
@@ -136,9 +141,11 @@ extension Context {
         _ kind: ChildDefinition.Kind,
         _ key: C.ChildKey,
         _ restart: RestartType,
-        _ shutdown: Shutdown
+        _ shutdown: Shutdown,
+        _ retriesFirstStart: Bool
     ) async throws -> AnyChild {
-        let definition = node.runtime.definition(key.pathComponent, kind, restart: restart, shutdown: shutdown)
+        var definition = node.runtime.definition(key.pathComponent, kind, restart: restart, shutdown: shutdown)
+        definition.isRetriedAtFirstStart = retriesFirstStart
         try await node.children.start(definition)
         return AnyChild(supervisor: node.children, key: key.pathComponent)
     }

@@ -12,6 +12,7 @@ struct ChildDefinition: Sendable {
     let restart: RestartType
     let shutdown: Shutdown
     let startTimeout: Duration
+    var isRetriedAtFirstStart = false
 
     /// What tells whether a child that lives under the key is the one that is wanted.
     var typeName: String {
@@ -22,7 +23,7 @@ struct ChildDefinition: Sendable {
     }
 
     var specification: ChildSpecification<String> {
-        ChildSpecification(id: key, restart: restart, shutdown: shutdown)
+        ChildSpecification(id: key, restart: restart, shutdown: shutdown, isRetriedAtFirstStart: isRetriedAtFirstStart)
     }
 }
 

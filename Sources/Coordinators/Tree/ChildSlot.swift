@@ -19,7 +19,7 @@ struct ChildSlot {
         let isDirect: Bool
     }
 
-    typealias StartWaiter = CheckedContinuation<Void, any Error>
+    typealias Start = Ending<Result<Void, any Error>>
     typealias End = Ending<Result<Answer, any Error>>
 
     var definition: ChildDefinition
@@ -39,7 +39,8 @@ struct ChildSlot {
     var earlyExit: ExitReason?
     var isStartTold = false
     var parked: [Parked] = []
-    var startWaiters: [UInt64: StartWaiter] = [:]
+    /// Who waits for the child to be ready.
+    var starts: [Start] = []
     /// Who waits for the child's end.
     var ends: [End] = []
 

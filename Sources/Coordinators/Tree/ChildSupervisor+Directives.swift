@@ -136,9 +136,7 @@ struct StartFailure: Error, CustomStringConvertible {
 extension ChildSlot {
     /// Ends everything that waits for the slot, which is gone.
     func settle(with error: CoordinatorError) {
-        for waiter in startWaiters.values {
-            if output == nil { waiter.resume(throwing: lastError ?? error) } else { waiter.resume() }
-        }
+        for start in starts { start.settle(output == nil ? .failure(lastError ?? error) : .success(())) }
         let outcome: Result<Answer, any Error> = output.map { .success($0) } ?? .failure(lastError ?? error)
         for end in ends { end.settle(outcome) }
         for message in parked { message.envelope.end(.failure(error)) }

@@ -3,7 +3,7 @@ import Synchronization
 extension ChildSupervisor {
     /// What the machine has noticed becomes what handles, waiters and the coordinator see.
     func report(_ key: String, _ incarnation: Incarnation, _ change: Supervisor<String>.Change) {
-        var waiters: [ChildSlot.StartWaiter] = []
+        var starts: [ChildSlot.Start] = []
         var failure: (any Error)?
         var parked: [ChildSlot.Parked] = []
         var mustFlush = false
@@ -18,8 +18,8 @@ extension ChildSupervisor {
                 slot.readySince = .now
                 slot.lastError = nil
                 mustFlush = true
-                waiters = Array(slot.startWaiters.values)
-                slot.startWaiters = [:]
+                starts = slot.starts
+                slot.starts = []
                 event = change == .restarted ? .restarted : (slot.isStartedByParent ? nil : .started)
                 slot.isStartedByParent = false
             case .restarting(_, let time):
@@ -50,17 +50,15 @@ extension ChildSupervisor {
                 if slot.output == nil {
                     failure = slot.lastError ?? CoordinatorError(change.isStop ? .stopped : .startFailed, "\(path) has ended: \(reason)")
                 }
-                waiters = Array(slot.startWaiters.values)
-                slot.startWaiters = [:]
+                starts = slot.starts
+                slot.starts = []
                 event = slot.event(for: change, reason)
                 slot.isStoppedByParent = false
             }
             state.slots[key] = slot
         }
         for message in parked { message.envelope.end(.failure(failure ?? CoordinatorError.hasStopped(path))) }
-        for waiter in waiters {
-            if let failure { waiter.resume(throwing: failure) } else { waiter.resume() }
-        }
+        for start in starts { start.settle(failure.map { .failure($0) } ?? .success(())) }
         if mustFlush { flush(key) }
         if !change.isProgress, !comesBack { settleEnds(key) }
         node.runtime.childChanged(path, change)

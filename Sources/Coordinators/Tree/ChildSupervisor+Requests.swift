@@ -15,26 +15,17 @@ extension ChildSupervisor {
         guard !key.isEmpty, !key.contains("/") else {
             throw CoordinatorError(.invalidKey, "'\(key)' is no key: it must not be empty nor have a slash in it")
         }
-        let waiter = state.withLock { state -> UInt64 in
-            state.nextWaiter += 1
-            return state.nextWaiter
-        }
+        let start = ChildSlot.Start()
+        // Requested before the first suspension: two starts that begin one after the other are in that order.
+        request(definition, start, end, isByParent)
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                beginStart(definition, end, isByParent, waiter, continuation)
-            }
+            try await start.value.get()
         } onCancel: {
-            cancelStart(key, waiter)
+            cancel(start, of: key)
         }
     }
 
-    private func beginStart(
-        _ definition: ChildDefinition,
-        _ end: ChildSlot.End?,
-        _ isByParent: Bool,
-        _ waiter: UInt64,
-        _ continuation: ChildSlot.StartWaiter
-    ) {
+    private func request(_ definition: ChildDefinition, _ start: ChildSlot.Start, _ end: ChildSlot.End?, _ isByParent: Bool) {
         let key = definition.key
         let (outcome, mustPerform) = state.withLock { state -> (Result<Void, any Error>?, Bool) in
             if state.isRefusing { return (.failure(CoordinatorError.hasStopped(node.path)), false) }
@@ -44,27 +35,26 @@ extension ChildSupervisor {
                     let message = "\(node.path.appending(key)) is a \(slot.definition.typeName), not a \(definition.typeName)"
                     return (.failure(CoordinatorError(.keyInUse, message)), false)
                 }
-                if let end { state.slots[key]?.ends.append(end) }
-                if case .running = state.machine.state(of: key) { return (.success(()), false) }
             } else {
                 state.prepareSlot(for: definition)
                 state.slots[key]?.isStartedByParent = isByParent
-                if let end { state.slots[key]?.ends.append(end) }
             }
-            state.slots[key]?.startWaiters[waiter] = continuation
+            if let end { state.slots[key]?.ends.append(end) }
+            if case .running = state.machine.state(of: key) { return (.success(()), false) }
+            state.slots[key]?.starts.append(start)
             return (nil, state.apply(.startRequested(definition.specification)))
         }
         if mustPerform { performDirectives() }
-        if let outcome { continuation.resume(with: outcome) }
+        if let outcome { start.settle(outcome) }
     }
 
-    private func cancelStart(_ key: String, _ waiter: UInt64) {
-        let (continuation, mustPerform) = state.withLock { state -> (ChildSlot.StartWaiter?, Bool) in
-            guard let continuation = state.slots[key]?.startWaiters.removeValue(forKey: waiter) else { return (nil, false) }
-            let isWanted = state.slots[key]?.startWaiters.isEmpty == false
-            return (continuation, isWanted ? false : state.apply(.removeRequested(key)))
+    private func cancel(_ start: ChildSlot.Start, of key: String) {
+        guard start.settle(.failure(CancellationError())) else { return }
+        let mustPerform = state.withLock { state -> Bool in
+            guard let starts = state.slots[key]?.starts, starts.contains(where: { $0 === start }) else { return false }
+            state.slots[key]?.starts.removeAll { $0 === start }
+            return starts.count > 1 ? false : state.apply(.removeRequested(key))
         }
-        continuation?.resume(throwing: CancellationError())
         if mustPerform { performDirectives() }
     }
 
@@ -98,18 +88,17 @@ extension ChildSupervisor {
 
     /// Stops a child, in whatever state it is, and starts it anew; returns when it's ready.
     func restart(_ key: String) async throws {
-        try await withCheckedThrowingContinuation { (continuation: ChildSlot.StartWaiter) in
-            let (isKnown, mustPerform) = state.withLock { state -> (Bool, Bool) in
-                guard state.slots[key] != nil, !state.isRefusing else { return (false, false) }
-                state.nextWaiter += 1
-                state.slots[key]?.startWaiters[state.nextWaiter] = continuation
-                state.slots[key]?.phase = .pending(nextAttempt: nil)
-                state.slots[key]?.restarts += 1
-                return (true, state.apply(.restartRequested(key)))
-            }
-            if mustPerform { performDirectives() }
-            if !isKnown { continuation.resume(throwing: noSuchChild(key)) }
+        let start = ChildSlot.Start()
+        let (isKnown, mustPerform) = state.withLock { state -> (Bool, Bool) in
+            guard state.slots[key] != nil, !state.isRefusing else { return (false, false) }
+            state.slots[key]?.starts.append(start)
+            state.slots[key]?.phase = .pending(nextAttempt: nil)
+            state.slots[key]?.restarts += 1
+            return (true, state.apply(.restartRequested(key)))
         }
+        guard isKnown else { throw noSuchChild(key) }
+        if mustPerform { performDirectives() }
+        try await start.value.get()
     }
 
     /// Kills a child's process, as `kill -9` would; supervision takes its course.

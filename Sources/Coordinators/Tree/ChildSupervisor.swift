@@ -14,7 +14,6 @@ final class ChildSupervisor: Sendable {
         var isPerforming = false
         var isRefusing = false
         var wake: Timers.Timer?
-        var nextWaiter: UInt64 = 0
         var shutdownWaiters: [CheckedContinuation<Void, Never>] = []
         var hasEnded = false
     }

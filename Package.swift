@@ -50,11 +50,17 @@ let package = Package(
         .target(name: "DaemonConfiguration", dependencies: ["WireProtocol", yams]),
         .target(
             name: "CoordinatorDaemon",
-            dependencies: ["Control", "Coordinators", "DaemonConfiguration", "NNG", "WireProtocol", logging, serviceLifecycle]
+            dependencies: ["Control", "Coordinators", "DaemonConfiguration", "Supervision", "WireProtocol", logging, serviceLifecycle]
         ),
 
         // Executables parse, build and run.
-        .executableTarget(name: "coordinatord", dependencies: ["CoordinatorDaemon", "DaemonConfiguration", argumentParser, logging]),
+        .executableTarget(
+            name: "coordinatord",
+            dependencies: [
+                "Control", "CoordinatorDaemon", "Coordinators", "DaemonConfiguration",
+                argumentParser, logging, serviceLifecycle, unixSignals,
+            ]
+        ),
         .executableTarget(name: "coordinatorctl", dependencies: ["Control", "DaemonConfiguration", "WireProtocol", argumentParser]),
         .executableTarget(name: "Shop", dependencies: ["Coordinators", grdb], path: "Sources/Examples/Shop"),
 

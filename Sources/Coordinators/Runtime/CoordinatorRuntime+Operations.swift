@@ -60,7 +60,7 @@ extension CoordinatorRuntime {
             processStartTime: ProcessIdentity.current.startTime,
             incarnation: root.incarnation,
             restarts: 0,
-            uptimeMilliseconds: nil,
+            uptimeMilliseconds: Int64((MonotonicTime.now - root.since).nanosecondsClamped / 1_000_000),
             lastExit: nil,
             isUnresponsive: false,
             children: await root.childSnapshots()

@@ -50,6 +50,7 @@ final class Node: Sendable {
     let parent: Node?
     let runtime: RuntimeCore
     let openAsks = OpenAsks()
+    let since = MonotonicTime.now
     let logger: Logger
     let state = Mutex(State())
     private let onEnd: @Sendable (End) -> Void

@@ -48,6 +48,7 @@ struct WorkerSpawner: Sendable {
         ProcessSpecification(
             executable: executable,
             arguments: arguments,
+            processName: "\(Self.name(of: executable)): \(path)",
             environment: environment,
             workingDirectory: directory,
             standardOutput: output.destination(for: path),
@@ -61,6 +62,14 @@ struct WorkerSpawner: Sendable {
         } catch {
             throw CoordinatorError(.spawnFailed, "\(path): \(error.message)")
         }
+    }
+
+    /// What operators see in a list of processes, before the path.
+    private static func name(of executable: String) -> String {
+        var buffer = [CChar](repeating: 0, count: 4_096)
+        let length = executable == "/proc/self/exe" ? readlink(executable, &buffer, buffer.count) : 0
+        let path = length > 0 ? String(decoding: buffer[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self) : executable
+        return path.split(separator: "/").last.map(String.init) ?? path
     }
 
     private func inherited(_ overlay: [String: String]) -> [String: String] {

@@ -1,0 +1,58 @@
+import Coordinators
+import Logging
+import DaemonConfiguration
+import struct DaemonConfiguration.ChildSpecification
+import WireProtocol
+
+/// The root of the daemon's tree: it reads its children from a file. Otherwise it's a coordinator like any other.
+actor DaemonCoordinator: Coordinator {
+    typealias Configuration = DaemonConfiguration
+
+    nonisolated let context: Context<DaemonCoordinator>
+    private let configuration: DaemonConfiguration
+
+    init(_ context: Context<DaemonCoordinator>, _ configuration: DaemonConfiguration) {
+        self.context = context
+        self.configuration = configuration
+    }
+
+    /// Requests all children's starts in the file's order, and waits for none: one that can't start is retried, and the others live.
+    func run() async throws {
+        let starts = configuration.children.map { child in
+            // Requested here and now, in order; the order of the stops is the reverse.
+            Task.immediate { await self.start(child) }
+        }
+        for start in starts { await start.value }
+        let (forever, _) = AsyncStream<Never>.makeStream()
+        for await _ in forever {}
+    }
+
+    private func start(_ child: ChildSpecification) async {
+        do {
+            switch child.content {
+            case .worker(let worker):
+                try await context.start(
+                    worker: worker.coordinator,
+                    as: child.key,
+                    executable: worker.executable,
+                    environment: worker.environment,
+                    directory: worker.directory,
+                    configuration: worker.configuration ?? [:],
+                    restart: .init(child.restart),
+                    shutdown: .init(child.shutdown),
+                    retriesFirstStart: true
+                )
+            case .program(let program):
+                try await context.start(
+                    program: .init(command: program.command, environment: program.environment, directory: program.directory),
+                    as: child.key,
+                    restart: .init(child.restart),
+                    shutdown: .init(child.shutdown),
+                    retriesFirstStart: true
+                )
+            }
+        } catch {
+            context.logger.error("a child could not be started", metadata: ["child.key": "\(child.key)", "error": "\(error)"])
+        }
+    }
+}

@@ -1,0 +1,63 @@
+import Control
+import Coordinators
+
+extension TreeNode {
+    init(_ snapshot: CoordinatorSnapshot) {
+        let placement: Placement =
+            switch snapshot.placement {
+            case .inProcess: .inProcess
+            case .worker: .worker
+            case .program: .program
+            }
+        self.init(
+            key: snapshot.path.isRoot ? "/" : snapshot.path.key,
+            path: snapshot.path.description,
+            type: snapshot.type,
+            kind: snapshot.path.isRoot ? .root : snapshot.placement == .program ? .program : .coordinator,
+            state: snapshot.isUnresponsive ? "unresponsive" : snapshot.state.rawValue,
+            pid: snapshot.processID,
+            incarnation: snapshot.incarnation,
+            restarts: snapshot.restarts,
+            uptimeMilliseconds: snapshot.uptimeMilliseconds ?? 0,
+            placement: placement,
+            lastExit: snapshot.lastExit,
+            children: snapshot.children.map { TreeNode($0) }
+        )
+    }
+}
+
+extension ProcessList {
+    /// The processes of the tree, parents before children. Coordinators in their parent's process are no processes.
+    init(_ snapshot: CoordinatorSnapshot) {
+        self.init(processes: Self.entries(snapshot, parent: nil))
+    }
+
+    private static func entries(_ snapshot: CoordinatorSnapshot, parent: Int32?) -> [Entry] {
+        var entries: [Entry] = []
+        if let pid = snapshot.processID, pid != parent {
+            entries.append(
+                Entry(
+                    pid: pid,
+                    path: snapshot.path.description,
+                    startTime: snapshot.processStartTime ?? 0,
+                    uptimeMilliseconds: snapshot.uptimeMilliseconds ?? 0,
+                    state: snapshot.state.rawValue,
+                    restarts: snapshot.restarts,
+                    incarnation: snapshot.incarnation
+                )
+            )
+        }
+        return entries + snapshot.children.flatMap { Self.entries($0, parent: snapshot.processID) }
+    }
+}
+
+extension LifecycleResult {
+    init(_ snapshot: CoordinatorSnapshot) {
+        self.init(
+            path: snapshot.path.description,
+            state: snapshot.state.rawValue,
+            pid: snapshot.processID,
+            incarnation: snapshot.incarnation
+        )
+    }
+}

@@ -1,0 +1,85 @@
+public import ArgumentParser
+import Control
+import CoordinatorDaemon
+import Coordinators
+import DaemonConfiguration
+import Glibc
+public import Logging
+import ServiceLifecycle
+import UnixSignals
+
+/// The supervisor daemon.
+@main
+struct CoordinatorDaemonCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "coordinatord",
+        abstract: "Supervise a tree of coordinators and programs.",
+        discussion: """
+            Runs in the foreground and logs to standard error. SIGTERM and SIGINT stop the tree in reverse order of its start. \
+            Operate it with coordinatorctl.
+
+            Exit status: 0 ended as asked; 1 failed, or another daemon is running; 64 usage; 77 not permitted; 78 bad configuration.
+            """
+    )
+
+    @Option(help: "The YAML file that lists the children.")
+    var config: String
+
+    @Option(help: "Where the control socket is. Otherwise COORDINATOR_RUNTIME_DIR, $XDG_RUNTIME_DIR/coordinator, /run/coordinator.")
+    var runtimeDir: String?
+
+    @Option(help: "What to log: trace, debug, info, notice, warning, error or critical.")
+    var logLevel: Logger.Level = .notice
+
+    static func main() async {
+        // Programs are launched through this executable, and so are workers that name none.
+        await CoordinatorRuntime.runWorkerIfRequested([])
+        do {
+            let command = try parseAsRoot()
+            guard let daemon = command as? CoordinatorDaemonCommand else {
+                var command = command
+                return try command.run()
+            }
+            try await daemon.serve()
+        } catch {
+            exit(withError: error)
+        }
+    }
+
+    @concurrent
+    private func serve() async throws {
+        do {
+            let configuration = try DaemonConfiguration.load(path: config)
+            let directory = try RuntimeDirectory.resolve(option: runtimeDir)
+            var logger = Logger(label: "coordinatord")
+            logger.logLevel = logLevel
+            let daemon = Daemon(configuration, directory: directory, logger: logger)
+            try await Self.run(daemon, logger)
+        } catch let error as ConfigurationError {
+            throw Self.failure(error.description, code: 78)
+        } catch let error as ControlError {
+            throw Self.failure("coordinatord: \(error.message)", code: error.code.exitCode)
+        }
+    }
+
+    private static func run(_ daemon: Daemon, _ logger: Logger) async throws {
+        var lifecycleLogger = logger
+        lifecycleLogger.logLevel = .error
+        let group = ServiceGroup(
+            configuration: .init(
+                services: [.init(service: daemon, successTerminationBehavior: .gracefullyShutdownGroup)],
+                gracefulShutdownSignals: [.sigterm, .sigint],
+                logger: lifecycleLogger
+            )
+        )
+        try await group.run()
+    }
+
+    private static func failure(_ message: String, code: Int32) -> ExitCode {
+        let text = Array("\(message)\n".utf8)
+        _ = write(STDERR_FILENO, text, text.count)
+        return ExitCode(code)
+    }
+}
+
+extension Logger.Level: @retroactive ExpressibleByArgument {}

@@ -1,0 +1,284 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "CProcess.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// Younger than the headers of glibc 2.36.
+#ifndef PIDFD_SIGNAL_PROCESS_GROUP
+#define PIDFD_SIGNAL_PROCESS_GROUP (1U << 2)
+#endif
+
+extern char **environ;
+
+static int given(const struct coordinator_process_descriptor *descriptors, int count, int target) {
+    for (int index = 0; index < count; index++) {
+        if (descriptors[index].target == target) return 1;
+    }
+    return 0;
+}
+
+static int add_actions(
+    posix_spawn_file_actions_t *actions,
+    const char *working_directory,
+    const struct coordinator_process_descriptor *descriptors,
+    int count)
+{
+    int error = 0;
+    int highest = -1;
+    if (working_directory != NULL) error = posix_spawn_file_actions_addchdir_np(actions, working_directory);
+    for (int index = 0; index < count && error == 0; index++) {
+        int source = descriptors[index].source;
+        int target = descriptors[index].target;
+        if (target > highest) highest = target;
+        // Sources lie above all targets, so no action overwrites the source of a later one, and no dup2 is onto itself.
+        error = source < 0 ? posix_spawn_file_actions_addopen(actions, target, "/dev/null", O_RDWR, 0)
+                           : posix_spawn_file_actions_adddup2(actions, source, target);
+    }
+    for (int descriptor = 0; descriptor < highest && error == 0; descriptor++) {
+        if (!given(descriptors, count, descriptor)) error = posix_spawn_file_actions_addclose(actions, descriptor);
+    }
+    if (error == 0) error = posix_spawn_file_actions_addclosefrom_np(actions, highest + 1);
+    return error;
+}
+
+static int set_attributes(posix_spawnattr_t *attributes) {
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    int error = posix_spawnattr_setsigmask(attributes, &none);
+    if (error == 0) error = posix_spawnattr_setsigdefault(attributes, &all);
+    if (error == 0) error = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    return error;
+}
+
+pid_t coordinator_process_spawn(
+    const char *executable,
+    char *const *arguments,
+    char *const *environment,
+    const char *working_directory,
+    const struct coordinator_process_descriptor *descriptors,
+    int count)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    pid_t process = 0;
+    int error = posix_spawn_file_actions_init(&actions);
+    if (error != 0) return -error;
+    error = posix_spawnattr_init(&attributes);
+    if (error == 0) {
+        error = set_attributes(&attributes);
+        if (error == 0) error = add_actions(&actions, working_directory, descriptors, count);
+        if (error == 0) {
+            error = posix_spawnp(&process, executable, &actions, &attributes, arguments, environment != NULL ? environment : environ);
+        }
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return error == 0 ? process : -error;
+}
+
+static int result_of(long result) {
+    return result < 0 ? -errno : (int)result;
+}
+
+int coordinator_process_open(pid_t process) {
+    return result_of(syscall(SYS_pidfd_open, process, 0));
+}
+
+int coordinator_process_signal(int descriptor, int signal) {
+    return result_of(syscall(SYS_pidfd_send_signal, descriptor, signal, NULL, 0));
+}
+
+int coordinator_process_signal_group(int descriptor, int signal) {
+    return result_of(syscall(SYS_pidfd_send_signal, descriptor, signal, NULL, PIDFD_SIGNAL_PROCESS_GROUP));
+}
+
+static int wait_for(idtype_t type, id_t identifier, int options, siginfo_t *information) {
+    int result;
+    memset(information, 0, sizeof *information);
+    do {
+        result = waitid(type, identifier, information, options);
+    } while (result < 0 && errno == EINTR);
+    if (result < 0) return -errno;
+    return information->si_pid != 0;
+}
+
+int coordinator_process_reap(int descriptor, struct coordinator_process_exit *exit) {
+    siginfo_t information;
+    // P_PIDFD is 3; glibc has the name since 2.36.
+    int result = wait_for((idtype_t)3, (id_t)descriptor, WEXITED | WNOHANG, &information);
+    if (result == 1) {
+        int by_itself = information.si_code == CLD_EXITED;
+        exit->code = by_itself ? information.si_status : 0;
+        exit->signal = by_itself ? 0 : information.si_status;
+        exit->core_dumped = information.si_code == CLD_DUMPED;
+    }
+    return result;
+}
+
+int coordinator_process_reap_number(pid_t process, int block) {
+    siginfo_t information;
+    return wait_for(P_PID, (id_t)process, WEXITED | (block ? 0 : WNOHANG), &information);
+}
+
+int coordinator_process_pipe(int *reading, int *writing) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0) return -errno;
+    // The two ends are separate open files: the child's stays blocking.
+    if (fcntl(ends[0], F_SETFL, O_RDONLY | O_NONBLOCK) < 0) {
+        int error = errno;
+        close(ends[0]);
+        close(ends[1]);
+        return -error;
+    }
+    *reading = ends[0];
+    *writing = ends[1];
+    return 0;
+}
+
+int coordinator_process_duplicate(int descriptor, int minimum) {
+    return result_of(fcntl(descriptor, F_DUPFD_CLOEXEC, minimum));
+}
+
+ssize_t coordinator_process_read(int descriptor, void *buffer, size_t count) {
+    ssize_t result;
+    do {
+        result = read(descriptor, buffer, count);
+    } while (result < 0 && errno == EINTR);
+    return result < 0 ? -errno : result;
+}
+
+int coordinator_process_available(int descriptor) {
+    int bytes = 0;
+    if (ioctl(descriptor, FIONREAD, &bytes) < 0) return -errno;
+    return bytes;
+}
+
+int coordinator_process_event_descriptor(void) {
+    return result_of(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+}
+
+int coordinator_process_poll_descriptor(void) {
+    return result_of(epoll_create1(EPOLL_CLOEXEC));
+}
+
+int coordinator_process_poll_add(int poll, int descriptor, uint64_t token) {
+    struct epoll_event event = {.events = EPOLLIN, .data = {.u64 = token}};
+    return result_of(epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &event));
+}
+
+int coordinator_process_poll_remove(int poll, int descriptor) {
+    return result_of(epoll_ctl(poll, EPOLL_CTL_DEL, descriptor, NULL));
+}
+
+int coordinator_process_poll_wait(int poll, uint64_t *tokens, int capacity, int milliseconds) {
+    struct epoll_event events[64];
+    int result = epoll_wait(poll, events, capacity < 64 ? capacity : 64, milliseconds);
+    if (result < 0) return -errno;
+    for (int index = 0; index < result; index++) tokens[index] = events[index].data.u64;
+    return result;
+}
+
+struct thread_start {
+    void (*body)(void *);
+    void *context;
+};
+
+static void *run_thread(void *argument) {
+    struct thread_start start = *(struct thread_start *)argument;
+    free(argument);
+    pthread_setname_np(pthread_self(), "processes");
+    start.body(start.context);
+    return NULL;
+}
+
+int coordinator_process_start_thread(void (*body)(void *), void *context) {
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all;
+    struct thread_start *start = malloc(sizeof *start);
+    if (start == NULL) return -ENOMEM;
+    start->body = body;
+    start->context = context;
+    int error = pthread_attr_init(&attributes);
+    if (error == 0) {
+        sigfillset(&all);
+        error = pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+        if (error == 0) error = pthread_attr_setsigmask_np(&attributes, &all);
+        if (error == 0) error = pthread_create(&thread, &attributes, run_thread, start);
+        pthread_attr_destroy(&attributes);
+    }
+    if (error != 0) free(start);
+    return -error;
+}
+
+ssize_t coordinator_process_read_file(const char *path, void *buffer, size_t count) {
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return -errno;
+    size_t filled = 0;
+    ssize_t result = 0;
+    while (filled < count) {
+        result = coordinator_process_read(descriptor, (char *)buffer + filled, count - filled);
+        if (result <= 0) break;
+        filled += (size_t)result;
+    }
+    close(descriptor);
+    return result < 0 ? result : (ssize_t)filled;
+}
+
+int coordinator_process_count_descriptors(void) {
+    struct stat information;
+    // Since Linux 6.2 the directory's size is the count; before, it is 0 and the entries have to be counted.
+    if (stat("/proc/self/fd", &information) == 0 && information.st_size > 0) return (int)information.st_size;
+    DIR *directory = opendir("/proc/self/fd");
+    if (directory == NULL) return -errno;
+    int count = 0;
+    while (readdir(directory) != NULL) count++;
+    closedir(directory);
+    // Without ".", ".." and the directory's own descriptor.
+    return count > 3 ? count - 3 : 0;
+}
+
+int coordinator_process_set_parent_death_signal(int signal) {
+    return result_of(prctl(PR_SET_PDEATHSIG, (unsigned long)signal, 0, 0, 0));
+}
+
+int coordinator_process_parent_death_signal(void) {
+    int signal = 0;
+    if (prctl(PR_GET_PDEATHSIG, (unsigned long)&signal, 0, 0, 0) < 0) return -errno;
+    return signal;
+}
+
+int coordinator_process_is_main_thread(void) {
+    return syscall(SYS_gettid) == getpid();
+}
+
+void coordinator_process_ignore_broken_pipes(void) {
+    signal(SIGPIPE, SIG_IGN);
+}
+
+const char *coordinator_process_signal_name(int signal) {
+    return sigabbrev_np(signal);
+}
+
+const char *coordinator_process_error_name(int error) {
+    return strerrorname_np(error);
+}

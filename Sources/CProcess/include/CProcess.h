@@ -1,0 +1,79 @@
+#ifndef COORDINATOR_CPROCESS_H
+#define COORDINATOR_CPROCESS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+// The few kernel calls that Swift can't make by itself: variadic functions, packed structures, macros. Linux and glibc 2.34 or newer.
+// Convention: a result below zero is the negated errno. Nothing here keeps state, and every descriptor is close-on-exec from birth.
+
+// One descriptor of the child. A source of -1 stands for /dev/null.
+struct coordinator_process_descriptor {
+    int source;
+    int target;
+};
+
+// How a child ended: `signal` is 0 when it exited by itself.
+struct coordinator_process_exit {
+    int code;
+    int signal;
+    int core_dumped;
+};
+
+// posix_spawnp in a new session, no signal blocked or ignored, with exactly the descriptors given.
+// Every source must be above every target. `environment` NULL inherits ours; `working_directory` NULL stays here.
+pid_t coordinator_process_spawn(
+    const char *executable,
+    char *const *arguments,
+    char *const *environment,
+    const char *working_directory,
+    const struct coordinator_process_descriptor *descriptors,
+    int count);
+
+// pidfd_open(2), pidfd_send_signal(2): to the process, or to the process group that it leads or led (Linux 6.9, else -EINVAL).
+int coordinator_process_open(pid_t process);
+int coordinator_process_signal(int descriptor, int signal);
+int coordinator_process_signal_group(int descriptor, int signal);
+
+// waitid(2). 1: reaped; 0: still running. The first never blocks; the second does if told so.
+int coordinator_process_reap(int descriptor, struct coordinator_process_exit *result);
+int coordinator_process_reap_number(pid_t process, int block);
+
+// pipe2(2), with only the reading end non-blocking; fcntl F_DUPFD_CLOEXEC; read(2); ioctl FIONREAD.
+int coordinator_process_pipe(int *reading, int *writing);
+int coordinator_process_duplicate(int descriptor, int minimum);
+ssize_t coordinator_process_read(int descriptor, void *buffer, size_t count);
+int coordinator_process_available(int descriptor);
+
+// epoll(7) and eventfd(2). Sources are known by a token, level-triggered, for reading.
+int coordinator_process_event_descriptor(void);
+int coordinator_process_poll_descriptor(void);
+int coordinator_process_poll_add(int poll, int descriptor, uint64_t token);
+int coordinator_process_poll_remove(int poll, int descriptor);
+int coordinator_process_poll_wait(int poll, uint64_t *tokens, int capacity, int milliseconds);
+
+// A detached thread with every signal blocked.
+int coordinator_process_start_thread(void (*body)(void *), void *context);
+
+// Up to `count` bytes of a small file such as /proc/PID/stat.
+ssize_t coordinator_process_read_file(const char *path, void *buffer, size_t count);
+
+// The number of entries of /proc/self/fd.
+int coordinator_process_count_descriptors(void);
+
+// prctl(2): PR_SET_PDEATHSIG and PR_GET_PDEATHSIG.
+int coordinator_process_set_parent_death_signal(int signal);
+int coordinator_process_parent_death_signal(void);
+
+// 1 on the thread that main() runs on.
+int coordinator_process_is_main_thread(void);
+
+// signal(SIGPIPE, SIG_IGN), whose constant is a cast that Swift does not import.
+void coordinator_process_ignore_broken_pipes(void);
+
+// "TERM" of 15 and "ENOENT" of 2, or NULL.
+const char *coordinator_process_signal_name(int signal);
+const char *coordinator_process_error_name(int error);
+
+#endif

@@ -1,0 +1,124 @@
+import Glibc
+import Synchronization
+
+extension ChildProcess {
+    /// Sends a signal to the process, and to nobody else: through its pidfd.
+    ///
+    /// After its end this does nothing.
+    ///
+    /// - Throws: `.permissionDenied` when the process has become another user's.
+    public func send(_ signal: Signal) throws(ProcessError) {
+        let result = state.withLock { state -> Int32 in
+            guard case .running(let descriptor) = state.life else { return 0 }
+            return systemCalls.signalProcess(descriptor, signal.rawValue)
+        }
+        try check(result, "send \(signal) to process \(identity.processID)")
+    }
+
+    /// Sends a signal to everybody in the process group of the child, which it shares with the descendants that didn't leave it.
+    ///
+    /// It can't hit a stranger. Since Linux 6.9 the group is addressed through the child's pidfd, which names this group and no later one
+    /// of the same number, also after the child's end. Before 6.9 it is addressed by number while the child is not reaped, since an
+    /// unreaped process keeps its number; after that the number may be somebody else's, and this throws `.unsupported` if there
+    /// is a group with it. Members that are left at the child's end cost one descriptor until they are gone or this handle is.
+    /// An empty group is no error.
+    public func sendToGroup(_ signal: Signal) throws(ProcessError) {
+        let action = "send \(signal) to the process group \(identity.processID)"
+        let result = try state.withLock { state throws(ProcessError) -> Int32 in
+            switch state.life {
+            case .running(let descriptor): return signalGroup(descriptor, signal)
+            case .ended(_, .gone): return 0
+            case .ended(let status, .left(let descriptor)):
+                let result = systemCalls.signalGroupOfProcess(descriptor, signal.rawValue)
+                if result == -ESRCH {
+                    systemCalls.close(descriptor)
+                    state.life = .ended(status, .gone)
+                }
+                return result
+            case .ended(_, .uncertain):
+                throw ProcessError(
+                    code: .unsupported,
+                    errno: EINVAL,
+                    message: "Could not \(action): its first process has ended, and Linux before 6.9 can't tell the group from a later one "
+                        + "of the same number. Start it with killsGroupAtExit, or end it with terminate(grace:)."
+                )
+            }
+        }
+        try check(result, action)
+    }
+
+    /// The stop ladder from SIGTERM on: SIGTERM and SIGCONT to the process, `grace`, SIGKILL to its group, the confirmed exit.
+    ///
+    /// When the process ends within the grace, the rest of its group gets SIGKILL in that moment; what a killed group had not yet written
+    /// may be lost. Descendants that made groups of their own are not reached. A second call can shorten the grace, not lengthen
+    /// it. Cancellation has no effect: the process is going to end. The grace is kept by the process thread, on the clock that stands
+    /// still while the machine sleeps. A process that the kernel can't end (waiting for a broken disk, or another user's) keeps it waiting.
+    public func terminate(grace: Duration) async -> ExitStatus {
+        let isRunning = state.withLock { state in
+            guard case .running = state.life else { return false }
+            state.killsGroupAtExit = true
+            return true
+        }
+        if isRunning {
+            // A refusal of these leaves the last step. SIGCONT, because a stopped process can't act on SIGTERM.
+            try? send(.terminate)
+            try? send(.continue)
+            // Clamped so that no sum overflows. The thread can't have ended: it serves this child.
+            let grace = min(max(grace, .zero), .seconds(31_536_000))
+            try? thread.post(.killGroup(child: token, at: SuspendingClock.now.advanced(by: grace)))
+        }
+        return await waitForExit()
+    }
+
+    /// By pidfd where the kernel can (Linux 6.9), else by number: the process is not reaped, so the number is its own.
+    private func signalGroup(_ descriptor: Int32, _ signal: Signal) -> Int32 {
+        let result = systemCalls.signalGroupOfProcess(descriptor, signal.rawValue)
+        return result == -EINVAL ? systemCalls.signalGroup(identity.processID, signal.rawValue) : result
+    }
+
+    private func check(_ result: Int32, _ action: String) throws(ProcessError) {
+        guard result < 0, result != -ESRCH else { return }
+        throw ProcessError(-result, action: action)
+    }
+}
+
+extension ChildProcess {
+    /// Takes the exit status from the kernel; on the process thread only.
+    ///
+    /// The group is killed before the reaping, while the number is certainly its own, and under the same lock as every other signal.
+    func reap(removingFrom poll: Int32) -> Ending {
+        state.withLock { state in
+            guard case .running(let descriptor) = state.life else { return .stillRunning }
+            if state.killsGroupAtExit { _ = signalGroup(descriptor, .kill) }
+            switch systemCalls.reap(descriptor) {
+            case .stillRunning: return .stillRunning
+            case .failed(let errno): return .failed(errno: errno)
+            case .ended(let status): return end(&state, status, descriptor, poll)
+            }
+        }
+    }
+
+    /// Ends the life of a child whose exit status can't be had; on the process thread only.
+    func giveUp(removingFrom poll: Int32) -> Ending {
+        state.withLock { state in
+            guard case .running(let descriptor) = state.life else { return .stillRunning }
+            return end(&state, .unknown, descriptor, poll)
+        }
+    }
+
+    private func end(_ state: inout State, _ status: ExitStatus, _ descriptor: Int32, _ poll: Int32) -> Ending {
+        systemCalls.pollRemove(poll, descriptor)
+        let group = state.killsGroupAtExit ? .gone : groupAfterExit(descriptor)
+        if case .left = group {} else { systemCalls.close(descriptor) }
+        state.life = .ended(status, group)
+        defer { state.observers = [] }
+        return .ended(status, observers: state.observers, groupWasKilled: state.killsGroupAtExit)
+    }
+
+    /// Signal 0 only asks whether somebody is there.
+    private func groupAfterExit(_ descriptor: Int32) -> Group {
+        let result = systemCalls.signalGroupOfProcess(descriptor, 0)
+        guard result == -EINVAL else { return result == -ESRCH ? .gone : .left(descriptor: descriptor) }
+        return systemCalls.signalGroup(identity.processID, 0) == -ESRCH ? .gone : .uncertain
+    }
+}

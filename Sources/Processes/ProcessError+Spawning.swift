@@ -1,0 +1,87 @@
+import Glibc
+
+extension ProcessError {
+    /// The error of a failed posix_spawn: one number stands for the executable, its interpreter or the directory, so those are looked at.
+    init(spawning executable: String, in workingDirectory: String?, failedWith errno: Int32) {
+        let explanation = Self.explanation(of: errno)
+        if let workingDirectory, [ENOENT, ENOTDIR, EACCES].contains(errno), access(workingDirectory + "/.", X_OK) != 0 {
+            self.init(
+                code: .workingDirectoryUnavailable,
+                errno: errno,
+                message: "Could not start \"\(executable)\": its working directory \"\(workingDirectory)\" can't be entered: "
+                    + "\(explanation). Create it, or correct the path or its permissions."
+            )
+            return
+        }
+        let place = Self.place(of: executable, in: workingDirectory)
+        switch errno {
+        case ENOENT where executable.contains("/") && access(place, F_OK) == 0:
+            self.init(
+                code: .executableNotFound,
+                errno: errno,
+                message: "Could not start \"\(place)\": the file exists, but the interpreter or loader that it names does not. "
+                    + "Correct its first line, or install what it needs."
+            )
+        case ENOENT where executable.contains("/"):
+            self.init(
+                code: .executableNotFound,
+                errno: errno,
+                message: "Could not start \"\(place)\": there is no such file. Correct the path."
+            )
+        case ENOENT:
+            let path = getenv("PATH").map { String(cString: $0) } ?? ""
+            self.init(
+                code: .executableNotFound,
+                errno: errno,
+                message: "Could not start \"\(executable)\": it is in no directory of PATH (\(path)). Give its whole path, or install it."
+            )
+        case ENOTDIR:
+            self.init(
+                code: .executableNotFound,
+                errno: errno,
+                message: "Could not start \"\(place)\": a part of the path is not a directory. Correct the path."
+            )
+        case EACCES, EPERM:
+            self.init(
+                code: .permissionDenied,
+                errno: errno,
+                message: "Could not start \"\(place)\": \(explanation). Is it a file with execute permission (chmod +x), in directories "
+                    + "that this user may search, on a file system that allows programs?"
+            )
+        case ENOEXEC:
+            self.init(
+                code: .notExecutable,
+                errno: errno,
+                message:
+                    "Could not start \"\(place)\": it is not a program for this machine. A script needs a first line such as #!/bin/sh."
+            )
+        case E2BIG:
+            self.init(
+                code: .spawnFailed,
+                errno: errno,
+                message: "Could not start \"\(place)\": its arguments and environment are too large together. Pass them in a file."
+            )
+        case EBADF:
+            self.init(
+                code: .invalidSpecification,
+                errno: errno,
+                message: "Could not start \"\(place)\": one of the descriptors that it was meant to get is not open. Open it first."
+            )
+        case EMFILE, ENFILE, EAGAIN, ENOMEM:
+            self.init(errno, action: "start \"\(place)\"")
+        default:
+            self.init(code: .spawnFailed, errno: errno, message: "Could not start \"\(place)\": \(explanation).")
+        }
+    }
+
+    /// The path that the kernel looked at: relative ones start at the working directory.
+    private static func place(of executable: String, in workingDirectory: String?) -> String {
+        guard let workingDirectory, executable.contains("/"), !executable.hasPrefix("/") else { return executable }
+        return workingDirectory + "/" + executable
+    }
+
+    /// The error of a specification that can't be carried out.
+    static func invalid(_ message: String) -> ProcessError {
+        ProcessError(code: .invalidSpecification, errno: EINVAL, message: message)
+    }
+}

@@ -1,0 +1,109 @@
+import CProcess
+import Glibc
+
+/// Something that could not be done with a process: what, where, and what to do about it.
+public struct ProcessError: Error, Sendable {
+    /// The kind of failure; it can grow, so a `switch` needs a default.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        private enum Value: String, Sendable {
+            case spawnFailed, executableNotFound, notExecutable, workingDirectoryUnavailable, permissionDenied
+            case outOfDescriptors, outOfProcesses, outOfMemory
+            case noSuchProcess, invalidSpecification, parentIsGone, wrongThread, unsupported, systemCallFailed
+        }
+
+        private let value: Value
+
+        /// The process could not be started, for a reason that has no code of its own.
+        public static let spawnFailed = Code(value: .spawnFailed)
+        /// There is no such executable, or the interpreter that its first line names is missing.
+        public static let executableNotFound = Code(value: .executableNotFound)
+        /// The file is not a program that this machine can run.
+        public static let notExecutable = Code(value: .notExecutable)
+        /// The working directory doesn't exist or can't be entered.
+        public static let workingDirectoryUnavailable = Code(value: .workingDirectoryUnavailable)
+        /// The kernel refused: the file isn't executable for this user, or the process belongs to another one.
+        public static let permissionDenied = Code(value: .permissionDenied)
+        /// No descriptors are left, in this process or in the system, or fewer than the spawner keeps in reserve.
+        public static let outOfDescriptors = Code(value: .outOfDescriptors)
+        /// No process or thread can be added: a limit of the user, the group of processes or the system.
+        public static let outOfProcesses = Code(value: .outOfProcesses)
+        /// The kernel has no memory for it.
+        public static let outOfMemory = Code(value: .outOfMemory)
+        /// The process is gone; its number may belong to a stranger now.
+        public static let noSuchProcess = Code(value: .noSuchProcess)
+        /// The specification contradicts itself or the system: an empty executable, a NUL byte, or a descriptor that isn't open.
+        public static let invalidSpecification = Code(value: .invalidSpecification)
+        /// The parent that a worker was started by has ended already.
+        public static let parentIsGone = Code(value: .parentIsGone)
+        /// The call must come from the main thread.
+        public static let wrongThread = Code(value: .wrongThread)
+        /// The kernel is too old for this.
+        public static let unsupported = Code(value: .unsupported)
+        /// A system call failed in a way that nobody planned for.
+        public static let systemCallFailed = Code(value: .systemCallFailed)
+
+        /// The name of the code.
+        public var description: String { value.rawValue }
+    }
+
+    /// The kind of failure.
+    public let code: Code
+    /// The error number of the system call behind it, or 0.
+    public let errno: Int32
+    /// For a person: what happened, where, and what to do.
+    public let message: String
+
+    /// An error with all its parts; tests of supervisors make their own.
+    public init(code: Code, errno: Int32, message: String) {
+        self.code = code
+        self.errno = errno
+        self.message = message
+    }
+}
+
+extension ProcessError: CustomStringConvertible {
+    /// The message.
+    public var description: String { message }
+}
+
+extension ProcessError {
+    /// The error behind a failed system call; `action` goes on from "could not", as in "open a pipe".
+    init(_ errno: Int32, action: String) {
+        let explanation = Self.explanation(of: errno)
+        switch errno {
+        case EMFILE, ENFILE:
+            self.init(
+                code: .outOfDescriptors,
+                errno: errno,
+                message:
+                    "Could not \(action): \(explanation). Raise the limit of open files (ulimit -n, LimitNOFILE=), or run less at once."
+            )
+        case EAGAIN:
+            self.init(
+                code: .outOfProcesses,
+                errno: errno,
+                message: "Could not \(action): \(explanation). Raise the limit of processes and threads "
+                    + "(ulimit -u, TasksMax=, kernel.pid_max), or run less at once."
+            )
+        case ENOMEM:
+            self.init(code: .outOfMemory, errno: errno, message: "Could not \(action): \(explanation). Free memory, or raise its limit.")
+        case ESRCH:
+            self.init(code: .noSuchProcess, errno: errno, message: "Could not \(action): the process is gone (ESRCH).")
+        case EPERM, EACCES:
+            self.init(
+                code: .permissionDenied,
+                errno: errno,
+                message: "Could not \(action): \(explanation). Run it as a user who may."
+            )
+        default:
+            self.init(code: .systemCallFailed, errno: errno, message: "Could not \(action): \(explanation).")
+        }
+    }
+
+    /// Such as "No such file or directory (ENOENT)".
+    static func explanation(of errno: Int32) -> String {
+        let text = strerror(errno).map { String(cString: $0) } ?? "error \(errno)"
+        guard let name = coordinator_process_error_name(errno) else { return text }
+        return "\(text) (\(String(cString: name)))"
+    }
+}

@@ -1,0 +1,44 @@
+import Glibc
+
+extension ProcessIdentity {
+    /// Sends a signal to this very process, which need not be a child; never to a stranger that got its number.
+    ///
+    /// - Throws: `.noSuchProcess` when it is gone, `.permissionDenied` when it belongs to another user.
+    public func send(_ signal: Signal) throws(ProcessError) {
+        try send(signal, systemCalls: .live)
+    }
+
+    func send(_ signal: Signal, systemCalls: SystemCalls) throws(ProcessError) {
+        let action = "send \(signal) to process \(processID)"
+        let descriptor: Int32
+        switch open(systemCalls) {
+        case .opened(let opened): descriptor = opened
+        case .gone: throw ProcessError(ESRCH, action: action)
+        case .failed(let errno): throw ProcessError(errno, action: action)
+        }
+        defer { systemCalls.close(descriptor) }
+        let result = systemCalls.signalProcess(descriptor, signal.rawValue)
+        guard result >= 0 else { throw ProcessError(-result, action: action) }
+    }
+
+    /// What came of opening a pidfd.
+    enum Opened: Equatable {
+        case opened(Int32)
+        case gone
+        case failed(errno: Int32)
+    }
+
+    /// A pidfd of this very process.
+    ///
+    /// First the descriptor, then the start time: if the number still belongs to us after the opening, it did at the opening.
+    func open(_ systemCalls: SystemCalls) -> Opened {
+        guard processID > 0 else { return .gone }
+        let descriptor = systemCalls.openProcess(processID)
+        guard descriptor >= 0 else { return descriptor == -ESRCH ? .gone : .failed(errno: -descriptor) }
+        guard statistics(systemCalls) != nil else {
+            systemCalls.close(descriptor)
+            return .gone
+        }
+        return .opened(descriptor)
+    }
+}

@@ -1,0 +1,104 @@
+import Glibc
+
+extension ProcessLoop {
+    /// Starts a child.
+    ///
+    /// When a step fails, all before it are undone: no descriptor, no process, no registration is left.
+    func spawn(_ specification: ProcessSpecification) throws(ProcessError) -> ChildProcess {
+        try specification.validate()
+        try refuseWithoutDescriptors(specification)
+        var descriptors = try SpawnDescriptors(specification, systemCalls: systemCalls)
+        let request = SpawnRequest(specification, descriptors: descriptors.inherited)
+
+        let token = nextToken()
+        var registered: [(token: UInt64, capture: Capture)] = []
+        func forgetCaptures() {
+            for (_, capture) in registered {
+                systemCalls.pollRemove(poll, capture.descriptor)
+                systemCalls.close(capture.descriptor)
+            }
+        }
+        var failure: Int32 = 0
+        for end in descriptors.takeReadingEnds() {
+            let capture = Capture(descriptor: end.descriptor, receive: end.receive, child: token)
+            let captureToken = nextToken()
+            registered.append((captureToken, capture))
+            // After a failure the rest is only collected, to be closed.
+            if failure == 0 { failure = min(0, systemCalls.pollAdd(poll, end.descriptor, captureToken)) }
+        }
+        guard failure == 0 else {
+            forgetCaptures()
+            throw ProcessError(-failure, action: "watch the output of \"\(specification.executable)\"")
+        }
+
+        let processID = systemCalls.spawn(request)
+        guard processID > 0 else {
+            forgetCaptures()
+            throw ProcessError(
+                spawning: specification.executable,
+                in: specification.workingDirectory,
+                failedWith: processID == 0 ? EIO : -processID
+            )
+        }
+        do throws(ProcessError) {
+            let child = try adopt(processID, token: token, specification)
+            for (token, capture) in registered { captures[token] = capture }
+            children[token] = child
+            return child
+        } catch {
+            forgetCaptures()
+            throw error
+        }
+    }
+
+    /// Makes a child of ours known: its pidfd, its start time, its place in epoll.
+    ///
+    /// On failure it is killed and reaped.
+    ///
+    /// We have not reaped it, so the number can't belong to anybody else.
+    private func adopt(_ processID: Int32, token: UInt64, _ specification: ProcessSpecification) throws(ProcessError) -> ChildProcess {
+        let descriptor = systemCalls.openProcess(processID)
+        guard descriptor >= 0 else {
+            // ESRCH: this program ignores SIGCHLD or waits for any child, and the child has ended.
+            if descriptor != -ESRCH { abandon(processID) }
+            throw ProcessError(-descriptor, action: "watch process \(processID) (\"\(specification.executable)\"), which was ended again")
+        }
+        guard let statistics = systemCalls.parsedStatistics(of: processID) else {
+            systemCalls.close(descriptor)
+            abandon(processID)
+            throw ProcessError(
+                code: .spawnFailed,
+                errno: 0,
+                message:
+                    "Could not read /proc/\(processID)/stat of \"\(specification.executable)\", which was ended again. Is /proc mounted?"
+            )
+        }
+        let result = systemCalls.pollAdd(poll, descriptor, token)
+        guard result >= 0 else {
+            systemCalls.close(descriptor)
+            abandon(processID)
+            throw ProcessError(-result, action: "watch process \(processID) (\"\(specification.executable)\"), which was ended again")
+        }
+        return ChildProcess(
+            identity: ProcessIdentity(processID: processID, startTime: statistics.startTime),
+            descriptor: descriptor,
+            token: token,
+            killsGroupAtExit: specification.killsGroupAtExit,
+            thread: thread
+        )
+    }
+
+    /// The last descriptors belong to the rest of the program: a supervisor that can't accept or open anything can't say so either.
+    private func refuseWithoutDescriptors(_ specification: ProcessSpecification) throws(ProcessError) {
+        // A pidfd, /proc/PID/stat, two ends and a copy for each pipe, a copy of each source.
+        let needed = 2 + 3 * 2 + 1 + specification.descriptors.count
+        let (open, limit) = systemCalls.descriptorUsage()
+        guard limit - open < needed + Self.reservedDescriptors else { return }
+        throw ProcessError(
+            code: .outOfDescriptors,
+            errno: EMFILE,
+            message: "Could not start \"\(specification.executable)\": \(open) of \(limit) descriptors are open, and the last "
+                + "\(Self.reservedDescriptors) are kept in reserve. Raise the limit of open files (ulimit -n, LimitNOFILE=)."
+        )
+    }
+}

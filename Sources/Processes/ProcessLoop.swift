@@ -1,0 +1,131 @@
+import Glibc
+
+/// What runs on the process thread: sleeps in epoll until a command, an exit or output comes.
+///
+/// Nothing wakes it without need.
+///
+/// Not Sendable: everything in it belongs to that thread.
+final class ProcessLoop {
+    /// The reading end of a child's output.
+    struct Capture {
+        let descriptor: Int32
+        let receive: @Sendable ([UInt8]) -> Void
+        let child: UInt64
+    }
+
+    /// A process that somebody waits for.
+    struct Watched {
+        let watch: ProcessWatch
+        let descriptor: Int32
+        let continuation: CheckedContinuation<ProcessWatch.Outcome, Never>
+    }
+
+    /// How many descriptors a spawn leaves to the rest of the program.
+    static let reservedDescriptors = 16
+    /// As much as a pipe holds by default.
+    static let bufferSize = 65_536
+
+    let thread: ProcessThread
+    let systemCalls: SystemCalls
+    let poll: Int32
+    private let wake: Int32
+
+    // Tokens instead of descriptor numbers: an event of a descriptor that was closed meanwhile finds nothing.
+    var children: [UInt64: ChildProcess] = [:]
+    var captures: [UInt64: Capture] = [:]
+    var watched: [UInt64: Watched] = [:]
+    /// When the group of a child gets SIGKILL.
+    var deadlines: [UInt64: SuspendingClock.Instant] = [:]
+    /// How often asking for the exit status of a child failed.
+    var failedReaps: [UInt64: Int] = [:]
+    /// Children that could neither be kept nor killed, to be reaped whenever they end.
+    var abandoned: [Int32] = []
+    // Unsafe pointers, because the kernel fills them; used by this thread only, freed in deinit.
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferSize, alignment: 16)
+    private let tokens = UnsafeMutableBufferPointer<UInt64>.allocate(capacity: 64)
+    private var lastToken = ProcessThread.wakeToken
+    private var isEnding = false
+
+    init(thread: ProcessThread, poll: Int32, wake: Int32) {
+        self.thread = thread
+        self.systemCalls = thread.systemCalls
+        self.poll = poll
+        self.wake = wake
+        tokens.initialize(repeating: 0)
+    }
+
+    deinit {
+        buffer.deallocate()
+        tokens.deallocate()
+    }
+
+    func nextToken() -> UInt64 {
+        lastToken += 1
+        return lastToken
+    }
+
+    func run() {
+        while true {
+            for command in thread.takeCommands() { run(command) }
+            killOverdueGroups()
+            abandoned.removeAll { systemCalls.reapNumber($0, false) != 0 }
+            if isEnding, children.isEmpty, captures.isEmpty, watched.isEmpty, thread.endIfEmpty() { return }
+
+            let count = systemCalls.pollWait(poll, tokens, millisecondsToNextDeadline())
+            if count < 0, count != -EINTR {
+                // Out of memory, perhaps: it must not become a busy loop.
+                usleep(10_000)
+            }
+            for index in 0..<max(0, Int(count)) { handle(tokens[index]) }
+        }
+    }
+
+    private func run(_ command: ProcessThread.Command) {
+        switch command {
+        case .spawn(let specification, let continuation):
+            do throws(ProcessError) {
+                continuation.resume(returning: .success(try spawn(specification)))
+            } catch {
+                continuation.resume(returning: .failure(error))
+            }
+        case .watch(let watch, let continuation): begin(watch, continuation)
+        case .cancelWatch(let watch): cancel(watch)
+        case .killGroup(let child, let instant):
+            // A later call may shorten the time that a child has left, never lengthen it.
+            guard children[child] != nil else { return }
+            deadlines[child] = min(instant, deadlines[child] ?? instant)
+        case .endCapture(let child): endCaptures(of: child)
+        case .end: isEnding = true
+        }
+    }
+
+    private func handle(_ token: UInt64) {
+        if token == ProcessThread.wakeToken {
+            _ = systemCalls.read(wake, buffer)
+        } else if captures[token] != nil {
+            readCapture(token)
+        } else if children[token] != nil {
+            childEnded(token)
+        } else if watched[token] != nil {
+            end(token, .gone)
+        }
+    }
+
+    private func killOverdueGroups() {
+        guard !deadlines.isEmpty else { return }
+        let now = SuspendingClock.now
+        for (token, instant) in deadlines where instant <= now {
+            deadlines[token] = nil
+            // It may belong to another user; the exit is awaited in any case.
+            try? children[token]?.sendToGroup(.kill)
+        }
+    }
+
+    private func millisecondsToNextDeadline() -> Int32 {
+        guard let next = deadlines.values.min() else { return -1 }
+        let parts = SuspendingClock.now.duration(to: next).components
+        guard parts.seconds >= 0, parts.attoseconds >= 0 else { return 0 }
+        // Rounded up: waking early would mean another sleep of zero.
+        return Int32(clamping: min(parts.seconds, 1_000_000) * 1000 + parts.attoseconds / 1_000_000_000_000_000 + 1)
+    }
+}

@@ -1,0 +1,36 @@
+/// Starts child processes, all from one thread; see `ProcessThread` for why.
+public final class ProcessSpawner: Sendable {
+    /// The one that everybody uses.
+    ///
+    /// Its thread is made by the first spawn and never ends.
+    public static let shared = ProcessSpawner(systemCalls: .live)
+
+    let thread: ProcessThread
+
+    /// A spawner with a thread of its own, which ends when the spawner is gone and its last child is too.
+    ///
+    /// For tests: with the parent-death signal on, only children of `shared` are safe.
+    package init(systemCalls: SystemCalls) {
+        thread = ProcessThread(systemCalls: systemCalls)
+    }
+
+    deinit {
+        // Refused when there is no thread, and then there is nothing to end.
+        try? thread.post(.end)
+    }
+
+    /// Starts a process, and returns when it runs the program (posix_spawn reports a failed exec).
+    ///
+    /// A failure leaves nothing behind: no process, no descriptor. A spawn is refused with `.outOfDescriptors` before the last 16
+    /// descriptors of this process are gone. Cancellation has no effect: a process that was started is returned.
+    public func spawn(_ specification: ProcessSpecification) async throws(ProcessError) -> ChildProcess {
+        let result: Result<ChildProcess, ProcessError> = await withCheckedContinuation { continuation in
+            do throws(ProcessError) {
+                try thread.post(.spawn(specification, continuation))
+            } catch {
+                continuation.resume(returning: .failure(error))
+            }
+        }
+        return try result.get()
+    }
+}

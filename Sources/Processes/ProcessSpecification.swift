@@ -1,0 +1,92 @@
+/// What to start, and with what around it.
+///
+/// A child begins in a session and process group of its own, with no signal blocked or ignored, and with standard input, output, error
+/// and the descriptors given here; every other descriptor is closed in it.
+public struct ProcessSpecification: Sendable {
+    /// A path, or a name that is looked up in our PATH when it has no slash.
+    ///
+    /// A relative path begins at `workingDirectory`.
+    public var executable: String
+    /// The arguments after `argv[0]`.
+    public var arguments: [String]
+    /// `argv[0]`; nil: the executable.
+    public var processName: String?
+    /// The whole environment of the child; nil: ours.
+    public var environment: [String: String]?
+    /// Where the child begins; nil: where we are.
+    public var workingDirectory: String?
+    /// Standard input.
+    public var standardInput: InputSource
+    /// Standard output.
+    public var standardOutput: OutputDestination
+    /// Standard error.
+    public var standardError: OutputDestination
+    /// More descriptors for the child.
+    public var descriptors: [InheritedDescriptor]
+    /// Whether what is left of the child's process group is killed when the child ends by itself.
+    ///
+    /// `ChildProcess.terminate(grace:)` does it in any case.
+    public var killsGroupAtExit: Bool
+
+    /// A specification; what isn't given is inherited from us (environment, directory, output) or empty.
+    public init(
+        executable: String,
+        arguments: [String] = [],
+        processName: String? = nil,
+        environment: [String: String]? = nil,
+        workingDirectory: String? = nil,
+        standardInput: InputSource = .null,
+        standardOutput: OutputDestination = .inherit,
+        standardError: OutputDestination = .inherit,
+        descriptors: [InheritedDescriptor] = [],
+        killsGroupAtExit: Bool = false
+    ) {
+        self.executable = executable
+        self.arguments = arguments
+        self.processName = processName
+        self.environment = environment
+        self.workingDirectory = workingDirectory
+        self.standardInput = standardInput
+        self.standardOutput = standardOutput
+        self.standardError = standardError
+        self.descriptors = descriptors
+        self.killsGroupAtExit = killsGroupAtExit
+    }
+}
+
+extension ProcessSpecification {
+    /// The highest number that a child's descriptor may have: gaps below it cost one action each.
+    static let highestTarget: Int32 = 255
+
+    /// Refuses what the kernel would misread: strings end at a NUL byte, and `=` ends a variable's name.
+    func validate() throws(ProcessError) {
+        guard !executable.isEmpty else {
+            throw .invalid("Could not start a process: its executable is empty. Give a path or a name.")
+        }
+        let strings = [executable, processName ?? "", workingDirectory ?? ""] + arguments
+        guard !strings.contains(where: { $0.utf8.contains(0) }) else {
+            throw .invalid("Could not start \"\(executable)\": its path, arguments or directory contain a NUL byte. Remove it.")
+        }
+        guard workingDirectory?.isEmpty != true else {
+            throw .invalid("Could not start \"\(executable)\": its working directory is empty. Give a path, or nil for ours.")
+        }
+        for (name, value) in environment ?? [:]
+        where name.isEmpty || name.utf8.contains(UInt8(ascii: "=")) || name.utf8.contains(0) || value.utf8.contains(0) {
+            throw .invalid("Could not start \"\(executable)\": \"\(name)\" can't be a variable of an environment. Correct name and value.")
+        }
+        var targets: Set<Int32> = [0, 1, 2]
+        for descriptor in descriptors {
+            guard (3...Self.highestTarget).contains(descriptor.target), targets.insert(descriptor.target).inserted else {
+                throw .invalid(
+                    "Could not start \"\(executable)\": descriptor \(descriptor.target) of the child is given twice or lies outside "
+                        + "3...\(Self.highestTarget). Choose another number."
+                )
+            }
+        }
+        if case .sameAsOutput = standardOutput {
+            throw .invalid(
+                "Could not start \"\(executable)\": its standard output can't go where standard output goes. Name a destination."
+            )
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import Glibc
+import Synchronization
+
+/// The one thread that spawns, waits for exits and drains output; this is its inbox, `ProcessLoop` is what runs on it.
+///
+/// Linux sends the parent-death signal when the *thread* that spawned ends, and threads of pools come and go: therefore one that stays.
+package final class ProcessThread: Sendable {
+    /// What others ask of the thread.
+    enum Command: Sendable {
+        case spawn(ProcessSpecification, CheckedContinuation<Result<ChildProcess, ProcessError>, Never>)
+        case watch(ProcessWatch, CheckedContinuation<ProcessWatch.Outcome, Never>)
+        case cancelWatch(ProcessWatch)
+        case killGroup(child: UInt64, at: SuspendingClock.Instant)
+        case endCapture(child: UInt64)
+        /// The spawner is gone: end when the last child, capture and watch is.
+        case end
+    }
+
+    private enum Life {
+        /// Nobody needed it yet. Can transition to: running.
+        case unstarted
+        /// Can transition to: ended.
+        case running(poll: Int32, wake: Int32)
+        /// Nothing is left to do, and nobody is left to ask. Can transition to: nothing.
+        case ended
+    }
+
+    private struct State {
+        var life = Life.unstarted
+        var commands: [Command] = []
+    }
+
+    let systemCalls: SystemCalls
+    private let state = Mutex(State())
+
+    /// The token under which the loop knows the wake-up descriptor.
+    static let wakeToken: UInt64 = 0
+
+    init(systemCalls: SystemCalls) {
+        self.systemCalls = systemCalls
+    }
+
+    /// Hands a command to the thread, which is made when there is none yet.
+    ///
+    /// Commands run in the order in which they came.
+    func post(_ command: Command) throws(ProcessError) {
+        try state.withLock { state throws(ProcessError) in
+            if case .unstarted = state.life {
+                if case .end = command { return }
+                state.life = try start()
+            }
+            guard case .running(_, let wake) = state.life else {
+                throw ProcessError(code: .systemCallFailed, errno: EPIPE, message: "The thread that serves processes has ended.")
+            }
+            // Under the lock, because the descriptor lives as long as this life; and only the first command has to wake.
+            if state.commands.isEmpty { systemCalls.wake(wake) }
+            state.commands.append(command)
+        }
+    }
+
+    /// The commands since the last time.
+    func takeCommands() -> [Command] {
+        state.withLock { state in
+            defer { state.commands.removeAll() }
+            return state.commands
+        }
+    }
+
+    /// Closes the inbox for good, unless something is in it.
+    func endIfEmpty() -> Bool {
+        state.withLock { state in
+            guard state.commands.isEmpty, case .running(let poll, let wake) = state.life else { return false }
+            systemCalls.close(wake)
+            systemCalls.close(poll)
+            state.life = .ended
+            return true
+        }
+    }
+
+    /// The body of the thread.
+    func run() {
+        guard case .running(let poll, let wake) = state.withLock({ $0.life }) else { return }
+        ProcessLoop(thread: self, poll: poll, wake: wake).run()
+    }
+
+    private func start() throws(ProcessError) -> Life {
+        let poll = systemCalls.pollDescriptor()
+        guard poll >= 0 else { throw ProcessError(-poll, action: "make an epoll descriptor for child processes") }
+        let wake = systemCalls.eventDescriptor()
+        guard wake >= 0 else {
+            systemCalls.close(poll)
+            throw ProcessError(-wake, action: "make an eventfd for child processes")
+        }
+        var result = systemCalls.pollAdd(poll, wake, Self.wakeToken)
+        // The new thread waits for the lock that we hold, and then finds the life that we return.
+        if result >= 0 { result = systemCalls.startThread(self) }
+        guard result >= 0 else {
+            systemCalls.close(wake)
+            systemCalls.close(poll)
+            throw ProcessError(-result, action: "start the thread that serves child processes")
+        }
+        return .running(poll: poll, wake: wake)
+    }
+}

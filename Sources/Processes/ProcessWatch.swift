@@ -1,0 +1,42 @@
+import Synchronization
+
+/// Somebody waits for the end of a process that isn't our child.
+final class ProcessWatch: Sendable {
+    /// How the waiting ended.
+    enum Outcome: Sendable {
+        case gone
+        case cancelled
+        /// There was no descriptor for it.
+        case failed
+    }
+
+    let identity: ProcessIdentity
+    /// Set before the thread is told, so that it doesn't matter which of "wait" and "cancel" arrives first.
+    let isCancelled = Atomic(false)
+
+    init(_ identity: ProcessIdentity) {
+        self.identity = identity
+    }
+}
+
+extension ProcessThread {
+    /// Waits for the end of a process.
+    ///
+    /// Cancellation ends the waiting.
+    func watch(_ identity: ProcessIdentity) async -> ProcessWatch.Outcome {
+        let watch = ProcessWatch(identity)
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                do throws(ProcessError) {
+                    try post(.watch(watch, continuation))
+                } catch {
+                    continuation.resume(returning: .failed)
+                }
+            }
+        } onCancel: {
+            watch.isCancelled.store(true, ordering: .sequentiallyConsistent)
+            // Without a thread there is nothing to cancel.
+            try? post(.cancelWatch(watch))
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import CProcess
+import Glibc
+
+/// A specification brought into the kernel's shape: names resolved, sources above all targets.
+package struct SpawnRequest: Sendable {
+    package var executable: String
+    /// With `argv[0]`.
+    package var arguments: [String]
+    /// `NAME=value`; nil: ours.
+    package var environment: [String]?
+    package var workingDirectory: String?
+    /// A source of -1 stands for /dev/null.
+    package var descriptors: [InheritedDescriptor]
+
+    init(_ specification: ProcessSpecification, descriptors: [InheritedDescriptor]) {
+        executable = specification.executable
+        arguments = [specification.processName ?? specification.executable] + specification.arguments
+        environment = specification.environment.map { $0.map { name, value in "\(name)=\(value)" } }
+        workingDirectory = specification.workingDirectory
+        self.descriptors = descriptors
+    }
+
+    /// Calls posix_spawn: the number of the child, or the negated errno.
+    func run() -> Int32 {
+        let descriptors = descriptors.map { coordinator_process_descriptor(source: $0.source, target: $0.target) }
+        return Self.withCStrings(arguments) { arguments in
+            guard let environment else { return spawn(arguments, nil, descriptors) }
+            return Self.withCStrings(environment) { spawn(arguments, $0, descriptors) }
+        }
+    }
+
+    private func spawn(
+        _ arguments: UnsafePointer<UnsafeMutablePointer<CChar>?>,
+        _ environment: UnsafePointer<UnsafeMutablePointer<CChar>?>?,
+        _ descriptors: [coordinator_process_descriptor]
+    ) -> Int32 {
+        coordinator_process_spawn(executable, arguments, environment, workingDirectory, descriptors, Int32(descriptors.count))
+    }
+
+    /// An array of C strings, ended by NULL, that lives as long as the call.
+    private static func withCStrings(
+        _ strings: [String],
+        // Unsafe pointers: what execve takes.
+        _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Int32
+    ) -> Int32 {
+        var copies = strings.map { strdup($0) }
+        defer { copies.forEach { free($0) } }
+        guard !copies.contains(nil) else { return -ENOMEM }
+        copies.append(nil)
+        return copies.withUnsafeBufferPointer { buffer in
+            guard let base = buffer.baseAddress else { return -ENOMEM }
+            return body(base)
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import CProcess
+import Glibc
+
+extension SystemCalls {
+    /// The kernel's.
+    package static let live = SystemCalls(
+        spawn: { $0.run() },
+        openProcess: { coordinator_process_open($0) },
+        signalProcess: { coordinator_process_signal($0, $1) },
+        signalGroupOfProcess: { coordinator_process_signal_group($0, $1) },
+        signalGroup: { groupID, signal in
+            // To kill(2), 0 means our own group and -1 everybody.
+            guard groupID > 1 else { return -EINVAL }
+            return kill(-groupID, signal) < 0 ? -Glibc.errno : 0
+        },
+        reap: { descriptor in
+            var exit = coordinator_process_exit()
+            let result = coordinator_process_reap(descriptor, &exit)
+            guard result >= 0 else { return .failed(errno: -result) }
+            guard result == 1 else { return .stillRunning }
+            guard exit.signal == 0 else {
+                return .ended(.signaled(Signal(rawValue: exit.signal), coreDumped: exit.core_dumped != 0))
+            }
+            return .ended(.exited(code: exit.code))
+        },
+        reapNumber: { coordinator_process_reap_number($0, $1 ? 1 : 0) },
+        statistics: { processID in
+            let bytes = [UInt8](unsafeUninitializedCapacity: 1024) { buffer, count in
+                count = max(0, coordinator_process_read_file("/proc/\(processID)/stat", buffer.baseAddress, buffer.count))
+            }
+            return bytes.isEmpty ? nil : bytes
+        },
+        pipe: {
+            var reading: Int32 = -1
+            var writing: Int32 = -1
+            let result = coordinator_process_pipe(&reading, &writing)
+            return result < 0 ? (result, -1) : (reading, writing)
+        },
+        duplicate: { coordinator_process_duplicate($0, $1) },
+        close: { _ = Glibc.close($0) },
+        read: { coordinator_process_read($0, $1.baseAddress, $1.count) },
+        available: { coordinator_process_available($0) },
+        eventDescriptor: { coordinator_process_event_descriptor() },
+        wake: { descriptor in
+            var one: UInt64 = 1
+            // The only failure is a full counter, and that wakes too.
+            _ = write(descriptor, &one, 8)
+        },
+        pollDescriptor: { coordinator_process_poll_descriptor() },
+        pollAdd: { coordinator_process_poll_add($0, $1, $2) },
+        pollRemove: { _ = coordinator_process_poll_remove($0, $1) },
+        pollWait: { coordinator_process_poll_wait($0, $1.baseAddress, Int32($1.count), $2) },
+        descriptorUsage: { (ResourceLimits.openDescriptorCount, ResourceLimits.softLimit) },
+        startThread: { thread in
+            // Unsafe: pthread_create takes one pointer; the thread takes the reference back, or we do when there is no thread.
+            let reference = Unmanaged.passRetained(thread)
+            let result = coordinator_process_start_thread(
+                { context in
+                    guard let context else { return }
+                    Unmanaged<ProcessThread>.fromOpaque(context).takeRetainedValue().run()
+                },
+                reference.toOpaque()
+            )
+            if result < 0 { reference.release() }
+            return result
+        }
+    )
+
+    /// What the kernel says about a process, or nil when there is none.
+    func parsedStatistics(of processID: Int32) -> ProcessStatistics? {
+        guard processID > 0, let bytes = statistics(processID) else { return nil }
+        return ProcessStatistics(parsing: bytes)
+    }
+}

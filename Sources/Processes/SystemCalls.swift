@@ -1,0 +1,58 @@
+/// Every system call that spawning, waiting and signalling makes, so that tests can make each of them fail.
+///
+/// Convention: a result below zero is the negated errno.
+package struct SystemCalls: Sendable {
+    /// What asking for an exit status brought.
+    package enum Reaped: Sendable {
+        case stillRunning
+        case ended(ExitStatus)
+        case failed(errno: Int32)
+    }
+
+    /// posix_spawn: the number of the child.
+    package var spawn: @Sendable (SpawnRequest) -> Int32
+    /// pidfd_open(2) of a process number.
+    package var openProcess: @Sendable (_ processID: Int32) -> Int32
+    /// pidfd_send_signal(2) to a process.
+    package var signalProcess: @Sendable (_ descriptor: Int32, _ signal: Int32) -> Int32
+    /// pidfd_send_signal(2) to the group that the process led; -EINVAL before Linux 6.9.
+    package var signalGroupOfProcess: @Sendable (_ descriptor: Int32, _ signal: Int32) -> Int32
+    /// kill(2) of a group by its number.
+    package var signalGroup: @Sendable (_ groupID: Int32, _ signal: Int32) -> Int32
+    /// waitid(2) through a pidfd, without blocking.
+    package var reap: @Sendable (_ descriptor: Int32) -> Reaped
+    /// waitid(2) by number, for a child that never got a pidfd: 1 when reaped, 0 when it still runs.
+    package var reapNumber: @Sendable (_ processID: Int32, _ block: Bool) -> Int32
+    /// /proc/PID/stat.
+    package var statistics: @Sendable (_ processID: Int32) -> [UInt8]?
+    /// pipe2(2): (reading, writing), or (negated errno, -1).
+    package var pipe: @Sendable () -> (Int32, Int32)
+    /// fcntl F_DUPFD_CLOEXEC.
+    package var duplicate: @Sendable (_ descriptor: Int32, _ minimum: Int32) -> Int32
+    /// close(2).
+    package var close: @Sendable (_ descriptor: Int32) -> Void
+    /// read(2).
+    ///
+    /// The buffer is the caller's; unsafe because it is the kernel's to fill.
+    package var read: @Sendable (_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int
+    /// ioctl FIONREAD: how many bytes can be read now.
+    package var available: @Sendable (_ descriptor: Int32) -> Int32
+    /// eventfd(2).
+    package var eventDescriptor: @Sendable () -> Int32
+    /// write(2) of 1 to an eventfd.
+    package var wake: @Sendable (_ descriptor: Int32) -> Void
+    /// epoll_create1(2).
+    package var pollDescriptor: @Sendable () -> Int32
+    /// epoll_ctl(2) EPOLL_CTL_ADD, for reading.
+    package var pollAdd: @Sendable (_ poll: Int32, _ descriptor: Int32, _ token: UInt64) -> Int32
+    /// epoll_ctl(2) EPOLL_CTL_DEL.
+    package var pollRemove: @Sendable (_ poll: Int32, _ descriptor: Int32) -> Void
+    /// epoll_wait(2): the number of tokens filled in.
+    ///
+    /// Unsafe because the buffer is the kernel's to fill.
+    package var pollWait: @Sendable (_ poll: Int32, _ tokens: UnsafeMutableBufferPointer<UInt64>, _ milliseconds: Int32) -> Int32
+    /// How many descriptors are open, and how many may be.
+    package var descriptorUsage: @Sendable () -> (open: Int, limit: Int)
+    /// pthread_create: 0.
+    package var startThread: @Sendable (ProcessThread) -> Int32
+}

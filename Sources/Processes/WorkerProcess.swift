@@ -1,0 +1,51 @@
+import CProcess
+import Glibc
+
+/// What a worker process does to itself when it starts.
+public enum WorkerProcess {
+    /// Makes the kernel kill this process when its parent ends, and checks that the parent has not ended before that.
+    ///
+    /// The kernel keeps the wish per thread, on both sides. It is forgotten when the thread that asked ends, so this must be called on the
+    /// main thread: in an asynchronous `main`, before the first `await`, since on Linux the main actor has other threads after it. And
+    /// it fires when the *thread* that spawned us ends, so `ProcessSpawner` spawns from one that never does. See PR_SET_PDEATHSIG(2const).
+    /// - Parameter parentProcessID: the number of the process that spawned us, as it told us itself; `getppid()` alone can't know,
+    ///   since an orphan gets a new parent.
+    /// - Throws: `.parentIsGone`: leave at once. `.wrongThread`: nothing was changed.
+    public static func armParentDeathSignal(expecting parentProcessID: Int32) throws(ProcessError) {
+        try armParentDeathSignal(expecting: parentProcessID, isMainThread: coordinator_process_is_main_thread() == 1)
+    }
+
+    static func armParentDeathSignal(expecting parentProcessID: Int32, isMainThread: Bool) throws(ProcessError) {
+        guard isMainThread else {
+            throw ProcessError(
+                code: .wrongThread,
+                errno: EINVAL,
+                message: "Could not arm the parent-death signal: it would be lost when this thread ends. Call it on the main thread."
+            )
+        }
+        let result = coordinator_process_set_parent_death_signal(SIGKILL)
+        guard result >= 0 else { throw ProcessError(-result, action: "arm the parent-death signal") }
+        // Only after arming: a parent that ends between check and arming would be missed.
+        let parent = getppid()
+        guard parent == parentProcessID else {
+            throw ProcessError(
+                code: .parentIsGone,
+                errno: ESRCH,
+                message: "The parent process \(parentProcessID) of process \(getpid()) has ended; its parent is \(parent) now. "
+                    + "End this process: nobody supervises it."
+            )
+        }
+    }
+
+    /// Makes a write to a closed pipe or socket an error (EPIPE) instead of the end of this process.
+    ///
+    /// Children are not affected.
+    public static func ignoreBrokenPipes() {
+        coordinator_process_ignore_broken_pipes()
+    }
+}
+
+extension WorkerProcess {
+    /// The signal that the calling thread's wish is for; 0 for none.
+    static var parentDeathSignal: Int32 { coordinator_process_parent_death_signal() }
+}

@@ -1,0 +1,72 @@
+import Glibc
+import Processes
+import Testing
+
+extension ProcessesTests {
+    @Suite struct Capture {
+        @Test func outputAndErrorAreKeptApart() async throws {
+            let output = Collector()
+            let error = Collector()
+            _ = try await withChild(shell("echo out; echo err >&2").collecting(output, error: error)) { await $0.waitForExit() }
+            // All that was written, and the end, come before the exit is told.
+            #expect(output.text == "out\n")
+            #expect(error.text == "err\n")
+            #expect(output.ends == 1)
+            #expect(error.ends == 1)
+        }
+
+        @Test func outputAndErrorCanShareOneCapture() async throws {
+            var specification = shell("for i in 1 2 3; do echo out $i; echo err $i >&2; done")
+            specification.standardError = .sameAsOutput
+            #expect(try await run(specification).1 == "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n")
+        }
+
+        @Test func tenMegabytesAreNotHeldUp() async throws {
+            let output = Collector()
+            let specification = shell("head -c 10485760 /dev/zero | tr '\\0' x; exit 3").collecting(output)
+            let status = try await withChild(specification) { await $0.waitForExit() }
+            #expect(status == .exited(code: 3))
+            #expect(output.bytes.count == 10_485_760)
+            #expect(output.bytes.allSatisfy { $0 == UInt8(ascii: "x") })
+        }
+
+        @Test func aGrandchildThatHoldsThePipeDelaysNobody() async throws {
+            let output = Collector()
+            // The grandchild leaves the group, so that only closing the pipe can end the capture.
+            let specification = shell("setsid sh -c 'echo $$; read line < /dev/null; exec sleep 100' & wait $!").collecting(output)
+            try await withChild(specification) { child in
+                let grandchild = try #require(ProcessIdentity(processID: try await output.processID()))
+                defer { try? grandchild.send(.kill) }
+                try child.send(.kill)
+                #expect(await child.waitForExit() == .signaled(.kill, coreDumped: false))
+                #expect(output.ends == 0, "the pipe is open as long as the grandchild has it")
+                child.endCapture()
+                try await eventually("the end of the capture") { output.ends == 1 }
+                #expect(grandchild.isAlive)
+            }
+        }
+
+        @Test func aGrandchildMayGoOnWritingAfterTheChild() async throws {
+            let output = Collector()
+            let status = try await withChild(shell("(sleep 0.2; echo late) & echo early").collecting(output)) { child in
+                let status = await child.waitForExit()
+                #expect(output.text == "early\n")
+                try await eventually("the end of the capture") { output.ends == 1 }
+                return status
+            }
+            #expect(status == .exited(code: 0))
+            #expect(output.text == "early\nlate\n")
+        }
+
+        @Test func terminatingEndsTheCaptureWhoeverHoldsThePipe() async throws {
+            let output = Collector()
+            let specification = shell("setsid sh -c 'echo $$; exec sleep 100' & exec sleep 100").collecting(output)
+            try await withChild(specification) { child in
+                let grandchild = try #require(ProcessIdentity(processID: try await output.processID()))
+                defer { try? grandchild.send(.kill) }
+                _ = await child.terminate(grace: .seconds(10))
+                #expect(output.ends == 1)
+            }
+        }
+    }
+}

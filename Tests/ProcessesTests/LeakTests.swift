@@ -1,0 +1,86 @@
+import Glibc
+import Processes
+import Testing
+
+extension ProcessesTests {
+    @Suite struct Leaks {
+        @Test func aThousandSpawnsLeaveNothingBehind() async throws {
+            // Makes the thread, which stays.
+            _ = try await run(ProcessSpecification(executable: "/bin/true"))
+            // Other modules' tests run in this process too: a leak per spawn shows in hundreds, they in ones.
+            let descriptors = numbers(in: "/proc/self/fd").count
+            let threads = numbers(in: "/proc/self/task").count
+
+            let start = ContinuousClock.now
+            let processIDs = try await withThrowingTaskGroup(of: [Int32].self) { group in
+                for _ in 0..<10 {
+                    group.addTask {
+                        var processIDs: [Int32] = []
+                        for _ in 0..<100 {
+                            let output = Collector()
+                            let child = try await ProcessSpawner.shared.spawn(
+                                ProcessSpecification(executable: "/bin/true", standardOutput: output.destination)
+                            )
+                            processIDs.append(child.identity.processID)
+                            #expect(await child.waitForExit() == .exited(code: 0))
+                            #expect(output.ends == 1)
+                        }
+                        return processIDs
+                    }
+                }
+                return try await group.reduce(into: []) { $0 += $1 }
+            }
+            print("1,000 spawns of /bin/true with captured output:", start.duration(to: .now))
+
+            #expect(processIDs.count == 1000)
+            for processID in processIDs { #expect(!isOurChild(processID)) }
+            try await eventually("as few descriptors as before") { numbers(in: "/proc/self/fd").count < descriptors + 50 }
+            try await eventually("as few threads as before") { numbers(in: "/proc/self/task").count < threads + 50 }
+        }
+
+        @Test func childrenMayEndWhileTheyAreSignalled() async throws {
+            let outcomes = try await withThrowingTaskGroup(of: [ExitStatus].self) { group in
+                for task in 0..<8 {
+                    group.addTask { try await Self.signalEndingChildren(task: task) }
+                }
+                return try await group.reduce(into: []) { $0 += $1 }
+            }
+            print("2,000 children that ended while signalled:", outcomes.reduce(into: [:]) { $0[$1, default: 0] += 1 })
+            #expect(outcomes.count == 2000)
+        }
+
+        private static func signalEndingChildren(task: Int) async throws -> [ExitStatus] {
+            var outcomes: [ExitStatus] = []
+            for round in 0..<250 {
+                let child = try await ProcessSpawner.shared.spawn(ProcessSpecification(executable: "/bin/true"))
+                let signal = [Signal.terminate, .kill, .user1, .continue][(task + round) % 4]
+                // From "not begun" to "long gone".
+                usleep(UInt32(round % 50) * 30)
+                try child.send(signal)
+                try child.sendToGroup(signal)
+                do throws(ProcessError) {
+                    try child.identity.send(signal)
+                } catch {
+                    #expect(error.code == .noSuchProcess)
+                }
+                let status = await child.waitForExit()
+                #expect(status == .exited(code: 0) || status == .signaled(signal, coreDumped: false))
+                #expect(!isOurChild(child.identity.processID))
+                outcomes.append(status)
+            }
+            return outcomes
+        }
+
+        @Test func aSpawnersThreadEndsWithItAndItsLastChild() async throws {
+            let ledger = Ledger()
+            var spawner: ProcessSpawner? = ProcessSpawner(systemCalls: ledger.systemCalls)
+            let child = try await #require(spawner).spawn(ProcessSpecification(executable: "/bin/sleep", arguments: ["100"]))
+            spawner = nil
+            #expect(await child.terminate(grace: .seconds(10)) == .signaled(.terminate, coreDumped: false))
+            try await eventually("the end of the thread") { ledger.openDescriptors.isEmpty }
+            #expect(await child.terminate(grace: .zero) == .signaled(.terminate, coreDumped: false))
+            child.endCapture()
+            #expect(ledger.strangersClosed.isEmpty)
+        }
+    }
+}

@@ -1,0 +1,149 @@
+import Glibc
+import Synchronization
+import Testing
+
+@testable import Processes
+
+/// A python that can call prctl.
+private let python: String = ["/usr/bin/python3", "/usr/local/bin/python3"].first { access($0, X_OK) == 0 } ?? "python3"
+private let hasPython: Bool = {
+    let path = getenv("PATH").map { String(cString: $0) } ?? ""
+    return path.split(separator: ":").contains { access("\($0)/python3", X_OK) == 0 }
+}()
+
+extension ProcessesTests {
+    @Suite struct Worker {
+        /// Dies when the thread that spawned it ends; else lives two seconds and exits with 7.
+        private let armed = ProcessSpecification(
+            executable: python,
+            arguments: [
+                "-c",
+                """
+                import ctypes, sys, time
+                if ctypes.CDLL(None).prctl(1, 9, 0, 0, 0) != 0: sys.exit(1)
+                print("armed", flush=True)
+                time.sleep(2)
+                sys.exit(7)
+                """,
+            ]
+        )
+
+        @Test(.enabled(if: hasPython, "needs python3 with ctypes, for a child that calls prctl"))
+        func aChildOutlivesTheThreadsThatComeAndGo() async throws {
+            let output = Collector()
+            try await withChild(armed.collecting(output)) { child in
+                #expect(try await output.line() == "armed")
+                while child.exitStatus == nil {
+                    // Threads of the pool, and threads of nobody, spawning and ending.
+                    await withTaskGroup(of: Void.self) { group in
+                        for _ in 0..<20 { group.addTask { await Task.yield() } }
+                    }
+                    for _ in 0..<10 { onThreadOfItsOwn {} }
+                    _ = try await run(ProcessSpecification(executable: "/bin/true"))
+                }
+                #expect(await child.waitForExit() == .exited(code: 7))
+            }
+        }
+
+        @Test(.enabled(if: hasPython, "needs python3 with ctypes, for a child that calls prctl"))
+        func aChildDiesWithTheThreadThatSpawnedIt() async throws {
+            // What the immortal thread is for: the same child, spawned by a thread that ends.
+            let (reading, writing) = try makePipe()
+            defer { close(reading) }
+            let request = SpawnRequest(
+                armed,
+                descriptors: [.init(source: -1, target: 0), .init(source: writing, target: 1), .init(source: -1, target: 2)]
+            )
+            let processID = Mutex<Int32>(0)
+            onThreadOfItsOwn {
+                processID.withLock { $0 = SystemCalls.live.spawn(request) }
+                close(writing)
+                var byte: UInt8 = 0
+                _ = read(reading, &byte, 1)
+            }
+            let child = processID.withLock { $0 }
+            try #require(child > 0)
+            var information = siginfo_t()
+            #expect(waitid(P_PID, id_t(child), &information, WEXITED) == 0)
+            #expect(information.si_code == CLD_KILLED)
+        }
+
+        @Test func theSignalIsRefusedElsewhereThanOnTheMainThread() {
+            let code = Mutex<ProcessError.Code?>(nil)
+            onThreadOfItsOwn {
+                do throws(ProcessError) {
+                    try WorkerProcess.armParentDeathSignal(expecting: getppid())
+                } catch {
+                    code.withLock { $0 = error.code }
+                }
+            }
+            #expect(code.withLock { $0 } == .wrongThread)
+        }
+
+        @Test func theSignalIsArmedAndAParentThatIsGoneIsNoticed() {
+            let armed = Mutex<Int32>(0)
+            let code = Mutex<ProcessError.Code?>(nil)
+            // On a thread that ends, and with it the wish.
+            onThreadOfItsOwn {
+                do throws(ProcessError) {
+                    try WorkerProcess.armParentDeathSignal(expecting: getppid(), isMainThread: true)
+                    armed.withLock { $0 = WorkerProcess.parentDeathSignal }
+                    try WorkerProcess.armParentDeathSignal(expecting: -1, isMainThread: true)
+                } catch {
+                    code.withLock { $0 = error.code }
+                }
+            }
+            #expect(armed.withLock { $0 } == SIGKILL)
+            #expect(code.withLock { $0 } == .parentIsGone)
+        }
+
+        @Test func brokenPipesBecomeErrors() throws {
+            WorkerProcess.ignoreBrokenPipes()
+            let (reading, writing) = try makePipe()
+            close(reading)
+            defer { close(writing) }
+            #expect(write(writing, "x", 1) == -1)
+            #expect(errno == EPIPE)
+        }
+
+        @Test func openFilesAreRaisedAndCounted() {
+            var before = rlimit()
+            #expect(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &before) == 0)
+            defer { setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &before) }
+            #expect(ResourceLimits.softLimit == Int(clamping: before.rlim_cur))
+            var lowered = before
+            lowered.rlim_cur -= 1
+            #expect(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &lowered) == 0)
+            let raised = ResourceLimits.raiseOpenFiles()
+            #expect(raised == ResourceLimits.softLimit)
+            #expect(raised == max(Int(clamping: lowered.rlim_cur), min(Int(clamping: before.rlim_max), 1_048_576)))
+
+            let count = ResourceLimits.openDescriptorCount
+            let descriptors = (0..<100).map { _ in open("/dev/null", O_RDONLY | O_CLOEXEC) }
+            // Other modules' tests open and close theirs meanwhile.
+            #expect((50...150).contains(ResourceLimits.openDescriptorCount - count))
+            for descriptor in descriptors { close(descriptor) }
+        }
+
+        /// Runs a body on a thread that ends after it.
+        private func onThreadOfItsOwn(_ body: @escaping @Sendable () -> Void) {
+            final class Box: Sendable {
+                let body: @Sendable () -> Void
+                init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+            }
+            var thread = pthread_t()
+            let result = pthread_create(
+                &thread,
+                nil,
+                { context in
+                    guard let context else { return nil }
+                    Unmanaged<Box>.fromOpaque(context).takeRetainedValue().body()
+                    return nil
+                },
+                Unmanaged.passRetained(Box(body)).toOpaque()
+            )
+            #expect(result == 0)
+            pthread_join(thread, nil)
+        }
+    }
+}

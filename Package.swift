@@ -67,7 +67,7 @@ let package = Package(
         // Tests. The fixture is a program of coordinators that the tests' workers run.
         .target(name: "Fixtures", dependencies: ["Coordinators"], path: "Tests/Fixtures"),
         .executableTarget(name: "FixtureWorker", dependencies: ["Coordinators", "Fixtures"], path: "Tests/FixtureWorker"),
-        .testTarget(name: "CoordinatorsTests", dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "Fixtures", "FixtureWorker", logging]),
+        .testTarget(name: "CoordinatorsTests", dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "WireProtocol", "Fixtures", "FixtureWorker", logging]),
         .testTarget(name: "NNGTests", dependencies: ["NNG", "CNNG"]),
         .testTarget(name: "WireProtocolTests", dependencies: ["WireProtocol"]),
         .testTarget(name: "ProcessesTests", dependencies: ["Processes"]),

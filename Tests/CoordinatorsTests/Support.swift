@@ -29,10 +29,10 @@ enum Support {
     }
 
     /// Waits until something holds, at most ten seconds.
-    static func eventually(_ what: Comment, _ condition: () async throws -> Bool) async throws {
+    static func eventually(_ what: Comment, _ condition: () async throws -> Bool?) async throws {
         let deadline = ContinuousClock.now + .seconds(10)
         while ContinuousClock.now < deadline {
-            if try await condition() { return }
+            if try await condition() == true { return }
             try await Task.sleep(for: .milliseconds(2))
         }
         Issue.record(what)

@@ -31,6 +31,9 @@ final class Uplink: Sendable {
     /// How long a worker that must not outlive its parent looks for it after the link broke.
     private static let strictGrace = Duration.seconds(2)
 
+    /// How long the parent may take to say welcome.
+    private static let welcomeTimeout = Duration.seconds(5)
+
     private let ticket: Ticket
     private let events: Events
     private let tasks = OwnedTasks()
@@ -62,6 +65,9 @@ final class Uplink: Sendable {
             ),
             lane: .control
         )
+        _ = Timers.shared.schedule(at: .now + Self.welcomeTimeout) { [weak self] in
+            if let self, state.withLock({ $0.peer == nil }) { link.close() }
+        }
     }
 
     /// Sends a message on its way up.

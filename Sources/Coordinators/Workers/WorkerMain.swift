@@ -176,7 +176,10 @@ final class Worker: Sendable {
     }
 
     private func place(_ target: String) -> (Node, ArraySlice<Substring>)? {
-        guard let node = state.withLock({ $0.host })?.coordinator, let rest = CoordinatorPath(target)?.components(below: path) else { return nil }
+        guard let node = state.withLock({ $0.host })?.coordinator else { return nil }
+        // No target: this process's own coordinator.
+        if target.isEmpty { return (node, []) }
+        guard let rest = CoordinatorPath(target)?.components(below: path) else { return nil }
         return (node, rest)
     }
 }

@@ -48,7 +48,7 @@ struct WorkerSpawner: Sendable {
         ProcessSpecification(
             executable: executable,
             arguments: arguments,
-            processName: "\(Self.name(of: executable)): \(path)",
+            processName: Self.processName(executable, path),
             environment: environment,
             workingDirectory: directory,
             standardOutput: output.destination(for: path),
@@ -64,12 +64,13 @@ struct WorkerSpawner: Sendable {
         }
     }
 
-    /// What operators see in a list of processes, before the path.
-    private static func name(of executable: String) -> String {
+    /// What operators see in a list of processes: "Shop: /shop/cart". Foreign programs may rely on their own name.
+    private static func processName(_ executable: String, _ path: CoordinatorPath) -> String? {
+        guard executable == "/proc/self/exe" else { return nil }
         var buffer = [CChar](repeating: 0, count: 4_096)
-        let length = executable == "/proc/self/exe" ? readlink(executable, &buffer, buffer.count) : 0
-        let path = length > 0 ? String(decoding: buffer[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self) : executable
-        return path.split(separator: "/").last.map(String.init) ?? path
+        let length = max(readlink(executable, &buffer, buffer.count), 0)
+        let name = buffer[..<length].map { UInt8(bitPattern: $0) }.split(separator: UInt8(ascii: "/")).last ?? []
+        return "\(String(decoding: name, as: UTF8.self)): \(path)"
     }
 
     private func inherited(_ overlay: [String: String]) -> [String: String] {

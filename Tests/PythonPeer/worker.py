@@ -1,0 +1,162 @@
+"""A worker in Python, written from the documented format alone: Sources/WireProtocol/WireProtocol.docc/Format.md.
+
+It hosts one coordinator that answers `Fixture.Echo` itself (in upper case) and `Python.AskAbove` by asking its parent.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import struct
+import sys
+
+import pynng
+
+HEADER = struct.Struct("<IBBBBQQIIQ")
+HELLO, ASK, REPLY, SEND, START, STOP, READY, EXITED = 1, 3, 4, 7, 14, 15, 18, 20
+PING, PONG, GOODBYE, DEFINE_NAME = 23, 24, 26, 27
+JSON = 1
+
+
+class Reader:
+    def __init__(self, data):
+        self.data, self.position = data, 0
+
+    def unpack(self, layout):
+        values = struct.unpack_from("<" + layout, self.data, self.position)
+        self.position += struct.calcsize("<" + layout)
+        return values if len(values) > 1 else values[0]
+
+    def bytes(self):
+        length = shift = 0
+        while True:
+            byte = self.data[self.position]
+            self.position += 1
+            length |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                break
+        self.position += length
+        return self.data[self.position - length : self.position]
+
+    def text(self):
+        return self.bytes().decode()
+
+    def rest(self):
+        return self.data[self.position :]
+
+
+def blob(data):
+    length, prefix = len(data), b""
+    while length >= 0x80:
+        prefix += bytes([length & 0x7F | 0x80])
+        length >>= 7
+    return prefix + bytes([length]) + data
+
+
+def text(value):
+    return blob(value.encode())
+
+
+class Worker:
+    def __init__(self):
+        descriptor = int(os.environ.pop("COORDINATOR_TICKET_FD"))
+        with os.fdopen(descriptor, "rb") as file:
+            ticket = Reader(file.read())
+        version, self.incarnation, parent, strict, _, _ = ticket.unpack("BIiBII")
+        assert version == 1, "unknown version of the ticket"
+        self.secret, self.address, self.path = ticket.bytes(), ticket.text(), ticket.text()
+        if strict:
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+            if os.getppid() != parent:
+                sys.exit(75)
+        self.names, self.parent_names = {"": 0}, {0: ""}
+        self.next_correlation, self.open_asks = 1, {}
+        self.batch = []
+
+    def frame(self, kind, body=b"", correlation=0, codec=0, flags=0):
+        header = HEADER.pack(HEADER.size + len(body), 1, kind, flags, codec, 0, 0, 0, self.incarnation, correlation)
+        self.batch.append(header + body)
+
+    def flush(self):
+        if self.batch:
+            self.socket.send(b"".join(self.batch))
+            self.batch = []
+
+    def name(self, value):
+        if value not in self.names:
+            self.names[value] = len(self.names)
+            self.frame(DEFINE_NAME, struct.pack("<I", self.names[value]) + text(value))
+        return self.names[value]
+
+    def ask(self, message, payload, then):
+        names = struct.pack("<III", 0, self.name(self.path), self.name(message))
+        self.next_correlation += 1
+        self.open_asks[self.next_correlation] = then
+        body = names + struct.pack("<Q", 5_000_000) + blob(b"") + json.dumps(payload).encode()
+        self.frame(ASK, body, self.next_correlation, JSON)
+
+    def reply(self, correlation, payload):
+        self.frame(REPLY, b"\0" + json.dumps(payload).encode(), correlation, JSON)
+
+    def fail(self, correlation, code, message):
+        self.frame(REPLY, b"\1" + text(code) + text("") + text(message), correlation, JSON)
+
+    def answer(self, message, payload, correlation):
+        if message == "Fixture.Echo":
+            self.reply(correlation, payload["text"].upper())
+        elif message == "Python.AskAbove":
+            self.ask("Fixture.Echo", {"text": payload["text"]}, lambda result: self.pass_on(correlation, result))
+        else:
+            self.fail(correlation, "unhandled", f"{self.path} has no row for {message}")
+
+    def pass_on(self, correlation, result):
+        if result[0] == 0:
+            self.reply(correlation, "above: " + json.loads(result[1:]))
+        else:
+            failure = Reader(result[1:])
+            self.fail(correlation, failure.text(), failure.text() + failure.text())
+
+    def receive(self, kind, body, correlation):
+        if kind == DEFINE_NAME:
+            number = body.unpack("I")
+            self.parent_names[number] = body.text()
+        elif kind == START:
+            body.unpack("I"), body.text(), body.text()
+            self.configuration = json.loads(body.rest())
+            self.frame(READY, correlation=correlation)
+        elif kind == ASK:
+            _, _, message, _ = body.unpack("IIIQ")
+            body.bytes()
+            self.answer(self.parent_names[message], json.loads(body.rest()), correlation)
+        elif kind == SEND and correlation:
+            self.reply(correlation, {})
+        elif kind == REPLY:
+            self.open_asks.pop(correlation)(body.rest())
+        elif kind == PING:
+            self.frame(PONG, body.rest(), correlation)
+        elif kind == STOP:
+            self.frame(EXITED, struct.pack("<Bi", 1, 0) + text(""), correlation)
+        elif kind == GOODBYE:
+            return False
+        return True
+
+    def run(self):
+        with pynng.Pair0(dial=self.address, recv_max_size=2 << 20) as self.socket:
+            body = struct.pack("<BBiQI", 1, 1, os.getpid(), 0, 1 << 20) + blob(self.secret) + text("")
+            self.frame(HELLO, body)
+            self.flush()
+            while True:
+                batch, position = self.socket.recv(), 0
+                while position < len(batch):
+                    length, version, kind, _, _, _, _, _, _, correlation = HEADER.unpack_from(batch, position)
+                    body = Reader(batch[position + HEADER.size : position + length])
+                    position += length
+                    assert version == 1, "unknown version of a frame"
+                    if not self.receive(kind, body, correlation):
+                        return
+                self.flush()
+
+
+if __name__ == "__main__":
+    Worker().run()

@@ -68,6 +68,12 @@ let package = Package(
         .target(name: "Fixtures", dependencies: ["Coordinators"], path: "Tests/Fixtures"),
         .executableTarget(name: "FixtureWorker", dependencies: ["Coordinators", "Fixtures"], path: "Tests/FixtureWorker"),
         .testTarget(name: "CoordinatorsTests", dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "WireProtocol", "Fixtures", "FixtureWorker", logging]),
+        .testTarget(
+            name: "CoordinatorDaemonTests",
+            dependencies: ["Control", "Processes", "WireProtocol", "FixtureWorker", "coordinatorctl", "coordinatord"]
+        ),
+        .testTarget(name: "LinksTests", dependencies: ["Links", "WireProtocol"]),
+        .testTarget(name: "ShopTests", dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "WireProtocol", "Shop"]),
         .testTarget(name: "NNGTests", dependencies: ["NNG", "CNNG"]),
         .testTarget(name: "WireProtocolTests", dependencies: ["WireProtocol"]),
         .testTarget(name: "ProcessesTests", dependencies: ["Processes"]),
@@ -78,8 +84,11 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
+// Set by `Deploy/test`: a warning is an error there, and no reason for a user's build to fail.
+let strictness: [SwiftSetting] = Context.environment["COORDINATORS_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)]
+
 for target in package.targets where target.type != .system && target.name != "CProcess" {
-    target.swiftSettings = (target.swiftSettings ?? []) + [
+    target.swiftSettings = (target.swiftSettings ?? []) + strictness + [
         // Async functions run where their caller runs: an ask must not leave the asker's actor before it is on its way.
         // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0461-async-function-isolation.md
         .enableUpcomingFeature("NonisolatedNonsendingByDefault"),

@@ -1,0 +1,217 @@
+import Control
+import Glibc
+import Processes
+import Testing
+import WireProtocol
+
+@Suite("coordinatord", .timeLimit(.minutes(3)))
+struct DaemonTests {
+    static let tree = """
+        children:
+          - key: app
+            worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: { children: [a, b], placement: worker } }
+            shutdown: 5s
+          - key: sleeper
+            program: { command: [sleep, "1000"] }
+        supervision: { intensity: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }
+        orphan_grace: 1s
+        """
+
+    @Test("The tree says what there is: paths, states, pids, lives")
+    func tree() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            try await daemon.everythingActive()
+            let tree = try await daemon.tree()
+            #expect(tree.kind == .root)
+            #expect(tree.pid == daemon.process.identity.processID)
+            #expect(tree.children.map(\.path) == ["/app", "/sleeper"])
+            #expect(tree.children.map(\.kind) == [.coordinator, .program])
+            #expect(tree.children[0].children.map(\.path) == ["/app/a", "/app/b"])
+            #expect(tree.children[0].children.allSatisfy { $0.state == "active" && $0.incarnation == 1 && $0.restarts == 0 })
+            #expect(Set(try await daemon.processes()).count == 4)
+            let printed = try await daemon.control("tree")
+            #expect(printed.code == 0)
+            #expect(printed.output.contains("├─ app") && printed.output.contains("│  ├─ a"))
+        }
+    }
+
+    @Test("SIGTERM stops the tree, and leaves no process and no socket")
+    func sigterm() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            try await daemon.everythingActive()
+            let processes = try await daemon.processes()
+            #expect(daemon.sockets.count == 3)
+            try daemon.process.send(.terminate)
+            #expect(await daemon.process.waitForExit() == .exited(code: 0))
+            #expect(processes.filter(\.isAlive).isEmpty)
+            #expect(daemon.sockets.isEmpty)
+        }
+    }
+
+    @Test("kill -9 of the daemon: programs die at once, workers with the orphan grace, and the next daemon starts over")
+    func killedDaemon() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            try await daemon.everythingActive()
+            let processes = try await daemon.processes()
+            let sleeper = try #require(try await daemon.node("/sleeper").pid.flatMap { ProcessIdentity(processID: $0) })
+            try daemon.process.send(.kill)
+            _ = await daemon.process.waitForExit()
+            try await daemon.eventually("the program is gone", within: .seconds(2)) { !sleeper.isAlive }
+            try await daemon.eventually("all are gone", within: .seconds(15)) { processes.allSatisfy { !$0.isAlive } }
+            let unreachable = try await daemon.control("tree")
+            #expect(unreachable.code == 69)
+            #expect(unreachable.output.contains("isn't reachable"))
+
+            let next = try await RunningDaemon.spawn(
+                "coordinatord",
+                ["--config", "\(daemon.directory)/tree.yaml", "--runtime-dir", "\(daemon.directory)/run"]
+            )
+            try await daemon.everythingActive()
+            // The stale sockets are gone: the control socket and those of the two processes that have workers.
+            #expect(daemon.sockets.count == 3)
+            _ = await next.terminate(grace: .seconds(10))
+            #expect(daemon.sockets.isEmpty)
+        }
+    }
+
+    @Test("kill -9 of each worker: its path lives again in a new process, and an ask through it answers")
+    func killedWorkers() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            try await daemon.everythingActive()
+            for path in ["/app/a", "/app", "/app/b", "/app", "/app/a"] {
+                let before = try await daemon.node(path)
+                let descendants = before.children.compactMap(\.pid).compactMap { ProcessIdentity(processID: $0) }
+                kill(try #require(before.pid), SIGKILL)
+                let ask = Control.Operation.ask(path: path, message: "Fixture.WhereAmI", payload: [:], timeout: .seconds(5))
+                try await daemon.eventually("\(path) answers in its next life") {
+                    try await daemon.call(ask)["reply"]?["incarnation"] == .integer(Int64(before.incarnation) + 1)
+                }
+                #expect(descendants.filter(\.isAlive).isEmpty)
+                let after = try await daemon.node(path)
+                #expect(after.pid != before.pid)
+                #expect(after.restarts == before.restarts + 1)
+                try await daemon.everythingActive()
+            }
+        }
+    }
+
+    @Test("Operators stop, start, restart and kill at any depth; commands are never refused because another one runs")
+    func operations() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            try await daemon.everythingActive()
+            #expect(try await daemon.control("stop", "/app/a").code == 0)
+            #expect(try await daemon.node("/app/a").state == "inactive")
+            #expect(try await daemon.control("ask", "/app/a", "Fixture.WhereAmI").code == 3)
+            #expect(try await daemon.control("start", "/app/a").code == 0)
+            #expect(try await daemon.node("/app/a").incarnation == 2)
+            #expect(try await daemon.control("restart", "/app/a").code == 0)
+            #expect(try await daemon.node("/app/a").incarnation == 3)
+            #expect(try await daemon.control("kill", "/app/a").code == 0)
+            try await daemon.eventually("it's back") { try await daemon.node("/app/a").incarnation == 4 }
+            #expect(try await daemon.control("stop", "/sleeper").code == 0)
+            #expect(try await daemon.control("stop", "/nowhere").code == 4)
+            #expect(try await daemon.control("stop", "nowhere").code == 64)
+            // All at once: whatever the order, each is carried out.
+            try await withThrowingTaskGroup(of: Int32.self) { group in
+                for round in 0..<24 {
+                    let verb = ["restart", "stop", "start"][round % 3]
+                    group.addTask { try await daemon.control(verb, "/app/b").code }
+                }
+                for try await code in group { #expect(code == 0 || code == 3) }
+            }
+            #expect(try await daemon.control("restart", "/app/b").code == 0)
+            #expect(try await daemon.node("/app/b").state == "active")
+        }
+    }
+
+    @Test("ask and send, with their exit codes")
+    func messages() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            try await daemon.everythingActive()
+            let echo = try await daemon.control("--json", "ask", "/app/a", "Fixture.Echo", #"{"text":"over there"}"#)
+            #expect(echo.code == 0)
+            #expect(echo.output.contains("\"over there\""))
+            let unhandled = try await daemon.control("ask", "/app/a", "Fixture.NobodyAnswersThis")
+            #expect(unhandled.code == 1)
+            #expect(unhandled.output.contains("nobody from /app/a up to / responds to Fixture.NobodyAnswersThis"))
+            let wrong = try await daemon.control("ask", "/app/a", "Fixture.Echo", "{}")
+            #expect(wrong.code != 0)
+            #expect(wrong.output.contains("'text' is missing"))
+            let late = try await daemon.control("ask", "/app/a", "Fixture.Wait", "--timeout", "100ms")
+            #expect(late.code == 75)
+            #expect(try await daemon.control("ask", "/app/a", "Fixture.Echo", "{nonsense").code == 64)
+            #expect(try await daemon.control("send", "/app/a", "Fixture.Note", #"{"number":1}"#).code == 0)
+            #expect(try await daemon.control("send", "/app/a", "Fixture.NobodyAnswersThis").code == 1)
+        }
+    }
+
+    @Test("A bad file is refused with places and reasons, and a running daemon is untouched; a second daemon too")
+    func badFile() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            try await daemon.everythingActive()
+            let before = try await daemon.processes()
+            try RunningDaemon.write("children:\n  - key: a/b\n    worker: { executable: x }\n", to: "\(daemon.directory)/bad.yaml")
+            let bad = try await RunningDaemon.run(
+                "coordinatord", ["--config", "\(daemon.directory)/bad.yaml", "--runtime-dir", "\(daemon.directory)/run"]
+            )
+            #expect(bad.code == 78)
+            #expect(bad.output.contains("\(daemon.directory)/bad.yaml:2:10: "))
+            unlink("\(daemon.directory)/bad.yaml")
+            let second = try await RunningDaemon.run(
+                "coordinatord", ["--config", "\(daemon.directory)/tree.yaml", "--runtime-dir", "\(daemon.directory)/run"]
+            )
+            #expect(second.code == 1)
+            #expect(second.output.contains("another daemon is running (pid \(daemon.process.identity.processID))"))
+            #expect(try await daemon.processes() == before)
+        }
+    }
+
+    @Test("A child that can't start is retried, and the others live")
+    func brokenChild() async throws {
+        let tree = """
+            children:
+              - key: broken
+                worker: { executable: /nonexistent/worker, coordinator: Nothing }
+              - key: unknown
+                worker: { executable: FIXTURE, coordinator: NoSuchCoordinator }
+              - key: misspelt
+                worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: { childen: [a] } }
+              - key: sleeper
+                program: { command: [sleep, "1000"] }
+            supervision: { intensity: 2, period: 60s, backoff: { minimum: 1ms, maximum: 10ms } }
+            """
+        try await RunningDaemon.with(tree) { daemon in
+            try await daemon.eventually("the sleeper is active") { try await daemon.node("/sleeper").state == "active" }
+            for path in ["/broken", "/unknown", "/misspelt"] {
+                try await daemon.eventually("\(path) is given up") { try await daemon.node(path).state == "failed" }
+            }
+            #expect(try await daemon.node("/broken").lastExit?.contains("/nonexistent/worker") == true)
+            #expect(try await daemon.node("/unknown").lastExit?.contains("hosts no coordinator 'NoSuchCoordinator'") == true)
+            #expect(try await daemon.node("/misspelt").lastExit?.contains("has no 'childen'; it has children, placement") == true)
+            #expect(try await daemon.node("/sleeper").restarts == 0)
+        }
+    }
+
+    @Test("shutdown answers when everything has ended")
+    func shutdown() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            try await daemon.everythingActive()
+            let processes = try await daemon.processes()
+            #expect(try await daemon.control("shutdown").code == 0)
+            #expect(processes.filter(\.isAlive).isEmpty)
+            #expect(await daemon.process.waitForExit() == .exited(code: 0))
+            #expect(daemon.sockets.isEmpty)
+        }
+    }
+}
+
+extension RunningDaemon {
+    func everythingActive() async throws {
+        try await eventually("everything is active") {
+            let tree = try await tree()
+            let app = tree.children.first { $0.path == "/app" }
+            return app?.state == "active" && app?.children.count == 2 && app?.children.allSatisfy { $0.state == "active" } == true
+                && tree.children.last?.state == "active"
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import Glibc
+import Synchronization
+import Testing
+import WireProtocol
+
+@testable import Links
+
+@Suite("Links", .timeLimit(.minutes(1)))
+struct LinkTests {
+    @Test("Frames arrive in order, with their names")
+    func order() async throws {
+        try await LinkPair.with { pair in
+            let count = 20_000
+            for number in 0..<count {
+                try pair.child.send { name in
+                    Frame(.send(Send(target: name("/t"), sender: name("/s"), message: name("Message.\(number % 100)"))), correlation: UInt64(number))
+                }
+            }
+            let received = await pair.parentReceived(count)
+            #expect(received.map(\.correlation) == (0..<UInt64(count)).map { $0 })
+            let names = received.compactMap { frame -> String? in
+                guard case .send(let send) = frame.content else { return nil }
+                return pair.parent.text(of: send.message)
+            }
+            #expect(names == (0..<count).map { "Message.\($0 % 100)" })
+        }
+    }
+
+    @Test("More names than a link can have: older ones make room, and every frame keeps its meaning")
+    func manyNames() async throws {
+        try await LinkPair.with { pair in
+            let count = 150_000
+            for number in 0..<count {
+                let lane: Link.Lane = number % 7 == 0 ? .control : .bulk
+                try pair.child.send(lane: lane) { name in
+                    Frame(.watch(Watch(subject: name("name \(number)"))), correlation: UInt64(number))
+                }
+            }
+            _ = await pair.parentReceived(count)
+            #expect(pair.namesAsRead.count == count)
+            let wrong = pair.namesAsRead.first { $0.value != "name \($0.key)" }
+            #expect(wrong == nil)
+        }
+    }
+
+    @Test("A control frame overtakes bulk that waits")
+    func lanes() throws {
+        var batches = OutboundBatches()
+        for number in 0..<10 {
+            try? batches.append(Frame(.ack, correlation: UInt64(number)), lane: .bulk, limit: 1 << 20)
+        }
+        try? batches.append(Frame(.ready, correlation: 99), lane: .control, limit: 1 << 20)
+        var decoder = FrameDecoder(batches.next() ?? [])
+        let first = try decoder.next()
+        #expect(first?.content == .ready)
+    }
+
+    @Test("A frame over the limit is refused, and the link lives on")
+    func tooLarge() async throws {
+        try await LinkPair.with { pair in
+            let error = #expect(throws: LinkError.self) {
+                try pair.child.send(Frame(.finish(ArraySlice([UInt8](repeating: 0, count: 2 << 20)))))
+            }
+            #expect(error?.code == .frameTooLarge)
+            try pair.child.send(Frame(.finish(ArraySlice([UInt8](repeating: 7, count: 1 << 19))), correlation: 1))
+            #expect(await pair.parentReceived(1).first?.correlation == 1)
+        }
+    }
+
+    @Test("A peer that knows no secret is let go without a word, one that is silent after the time-out, and good ones get in")
+    func handshake() async throws {
+        let address = LinkPair.freshAddress()
+        let listener = try LinkListener(address: address, handshakeTimeout: .milliseconds(200))
+        let good: [UInt8] = [1, 2, 3]
+        let closed = Mutex(0)
+        let serving = Task {
+            await listener.run { _, hello in
+                guard hello.secret == good else { throw LinkError(.handshake, "unknown") }
+                return Link.Handler(frameReceived: { _, _ in }, closed: { _, _ in closed.withLock { $0 += 1 } })
+            }
+        }
+        let link = try await Link.dial(address)
+        link.start(Link.Handler(frameReceived: { _, _ in }, closed: { _, _ in }))
+        try link.send(Self.hello(good))
+        for secret in [[9], nil] as [[UInt8]?] {
+            let refused = try await Link.dial(address)
+            let (ends, end) = AsyncStream.makeStream(of: LinkError.self)
+            refused.start(Link.Handler(frameReceived: { _, _ in }, closed: { _, error in end.yield(error) }))
+            if let secret { try refused.send(Self.hello(secret)) }
+            var iterator = ends.makeAsyncIterator()
+            #expect(await iterator.next()?.code == .peerClosed)
+        }
+        // The silent peer's time-out has passed for the good one too.
+        try link.send(Frame(.ready))
+        #expect(closed.withLock { $0 } == 0)
+        link.close()
+        listener.close()
+        await serving.value
+    }
+
+    private static func hello(_ secret: [UInt8]) -> Frame {
+        Frame(.hello(Hello(secret: secret, processID: 1, processStartTime: 1, buildID: "", maximumFrameSize: 1)))
+    }
+}

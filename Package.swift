@@ -62,12 +62,14 @@ let package = Package(
             ]
         ),
         .executableTarget(name: "coordinatorctl", dependencies: ["Control", "DaemonConfiguration", "WireProtocol", argumentParser]),
-        .executableTarget(name: "Shop", dependencies: ["Coordinators", grdb], path: "Sources/Examples/Shop"),
+        .executableTarget(name: "Shop", dependencies: ["Coordinators", grdb], path: "Sources/Examples/Shop", exclude: ["README.md"]),
 
         // Tests. The fixture is a program of coordinators that the tests' workers run.
         .target(name: "Fixtures", dependencies: ["Coordinators"], path: "Tests/Fixtures"),
         .executableTarget(name: "FixtureWorker", dependencies: ["Coordinators", "Fixtures"], path: "Tests/FixtureWorker"),
         .testTarget(name: "CoordinatorsTests", dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "WireProtocol", "Fixtures", "FixtureWorker", logging]),
+        .executableTarget(name: "ReadmeProgram", dependencies: ["Coordinators"], path: "Tests/ReadmeProgram"),
+        .testTarget(name: "ReadmeTests", dependencies: ["Processes", "ReadmeProgram"]),
         .testTarget(
             name: "CoordinatorDaemonTests",
             dependencies: ["Control", "Processes", "WireProtocol", "FixtureWorker", "coordinatorctl", "coordinatord"]

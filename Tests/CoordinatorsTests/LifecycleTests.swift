@@ -101,6 +101,18 @@ struct LifecycleTests {
         }
     }
 
+    @Test("A key can be taken again as soon as a stop has returned: the late end of the old child doesn't touch its successor")
+    func immediateSuccessor() async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            for round in 1...2_000 {
+                try await runtime.startChild("again", .inProcess)
+                let snapshot = try await runtime.snapshot(of: "/again")
+                #expect(snapshot.incarnation == UInt32(round))
+                try await runtime.ask(Fixture.StopChild("again"), timeout: .seconds(20))
+            }
+        }
+    }
+
     @Test("run: start, finish, removed, output", arguments: Where.allCases, [true, false])
     func run(_ place: Where, _ finishesAtOnce: Bool) async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in

@@ -25,6 +25,23 @@ public enum Fixture {
         public init(_ text: String) { self.text = text }
     }
 
+    /// How many echoes the root has answered.
+    public struct Echoes: ResponderMessage {
+        public typealias Reply = Int
+        public init() {}
+    }
+
+    /// Makes the root ask a child of its own, which asks the root back.
+    public struct AskChild: ResponderMessage {
+        public typealias Reply = String
+        public var key: String
+        public var text: String
+        public init(_ key: String, _ text: String) {
+            self.key = key
+            self.text = text
+        }
+    }
+
     /// Noted down by the root, in order of arrival.
     public struct Note: ResponderMessage {
         public var number: Int

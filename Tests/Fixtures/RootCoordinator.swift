@@ -13,6 +13,7 @@ public actor RootCoordinator: Coordinator {
     private let configuration: Configuration
     private var notes: [Int] = []
     private var total = 0
+    private var echoes = 0
     private var cancelledWaits = 0
     private var lifecycle: [String] = []
     private var unhandledMessages: [String] = []
@@ -25,7 +26,16 @@ public actor RootCoordinator: Coordinator {
     public static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
 
     public static let responders: [Responder<RootCoordinator>] = [
-        .respond(to: Fixture.Echo.self) { _, echo in echo.text },
+        .respond(to: Fixture.Echo.self) { me, echo in
+            me.echoes += 1
+            return echo.text
+        },
+        .respond(to: Fixture.Echoes.self) { me, _ in me.echoes },
+        .respond(to: Fixture.AskChild.self) { me, ask in
+            // By starting what lives already one gets its handle.
+            let child: Child<MiddleCoordinator> = try await me.context.start(as: ask.key)
+            return try await child.ask(Fixture.Do(.echo(ask.text)), timeout: .seconds(60))
+        },
         .respond(to: Fixture.Note.self) { me, note in me.notes.append(note.number) },
         .respond(to: Fixture.Notes.self) { me, _ in me.notes },
         .respond(to: Fixture.Add.self) { me, add in

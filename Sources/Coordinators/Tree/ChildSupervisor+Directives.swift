@@ -97,7 +97,11 @@ extension ChildSupervisor {
     }
 
     private func forget(_ key: String) {
-        let slot = state.withLock { $0.slots.removeValue(forKey: key) }
+        let slot = state.withLock { state -> ChildSlot? in
+            // The key may have been taken again since the machine has decided this: a late removal can't remove a successor.
+            guard state.machine.state(of: key) == nil else { return nil }
+            return state.slots.removeValue(forKey: key)
+        }
         slot?.settle(with: CoordinatorError(.stopped, "\(node.path.appending(key)) has ended"))
     }
 

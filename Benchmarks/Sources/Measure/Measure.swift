@@ -1,0 +1,79 @@
+import Coordinators
+import Glibc
+
+/// Measures what `Benchmarks/run` prints. The baseline's p50 in nanoseconds is the first argument.
+@main
+struct Measure {
+    static func main() async throws {
+        await CoordinatorRuntime.runWorkerIfRequested([RootCoordinator.self, ChildCoordinator.self])
+        try await measure()
+    }
+
+    @concurrent
+    private static func measure() async throws {
+        let baseline = CommandLine.arguments.dropFirst().first.flatMap { Int64($0) }
+        let runtime = CoordinatorRuntime(RootCoordinator.self)
+        try await runtime.start()
+        for (place, inWorker) in [("in one process", false), ("across processes", true)] {
+            let key = inWorker ? "worker" : "local"
+            let path = CoordinatorPath("/\(key)") ?? .root
+            _ = try await runtime.ask(StartChild(key: key, inWorker: inWorker), timeout: .seconds(30))
+            _ = try await runtime.ask(AskTheRoot(count: 2_000), at: path, timeout: .seconds(60))
+            let durations = try await runtime.ask(AskTheRoot(count: 20_000), at: path, timeout: .seconds(60))
+            report("ask \(place), 64 B", durations, baseline: inWorker ? baseline : nil)
+            let count = try await runtime.ask(AskConcurrently(askers: 256, milliseconds: 3_000), at: path, timeout: .seconds(60))
+            Self.print("asks \(place), 256 concurrent: \(count / 3) /s")
+        }
+        try await starts(runtime)
+        try await kills(runtime)
+        await runtime.stop()
+    }
+
+    private static func starts(_ runtime: CoordinatorRuntime) async throws {
+        for (place, inWorker, rounds) in [("coordinator in process", false, 1_000), ("worker", true, 50)] {
+            var durations: [Int64] = []
+            for _ in 0..<rounds {
+                durations.append(try await runtime.ask(StartChild(key: "started", inWorker: inWorker), timeout: .seconds(30)))
+                try await runtime.ask(StopChild(key: "started"), timeout: .seconds(30))
+            }
+            report("start to ready of a \(place)", durations)
+        }
+    }
+
+    /// From `kill -9` to the answer of the next life.
+    private static func kills(_ runtime: CoordinatorRuntime) async throws {
+        var durations: [Int64] = []
+        var pid = try await runtime.ask(WhoAreYou(), at: "/worker")
+        for _ in 0..<20 {
+            let begin = ContinuousClock.now
+            kill(pid, SIGKILL)
+            var answer = pid
+            while answer == pid {
+                do {
+                    answer = try await runtime.ask(WhoAreYou(), at: "/worker")
+                } catch let error as CoordinatorError where error.code == .peerLost {
+                }
+            }
+            durations.append((ContinuousClock.now - begin).nanoseconds)
+            pid = answer
+        }
+        report("kill -9 to answer, 20 kills", durations)
+    }
+
+    private static func report(_ what: String, _ durations: [Int64], baseline: Int64? = nil) {
+        let sorted = durations.sorted()
+        let median = sorted[sorted.count / 2]
+        let ratio = baseline.map { ", p50 \(Double(median * 100 / $0) / 100) × C on nng streams" } ?? ""
+        Self.print("\(what): p50 \(text(median)), p99 \(text(sorted[sorted.count * 99 / 100]))\(ratio)")
+    }
+
+    /// At once, whatever standard output is.
+    private static func print(_ line: String) {
+        let bytes = Array("\(line)\n".utf8)
+        _ = write(STDOUT_FILENO, bytes, bytes.count)
+    }
+
+    private static func text(_ nanoseconds: Int64) -> String {
+        nanoseconds < 1_000_000 ? "\(Double(nanoseconds / 10) / 100) µs" : "\(Double(nanoseconds / 10_000) / 100) ms"
+    }
+}

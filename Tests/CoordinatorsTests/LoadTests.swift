@@ -1,0 +1,92 @@
+import Coordinators
+import CoordinatorsTesting
+import Fixtures
+import Testing
+
+@Suite("Under load", .timeLimit(.minutes(3)))
+struct LoadTests {
+    @Test("256 concurrent asks for ten seconds: none is lost, none answered twice", arguments: Where.allCases)
+    func concurrentAsks(_ place: Where) async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("child", place)
+            let deadline = ContinuousClock.now + .seconds(10)
+            let rounds = try await withThrowingTaskGroup(of: Int.self) { group in
+                for asker in 0..<256 {
+                    group.addTask {
+                        var count = 0
+                        while ContinuousClock.now < deadline {
+                            // Each answer must be the one to its own question.
+                            let question = "\(asker).\(count)"
+                            let answer = try await runtime.perform(.echo(question), at: "/child", timeout: .seconds(60))
+                            guard answer == question else { throw WrongAnswer(question: question, answer: answer) }
+                            count += 1
+                        }
+                        return count
+                    }
+                }
+                return try await group.reduce(0, +)
+            }
+            #expect(rounds >= 256)
+            // What was counted above is what was executed: each ask once.
+            #expect(try await runtime.ask(Fixture.Echoes(), timeout: .seconds(30)) == rounds)
+        }
+    }
+
+    @Test("Parent asks child while child asks parent: no deadlock", arguments: Where.allCases)
+    func mutualAsks(_ place: Where) async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("child", place)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<500 {
+                    // The root asks the child, which asks the root back before it answers.
+                    group.addTask {
+                        let answer = try await runtime.ask(Fixture.AskChild("child", "n\(number)"), timeout: .seconds(60))
+                        guard answer == "n\(number)" else { throw WrongAnswer(question: "n\(number)", answer: answer) }
+                    }
+                    group.addTask { _ = try await runtime.perform(.add(1), at: "/child", timeout: .seconds(60)) }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    @Test("A kill -9 storm under load: every ask ends, with its own answer or with an error that says what happened")
+    func storm() async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            for key in ["a", "b", "c"] { try await runtime.startChild(key, .worker) }
+            let deadline = ContinuousClock.now + .seconds(5)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for asker in 0..<24 {
+                    group.addTask {
+                        let path = CoordinatorPath("/\(["a", "b", "c"][asker % 3])") ?? .root
+                        var count = 0
+                        while ContinuousClock.now < deadline {
+                            let question = "\(asker).\(count)"
+                            do {
+                                let answer = try await runtime.perform(.echo(question), at: path, timeout: .seconds(30))
+                                guard answer == question else { throw WrongAnswer(question: question, answer: answer) }
+                            } catch let error as CoordinatorError where error.code == .peerLost && error.maybeExecuted {
+                            }
+                            count += 1
+                        }
+                    }
+                }
+                group.addTask {
+                    while ContinuousClock.now < deadline {
+                        for key in ["a", "b", "c"] { try await runtime.kill("/\(key)") }
+                        try await Task.sleep(for: .milliseconds(50))
+                    }
+                }
+                try await group.waitForAll()
+            }
+            for key in ["a", "b", "c"] {
+                try await Support.eventually("\(key) answers") { try? await runtime.perform(.echo(key), at: "/\(key)") == key }
+            }
+        }
+    }
+}
+
+struct WrongAnswer: Error {
+    let question: String
+    let answer: String
+}

@@ -1,0 +1,60 @@
+internal import CNNG
+
+/// Calls back once after a time, on one of nng's threads.
+///
+/// Time-outs are made with it rather than with `nng_aio_set_timeout`: nng's expiry thread calls the stream's cancel function without
+/// holding the stream, which could be freed meanwhile.
+final class Alarm: Sendable {
+    private let operation: AsyncOperation
+
+    init(for name: String, address: String) throws(NNGError) {
+        operation = try AsyncOperation(for: name, address: address)
+    }
+
+    /// Starts the time, once.
+    ///
+    /// `action` is told nil when the time has passed, or why it did not.
+    func start(after time: Duration, action: @escaping @Sendable (NNGError.Code?) -> Void) {
+        let milliseconds = time.millisecondsRoundedUp
+        let submission = operation.submit { outcome in
+            action(outcome.code)
+        } start: { aio in
+            nng_sleep_aio(milliseconds, aio)
+        }
+        if case .accepted = submission { return }
+        action(.busy)
+    }
+
+    func cancel() {
+        operation.cancel(.canceled)
+    }
+
+    /// Suspends for a time.
+    ///
+    /// Cancellation ends it with `.canceled`.
+    static func sleep(for time: Duration, operation: String, address: String) async throws(NNGError) {
+        let alarm = try Alarm(for: operation, address: address)
+        let code = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                alarm.start(after: time) { continuation.resume(returning: $0) }
+                if Task.isCancelled { alarm.cancel() }
+            }
+        } onCancel: {
+            alarm.cancel()
+        }
+        if let code {
+            throw NNGError(code, operation: operation, address: address)
+        }
+    }
+}
+
+extension Duration {
+    /// nng's unit of time; at least one millisecond, at most what an Int32 holds.
+    fileprivate var millisecondsRoundedUp: Int32 {
+        let (seconds, attoseconds) = components
+        if seconds < 0 || attoseconds < 0 { return 1 }
+        if seconds >= Int64(Int32.max) / 1000 { return Int32.max }
+        let milliseconds = seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+        return Int32(max(1, milliseconds))
+    }
+}

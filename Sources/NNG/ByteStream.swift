@@ -1,0 +1,122 @@
+internal import CNNG
+
+/// A connected stream of bytes: an `nng_stream`, over a Unix socket (`ipc://`) or whatever else nng was built with.
+///
+/// Dialled with `dial(_:timeout:)` or accepted by a `StreamListener`. Use at most one `receive` and one `send` at a time, else the order
+/// of the bytes is open. Receive or close promptly: while nobody has yet waited for bytes on a new stream whose peer has gone, nng's
+/// poller (1.5.2) is woken again and again.
+///
+/// The last reference closes the stream.
+public final class ByteStream: Sendable {
+    /// How much one `receive` returns at most, whatever its limit.
+    static let largestRead = 1 << 16
+
+    let handle: Handle
+    let address: String
+
+    /// The process at the other end, where the transport knows it (`ipc://` does).
+    public let peer: PeerCredentials?
+
+    init(adopting pointer: OpaquePointer, address: String) {
+        handle = Handle(.stream, owning: pointer)
+        self.address = address
+        peer = Self.credentials(of: pointer)
+    }
+
+    deinit {
+        close()
+    }
+
+    /// Waits for bytes and returns between 1 and `limit` of them.
+    ///
+    /// When the task is cancelled, either `.canceled` is thrown and no byte is lost, or bytes had arrived and are returned.
+    /// Throws `.connectionShut` or `.connectionReset` when the peer has gone and everything it sent has been received, `.closed` after `close()`.
+    public func receive(upTo limit: Int) async throws(NNGError) -> [UInt8] {
+        try await receive(upTo: limit, timeout: nil)
+    }
+
+    func receive(upTo limit: Int, timeout: Duration?) async throws(NNGError) -> [UInt8] {
+        guard limit > 0 else {
+            throw NNGError(.invalidArgument, operation: "receive", address: address)
+        }
+        let buffer = TransferBuffer(capacity: min(limit, Self.largestRead))
+        do {
+            return try await read(into: buffer, timeout: timeout)
+        } catch let first where first.code.mayHideUnreadBytes {
+            do {
+                return try await read(into: buffer, timeout: timeout)
+            } catch let second where second.code.mayHideUnreadBytes {
+                throw first
+            }
+        }
+    }
+
+    private func read(into buffer: TransferBuffer, timeout: Duration?) async throws(NNGError) -> [UInt8] {
+        let outcome = try await handle.perform("receive", address: address, timeout: timeout, keeping: buffer) { stream, aio in
+            var vector = nng_iov(iov_buf: buffer.bytes.baseAddress, iov_len: buffer.bytes.count)
+            nng_aio_set_iov(aio, 1, &vector)
+            nng_stream_recv(stream, aio)
+        }
+        return Array(buffer.bytes[..<outcome.count])
+    }
+
+    /// Sends all of `bytes`.
+    ///
+    /// Returns when the kernel has taken them, which does not mean that the peer has read them. When the task is cancelled some of the
+    /// bytes may have left; close the stream then. Throws `.connectionShut` or `.connectionReset` when the peer has gone.
+    public func send(_ bytes: [UInt8]) async throws(NNGError) {
+        let buffer = TransferBuffer(copying: bytes)
+        var sent = 0
+        while sent < bytes.count {
+            let rest = buffer.bytes[sent...]
+            do {
+                let outcome = try await handle.perform("send", address: address, keeping: buffer) { stream, aio in
+                    let rest = UnsafeMutableRawBufferPointer(rebasing: rest)
+                    var vector = nng_iov(iov_buf: rest.baseAddress, iov_len: rest.count)
+                    nng_aio_set_iov(aio, 1, &vector)
+                    nng_stream_send(stream, aio)
+                }
+                sent += outcome.count
+            } catch {
+                throw NNGError(error.code.asSeenBySender(on: handle), operation: "send", address: address)
+            }
+        }
+    }
+
+    /// Closes both directions at once; what is in flight ends with `.closed`.
+    ///
+    /// Idempotent, never blocks, and may be called from anywhere. What was sent before stays readable for the peer.
+    public func close() {
+        handle.close()
+    }
+
+    private static func credentials(of stream: OpaquePointer) -> PeerCredentials? {
+        var process: UInt64 = 0
+        var user: UInt64 = 0
+        var group: UInt64 = 0
+        guard nng_stream_get_uint64(stream, NNG_OPT_IPC_PEER_PID, &process) == 0,
+            nng_stream_get_uint64(stream, NNG_OPT_IPC_PEER_UID, &user) == 0,
+            nng_stream_get_uint64(stream, NNG_OPT_IPC_PEER_GID, &group) == 0
+        else { return nil }
+        return PeerCredentials(
+            processID: Int32(truncatingIfNeeded: process),
+            userID: UInt32(truncatingIfNeeded: user),
+            groupID: UInt32(truncatingIfNeeded: group)
+        )
+    }
+}
+
+extension NNGError.Code {
+    /// When the peer goes away with unread input, the kernel signals an error and nng fails the read without looking at what has already
+    /// arrived (`ipc_error` of nng 1.5.2).
+    ///
+    /// It stays readable: the next read takes it directly, or reports the end at once.
+    var mayHideUnreadBytes: Bool {
+        self == .connectionShut || self == .connectionReset
+    }
+
+    /// nng reports a broken pipe as "closed", which is our word for having closed it ourselves.
+    func asSeenBySender(on handle: Handle) -> NNGError.Code {
+        self == .closed && !handle.isClosed ? .connectionShut : self
+    }
+}

@@ -1,0 +1,41 @@
+/// A message larger than the reader's buffer, which is read straight into its array.
+final class LargeMessage: @unchecked Sendable {
+    let body: [UInt8]
+    // The storage of `body`: written by nng until the message is complete, while nobody reads or copies `body`.
+    private let storage: UnsafeMutableRawBufferPointer
+    // Belongs to whoever has the reader's turn.
+    private var filled = 0
+
+    init(length: Int) {
+        var storage = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+        // Not initialised: a peer that announces much and sends little costs address space only. Every byte is written before `body` is
+        // given away.
+        body = [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
+            storage = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[..<length])
+            count = length
+        }
+        self.storage = storage
+    }
+
+    /// Where the rest goes.
+    var missing: UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(rebasing: storage[filled...])
+    }
+
+    var isComplete: Bool {
+        filled == storage.count
+    }
+
+    /// Takes as many of `bytes` as are missing, and returns how many.
+    func take(_ bytes: UnsafeRawBufferPointer) -> Int {
+        let count = min(bytes.count, storage.count - filled)
+        missing.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+        filled += count
+        return count
+    }
+
+    /// Takes note of bytes that nng has written.
+    func advance(by count: Int) {
+        filled += count
+    }
+}

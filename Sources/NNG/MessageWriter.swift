@@ -1,0 +1,148 @@
+internal import CNNG
+internal import Synchronization
+
+/// The sending half of a pair connection: one message at a time, header and body in one write.
+final class MessageWriter: @unchecked Sendable {
+    typealias Completion = @Sendable (NNGError?) -> Void
+
+    private struct Transmission {
+        let body: [UInt8]
+        let completion: Completion
+        let request: CancellationRequest?
+        var sent = 0
+    }
+
+    private struct State {
+        var current: Transmission?
+        var failure: NNGError?
+    }
+
+    private let reader: MessageReader
+    private let operation: AsyncOperation
+    // Written before a submission and read by nng until its callback; `State.current` keeps a second transmission out.
+    private let header: UnsafeMutableRawBufferPointer
+    private let state = Mutex(State())
+
+    /// The reader knows the stream, and why the connection ended; it is told of errors after which no more can be sent.
+    init(besides reader: MessageReader) throws(NNGError) {
+        self.reader = reader
+        operation = try AsyncOperation(for: "send", address: reader.address)
+        header = .allocate(byteCount: PairFraming.headerLength, alignment: 1)
+    }
+
+    deinit {
+        header.deallocate()
+    }
+
+    func transmit(_ body: [UInt8], request: CancellationRequest? = nil, completion: @escaping Completion) {
+        guard body.count <= reader.maximumMessageSize else {
+            completion(error(.messageTooLarge))
+            return
+        }
+        let refusal = state.withLock { state -> NNGError? in
+            if let failure = state.failure { return failure }
+            if state.current != nil { return error(.busy) }
+            state.current = Transmission(body: body, completion: completion, request: request)
+            return nil
+        }
+        if let refusal {
+            completion(refusal)
+            return
+        }
+        PairFraming.writeHeader(of: body.count, to: header)
+        submit(body, from: 0, request: request)
+    }
+
+    /// Takes back the transmission that was started with `request`, as far as it hasn't left.
+    func cancel(_ request: CancellationRequest) {
+        request.make(.canceled)
+        // Should that transmission end and another begin just now, the other one is interrupted; `ended` resumes it.
+        if state.withLock({ $0.current?.request === request }) {
+            operation.cancel(.canceled)
+        }
+    }
+
+    private func submit(_ body: [UInt8], from sent: Int, request: CancellationRequest?) {
+        let submission = operation.submit(on: reader.handle, request: request) { outcome in
+            self.ended(outcome)
+        } start: { stream, aio in
+            // `State.current` owns the array until the callback, and nobody writes to an array's storage that has two owners, so the
+            // pointer stays good.
+            body.withUnsafeBytes { body in
+                let unsentHeader = max(0, PairFraming.headerLength - sent)
+                let unsentBody = body[max(0, sent - PairFraming.headerLength)...]
+                var vectors = (
+                    nng_iov(iov_buf: header.baseAddress?.advanced(by: PairFraming.headerLength - unsentHeader), iov_len: unsentHeader),
+                    nng_iov(
+                        iov_buf: UnsafeMutableRawPointer(mutating: UnsafeRawBufferPointer(rebasing: unsentBody).baseAddress),
+                        iov_len: unsentBody.count
+                    )
+                )
+                withUnsafeBytes(of: &vectors) { vectors in
+                    _ = nng_aio_set_iov(aio, 2, vectors.baseAddress?.assumingMemoryBound(to: nng_iov.self))
+                }
+            }
+            nng_stream_send(stream, aio)
+        }
+        switch submission {
+        case .accepted: break
+        case .busy: fail(with: error(.busy), isFinal: false)
+        case .closed: fail(with: error(seenFromHere(.closed)), isFinal: true)
+        }
+    }
+
+    private func ended(_ outcome: AsyncOperation.Outcome) {
+        guard let code = outcome.code else {
+            let (rest, completion) = state.withLock { state -> (Transmission?, Completion?) in
+                state.current?.sent += outcome.count
+                guard let current = state.current else { return (nil, nil) }
+                if current.sent < PairFraming.headerLength + current.body.count { return (current, nil) }
+                state.current = nil
+                return (nil, current.completion)
+            }
+            if let rest {
+                submit(rest.body, from: rest.sent, request: rest.request)
+            }
+            completion?(nil)
+            return
+        }
+        guard let current = state.withLock({ $0.current }) else { return }
+        if code == .canceled {
+            if current.request?.reason == nil {
+                // The cancellation was meant for the transmission before this one.
+                submit(current.body, from: current.sent, request: current.request)
+                return
+            }
+            if current.sent == 0 {
+                fail(with: error(.canceled), isFinal: false)
+                return
+            }
+        }
+        let failure = error(seenFromHere(code))
+        fail(with: failure, isFinal: true)
+        switch failure.code {
+        case .connectionShut, .connectionReset, .closed: break  // The reader learns of it, after the peer's last words.
+        default: reader.close(failure)  // Half a message may have left.
+        }
+    }
+
+    /// "Closed" is nng's word for a broken pipe, for the reader having closed after the peer had gone, and for our own `close`.
+    private func seenFromHere(_ code: NNGError.Code) -> NNGError.Code {
+        guard code == .closed else { return code }
+        if let end = reader.endOfPeer { return end }
+        return reader.handle.isClosed ? .closed : .connectionShut
+    }
+
+    private func fail(with result: NNGError, isFinal: Bool) {
+        let completion = state.withLock { state in
+            if isFinal { state.failure = result }
+            defer { state.current = nil }
+            return state.current?.completion
+        }
+        completion?(result)
+    }
+
+    private func error(_ code: NNGError.Code) -> NNGError {
+        NNGError(code, operation: "send", address: reader.address)
+    }
+}

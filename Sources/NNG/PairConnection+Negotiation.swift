@@ -1,0 +1,57 @@
+extension PairConnection {
+    /// Connects to a listener and exchanges greetings with it.
+    ///
+    /// - Parameters:
+    ///   - url: the listener's address, for instance `ipc:///run/coordinator/control.sock`.
+    ///   - maximumMessageSize: the largest body that is sent or received, in bytes. A peer that announces more is cut off.
+    ///   - timeout: for both together.
+    /// - Throws: `.connectionRefused` when nobody listens, `.timedOut`, `.protocolError` when the peer speaks something else.
+    public static func dial(
+        _ url: String,
+        maximumMessageSize: Int = PairConnection.defaultMaximumMessageSize,
+        timeout: Duration = .seconds(5)
+    ) async throws(NNGError) -> PairConnection {
+        let start = ContinuousClock.now
+        let stream = try await ByteStream.dial(url, timeout: timeout)
+        return try await negotiate(stream, maximumMessageSize: maximumMessageSize, timeout: timeout - (ContinuousClock.now - start))
+    }
+
+    /// Exchanges greetings on a stream that was dialled or accepted, and takes it over: don't use the stream afterwards.
+    ///
+    /// The stream is closed when this throws.
+    /// - Throws: `.timedOut` when the peer's greeting doesn't come in time, `.protocolError` when it is not that of a pair0 socket,
+    ///   `.connectionShut` or `.connectionReset` when the peer has gone, `.canceled` when the task is cancelled.
+    public static func negotiate(
+        _ stream: ByteStream,
+        maximumMessageSize: Int = PairConnection.defaultMaximumMessageSize,
+        timeout: Duration = .seconds(5)
+    ) async throws(NNGError) -> PairConnection {
+        do throws(NNGError) {
+            guard maximumMessageSize >= 0 else {
+                throw NNGError(.invalidArgument, operation: "negotiate", address: stream.address)
+            }
+            try await exchangeGreetings(on: stream, timeout: timeout)
+            return try PairConnection(on: stream, maximumMessageSize: maximumMessageSize)
+        } catch {
+            stream.close()
+            throw NNGError(error.code, operation: "negotiate", address: stream.address)
+        }
+    }
+
+    private static func exchangeGreetings(on stream: ByteStream, timeout: Duration) async throws(NNGError) {
+        let start = ContinuousClock.now
+        // Eight bytes into an empty socket: this can't wait for the peer.
+        try await stream.send(PairFraming.greeting)
+        var greeting: [UInt8] = []
+        while greeting.count < PairFraming.greeting.count {
+            let remaining = timeout - (ContinuousClock.now - start)
+            guard remaining > .zero else {
+                throw NNGError(.timedOut, operation: "negotiate", address: stream.address)
+            }
+            greeting += try await stream.receive(upTo: PairFraming.greeting.count - greeting.count, timeout: remaining)
+            guard PairFraming.greeting.starts(with: greeting) else {
+                throw NNGError(.protocolError, operation: "negotiate", address: stream.address)
+            }
+        }
+    }
+}

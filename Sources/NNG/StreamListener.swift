@@ -1,0 +1,66 @@
+internal import CNNG
+
+/// A place where byte streams are accepted.
+///
+/// Unlike a listening SP socket of nng 1.5.2, it outlives peers that connect and go away at once (nanomsg/nng#1518).
+/// The last reference closes it.
+public final class StreamListener: Sendable {
+    private let handle: Handle
+    private let address: String
+
+    /// Binds and listens at once.
+    ///
+    /// - Parameters:
+    ///   - url: for instance `ipc:///run/coordinator/control.sock`. A socket file that nobody listens on any more is replaced.
+    ///   - permissions: the mode of the socket file, in force before the first peer can connect. Only for addresses in the file system.
+    /// - Throws: `.addressInUse` when somebody listens there, `.addressInvalid` when the path is longer than 107 bytes.
+    public init(_ url: String, permissions: UInt32 = 0o600) throws(NNGError) {
+        try SocketPath.check(url, operation: "listen")
+        var pointer: OpaquePointer?
+        let result = nng_stream_listener_alloc(&pointer, url)
+        guard result == 0, let pointer else {
+            throw NNGError(.init(rawValue: result), operation: "listen", address: url)
+        }
+        handle = Handle(.listener, owning: pointer)
+        address = url
+        var failure: Int32 = 0
+        if url.hasPrefix("ipc://") || url.hasPrefix("unix://") {
+            failure = nng_stream_listener_set_int(pointer, NNG_OPT_IPC_PERMISSIONS, Int32(truncatingIfNeeded: permissions))
+        }
+        if failure == 0 {
+            failure = nng_stream_listener_listen(pointer)
+        }
+        guard failure == 0 else {
+            handle.close()
+            throw NNGError(.init(rawValue: failure), operation: "listen", address: url)
+        }
+    }
+
+    deinit {
+        close()
+    }
+
+    /// Waits for a peer and returns the stream to it.
+    ///
+    /// When the task is cancelled, either `.canceled` is thrown and the peer, if there is one, waits for the next `accept`, or the stream
+    /// had been accepted and is returned. Throws `.closed` after `close()`. `.outOfFiles` and `.outOfMemory` are passing conditions: the
+    /// listener is still good.
+    public func accept() async throws(NNGError) -> ByteStream {
+        let outcome = try await handle.perform("accept", address: address) { listener, aio in
+            nng_stream_listener_accept(listener, aio)
+        }
+        guard let stream = outcome.output else {
+            throw NNGError(.connectionAborted, operation: "accept", address: address)
+        }
+        return ByteStream(adopting: stream, address: address)
+    }
+
+    /// Stops listening, removes the socket file, and ends every `accept` with `.closed`.
+    ///
+    /// Accepted streams stay open.
+    ///
+    /// Idempotent, never blocks, and may be called from anywhere.
+    public func close() {
+        handle.close()
+    }
+}

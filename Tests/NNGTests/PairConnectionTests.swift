@@ -1,0 +1,253 @@
+import Glibc
+import NNG
+import Synchronization
+import Testing
+
+@Suite("Pair connections", .serialized, .timeLimit(.minutes(1)))
+struct PairConnectionTests {
+    @Test func messagesArriveInBothDirections() async throws {
+        let pair = try await Pair()
+        try await pair.dialled.send(Array("ping".utf8))
+        #expect(try await pair.accepted.receive() == Array("ping".utf8))
+        try await pair.accepted.send([])
+        try await pair.accepted.send([0])
+        #expect(try await pair.dialled.receive() == [])
+        #expect(try await pair.dialled.receive() == [0])
+        #expect(pair.accepted.peer?.processID == getpid())
+        #expect(pair.dialled.peer?.userID == geteuid())
+        pair.close()
+    }
+
+    /// Around the reader's buffer (64 KiB, with 9 bytes of header) and around the kernel's.
+    @Test(arguments: [1, 1000, 65_526, 65_527, 65_528, 65_535, 65_536, 65_537, 131_072, 212_992, 1 << 20])
+    func everySize(_ size: Int) async throws {
+        let pair = try await Pair()
+        let body = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) }
+        async let sending: Void = {
+            try await pair.dialled.send([1])
+            try await pair.dialled.send(body)
+            try await pair.dialled.send([2])
+            try await pair.dialled.send(body)
+        }()
+        #expect(try await pair.accepted.receive() == [1])
+        #expect(try await pair.accepted.receive() == body)
+        #expect(try await pair.accepted.receive() == [2])
+        #expect(try await pair.accepted.receive() == body)
+        try await sending
+        pair.close()
+    }
+
+    @Test func manySmallMessagesArriveInOrder() async throws {
+        let directory = try TemporaryDirectory()
+        let listener = try StreamListener(directory.url())
+        let accepting = Task { try await PairConnection.negotiate(listener.accept()) }
+        let peer = try RawSocket(connectedTo: directory.file("s"))
+        try await peer.write(Wire.greeting)
+        let connection = try await accepting.value
+        let recorder = Recorder()
+        recorder.attach(to: connection)
+        let expected = (0..<10_000).map { number in
+            withUnsafeBytes(of: UInt32(number)) { Array($0) } + Array(repeating: 5, count: number % 90)
+        }
+        // One write of everything: many messages per read, cut anywhere.
+        try await peer.write(expected.flatMap { Wire.message($0) })
+        #expect(await eventually { recorder.count == 10_000 })
+        #expect(recorder.messages == expected)
+        #expect(!recorder.overlapped)
+        connection.close()
+        listener.close()
+    }
+
+    /// The seed decides sizes and where the writes are cut.
+    @Test(arguments: (0..<4).map { _ in UInt64.random(in: 0...UInt64.max) })
+    func messagesCutAtRandom(_ seed: UInt64) async throws {
+        print("seed \(seed)")
+        var generator = SplitMix64(seed: seed)
+        let directory = try TemporaryDirectory()
+        let listener = try StreamListener(directory.url())
+        let accepting = Task { try await PairConnection.negotiate(listener.accept()) }
+        let peer = try RawSocket(connectedTo: directory.file("s"))
+        try await peer.write(Wire.greeting)
+        let connection = try await accepting.value
+        let recorder = Recorder()
+        recorder.attach(to: connection)
+        let sizes = (0..<60).map { _ in
+            Bool.random(using: &generator) ? Int.random(in: 0...40, using: &generator) : Int.random(in: 0...150_000, using: &generator)
+        }
+        let expected = sizes.map { size in (0..<size).map { UInt8(truncatingIfNeeded: $0 &+ size) } }
+        var bytes = expected.flatMap { Wire.message($0) }[...]
+        while !bytes.isEmpty {
+            let step =
+                Bool.random(using: &generator) ? Int.random(in: 1...12, using: &generator) : Int.random(in: 1...100_000, using: &generator)
+            try await peer.write(Array(bytes.prefix(step)))
+            bytes = bytes.dropFirst(step)
+        }
+        #expect(await eventually { recorder.count == sizes.count })
+        #expect(recorder.messages == expected, "seed \(seed)")
+        #expect(!recorder.overlapped)
+        connection.close()
+        listener.close()
+    }
+
+    @Test func callbacksEndWithTheReasonOnce() async throws {
+        let pair = try await Pair()
+        let here = Recorder()
+        let there = Recorder()
+        here.attach(to: pair.dialled)
+        there.attach(to: pair.accepted)
+        #expect(await pair.dialled.transmitted([1]) == nil)
+        #expect(await eventually { there.count == 1 })
+        pair.dialled.close()
+        pair.dialled.close()
+        #expect(await eventually { !here.reasons.isEmpty && !there.reasons.isEmpty })
+        #expect(here.reasons == [.closed])
+        #expect(there.reasons == [.connectionShut])
+        #expect(await pair.dialled.transmitted([1])?.code == .closed)
+        #expect(await pair.accepted.transmitted([1])?.code == .connectionShut)
+        pair.close()
+        #expect(await eventually { pair.directory.socketCount == 0 })
+        #expect(here.reasons == [.closed])
+        #expect(there.reasons == [.connectionShut])
+    }
+
+    /// The kernel reports an error when a peer dies with unread input; nng alone would lose what it hasn't pulled by then.
+    @Test(arguments: [1, 50, 3000])
+    func lastWordsOfAPeerWithUnreadInput(_ count: Int) async throws {
+        let directory = try TemporaryDirectory()
+        let listener = try StreamListener(directory.url())
+        let accepting = Task { try await PairConnection.negotiate(listener.accept()) }
+        let peer = try RawSocket(connectedTo: directory.file("s"))
+        try await peer.write(Wire.greeting)
+        let connection = try await accepting.value
+        try await connection.send([1, 2, 3])  // never read
+        let bytes = (0..<count).flatMap { number in
+            Wire.message(withUnsafeBytes(of: UInt32(number)) { Array($0) } + Array(repeating: 0, count: 40))
+        }
+        let gate = Mutex(false)
+        let recorder = Recorder()
+        recorder.attach(to: connection) { _ in
+            // The receiver is slow: everything is in the kernel, and the peer gone, when it looks again.
+            while !gate.withLock({ $0 }) { usleep(100) }
+        }
+        try await peer.write(bytes)
+        peer.close()
+        gate.withLock { $0 = true }
+        #expect(await eventually { !recorder.reasons.isEmpty })
+        #expect(recorder.count == count)
+        #expect(recorder.reasons == [.connectionShut] || recorder.reasons == [.connectionReset])
+        #expect(recorder.messagesAfterClose == 0)
+        listener.close()
+    }
+
+    @Test func messagesBeforeStartAreDelivered() async throws {
+        let pair = try await Pair()
+        for number in 0..<100 { try await pair.dialled.send([UInt8(number)]) }
+        let recorder = Recorder()
+        recorder.attach(to: pair.accepted)
+        #expect(await eventually { recorder.count == 100 })
+        #expect(recorder.messages == (0..<100).map { [UInt8($0)] })
+        try await pair.dialled.send([200])
+        #expect(await eventually { recorder.count == 101 })
+        pair.close()
+        #expect(await eventually { recorder.reasons == [.closed] })
+    }
+
+    @Test func messagesBeforeTheEndAreReceivedAfterIt() async throws {
+        let pair = try await Pair()
+        for number in 0..<5 { try await pair.dialled.send([UInt8(number)]) }
+        pair.dialled.close()
+        for number in 0..<5 { #expect(try await pair.accepted.receive() == [UInt8(number)]) }
+        for _ in 0..<2 {
+            #expect(await code { () async throws(NNGError) in try await pair.accepted.receive() } == .connectionShut)
+        }
+        // The descriptor is given back although nobody called close.
+        pair.listener.close()
+        #expect(await eventually { pair.directory.socketCount == 0 })
+    }
+
+    @Test func startAfterCloseTellsTheReason() async throws {
+        let pair = try await Pair()
+        pair.dialled.close()
+        let recorder = Recorder()
+        recorder.attach(to: pair.dialled)
+        #expect(await eventually { recorder.reasons == [.closed] })
+        pair.close()
+    }
+
+    @Test func closingWithinACallbackStopsTheDelivery() async throws {
+        let pair = try await Pair()
+        for number in 0..<100 { try await pair.dialled.send([UInt8(number)]) }
+        let recorder = Recorder()
+        recorder.attach(to: pair.accepted) { message in
+            if message == [7] { pair.accepted.close() }
+        }
+        #expect(await eventually { !recorder.reasons.isEmpty })
+        #expect(recorder.count == 8)
+        #expect(recorder.reasons == [.closed])
+        pair.close()
+    }
+
+    @Test func aSecondTransmissionIsRefusedNotAborted() async throws {
+        let pair = try await Pair()
+        // Larger than the kernel's buffer and nobody reads: the first one stays under way.
+        let first = Task { await pair.dialled.transmitted([UInt8](repeating: 1, count: 1 << 20)) }
+        #expect(
+            await eventually {
+                let answer = Mutex<NNGError.Code?>(nil)
+                pair.dialled.transmit([2]) { error in answer.withLock { $0 = error?.code } }
+                return answer.withLock { $0 } == .busy
+            }
+        )
+        var received = try await pair.accepted.receive()
+        while received == [2] { received = try await pair.accepted.receive() }
+        #expect(received.count == 1 << 20)
+        #expect(await first.value == nil)
+        pair.close()
+    }
+
+    @Test func aSecondReceiveIsRefused() async throws {
+        let pair = try await Pair()
+        let first = Task { try await pair.dialled.receive() }
+        var codes: [NNGError.Code?] = []
+        while codes.last != .busy, codes.count < 10_000 {
+            let attempt = Task { await code { () async throws(NNGError) in try await pair.dialled.receive() } }
+            attempt.cancel()
+            codes.append(await attempt.value)
+        }
+        #expect(codes.last == .busy || codes.last == .canceled)
+        try await pair.accepted.send([1])
+        #expect(try await first.value == [1])
+        pair.close()
+    }
+
+    @Test func transmittingFromWithinCallbacks() async throws {
+        let pair = try await Pair()
+        let recorder = Recorder()
+        let here = Outbox(pair.dialled)
+        let there = Outbox(pair.accepted)
+        recorder.attach(to: pair.dialled) { message in
+            if message[0] < 255 { here.send([message[0] + 1]) }
+        }
+        pair.accepted.start { message in
+            there.send(message)
+        } onClose: { _ in
+        }
+        here.send([0])
+        #expect(await eventually { recorder.messages.last == [255] })
+        #expect(recorder.count == 256)
+        pair.close()
+    }
+}
+
+/// A small generator with a seed (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
+struct SplitMix64: RandomNumberGenerator {
+    var seed: UInt64
+
+    mutating func next() -> UInt64 {
+        seed &+= 0x9E37_79B9_7F4A_7C15
+        var value = seed
+        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+        return value ^ (value >> 31)
+    }
+}

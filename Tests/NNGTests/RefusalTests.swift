@@ -1,0 +1,151 @@
+import Glibc
+import NNG
+import Testing
+
+/// What a connection does with peers that break the protocol or the limits.
+@Suite("Refusals", .serialized, .timeLimit(.minutes(1)))
+struct RefusalTests {
+    /// A connection of ours, and the raw socket at its other end, greetings exchanged.
+    private struct Against {
+        let directory: TemporaryDirectory
+        let listener: StreamListener
+        let peer: RawSocket
+        let connection: PairConnection
+
+        init(maximumMessageSize: Int = PairConnection.defaultMaximumMessageSize) async throws {
+            let directory = try TemporaryDirectory()
+            let listener = try StreamListener(directory.url())
+            async let accepted = PairConnection.negotiate(listener.accept(), maximumMessageSize: maximumMessageSize)
+            peer = try RawSocket(connectedTo: directory.file("s"))
+            try await peer.write(Wire.greeting)
+            connection = try await accepted
+            #expect(try await peer.read(8) == Wire.greeting)
+            self.directory = directory
+            self.listener = listener
+        }
+    }
+
+    @Test func fourGibibytesAreRefusedBeforeTheyAreAllocated() async throws {
+        let against = try await Against()
+        let recorder = Recorder()
+        recorder.attach(to: against.connection)
+        let before = addressSpace()
+        try await against.peer.write(Wire.message([], announcing: 4 << 30))
+        #expect(await eventually { !recorder.reasons.isEmpty })
+        #expect(recorder.reasons == [.messageTooLarge])
+        #expect(addressSpace() - before < 1 << 30)
+        // The connection is closed, not left half open.
+        #expect(try await against.peer.read(1) == [])
+        against.listener.close()
+    }
+
+    @Test(arguments: [UInt64.max, UInt64(Int64.max), UInt64(Int64.max) + 1, 1 << 63])
+    func lengthsThatOverflow(_ length: UInt64) async throws {
+        let against = try await Against()
+        try await against.peer.write(Wire.message([], announcing: length))
+        #expect(await code { () async throws(NNGError) in try await against.connection.receive() } == .messageTooLarge)
+        against.listener.close()
+    }
+
+    @Test(arguments: [0, 1, 1000, 65_527, 65_528, 100_000])
+    func theLimitItselfIsAllowedAndOneMoreIsNot(_ limit: Int) async throws {
+        let against = try await Against(maximumMessageSize: limit)
+        let largest = [UInt8](repeating: 3, count: limit)
+        try await against.peer.write(Wire.message(largest))
+        #expect(try await against.connection.receive() == largest)
+        // What came whole before the offence is still delivered.
+        try await against.peer.write(Wire.message(largest) + Wire.message([], announcing: UInt64(limit) + 1))
+        #expect(try await against.connection.receive() == largest)
+        #expect(await code { () async throws(NNGError) in try await against.connection.receive() } == .messageTooLarge)
+        #expect(await against.connection.transmitted([])?.code == .closed)
+        against.listener.close()
+    }
+
+    @Test func whatIsTooLargeIsNotSent() async throws {
+        let pair = try await Pair(maximumMessageSize: 100)
+        #expect(
+            await code { () async throws(NNGError) in try await pair.dialled.send([UInt8](repeating: 0, count: 101)) } == .messageTooLarge
+        )
+        try await pair.dialled.send([UInt8](repeating: 0, count: 100))
+        #expect(try await pair.accepted.receive().count == 100)
+        pair.close()
+    }
+
+    @Test func aMessageOfAnotherType() async throws {
+        let against = try await Against()
+        let recorder = Recorder()
+        recorder.attach(to: against.connection)
+        try await against.peer.write(Wire.message([5]) + [2])
+        #expect(await eventually { !recorder.reasons.isEmpty })
+        #expect(recorder.messages == [[5]])
+        #expect(recorder.reasons == [.protocolError])
+        against.listener.close()
+    }
+
+    @Test(arguments: [
+        Array("GET / HTTP/1.1\r\n\r\n".utf8),
+        [0, 0x53, 0x50, 0, 0, 0x11, 0, 0],  // pair, version 1
+        [0, 0x53, 0x50, 1, 0, 0x10, 0, 0],  // another version of SP
+        [0, 0x53, 0x50, 0, 0, 0x10, 0, 1],
+        [1],
+    ])
+    func greetingsOfAnotherProtocol(_ greeting: [UInt8]) async throws {
+        let directory = try TemporaryDirectory()
+        let listener = try StreamListener(directory.url())
+        let accepting = Task { try await PairConnection.negotiate(listener.accept()) }
+        let peer = try RawSocket(connectedTo: directory.file("s"))
+        try await peer.write(greeting)
+        let error = await #expect(throws: NNGError.self) { try await accepting.value }
+        #expect(error?.code == .protocolError)
+        #expect(error?.operation == "negotiate")
+        _ = try? await peer.read(8)
+        #expect(((try? await peer.read(1)) ?? []) == [])
+        listener.close()
+        peer.close()
+        #expect(await eventually { directory.socketCount == 0 })
+    }
+
+    @Test func aPeerThatSaysNothing() async throws {
+        let directory = try TemporaryDirectory()
+        let listener = try StreamListener(directory.url())
+        async let negotiated = code { () async throws(NNGError) in
+            try await PairConnection.negotiate(listener.accept(), timeout: .milliseconds(30))
+        }
+        let peer = try RawSocket(connectedTo: directory.file("s"))
+        #expect(await negotiated == .timedOut)
+        #expect(try await peer.read(9) == Wire.greeting)
+        listener.close()
+    }
+
+    @Test func aPeerThatGreetsByteByByte() async throws {
+        let directory = try TemporaryDirectory()
+        let listener = try StreamListener(directory.url())
+        async let negotiated = PairConnection.negotiate(listener.accept())
+        let peer = try RawSocket(connectedTo: directory.file("s"))
+        for byte in Wire.greeting + Wire.message([1, 2]) {
+            try await peer.write([byte])
+            await Task.yield()
+        }
+        #expect(try await negotiated.receive() == [1, 2])
+        listener.close()
+    }
+
+    @Test func aPeerThatEndsWithinAMessage() async throws {
+        for cut in [1, 8, 9, 12] {
+            let against = try await Against()
+            try await against.peer.write(Array(Wire.message([1, 2, 3, 4, 5]).prefix(cut)))
+            against.peer.close()
+            #expect(await code { () async throws(NNGError) in try await against.connection.receive() } == .connectionShut)
+            against.listener.close()
+        }
+    }
+
+    /// VmSize of proc(5), in bytes.
+    private func addressSpace() -> Int {
+        guard let file = fopen("/proc/self/statm", "r") else { return 0 }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 128)
+        guard fgets(&line, 128, file) != nil else { return 0 }
+        return Int(strtol(line, nil, 10)) * Int(sysconf(Int32(_SC_PAGESIZE)))
+    }
+}

@@ -1,0 +1,18 @@
+/// An operator's question about a coordinator.
+///
+/// The answer is a ``Reply`` of the same correlation.
+public struct Inspect: Sendable, Hashable {
+    /// The path of the coordinator.
+    public var target: NameID
+    /// What is asked for.
+    public var operation: String
+    /// The arguments.
+    public var payload: Bytes
+
+    /// Creates the content of a frame.
+    public init(target: NameID, operation: String, payload: Bytes = []) {
+        self.target = target
+        self.operation = operation
+        self.payload = payload
+    }
+}

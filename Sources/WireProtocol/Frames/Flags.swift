@@ -1,0 +1,19 @@
+/// Switches in a frame's header.
+///
+/// Bits without a name are kept as they came.
+public struct Flags: OptionSet, Sendable, Hashable {
+    /// The byte in the header.
+    public let rawValue: UInt8
+
+    /// Creates flags from the byte in the header.
+    public init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    /// The target answers or nobody does: the message doesn't climb.
+    public static let direct = Flags(rawValue: 1 << 0)
+    /// Reserved for an asker that wants the answer made where the frame is read.
+    ///
+    /// Version 1 leaves it clear and ignores it.
+    public static let inlineReply = Flags(rawValue: 1 << 1)
+}

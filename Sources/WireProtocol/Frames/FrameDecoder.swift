@@ -1,0 +1,78 @@
+/// Takes the frames out of a batch, one after the other.
+///
+/// It is total: whatever the bytes are, ``next()`` returns a frame, the end or an error. After an error it stays where it is and reports the same
+/// error again; a version 1 receiver never skips what it doesn't understand.
+public struct FrameDecoder: Sendable {
+    private let batch: [UInt8]
+    private let limits: FrameLimits
+    private var position = 0
+
+    /// Creates a decoder for the body of one message of the link.
+    ///
+    /// Payloads share the batch's memory.
+    public init(_ batch: [UInt8], limits: FrameLimits = .default) {
+        self.batch = batch
+        self.limits = limits
+    }
+
+    /// Returns the next frame, or nil at the end of the batch.
+    ///
+    /// - Throws: ``WireError``, whose offset counts from the beginning of the batch.
+    public mutating func next() throws(WireError) -> Frame? {
+        guard position < batch.count else {
+            return nil
+        }
+        var reader = ByteReader(batch, from: position, to: batch.count)
+        guard reader.remaining >= Frame.headerSize else {
+            throw WireError(.truncated, "a header of \(Frame.headerSize) bytes has only \(reader.remaining)", offset: position)
+        }
+        let length = Int(try reader.integer(UInt32.self))
+        let version = try reader.integer(UInt8.self)
+        let kind = try reader.integer(UInt8.self)
+        let flags = try reader.integer(UInt8.self)
+        let codec = try reader.integer(UInt8.self)
+        let sequence = try reader.integer(UInt64.self)
+        let acknowledgement = try reader.integer(UInt64.self)
+        let epoch = try reader.integer(UInt32.self)
+        let incarnation = try reader.integer(UInt32.self)
+        let correlation = try reader.integer(UInt64.self)
+        try check(length: length, version: version)
+        guard let kind = FrameKind(rawValue: kind) else {
+            throw WireError(.unknownKind, "version \(Frame.version) has no kind \(kind)", offset: position + 5)
+        }
+
+        let end = position + length
+        var body = ByteReader(batch, from: position + Frame.headerSize, to: end)
+        let content = try Self.content(of: kind, from: &body, limits: limits)
+        guard body.position == end else {
+            throw WireError(.trailingBytes, "\(body.remaining) bytes follow the content of kind \(kind)", offset: body.position)
+        }
+        position = end
+        return Frame(
+            content,
+            correlation: correlation,
+            codec: PayloadCodec(rawValue: codec),
+            flags: Flags(rawValue: flags),
+            incarnation: incarnation,
+            sequence: sequence,
+            acknowledgement: acknowledgement,
+            epoch: epoch
+        )
+    }
+
+    @inline(__always)
+    private func check(length: Int, version: UInt8) throws(WireError) {
+        guard version == Frame.version else {
+            throw WireError(.badVersion, "version is \(version), not \(Frame.version)", offset: position + 4)
+        }
+        guard length >= Frame.headerSize else {
+            throw WireError(.malformed, "a frame of \(length) bytes is shorter than its header", offset: position)
+        }
+        guard length <= limits.maximumFrameSize else {
+            throw WireError(.tooLarge, "a frame of \(length) bytes is larger than \(limits.maximumFrameSize)", offset: position)
+        }
+        guard length <= batch.count - position else {
+            throw WireError(.truncated, "a frame of \(length) bytes has only \(batch.count - position)", offset: position)
+        }
+    }
+}

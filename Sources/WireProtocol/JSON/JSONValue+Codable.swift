@@ -1,0 +1,56 @@
+extension JSONValue: Codable {
+    /// Takes whatever the decoder has: null, a truth value, an integer, a number, a text, an array or an object, in this order.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if let reader = decoder as? CompactReader {
+            self = try Self.value(from: container, tag: reader.tag)
+        } else if container.decodeNil() {
+            self = .null
+        } else if let value = try? container.decode(Bool.self) {
+            self = .bool(value)
+        } else if let value = try? container.decode(Int64.self) {
+            self = .integer(value)
+        } else if let value = try? container.decode(Double.self) {
+            self = .number(value)
+        } else if let value = try? container.decode(String.self) {
+            self = .string(value)
+        } else if let value = try? container.decode([JSONValue].self) {
+            self = .array(value)
+        } else {
+            // The last attempt's error is the one that is told.
+            self = .object(try container.decode([String: JSONValue].self))
+        }
+    }
+
+    /// Encodes what the value holds.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .null: try container.encodeNil()
+        case .bool(let value): try container.encode(value)
+        case .integer(let value): try container.encode(value)
+        case .number(let value): try container.encode(value)
+        case .string(let value): try container.encode(value)
+        case .array(let value): try container.encode(value)
+        case .object(let value): try container.encode(value)
+        }
+    }
+
+    /// The compact format says what there is, so there is nothing to try.
+    private static func value(from container: any SingleValueDecodingContainer, tag: UInt8?) throws -> JSONValue {
+        switch tag {
+        case CompactTag.null: .null
+        case CompactTag.true, CompactTag.false: .bool(try container.decode(Bool.self))
+        case CompactTag.float, CompactTag.double: .number(try container.decode(Double.self))
+        case CompactTag.text: .string(try container.decode(String.self))
+        case CompactTag.array, CompactTag.bytes: .array(try container.decode([JSONValue].self))
+        case CompactTag.map: .object(try container.decode([String: JSONValue].self))
+        default:
+            if let value = try? container.decode(Int64.self) {
+                .integer(value)
+            } else {
+                .number(try container.decode(Double.self))
+            }
+        }
+    }
+}

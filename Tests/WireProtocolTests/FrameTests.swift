@@ -1,0 +1,65 @@
+import Testing
+import WireProtocol
+
+@Suite("Frames")
+struct FrameTests {
+    @Test("A vector of the written format is what its frame encodes to, and decodes to its frame", arguments: Samples.frames.keys.sorted())
+    func vector(name: String) throws {
+        let vector = try #require(try HexVectors.load()[name])
+        let frame = try #require(Samples.frames[name])
+        #expect(encodeAll([frame]) == vector)
+        #expect(try decodeAll(vector) == [frame])
+    }
+
+    @Test("The written format has a vector for every kind, and none that nobody checks")
+    func vectorsAreComplete() throws {
+        let vectors = try HexVectors.load()
+        let kinds = Set(vectors.filter { Samples.frames[$0.key] != nil }.map { $0.value[5] })
+        #expect(kinds == Set(1...27))
+        let checked = Set(Samples.frames.keys).union(["ticket"]).union(CompactVectorTests.names)
+        #expect(Set(vectors.keys) == checked)
+    }
+
+    @Test("10,000 random frames of all kinds come back, in batches of random size")
+    func randomRoundTrip() throws {
+        var random = SeededGenerator()
+        var kinds: Set<UInt8> = []
+        var count = 0
+        while count < 10_000 {
+            let frames = (0...Int.random(in: 0..<20, using: &random)).map { _ in random.frame() }
+            let batch = encodeAll(frames)
+            #expect(try decodeAll(batch) == frames)
+            kinds.insert(batch[5])
+            count += frames.count
+        }
+        #expect(kinds.count == SeededGenerator.kinds)
+    }
+
+    @Test("A decoded payload shares the memory of its batch")
+    func payloadIsASlice() throws {
+        let batch = encodeAll([Frame(.ready), Frame(.streamItem([1, 2, 3]))])
+        guard case .streamItem(let payload) = try decodeAll(batch)[1].content else {
+            Issue.record("not a stream item")
+            return
+        }
+        #expect(payload.indices == 80..<83)
+        let isShared = batch.withUnsafeBytes { batch in
+            payload.withUnsafeBytes { $0.baseAddress == batch.baseAddress.map { $0 + 80 } }
+        }
+        #expect(isShared)
+    }
+
+    @Test("An empty batch has no frames")
+    func emptyBatch() throws {
+        #expect(try decodeAll([]).isEmpty)
+    }
+
+    @Test("Appending leaves what is in the batch already")
+    func appending() throws {
+        var batch: [UInt8] = encodeAll([Frame(.cancel, correlation: 1)])
+        let before = batch
+        FrameEncoder.append(Frame(.goodbye("x")), to: &batch)
+        #expect(Array(batch.prefix(before.count)) == before)
+        #expect(try decodeAll(batch).map(\.content) == [.cancel, .goodbye("x")])
+    }
+}

@@ -1,0 +1,39 @@
+/// Counts the lives of a child, from 1.
+///
+/// A number is never used twice for an id while its supervisor lives, not even after the child was removed and started again,
+/// so a late sign of an old life is always recognised. An id that is new to a supervisor begins above 1 when the supervisor has
+/// forgotten very many others (see ``Supervisor``).
+public typealias Incarnation = UInt32
+
+/// What a supervisor must know about a child.
+///
+/// OTP's child specification: https://www.erlang.org/doc/apps/stdlib/supervisor.html#t:child_spec/0
+public struct ChildSpecification<ID: Hashable & Sendable>: Sendable, Hashable {
+    /// The child's name among its siblings.
+    public var id: ID
+    /// When it is started again.
+    public var restart: RestartType
+    /// How long it is given to stop.
+    public var shutdown: Shutdown
+    /// Whether the group's end may hang on this child's (OTP's `significant`); carried, not acted upon yet.
+    public var isSignificant: Bool
+    /// Whether a first start that fails is a failure like any other, retried as the restart type and the policy say.
+    ///
+    /// OTP's rule, false, is to forget the child; a child of a configuration file is there to stay.
+    public var isRetriedAtFirstStart: Bool
+
+    /// Makes a specification.
+    public init(
+        id: ID,
+        restart: RestartType = .permanent,
+        shutdown: Shutdown = .timeout(.seconds(5)),
+        isSignificant: Bool = false,
+        isRetriedAtFirstStart: Bool = false
+    ) {
+        self.id = id
+        self.restart = restart
+        self.shutdown = shutdown
+        self.isSignificant = isSignificant
+        self.isRetriedAtFirstStart = isRetriedAtFirstStart
+    }
+}

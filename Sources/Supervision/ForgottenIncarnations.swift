@@ -1,0 +1,25 @@
+/// The last incarnations of children that were removed, so that no number is used twice for an id.
+///
+/// Remembering every id for ever would be a leak under many short-lived children. Past the limit all are folded into one number:
+/// the highest of them, above which every new child then begins.
+struct ForgottenIncarnations<ID: Hashable & Sendable>: Sendable {
+    static var limit: Int { 1_024 }
+
+    private var latest: [ID: Incarnation] = [:]
+    private var floor: Incarnation = 0
+
+    var count: Int { latest.count }
+
+    /// The last incarnation that an id may have had; the id need not be kept here any longer, since it is a child again.
+    mutating func recall(_ id: ID) -> Incarnation {
+        latest.isEmpty ? floor : max(latest.removeValue(forKey: id) ?? 0, floor)
+    }
+
+    mutating func remember(_ id: ID, _ incarnation: Incarnation) {
+        latest[id] = incarnation
+        if latest.count > Self.limit {
+            floor = max(floor, latest.values.max() ?? 0)
+            latest = [:]
+        }
+    }
+}

@@ -1,0 +1,62 @@
+/// What a supervisor does about children that fail.
+///
+/// OTP's supervisor flags (https://www.erlang.org/doc/apps/stdlib/supervisor.html#t:sup_flags/0), and a backoff, which OTP lacks.
+public struct SupervisionPolicy: Sendable, Hashable, Codable {
+    /// Which siblings are restarted together with a child that failed.
+    public var strategy: Strategy
+    /// How many restarts there may be within ``period``; with one more the supervisor gives up.
+    public var intensity: Int
+    /// The length of the sliding window in which restarts are counted.
+    public var period: Duration
+    /// How long restarts are held back.
+    public var backoff: Backoff
+
+    /// Makes a policy; nothing is checked here, see ``validate()``.
+    public init(
+        _ strategy: Strategy = .oneForOne,
+        intensity: Int = 5,
+        period: Duration = .seconds(60),
+        backoff: Backoff = Backoff()
+    ) {
+        self.strategy = strategy
+        self.intensity = intensity
+        self.period = period
+        self.backoff = backoff
+    }
+
+    /// Checks that the numbers make sense together.
+    ///
+    /// - Throws: a ``SupervisionError`` that names the value to mend. An intensity of 0 is legal: the first failure is one too many.
+    public func validate() throws(SupervisionError) {
+        guard intensity >= 0 else {
+            throw SupervisionError(.invalidIntensity, "intensity is \(intensity); give 0 or more restarts")
+        }
+        guard period > .zero else {
+            throw SupervisionError(.invalidPeriod, "period is \(period); give a time longer than 0 s")
+        }
+        try backoff.validate()
+    }
+}
+
+extension Backoff {
+    /// Checks that the numbers make sense together.
+    ///
+    /// - Throws: a ``SupervisionError`` of code ``SupervisionError/Code/invalidBackoff`` that names the value to mend.
+    public func validate() throws(SupervisionError) {
+        guard minimum >= .zero else {
+            throw SupervisionError(.invalidBackoff, "backoff.minimum is \(minimum); give 0 s or more")
+        }
+        guard maximum >= minimum else {
+            throw SupervisionError(.invalidBackoff, "backoff.maximum is \(maximum); give at least backoff.minimum, \(minimum)")
+        }
+        guard factor >= 1, factor.isFinite else {
+            throw SupervisionError(.invalidBackoff, "backoff.factor is \(factor); give 1 or more")
+        }
+        guard (0...1).contains(jitter) else {
+            throw SupervisionError(.invalidBackoff, "backoff.jitter is \(jitter); give a share from 0 to 1")
+        }
+        guard resetAfter >= .zero else {
+            throw SupervisionError(.invalidBackoff, "backoff.resetAfter is \(resetAfter); give 0 s or more")
+        }
+    }
+}

@@ -1,0 +1,26 @@
+extension Supervisor {
+    /// What has happened.
+    public enum Event: Sendable, Hashable {
+        /// A child is wanted. Nothing happens if it lives or is about to; a stopped one is started with this specification, one that
+        /// is stopping as soon as it has ended.
+        case startRequested(ChildSpecification<ID>)
+        /// A start has succeeded: the child is ready.
+        case started(ID, Incarnation)
+        /// A start has failed, and nothing of it is left.
+        case startFailed(ID, Incarnation, ExitReason)
+        /// A life has ended, and nothing of it is left; before `started` it counts as a failed start.
+        case exited(ID, Incarnation, ExitReason)
+        /// A child shall not run; its specification is kept unless it is temporary.
+        case stopRequested(ID)
+        /// A child shall not run, and be forgotten.
+        case removeRequested(ID)
+        /// A child shall have a new life: a living one is stopped first, one that is stopped or waits is started at once. It is no failure.
+        case restartRequested(ID)
+        /// The time of the latest ``Directive/wake(at:)`` has come.
+        case timePassed
+        /// The supervisor shall end.
+        case shutdownRequested(ExitReason)
+        /// From now on failures are judged by this policy; what was decided stays decided.
+        case policyChanged(SupervisionPolicy)
+    }
+}

@@ -1,0 +1,148 @@
+/// Three questions are asked about a child that has ended, each in a function of its own.
+///
+/// Does this exit deserve a restart? Are we within the intensity? Which siblings?
+extension Supervisor {
+    /// The answer to the first question.
+    enum Verdict {
+        case restart
+        case leave
+        /// A restart is due by the child's type and pointless by the exit's reason.
+        case giveUp
+    }
+
+    mutating func startHasFailed(_ child: Child<ID>, _ reason: ExitReason) {
+        report(child.place, .startFailed(reason))
+        switch child.launch {
+        case .first where !child.specification.isRetriedAtFirstStart: forget(child.place)
+        case .again where !child.specification.isRetriedAtFirstStart: retire(child.place)
+        // A start that ends is a failure, however politely: the child wasn't ready.
+        case .first, .again, .restart: act(on: verdict(child.specification.restart, reason, isFailure: true), child, reason)
+        }
+    }
+
+    mutating func lifeHasEnded(_ child: Child<ID>, _ reason: ExitReason) {
+        report(child.place, reason.isNormal ? .stopped(reason) : .crashed(reason))
+        if case .running(_, let since) = child.state, now - since >= policy.backoff.resetAfter {
+            table.update(child.place) { $0.attempts = 0 }
+        }
+        // A significant child's end will concern the group from here (OTP's auto_shutdown): this is where children end by themselves.
+        act(on: verdict(child.specification.restart, reason, isFailure: !reason.isNormal), child, reason)
+    }
+
+    private mutating func act(on verdict: Verdict, _ child: Child<ID>, _ reason: ExitReason) {
+        switch verdict {
+        case .restart:
+            restart(child, after: reason)
+        case .leave:
+            retire(child.place)
+        case .giveUp:
+            report(child.place, .gaveUp(reason))
+            retire(child.place)
+        }
+    }
+
+    // Does this exit deserve a restart?
+    private func verdict(_ type: RestartType, _ reason: ExitReason, isFailure: Bool) -> Verdict {
+        if isEnding { return .leave }
+        if reason.isPermanentFailure { return .giveUp }
+        switch type {
+        case .permanent: return .restart
+        case .transient: return isFailure ? .restart : .leave
+        case .temporary: return .leave
+        }
+    }
+
+    // Are we within the intensity? A restart counts when it is decided, failed or not, once for all siblings that it concerns.
+    private mutating func isWithinIntensity() -> Bool {
+        window.admit(at: now, intensity: policy.intensity, period: policy.period)
+    }
+
+    // Which siblings? Those that are restarted with a child, itself included, in start order.
+    private func affected(by child: Child<ID>) -> [ID] {
+        switch policy.strategy {
+        case .oneForOne: [child.id]
+        case .oneForAll: ids
+        case .restForOne: table.ids(from: child.place)
+        }
+    }
+
+    private mutating func restart(_ child: Child<ID>, after reason: ExitReason) {
+        let place = child.place
+        if case .stoppingSiblings(_, let siblings) = course, siblings.members.contains(child.id) {
+            wait(place, until: siblings.at)  // It was about to be stopped for a sibling, whose restart is its own: counted already.
+            return
+        }
+        guard isWithinIntensity() else {
+            report(place, .gaveUp(reason))
+            retire(place)
+            if isolatesFailures { return }
+            let limit = "\(policy.intensity) restarts in \(policy.period)"
+            end(.escalated(.escalated("gave up on \(child.id), more than \(limit): \(reason)")))
+            return
+        }
+        table.update(place) { $0.attempts += 1 }
+        let attempt = table[place: place]?.attempts ?? 1
+        let at = now + policy.backoff.delay(attempt: attempt, random: .random(in: 0..<1, using: &random))
+        report(place, .restarting(attempt: attempt, at: at))
+        wait(place, until: at)
+
+        let affected = affected(by: child)
+        if case .steady = course, affected.count == 1 {
+            if at <= now {
+                start(place, as: .restart)
+            } else {
+                let ticket = deadlines.add(child.id, at: at)
+                table.update(place) { $0.ticket = ticket }
+            }
+        } else {
+            restartTogether(affected)
+        }
+    }
+
+    mutating func wait(_ place: Int, until time: Duration) {
+        table.update(place) {
+            $0.state = .waiting(nextAttempt: time, attempt: $0.attempts)
+            $0.ticket = nil
+        }
+    }
+
+    // MARK: - Deadlines
+
+    mutating func startWhatIsDue() {
+        announcedWake = nil
+        while let entry = nextDeadline(), entry.time <= now {
+            deadlines.removeFirst()
+            request(entry.id, .due)
+        }
+    }
+
+    /// Tells the owner when to wake the supervisor, if that has changed.
+    ///
+    /// When nothing is waited for any more, one wake too many is harmless.
+    mutating func announceNextWake() {
+        guard !isEnding else { return }
+        var wake = nextDeadline()?.time
+        if case .startingSiblings(_, let at) = course, at > now {
+            wake = min(wake ?? at, at)
+        }
+        guard let wake, wake != announcedWake else { return }
+        announcedWake = wake
+        directives.append(.wake(at: wake))
+    }
+
+    /// The soonest entry that holds; those before it that don't are dropped, and all such once they are the most.
+    private mutating func nextDeadline() -> Deadlines<ID>.Entry? {
+        if deadlines.count > 2 * table.count(in: .waiting) + 32 {
+            deadlines.retain { [table] in Self.holds($0, table) }
+        }
+        while let entry = deadlines.first, !Self.holds(entry, table) {
+            deadlines.removeFirst()
+        }
+        return deadlines.first
+    }
+
+    private static func holds(_ entry: Deadlines<ID>.Entry, _ table: Children<ID>) -> Bool {
+        guard let child = table[entry.id], case .waiting = child.state else { return false }
+        return child.ticket == entry.ticket
+    }
+}

@@ -1,0 +1,159 @@
+extension Supervisor {
+    /// What can happen to one child.
+    enum Occurrence {
+        case started, startFailed(ExitReason), exited(ExitReason)
+        case startRequested(ChildSpecification<ID>), stopRequested, removeRequested, restartRequested
+        case due
+    }
+
+    /// A sign of life, or of its end; of an old life it means nothing.
+    mutating func observe(_ id: ID, _ incarnation: Incarnation, _ occurrence: Occurrence) {
+        guard let child = table[id], child.state.incarnation == incarnation else { return }
+        transition(child, occurrence)
+    }
+
+    /// Somebody's wish; it counts for nothing once the supervisor ends, when every child is stopped in its turn.
+    mutating func request(_ id: ID, _ occurrence: Occurrence) {
+        if isEnding { return }
+        if let child = table[id] {
+            transition(child, occurrence)
+        } else if case .startRequested(let specification) = occurrence {
+            add(specification)
+        }
+    }
+
+    /// A child that wasn't known is wanted.
+    private mutating func add(_ specification: ChildSpecification<ID>) {
+        let incarnation = forgotten.recall(specification.id)
+        start(table.append(Child(specification: specification, state: .stopped, incarnation: incarnation)), as: .first)
+    }
+
+    /// Every pair of a state and an occurrence is decided here.
+    private mutating func transition(_ child: Child<ID>, _ occurrence: Occurrence) {
+        let place = child.place
+        switch (child.state, occurrence) {
+        case (.starting(let incarnation), .started):
+            setState(of: place, .running(incarnation, since: now))
+            report(place, child.launch == .restart ? .restarted : .started)
+        case (.starting, .startFailed(let reason)), (.starting, .exited(let reason)):
+            startHasFailed(child, reason)
+        case (.running, .exited(let reason)), (.running, .startFailed(let reason)):
+            lifeHasEnded(child, reason)
+        case (.running, .started):
+            break  // Said twice.
+
+        case (.starting, .startRequested), (.running, .startRequested), (.waiting, .startRequested):
+            break  // It is there, or will be.
+        case (.starting(let incarnation), .stopRequested), (.running(let incarnation, _), .stopRequested):
+            stop(child, incarnation, then: .stop)
+        case (.starting(let incarnation), .removeRequested), (.running(let incarnation, _), .removeRequested):
+            stop(child, incarnation, then: .remove)
+        case (.starting(let incarnation), .restartRequested), (.running(let incarnation, _), .restartRequested):
+            stop(child, incarnation, then: .start)
+            startAnew(place, as: .restart)
+
+        case (.stopping(_, let follow), .exited(let reason)), (.stopping(_, let follow), .startFailed(let reason)):
+            stopHasEnded(child, reason, follow)
+        case (.stopping, .started):
+            break  // Too late: the stop wins.
+        case (.stopping(let incarnation, let follow), .startRequested(let specification)):
+            table.update(place) { $0.specification = specification }
+            switch follow {
+            case .stop:
+                startAnew(place, as: .again)
+                setState(of: place, .stopping(incarnation, then: .start))
+            case .remove:
+                startAnew(place, as: .first)
+                setState(of: place, .stopping(incarnation, then: .start))
+            case .start, .restartWithSiblings:
+                break
+            }
+        case (.stopping(let incarnation, let follow), .stopRequested):
+            if follow != .remove {
+                setState(of: place, .stopping(incarnation, then: .stop))
+            }
+        case (.stopping(let incarnation, _), .removeRequested):
+            setState(of: place, .stopping(incarnation, then: .remove))
+        case (.stopping(let incarnation, let follow), .restartRequested):
+            if follow == .stop {
+                startAnew(place, as: .restart)
+                setState(of: place, .stopping(incarnation, then: .start))
+            }
+
+        case (.waiting, .due):
+            start(place, as: .restart)
+        case (.waiting, .restartRequested), (.stopped, .restartRequested):
+            startAnew(place, as: .restart)
+            start(place, as: .restart)
+        case (.waiting, .stopRequested):
+            report(place, .stopped(.shutdown))
+            retire(place)
+        case (.waiting, .removeRequested):
+            report(place, .stopped(.shutdown))
+            forget(place)
+
+        case (.stopped, .startRequested(let specification)):
+            table.update(place) { $0.specification = specification }
+            startAnew(place, as: .again)
+            start(place, as: .again)
+        case (.stopped, .stopRequested):
+            break  // It is.
+        case (.stopped, .removeRequested):
+            forget(place)
+
+        case (.waiting, .started), (.waiting, .startFailed), (.waiting, .exited),
+            (.stopped, .started), (.stopped, .startFailed), (.stopped, .exited),
+            (.starting, .due), (.running, .due), (.stopping, .due), (.stopped, .due):
+            break  // Nothing lives that could have given the sign; nothing waits that could be due.
+        }
+    }
+
+    /// A request to start makes the child's earlier failures its past: its backoff starts from the beginning.
+    private mutating func startAnew(_ place: Int, as launch: Child<ID>.Launch) {
+        table.update(place) {
+            $0.launch = launch
+            $0.attempts = 0
+        }
+    }
+
+    // MARK: - What every transition is made of
+
+    mutating func setState(of place: Int, _ state: ChildState) {
+        table.update(place) { $0.state = state }
+    }
+
+    mutating func report(_ place: Int, _ change: Change) {
+        guard let child = table[place: place] else { return }
+        directives.append(.report(child.id, child.incarnation, change))
+    }
+
+    mutating func start(_ place: Int, as launch: Child<ID>.Launch) {
+        table.update(place) {
+            $0.launch = launch
+            $0.incarnation &+= 1
+            $0.state = .starting($0.incarnation)
+        }
+        guard let child = table[place: place] else { return }
+        directives.append(.start(child.id, child.incarnation, attempt: child.attempts))
+    }
+
+    mutating func stop(_ child: Child<ID>, _ incarnation: Incarnation, then follow: ChildState.Follow) {
+        setState(of: child.place, .stopping(incarnation, then: follow))
+        directives.append(.stop(child.id, incarnation, child.specification.shutdown))
+    }
+
+    /// The child is no longer alive and will not be by itself: its specification is kept, a temporary one's isn't.
+    mutating func retire(_ place: Int) {
+        if table[place: place]?.specification.restart == .temporary {
+            forget(place)
+        } else {
+            setState(of: place, .stopped)
+        }
+    }
+
+    mutating func forget(_ place: Int) {
+        guard let child = table.remove(place) else { return }
+        forgotten.remember(child.id, child.incarnation)
+        directives.append(.removed(child.id))
+    }
+}

@@ -1,0 +1,150 @@
+/// What is done to several children, one after the other.
+extension Supervisor {
+    /// Lets all children stop, the latest first, and ends then.
+    ///
+    /// An ending that is under way is not begun again; a request to end
+    /// makes a failure that was to be escalated an ordinary end.
+    mutating func end(_ ending: Ending) {
+        switch (course, ending) {
+        case (.ended, .escalated), (.ended, .terminated), (.ending, .escalated), (.ending(_, .terminated), .terminated):
+            break
+        case (.ending(let turns, .escalated), .terminated):
+            course = .ending(turns, ending)
+        case (.steady, _), (.stoppingSiblings, _), (.startingSiblings, _):
+            let all = ids
+            course = .ending(Turns(all.reversed()), ending)
+            for id in all {
+                cancelStarts(of: id)
+            }
+        }
+    }
+
+    /// A stop wins over every start that was to follow.
+    private mutating func cancelStarts(of id: ID) {
+        guard let child = table[id] else { return }
+        switch child.state {
+        case .stopping(let incarnation, .start), .stopping(let incarnation, .restartWithSiblings):
+            setState(of: child.place, .stopping(incarnation, then: .stop))
+        case .waiting:
+            report(child.place, .stopped(.shutdown))
+            retire(child.place)
+        case .starting, .running, .stopping(_, .stop), .stopping(_, .remove), .stopped:
+            break
+        }
+    }
+
+    /// Stops the children, the latest first, and starts them then in start order.
+    ///
+    /// One such restart takes in another that is under way.
+    mutating func restartTogether(_ affected: [ID]) {
+        var members = Set(affected)
+        switch course {
+        case .steady, .ending, .ended: break
+        case .stoppingSiblings(_, let siblings): members.formUnion(siblings.members)
+        case .startingSiblings(let turns, _): members.formUnion(turns.remaining.filter(isWaiting))
+        }
+        let inOrder = members.count == affected.count ? affected : ids.filter(members.contains)
+        // Nobody's backoff is cut short by a sibling's.
+        let at = inOrder.reduce(now) { latest, id in
+            guard case .waiting(let time, _) = table[id]?.state else { return latest }
+            return max(latest, time)
+        }
+        for id in inOrder {
+            guard let child = table[id], case .waiting = child.state else { continue }
+            wait(child.place, until: at)
+        }
+        course = .stoppingSiblings(Turns(inOrder.reversed()), Siblings(inOrder: inOrder, members: members, at: at))
+    }
+
+    private func isWaiting(_ id: ID) -> Bool {
+        if case .waiting = table[id]?.state { true } else { false }
+    }
+
+    mutating func stopHasEnded(_ child: Child<ID>, _ reason: ExitReason, _ follow: ChildState.Follow) {
+        report(child.place, .stopped(reason))
+        switch follow {
+        case .stop:
+            retire(child.place)
+        case .remove:
+            forget(child.place)
+        case .start:
+            var place = child.place
+            if child.launch == .first, let removed = table.remove(place) {
+                // It was removed and is wanted again: the last to come is the first to go.
+                place = table.append(removed)
+            }
+            start(place, as: child.launch)
+        case .restartWithSiblings:
+            if case .stoppingSiblings(_, let siblings) = course {
+                wait(child.place, until: siblings.at)
+            } else {
+                wait(child.place, until: now)
+            }
+        }
+    }
+
+    /// Moves on to the next turns, as far as the children's states allow.
+    mutating func proceed() {
+        while true {
+            switch course {
+            case .steady, .ended:
+                return
+
+            case .ending(var turns, let ending):
+                guard let id = turns.current else {
+                    course = .ended
+                    switch ending {
+                    case .escalated(let reason): directives.append(.escalate(reason))
+                    case .terminated(let reason): directives.append(.terminated(reason))
+                    }
+                    return
+                }
+                guard hasEnded(id, elseStopThen: .stop) else { return }
+                turns.advance()
+                course = .ending(turns, ending)
+
+            case .stoppingSiblings(var turns, let siblings):
+                guard let id = turns.current else {
+                    course = .startingSiblings(Turns(siblings.inOrder), at: siblings.at)
+                    continue
+                }
+                let isTemporary = table[id]?.specification.restart == .temporary
+                guard hasEnded(id, elseStopThen: isTemporary ? .remove : .restartWithSiblings) else { return }
+                turns.advance()
+                course = .stoppingSiblings(turns, siblings)
+
+            case .startingSiblings(var turns, let at):
+                guard at <= now else { return }
+                guard let id = turns.current else {
+                    course = .steady
+                    return
+                }
+                let child = table[id]
+                switch child?.state {
+                case .waiting:
+                    if let child { start(child.place, as: .restart) }
+                    return
+                case .starting:
+                    return
+                case .running, .stopping, .stopped, nil:
+                    turns.advance()
+                    course = .startingSiblings(turns, at: at)
+                }
+            }
+        }
+    }
+
+    /// Whether the child is no longer alive; if it is, it is stopped.
+    private mutating func hasEnded(_ id: ID, elseStopThen follow: ChildState.Follow) -> Bool {
+        guard let child = table[id] else { return true }
+        switch child.state {
+        case .starting(let incarnation), .running(let incarnation, _):
+            stop(child, incarnation, then: follow)
+            return false
+        case .stopping:
+            return false
+        case .waiting, .stopped:
+            return true
+        }
+    }
+}

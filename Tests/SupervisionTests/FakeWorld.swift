@@ -1,0 +1,230 @@
+import Supervision
+
+/// A tiny world that does what a supervisor says and complains when it says what it must not.
+///
+/// It keeps its own books of what lives and what is wanted, by rules of its own, and compares.
+struct FakeWorld {
+    struct Life {
+        let incarnation: Incarnation
+        var isReady = false
+        var isToldToStop = false
+    }
+
+    var supervisor: Supervisor<String>
+    var now: Duration = .seconds(1_000)
+    let policy: SupervisionPolicy
+
+    private(set) var lives: [String: Life] = [:]
+    var complaints: [String] { book.complaints }
+    private(set) var isOver = false
+    private(set) var wake: Duration?
+    /// How often each kind of thing has happened, to see that a run was worth its time.
+    private(set) var tally: [String: Int] = [:]
+
+    /// A class, so that a complaint may quote the world while it is written down.
+    private final class Book {
+        var complaints: [String] = []
+    }
+
+    private let book = Book()
+    private var known: Set<String> = []
+    private var highest: [String: Incarnation] = [:]
+    /// Ids whose start nobody has taken back: nothing else may be started.
+    private var wanted: Set<String> = []
+    /// Starts that have been ordered and not yet been answered to those who watch.
+    private var unanswered: [String: Incarnation] = [:]
+    private var restarts: [Duration] = []
+    /// When a child that failed may be started again at the earliest, unless somebody wishes it sooner.
+    private var notBefore: [String: Duration] = [:]
+    /// The children in start order when the end began, and what has been stopped since.
+    private var orderAtEnd: [String]?
+    private var stopsAtEnd: [String] = []
+    private var specifications: [String: Child] = [:]
+
+    init(_ policy: SupervisionPolicy, seed: UInt64 = 0) {
+        self.policy = policy
+        supervisor = Supervisor(policy: policy, seed: seed)
+    }
+
+    private func expect(_ condition: Bool, _ text: @autoclosure () -> String) {
+        if !condition { book.complaints.append("at \(now): \(text())") }
+    }
+
+    // MARK: - What happens
+
+    mutating func send(_ event: Event) {
+        let wasOver = isOver
+        let wasEnding = supervisor.isEnding
+        note(event, wasEnding: wasEnding)
+        let directives = supervisor.handle(event, now: now)
+        if supervisor.isEnding, orderAtEnd == nil { orderAtEnd = supervisor.ids + lives.keys.filter { supervisor.state(of: $0) == nil } }
+        if wasOver {
+            expect(directives.isEmpty, "after its end the supervisor answered \(event) with \(directives)")
+        }
+        for (index, directive) in directives.enumerated() {
+            expect(!isOver, "\(directive) came after the end")
+            carryOut(directive, isLast: index == directives.count - 1)
+        }
+        compare()
+    }
+
+    /// What the world itself knows from the event, before the supervisor speaks.
+    private mutating func note(_ event: Event, wasEnding: Bool) {
+        switch event {
+        case .startRequested(let specification):
+            guard !wasEnding else { return }
+            let id = specification.id
+            known.insert(id)
+            // A child that lives or waits keeps its specification.
+            switch supervisor.state(of: id) {
+            case nil, .stopped, .stopping: specifications[id] = specification
+            case .starting, .running, .waiting: break
+            }
+            wanted.insert(id)
+        case .restartRequested(let id):
+            guard !wasEnding, known.contains(id) else { return }
+            if supervisor.state(of: id).map({ if case .stopping(_, .remove) = $0 { false } else { true } }) ?? false { wanted.insert(id) }
+        case .stopRequested(let id), .removeRequested(let id):
+            wanted.remove(id)
+        case .started(let id, let incarnation):
+            if lives[id]?.incarnation == incarnation { lives[id]?.isReady = true }
+        case .startFailed(let id, let incarnation, let reason), .exited(let id, let incarnation, let reason):
+            guard let life = lives[id], life.incarnation == incarnation else { return }
+            lives[id] = nil
+            let type = specifications[id]?.restart
+            if !life.isToldToStop {
+                if reason.isPermanentFailure || type == .temporary { wanted.remove(id) }
+                if life.isReady, type == .transient, reason.isNormal { wanted.remove(id) }
+            }
+        case .shutdownRequested:
+            wanted = []
+        case .timePassed:
+            wake = nil
+        case .policyChanged:
+            break
+        }
+    }
+
+    private mutating func carryOut(_ directive: Directive, isLast: Bool) {
+        switch directive {
+        case .start(let id, let incarnation, let attempt):
+            tally["start", default: 0] += 1
+            expect(known.contains(id), "start of unknown \(id)")
+            expect(lives[id] == nil, "\(id) \(incarnation) is started while \(lives[id]?.incarnation ?? 0) lives")
+            expect(incarnation > highest[id, default: 0], "\(id) \(incarnation) was used before")
+            expect(wanted.contains(id), "\(id) is started although nobody wants it")
+            expect(orderAtEnd == nil, "\(id) is started at the end")
+            if attempt > 0 { expect(now >= notBefore[id] ?? now, "\(id) is started before its time") }
+            expect(unanswered[id] == nil, "the start of \(id) \(unanswered[id] ?? 0) was never answered")
+            highest[id] = incarnation
+            lives[id] = Life(incarnation: incarnation)
+            unanswered[id] = incarnation
+        case .stop(let id, let incarnation, let shutdown):
+            tally["stop", default: 0] += 1
+            expect(lives[id]?.incarnation == incarnation, "stop of \(id) \(incarnation), which doesn't live")
+            expect(lives[id]?.isToldToStop == false, "\(id) \(incarnation) is stopped twice")
+            expect(shutdown == .timeout(.seconds(5)), "\(id) is stopped with \(shutdown)")
+            if orderAtEnd != nil {
+                let others = stopsAtEnd.filter { lives[$0] != nil }
+                expect(others.isEmpty, "\(id) is stopped at the end while \(others) are stopping")
+                stopsAtEnd.append(id)
+            }
+            lives[id]?.isToldToStop = true
+        case .report(let id, let incarnation, let change):
+            expect(known.contains(id), "report \(change) about unknown \(id)")
+            expect(highest[id] == incarnation, "report \(change) about \(id) \(incarnation), not the latest")
+            note(id, change)
+        case .removed(let id):
+            tally["removed", default: 0] += 1
+            expect(known.contains(id), "unknown \(id) removed")
+            expect(lives[id] == nil, "\(id) removed while it lives")
+            expect(supervisor.state(of: id) == nil, "\(id) removed and still there")
+            known.remove(id)
+            wanted.remove(id)
+        case .wake(let time):
+            expect(time > now, "a wake at \(time), which has passed")
+            expect(time != wake, "the same wake twice")
+            wake = time
+        case .escalate:
+            tally["escalate", default: 0] += 1
+            end(isLast)
+        case .terminated:
+            tally["terminated", default: 0] += 1
+            end(isLast)
+        }
+    }
+
+    private mutating func note(_ id: String, _ change: Change) {
+        switch change {
+        case .started, .restarted:
+            tally["ready", default: 0] += 1
+            expect(lives[id]?.isReady == true, "\(id) reported \(change) and isn't ready")
+            expect(lives[id]?.isToldToStop == false, "\(id) reported \(change) while it is stopping")
+            unanswered[id] = nil
+        case .stopped, .startFailed, .crashed:
+            expect(lives[id] == nil, "\(id) reported \(change) while it lives")
+            unanswered[id] = nil
+        case .restarting(let attempt, let at):
+            tally["restarting", default: 0] += 1
+            expect(attempt >= 1, "attempt \(attempt)")
+            expect(at >= now, "restart in the past")
+            let full = policy.backoff.delay(attempt: attempt, random: 0)
+            expect(at - now <= full && at - now >= full * (1 - policy.backoff.jitter), "delay \(at - now) at attempt \(attempt)")
+            notBefore[id] = at
+            restarts.append(now)
+            restarts.removeAll { $0 < now - policy.period }
+            expect(restarts.count <= policy.intensity, "\(restarts.count) restarts within \(policy.period)")
+        case .gaveUp(let reason):
+            tally["gaveUp", default: 0] += 1
+            wanted.remove(id)
+            if !reason.isPermanentFailure {
+                restarts.removeAll { $0 < now - policy.period }
+                expect(restarts.count == policy.intensity, "gave up after \(restarts.count) restarts")
+            }
+        }
+    }
+
+    private mutating func end(_ isLast: Bool) {
+        expect(isLast, "directives after the end")
+        expect(lives.isEmpty, "at the end still alive: \(lives.keys.sorted())")
+        expect(unanswered.isEmpty, "starts never answered: \(unanswered.keys.sorted())")
+        let order = orderAtEnd ?? []
+        let positions = stopsAtEnd.map { order.firstIndex(of: $0) ?? -1 }
+        expect(positions == positions.sorted(by: >), "stopped in the order \(stopsAtEnd) of \(order)")
+        isOver = true
+    }
+
+    /// The supervisor's picture of the world must be the world.
+    private mutating func compare() {
+        let children = supervisor.children
+        expect(Set(children.map(\.specification.id)) == known, "knows \(children.map(\.specification.id)), not \(known.sorted())")
+        for (specification, state) in children {
+            let id = specification.id
+            let life = lives[id]
+            expect(state.incarnation == life?.incarnation, "\(id) is \(state), but \(life?.incarnation ?? 0) lives")
+            expect(specification.restart == specifications[id]?.restart, "\(id) has another specification")
+            switch state {
+            case .starting: expect(life?.isReady == false && life?.isToldToStop == false, "\(id) isn't starting")
+            case .running: expect(life?.isReady == true && life?.isToldToStop == false, "\(id) isn't running")
+            case .stopping: expect(life?.isToldToStop == true, "\(id) isn't stopping")
+            case .waiting(let time, _):
+                expect(wanted.contains(id), "\(id) waits although nobody wants it")
+                if policy.strategy == .oneForOne {
+                    expect(
+                        wake.map { $0 <= time } ?? false,
+                        "\(id) waits until \(time) and nobody will wake it: \(wake.map(String.init(describing:)) ?? "never")"
+                    )
+                }
+            case .stopped:
+                expect(life == nil, "\(id) isn't stopped")
+                if orderAtEnd == nil {
+                    expect(!wanted.contains(id) || specifications[id]?.restart != .permanent || unanswered[id] == nil, "\(id) was lost")
+                }
+            }
+        }
+        for kind in ChildState.Kind.allCases {
+            let count = children.count { $0.state.kind == kind }
+            expect(supervisor.count(in: kind) == count, "\(count) are \(kind), not \(supervisor.count(in: kind))")
+        }
+    }
+}

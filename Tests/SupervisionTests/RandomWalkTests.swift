@@ -1,0 +1,90 @@
+import Supervision
+import Testing
+
+/// Long walks through everything that can happen, in a world that keeps books.
+///
+/// A walk prints its seed, which replays it.
+@Suite struct RandomWalkTests {
+    /// splitmix64, so that a seed means the same walk everywhere.
+    struct Dice: RandomNumberGenerator {
+        var state: UInt64
+        mutating func next() -> UInt64 {
+            state &+= 0x9E37_79B9_7F4A_7C15
+            var word = state
+            word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
+            word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
+            return word ^ (word >> 31)
+        }
+    }
+
+    static let ids = (0..<8).map { "child-\($0)" }
+
+    @Test(arguments: Strategy.allCases, [UInt64(1), 2, .random(in: 3 ... .max)])
+    func tenThousandEvents(strategy: Strategy, seed: UInt64) {
+        print("RandomWalkTests: \(strategy) seed \(seed)")
+        var dice = Dice(state: seed)
+        var events = 0
+        var tally: [String: Int] = [:]
+        while events < 10_000 {
+            let policy = SupervisionPolicy(
+                strategy,
+                intensity: [0, 1, 3, 10, 60].randomElement(using: &dice) ?? 0,
+                period: .seconds(.random(in: 1...60, using: &dice)),
+                backoff: Backoff(resetAfter: .seconds(.random(in: 0...10, using: &dice)))
+            )
+            var world = FakeWorld(policy, seed: dice.next())
+            for _ in 0..<500 where world.complaints.isEmpty && !world.isOver {
+                step(&world, &dice)
+                events += 1
+            }
+            world.bringToAnEnd()
+            #expect(world.isOver)
+            guard world.complaints.isEmpty else {
+                Issue.record("seed \(seed), event \(events), \(policy): \(world.complaints)")
+                return
+            }
+            tally.merge(world.tally, uniquingKeysWith: +)
+        }
+        for kind in ["start", "stop", "ready", "removed", "restarting", "gaveUp", "escalate", "terminated"] {
+            #expect(tally[kind, default: 0] > 0, "a walk without \(kind) proves little")
+        }
+    }
+
+    private func step(_ world: inout FakeWorld, _ dice: inout Dice) {
+        let id = Self.ids.randomElement(using: &dice) ?? ""
+        let incarnation = world.lives[id]?.incarnation ?? 1
+        world.now += .milliseconds(Int.random(in: 0...400, using: &dice))
+        switch Int.random(in: 0..<1_000, using: &dice) {
+        case 0..<250:
+            // Something that was ordered has been done.
+            guard let (id, life) = world.lives.sorted(by: { $0.key < $1.key }).randomElement(using: &dice) else { return }
+            if life.isToldToStop {
+                world.send(.exited(id, life.incarnation, reason(&dice)))
+            } else if !life.isReady {
+                world.send(Bool.random(using: &dice) ? .started(id, life.incarnation) : .startFailed(id, life.incarnation, reason(&dice)))
+            }
+        case 250..<400: world.send(.started(id, incarnation))
+        case 400..<450: world.send(.exited(id, incarnation, reason(&dice)))
+        case 450..<480: world.send(.exited(id, incarnation &- .random(in: 1...2, using: &dice), reason(&dice)))
+        case 480..<510: world.send(.started(id, incarnation &- 1))
+        case 510..<650:
+            world.send(.startRequested(Child(id: id, restart: RestartType.allCases.randomElement(using: &dice) ?? .permanent)))
+        case 650..<690: world.send(.stopRequested(id))
+        case 690..<720: world.send(.removeRequested(id))
+        case 720..<760: world.send(.restartRequested(id))
+        case 760..<780: world.send(.policyChanged(world.policy))
+        case 780..<781: world.send(.shutdownRequested(.shutdown))
+        case 781..<800: world.send(.timePassed)
+        default:
+            // The wake comes at its time, or late.
+            if let wake = world.wake { world.now = max(world.now, wake) }
+            world.send(.timePassed)
+        }
+    }
+
+    private func reason(_ dice: inout Dice) -> ExitReason {
+        let reasons: [ExitReason] = [.normal, .shutdown, .failed("x"), .exited(code: 0), .exited(code: 1), .hung, .unknown, .signaled(9)]
+        if Int.random(in: 0..<20, using: &dice) == 0 { return .exited(code: 78) }
+        return reasons.randomElement(using: &dice) ?? .normal
+    }
+}

@@ -1,0 +1,75 @@
+import Supervision
+import Testing
+
+/// 100,000 children must cost a hundred times what 1,000 cost: a quadratic step would take these tests minutes.
+@Suite struct ScaleTests {
+    static let count = 100_000
+
+    private func populate(_ supervisor: inout Supervisor<Int>, _ type: RestartType = .permanent) -> Int {
+        var directives = 0
+        for id in 0..<Self.count {
+            directives += supervisor.handle(.startRequested(ChildSpecification(id: id, restart: type)), now: .zero).count
+            directives += supervisor.handle(.started(id, 1), now: .zero).count
+        }
+        return directives
+    }
+
+    @Test(arguments: [RestartType.permanent, .temporary]) func aShutdownStopsAllInReverse(type: RestartType) {
+        var supervisor = Supervisor<Int>()
+        #expect(populate(&supervisor, type) == 2 * Self.count)
+        #expect(supervisor.count(in: .running) == Self.count)
+        var pending = supervisor.handle(.shutdownRequested(.shutdown), now: .zero)
+        var stopped: [Int] = []
+        while case .stop(let id, let incarnation, _) = pending.last {
+            stopped.append(id)
+            pending = supervisor.handle(.exited(id, incarnation, .shutdown), now: .zero)
+        }
+        #expect(stopped == (0..<Self.count).reversed())
+        #expect(pending.last == .terminated(.shutdown))
+    }
+
+    @Test func removalsInStartOrderAreCheap() {
+        var supervisor = Supervisor<Int>()
+        _ = populate(&supervisor)
+        var removed = 0
+        for id in 0..<Self.count {
+            _ = supervisor.handle(.removeRequested(id), now: .zero)
+            if supervisor.handle(.exited(id, 1, .shutdown), now: .zero).last == .removed(id) { removed += 1 }
+        }
+        #expect(removed == Self.count)
+        #expect(supervisor.ids == [])
+    }
+
+    @Test func allCanWaitAtTheSameTime() {
+        var supervisor = Supervisor<Int>(policy: SupervisionPolicy(intensity: .max))
+        _ = populate(&supervisor)
+        var wakes = 0
+        for id in 0..<Self.count {
+            _ = supervisor.handle(.exited(id, 1, .hung), now: .seconds(1))
+            for case .wake in supervisor.handle(.startFailed(id, 2, .startTimedOut), now: .seconds(1)) { wakes += 1 }
+        }
+        #expect(supervisor.count(in: .waiting) == Self.count)
+        // Only a deadline sooner than all before it is announced: chance makes that the logarithm of their number.
+        #expect(wakes < 60)
+        let starts = supervisor.handle(.timePassed, now: .seconds(2)).count
+        #expect(starts == Self.count)
+        #expect(supervisor.count(in: .starting) == Self.count)
+    }
+
+    @Test func allCanBeRestartedTogether() {
+        var supervisor = Supervisor<Int>(policy: SupervisionPolicy(.oneForAll, intensity: 1))
+        _ = populate(&supervisor)
+        var pending = supervisor.handle(.exited(0, 1, .hung), now: .seconds(1))
+        var steps = 0
+        while let last = pending.last, steps < 3 * Self.count {
+            steps += 1
+            switch last {
+            case .stop(let id, let incarnation, _): pending = supervisor.handle(.exited(id, incarnation, .shutdown), now: .seconds(1))
+            case .start(let id, let incarnation, _): pending = supervisor.handle(.started(id, incarnation), now: .seconds(1))
+            case .report, .removed, .wake, .escalate, .terminated: pending = []
+            }
+        }
+        #expect(supervisor.count(in: .running) == Self.count)
+        #expect(steps == 2 * Self.count)
+    }
+}

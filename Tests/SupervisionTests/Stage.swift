@@ -1,0 +1,58 @@
+import Supervision
+
+typealias Event = Supervisor<String>.Event
+typealias Directive = Supervisor<String>.Directive
+typealias Change = Supervisor<String>.Change
+typealias Child = ChildSpecification<String>
+
+/// A supervisor with a clock that is moved by hand, for stories told step by step.
+struct Stage {
+    var supervisor: Supervisor<String>
+    var now: Duration = .seconds(1_000)
+
+    /// Backoff and intensity are out of the way unless a test asks for them.
+    init(_ strategy: Strategy = .oneForOne, intensity: Int = 1_000, period: Duration = .seconds(60), backoff: Backoff = .none) {
+        supervisor = Supervisor(policy: SupervisionPolicy(strategy, intensity: intensity, period: period, backoff: backoff))
+    }
+
+    mutating func send(_ event: Event) -> [Directive] {
+        supervisor.handle(event, now: now)
+    }
+
+    /// Starts children in this order and lets them become ready.
+    mutating func run(_ children: Child...) {
+        for child in children {
+            for case .start(let id, let incarnation, _) in send(.startRequested(child)) {
+                _ = send(.started(id, incarnation))
+            }
+        }
+    }
+
+    func incarnation(_ id: String) -> Incarnation {
+        supervisor.state(of: id)?.incarnation ?? 0
+    }
+
+    /// The life that the supervisor believes in ends.
+    mutating func exit(_ id: String, _ reason: ExitReason = .failed("x")) -> [Directive] {
+        send(.exited(id, incarnation(id), reason))
+    }
+
+    /// The start that the supervisor waits for succeeds.
+    mutating func ready(_ id: String) -> [Directive] {
+        send(.started(id, incarnation(id)))
+    }
+
+    /// The start that the supervisor waits for fails.
+    mutating func fail(_ id: String, _ reason: ExitReason = .startFailed("x")) -> [Directive] {
+        send(.startFailed(id, incarnation(id), reason))
+    }
+
+    mutating func pass(_ duration: Duration) -> [Directive] {
+        now += duration
+        return send(.timePassed)
+    }
+
+    func state(_ id: String) -> ChildState? {
+        supervisor.state(of: id)
+    }
+}

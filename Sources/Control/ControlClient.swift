@@ -1,0 +1,196 @@
+import FoundationEssentials
+import NNG
+import Synchronization
+public import WireProtocol
+
+/// An operator's connection to a daemon.
+///
+/// Calls may be made at the same time; answers find their call by its number. The last reference closes the connection.
+public final class ControlClient: Sendable {
+    private typealias Outcome = Result<JSONValue, ControlError>
+
+    /// What calls and the reader share; apart from the client, so that the reader doesn't keep the client alive.
+    private final class Calls: Sendable {
+        struct State {
+            var nextID: Int64 = 1
+            var pending: [Int64: OneShot<Outcome>] = [:]
+            /// Why there will be no more answers.
+            var end: ControlError?
+        }
+
+        let state = Mutex(State())
+    }
+
+    private let connection: PairConnection
+    private let sender: MessageSender
+    private let socket: String
+    private let calls = Calls()
+    private let abandoned: AsyncStream<Int64>.Continuation
+    /// Reads answers and tells the daemon about calls that were given up.
+    ///
+    /// It is the client's own and ends with the client.
+    private let background: Task<Void, Never>
+
+    /// Connects to the daemon of a runtime directory.
+    ///
+    /// - Throws: `.unreachable` when no daemon listens there, `.notPermitted` when the socket may not be opened, `.timedOut`.
+    public static func connect(
+        runtimeDirectory: RuntimeDirectory,
+        timeout: Duration = .seconds(5)
+    ) async throws(ControlError) -> ControlClient {
+        let socket = runtimeDirectory.controlSocket
+        do {
+            let connection = try await PairConnection.dial(
+                "ipc://" + socket,
+                maximumMessageSize: ControlServer.maximumAnswerSize,
+                timeout: timeout
+            )
+            return ControlClient(connection, socket: socket)
+        } catch {
+            throw failure(error, socket: socket)
+        }
+    }
+
+    private init(_ connection: PairConnection, socket: String) {
+        let sender = MessageSender(on: connection)
+        let (abandonedCalls, abandoned) = AsyncStream.makeStream(of: Int64.self, bufferingPolicy: .bufferingNewest(1024))
+        self.connection = connection
+        self.sender = sender
+        self.socket = socket
+        self.abandoned = abandoned
+        background = Task { [calls] in
+            await withDiscardingTaskGroup { group in
+                group.addTask {
+                    for await id in abandonedCalls {
+                        let cancel: JSONValue = [
+                            "v": .integer(Int64(ControlRequest.currentVersion)), "id": 0, "op": "cancel", "target": .integer(id),
+                        ]
+                        if let bytes = try? ControlJSON.bytes(of: cancel) { try? await sender.send { bytes } }
+                    }
+                }
+                await Self.read(connection, calls, socket: socket)
+                abandoned.finish()
+            }
+        }
+    }
+
+    deinit {
+        close()
+        background.cancel()
+    }
+
+    /// Ends the connection; open calls end with `.unreachable`.
+    ///
+    /// Idempotent.
+    public func close() {
+        connection.close()
+    }
+
+    /// Requests an operation and waits for its result.
+    ///
+    /// Changes get a request id of their own, so that the daemon makes them once. When the task is cancelled or the time is over the
+    /// daemon is told to give a question up; a change that was begun is carried out to its end.
+    ///
+    /// - Parameters:
+    ///   - requestID: names a change that may have been requested before, on a connection that broke.
+    ///   - timeout: how long to wait; without one, ten seconds, a minute for what stops or starts, and what an ask says itself.
+    /// - Throws: the daemon's error, `.timedOut`, `.cancelled`, or `.unreachable` when the daemon went away before it answered.
+    public func call(
+        _ operation: Operation,
+        requestID: String? = nil,
+        timeout: Duration? = nil
+    ) async throws(ControlError) -> JSONValue {
+        let answer = OneShot<Outcome>()
+        let id = try register(answer)
+        defer { calls.state.withLock { $0.pending[id] = nil } }
+        let request = ControlRequest(id: id, operation: operation, requestID: operation.isMutating ? requestID ?? UUID().uuidString : nil)
+        let bytes = try ControlJSON.bytes(of: request)
+        guard bytes.count <= ControlServer.maximumRequestSize else {
+            throw ControlError(
+                .invalidRequest,
+                "the request has \(bytes.count) bytes; the daemon reads at most \(ControlServer.maximumRequestSize)"
+            )
+        }
+        let limit = timeout ?? operation.defaultTimeout
+        let outcome = await withTaskGroup(of: Outcome?.self) { group in
+            group.addTask { [sender] in
+                // When it can't be sent the connection has ended, and the reader knows better why.
+                try? await sender.send { bytes }
+                return await answer.value()
+            }
+            group.addTask {
+                try? await Task.sleep(for: limit)
+                return nil
+            }
+            let first = await group.next() ?? nil
+            group.cancelAll()
+            return first
+        }
+        if let outcome { return try outcome.get() }
+        if operation.endsWithItsRequester { abandoned.yield(id) }
+        if Task.isCancelled { throw ControlError(.cancelled, "the request was cancelled") }
+        throw ControlError(
+            .timedOut,
+            "no answer from the daemon at \(socket) within \(TextLayout.time(limit)); it may still be carrying the request out"
+        )
+    }
+
+    private func register(_ answer: OneShot<Outcome>) throws(ControlError) -> Int64 {
+        let registration = calls.state.withLock { state -> Result<Int64, ControlError> in
+            if let end = state.end { return .failure(end) }
+            defer { state.nextID += 1 }
+            state.pending[state.nextID] = answer
+            return .success(state.nextID)
+        }
+        return try registration.get()
+    }
+
+    private static func read(_ connection: PairConnection, _ calls: Calls, socket: String) async {
+        var end = ControlError(.unreachable, "the daemon at \(socket) went away before it answered; look at its log, and whether it runs")
+        reading: while let message = try? await connection.receive() {
+            guard let answer = (try? ControlJSON.parse(message)).flatMap(ControlAnswer.init(json:)) else {
+                end = ControlError(.failed, "what answers at \(socket) doesn't speak the control protocol")
+                break
+            }
+            switch (answer.id, answer.content) {
+            case (let id?, .result(let value)): settle(id, .success(value), calls)
+            case (let id?, .failure(let error)): settle(id, .failure(error), calls)
+            case (nil, .failure(let error)):
+                // The connection as a whole is refused.
+                end = error
+                break reading
+            case (_, .item), (nil, .result): break
+            }
+        }
+        connection.close()
+        let open = calls.state.withLock { state in
+            state.end = end
+            defer { state.pending = [:] }
+            return state.pending.values
+        }
+        for call in open { call.set(.failure(end)) }
+    }
+
+    private static func settle(_ id: Int64, _ outcome: Outcome, _ calls: Calls) {
+        let call = calls.state.withLock { $0.pending.removeValue(forKey: id) }
+        call?.set(outcome)
+    }
+
+    private static func failure(_ error: NNGError, socket: String) -> ControlError {
+        switch error.code {
+        case .permissionDenied:
+            ControlError(.notPermitted, "you may not open \(socket); only the user who started the daemon may")
+        case .timedOut:
+            ControlError(.timedOut, "the daemon doesn't take connections at \(socket); it may be stopped or overloaded")
+        case .canceled:
+            ControlError(.cancelled, "the request was cancelled")
+        case .protocolError:
+            ControlError(.failed, "what answers at \(socket) doesn't speak the control protocol")
+        default:
+            ControlError(
+                .unreachable,
+                "the daemon isn't reachable at \(socket); start it with `coordinatord --config FILE`, or name its runtime directory with --runtime-dir"
+            )
+        }
+    }
+}

@@ -1,0 +1,206 @@
+import NNG
+import Synchronization
+import WireProtocol
+
+/// The server's side of one connection: reads requests, has them carried out at the same time, and answers in the order of their ends.
+final class ControlConversation: Sendable {
+    private struct OpenRequest {
+        var operation: Operation
+        /// Set to have the request's handler cancelled.
+        var cancellation: OneShot<Void>
+    }
+
+    private struct State {
+        var open: [Int64: OpenRequest] = [:]
+        /// Requests whose ids are free again while their answers wait to be read.
+        var answering = 0
+        var isDraining = false
+
+        var count: Int { open.count + answering }
+    }
+
+    private let connection: PairConnection
+    private let sender: MessageSender
+    private let handler: any ControlHandler
+    private let ledger: RequestLedger
+    private let state = Mutex(State())
+
+    init(on connection: PairConnection, handler: any ControlHandler, ledger: RequestLedger) {
+        self.connection = connection
+        self.sender = MessageSender(on: connection)
+        self.handler = handler
+        self.ledger = ledger
+    }
+
+    /// Serves until the client goes away, `drain()` is done, or the task is cancelled; then waits for what was begun.
+    func run(allowedUserIDs: Set<UInt32>) async {
+        await withTaskCancellationHandler {
+            if let refusal = refusal(allowedUserIDs: allowedUserIDs) {
+                await send(ControlAnswer(id: nil, .failure(refusal)))
+            } else {
+                await withDiscardingTaskGroup { group in
+                    await self.readRequests(in: &group)
+                    self.abandonQuestions()
+                }
+            }
+        } onCancel: {
+            connection.close()
+        }
+        connection.close()
+    }
+
+    /// Closes the connection as soon as nothing is open.
+    func drain() {
+        let isIdle = state.withLock { state in
+            state.isDraining = true
+            return state.count == 0
+        }
+        if isIdle { connection.close() }
+    }
+
+    private func refusal(allowedUserIDs: Set<UInt32>) -> ControlError? {
+        guard let peer = connection.peer else {
+            return ControlError(.notPermitted, "the daemon can't tell who is connected; operate it through its Unix socket")
+        }
+        guard !allowedUserIDs.contains(peer.userID) else { return nil }
+        let allowed = allowedUserIDs.sorted().map(String.init).joined(separator: ", ")
+        return ControlError(
+            .notPermitted,
+            "user \(peer.userID) may not operate this daemon; allowed: \(allowed.isEmpty ? "nobody" : "user \(allowed)")"
+        )
+    }
+
+    private func readRequests(in group: inout DiscardingTaskGroup) async {
+        while let message = try? await connection.receive() {
+            var id: Int64?
+            do throws(ControlError) {
+                guard message.count <= ControlServer.maximumRequestSize else {
+                    throw ControlError(
+                        .invalidRequest,
+                        "the request has \(message.count) bytes; at most \(ControlServer.maximumRequestSize) are read"
+                    )
+                }
+                let json = try ControlJSON.parse(message)
+                if case .integer(let number)? = json["id"] { id = number }
+                if case .string("cancel")? = json["op"] {
+                    let fields = try ControlRequest.fields(of: json)
+                    let (id, target) = (try fields.integer("id"), try fields.integer("target"))
+                    await send(ControlAnswer(id: id, .result(["cancelled": .bool(cancel(target))])))
+                } else {
+                    let request = try ControlRequest(json: json)
+                    let cancellation = try admit(request)
+                    group.addTask { await self.carryOut(request, cancellation) }
+                }
+            } catch {
+                await send(ControlAnswer(id: id, .failure(error)))
+            }
+        }
+    }
+
+    private func admit(_ request: ControlRequest) throws(ControlError) -> OneShot<Void> {
+        let cancellation = OneShot<Void>()
+        let refusal = state.withLock { state -> ControlError? in
+            if state.isDraining { return ControlError(.unreachable, "the daemon is stopping") }
+            if state.open[request.id] != nil {
+                return ControlError(.invalidRequest, "the request \(request.id) of this connection is still open; use another id")
+            }
+            if state.count >= ControlServer.maximumOpenRequests {
+                return ControlError(.failed, "\(state.count) requests of this connection are open; wait for one of them")
+            }
+            state.open[request.id] = OpenRequest(operation: request.operation, cancellation: cancellation)
+            return nil
+        }
+        if let refusal { throw refusal }
+        return cancellation
+    }
+
+    private func cancel(_ id: Int64) -> Bool {
+        let cancellation = state.withLock { $0.open[id]?.cancellation }
+        return cancellation?.set(()) ?? false
+    }
+
+    /// The client is gone and nobody waits for the answers; changes that were begun are carried out all the same.
+    private func abandonQuestions() {
+        let questions = state.withLock { $0.open.values.filter(\.operation.endsWithItsRequester) }
+        for question in questions { question.cancellation.set(()) }
+    }
+
+    private func carryOut(_ request: ControlRequest, _ cancellation: OneShot<Void>) async {
+        let outcome = await outcome(of: request, cancellation)
+        // Before the answer: whoever has read it may use its id again at once.
+        state.withLock { state in
+            state.open[request.id] = nil
+            state.answering += 1
+        }
+        switch outcome {
+        case .success(let result): await send(ControlAnswer(id: request.id, .result(result)))
+        case .failure(let error): await send(ControlAnswer(id: request.id, .failure(error)))
+        }
+        let isDone = state.withLock { state in
+            state.answering -= 1
+            return state.isDraining && state.count == 0
+        }
+        if isDone { connection.close() }
+    }
+
+    /// Runs the handler, and cancels it when the request is cancelled.
+    private func outcome(of request: ControlRequest, _ cancellation: OneShot<Void>) async -> RequestLedger.Outcome {
+        await withTaskGroup(of: RequestLedger.Outcome?.self) { group in
+            group.addTask { await self.onlyOnce(request) }
+            group.addTask {
+                _ = await cancellation.value()
+                return nil
+            }
+            var outcome: RequestLedger.Outcome?
+            for await ended in group {
+                outcome = outcome ?? ended
+                group.cancelAll()
+            }
+            return outcome ?? .failure(ControlError(.cancelled, "the request was cancelled"))
+        }
+    }
+
+    /// A change that was requested under the same request id before isn't made again; its outcome is the first one's.
+    private func onlyOnce(_ request: ControlRequest) async -> RequestLedger.Outcome {
+        guard let requestID = request.requestID, request.operation.isMutating else { return await handle(request.operation) }
+        switch ledger.begin(requestID, request.operation) {
+        case .execute:
+            let outcome = await handle(request.operation)
+            let wasCancelled = if case .failure(let error) = outcome { error.code == .cancelled } else { false }
+            ledger.end(requestID, outcome, wasCancelled: wasCancelled)
+            return outcome
+        case .join(let shared):
+            return await shared.value() ?? .failure(ControlError(.cancelled, "the request was cancelled"))
+        case .conflict:
+            return .failure(ControlError(.invalidRequest, "the request id \(requestID) was used for another request; use a new one"))
+        }
+    }
+
+    private func handle(_ operation: Operation) async -> RequestLedger.Outcome {
+        do throws(ControlError) {
+            return .success(try await handler.handle(operation))
+        } catch {
+            // Whatever a handler makes of its cancellation, to the requester it is one.
+            return .failure(Task.isCancelled ? ControlError(.cancelled, "the request was cancelled") : error)
+        }
+    }
+
+    /// Nothing is to be done about a client that can't be answered: the reader learns of it too.
+    private func send(_ answer: ControlAnswer) async {
+        try? await sender.send { Self.bytes(of: answer) }
+    }
+
+    /// The answer as it is sent; in place of one that can't be sent, the reason.
+    private static func bytes(of answer: ControlAnswer) -> [UInt8] {
+        do throws(ControlError) {
+            let bytes = try ControlJSON.bytes(of: answer.json)
+            guard bytes.count > ControlServer.maximumAnswerSize else { return bytes }
+            throw ControlError(
+                .failed,
+                "the answer has \(bytes.count) bytes; at most \(ControlServer.maximumAnswerSize) are sent (ask for a part of the tree)"
+            )
+        } catch {
+            return (try? ControlJSON.bytes(of: ControlAnswer(id: answer.id, .failure(error)).json)) ?? []
+        }
+    }
+}

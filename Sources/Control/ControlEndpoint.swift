@@ -1,0 +1,119 @@
+import Glibc
+import NNG
+import Synchronization
+
+/// The control socket of one daemon: the directory, the lock that makes the daemon the only one in it, and the listener.
+final class ControlEndpoint: Sendable {
+    let listener: StreamListener
+    private let path: String
+    /// The locked descriptor of `control.lock`; -1 once given back.
+    private let lock: Mutex<Int32>
+
+    /// Makes the directory when it is missing, takes the lock, and only then touches the socket: a stale one is replaced.
+    ///
+    /// - Throws: `.alreadyRunning` when another process has the lock, `.notPermitted` when the directory isn't ours alone to write.
+    init(path: String) throws(ControlError) {
+        self.path = path
+        let directory = Self.directory(of: path)
+        try Self.prepare(directory)
+        let descriptor = try Self.takeLock(in: directory)
+        do throws(ControlError) {
+            listener = try Self.listen(at: path)
+        } catch {
+            close(descriptor)
+            throw error
+        }
+        lock = Mutex(descriptor)
+    }
+
+    deinit {
+        remove()
+    }
+
+    /// Stops listening, removes the socket file and gives the lock back, once.
+    ///
+    /// The lock file stays: removing it would let two daemons
+    /// lock two different files of that name.
+    func remove() {
+        lock.withLock { descriptor in
+            guard descriptor >= 0 else { return }
+            listener.close()
+            unlink(path)
+            close(descriptor)
+            descriptor = -1
+        }
+    }
+
+    private static func prepare(_ directory: String) throws(ControlError) {
+        if mkdir(directory, 0o700) == 0 {
+            // The umask may have taken some of our own permissions away.
+            chmod(directory, 0o700)
+        } else if errno != EEXIST {
+            throw ControlError(.failed, "can't make the runtime directory \(directory): \(reason()); make its parent, or name another")
+        }
+        var status = stat()
+        guard stat(directory, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+            throw ControlError(.failed, "the runtime directory \(directory) isn't a directory; name another with --runtime-dir")
+        }
+        guard status.st_uid == geteuid() else {
+            throw ControlError(
+                .notPermitted,
+                "the runtime directory \(directory) belongs to user \(status.st_uid), and this is user \(geteuid()); name another with --runtime-dir"
+            )
+        }
+        guard status.st_mode & 0o022 == 0 else {
+            throw ControlError(
+                .notPermitted,
+                "others may write to the runtime directory \(directory); mend it with `chmod 700 \(directory)`"
+            )
+        }
+    }
+
+    /// flock(2), so that the kernel gives the lock back however the daemon ends; children don't inherit the descriptor.
+    private static func takeLock(in directory: String) throws(ControlError) -> Int32 {
+        let path = directory + "/control.lock"
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw ControlError(.failed, "can't open \(path): \(reason())") }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            defer { close(descriptor) }
+            guard errno == EWOULDBLOCK else { throw ControlError(.failed, "can't lock \(path): \(reason())") }
+            let owner = ownerOfLock(descriptor).map { "pid \($0)" } ?? "pid unknown"
+            throw ControlError(
+                .alreadyRunning,
+                "another daemon is running (\(owner)) in \(directory); stop it with `coordinatorctl shutdown`, or name another --runtime-dir"
+            )
+        }
+        let text = Array("\(getpid())\n".utf8)
+        // The number is for people; without it the lock holds all the same.
+        if ftruncate(descriptor, 0) == 0 { _ = pwrite(descriptor, text, text.count, 0) }
+        return descriptor
+    }
+
+    private static func ownerOfLock(_ descriptor: Int32) -> Int32? {
+        var buffer = [UInt8](repeating: 0, count: 32)
+        let count = pread(descriptor, &buffer, buffer.count, 0)
+        guard count > 0 else { return nil }
+        return Int32(String(decoding: buffer[..<count].prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self))
+    }
+
+    /// The lock is ours, so whoever left a socket file is gone.
+    private static func listen(at path: String) throws(ControlError) -> StreamListener {
+        guard unlink(path) == 0 || errno == ENOENT else {
+            throw ControlError(.failed, "can't remove the stale control socket \(path): \(reason()); remove it by hand")
+        }
+        do {
+            return try StreamListener("ipc://" + path, permissions: 0o600)
+        } catch {
+            throw ControlError(.failed, "can't listen at \(path): \(error)")
+        }
+    }
+
+    private static func directory(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    private static func reason() -> String {
+        String(cString: strerror(errno))
+    }
+}

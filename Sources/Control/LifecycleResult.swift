@@ -1,0 +1,19 @@
+/// How it stands with a path after a start, a stop, a restart or a kill.
+public struct LifecycleResult: Codable, Hashable, Sendable {
+    /// The path that was named in the request.
+    public var path: String
+    /// Its state now, as in ``TreeNode/state``.
+    public var state: String
+    /// Its process, when it runs.
+    public var pid: Int32?
+    /// Which of its lives this is.
+    public var incarnation: UInt32
+
+    /// Creates a result.
+    public init(path: String, state: String, pid: Int32? = nil, incarnation: UInt32) {
+        self.path = path
+        self.state = state
+        self.pid = pid
+        self.incarnation = incarnation
+    }
+}

@@ -1,0 +1,97 @@
+import WireProtocol
+
+extension Operation {
+    /// The most that an ask may wait: an hour.
+    static let maximumTimeout = Duration.seconds(3600)
+
+    /// The request's fields that are the operation's: its name and its arguments.
+    var fields: [String: JSONValue] {
+        var fields: [String: JSONValue] = ["op": .string(name)]
+        switch self {
+        case .tree, .ps, .ping, .shutdown: break
+        case .status(let path), .start(let path), .stop(let path), .restart(let path), .kill(let path), .pause(let path), .resume(let path):
+            fields["path"] = .string(path)
+        case .ask(let path, let message, let payload, let timeout):
+            fields["path"] = .string(path)
+            fields["message"] = .string(message)
+            fields["payload"] = payload
+            fields["timeout_ms"] = .integer(timeout.wholeMilliseconds)
+        case .send(let path, let message, let payload):
+            fields["path"] = .string(path)
+            fields["message"] = .string(message)
+            fields["payload"] = payload
+        }
+        return fields
+    }
+
+    /// Reads the operation of a request; fields that it doesn't know are skipped, so that requests can grow.
+    init(fields: RequestFields) throws(ControlError) {
+        switch try fields.text("op") {
+        case "tree": self = .tree
+        case "ps": self = .ps
+        case "ping": self = .ping
+        case "shutdown": self = .shutdown
+        case "status": self = .status(path: try fields.path())
+        case "start": self = .start(path: try fields.path())
+        case "stop": self = .stop(path: try fields.path())
+        case "restart": self = .restart(path: try fields.path())
+        case "kill": self = .kill(path: try fields.path())
+        case "pause": self = .pause(path: try fields.path())
+        case "resume": self = .resume(path: try fields.path())
+        case "ask":
+            let timeout = Duration.milliseconds(try fields.integer("timeout_ms", default: 5000))
+            guard timeout > .zero, timeout <= Self.maximumTimeout else {
+                throw ControlError(.invalidRequest, "`timeout_ms` is out of range; expected a number from 1 to 3600000")
+            }
+            self = .ask(path: try fields.path(), message: try fields.text("message"), payload: fields.payload, timeout: timeout)
+        case "send": self = .send(path: try fields.path(), message: try fields.text("message"), payload: fields.payload)
+        case let name: throw ControlError(.invalidRequest, "this daemon has no operation `\(name.prefix(60))`; see `coordinatorctl help`")
+        }
+    }
+}
+
+/// The members of a request's object, read with messages that name them.
+struct RequestFields {
+    let members: [String: JSONValue]
+
+    /// The payload of a message without fields is an empty object, which is how such a message is encoded.
+    var payload: JSONValue { members["payload"] ?? .object([:]) }
+
+    func text(_ key: String) throws(ControlError) -> String {
+        guard case .string(let text)? = members[key], !text.isEmpty else {
+            throw ControlError(.invalidRequest, "the request has no `\(key)`; expected a text that isn't empty")
+        }
+        return text
+    }
+
+    func path() throws(ControlError) -> String {
+        let path = try text("path")
+        guard path.hasPrefix("/") else {
+            throw ControlError(
+                .invalidRequest,
+                "the path `\(path.prefix(200))` doesn't begin with a slash; expected a path such as /shop/cart"
+            )
+        }
+        return path
+    }
+
+    func integer(_ key: String, default fallback: Int64? = nil) throws(ControlError) -> Int64 {
+        switch members[key] {
+        case .integer(let value)?: return value
+        case nil:
+            if let fallback { return fallback }
+            throw ControlError(.invalidRequest, "the request has no `\(key)`; expected a whole number")
+        default: throw ControlError(.invalidRequest, "`\(key)` isn't a whole number")
+        }
+    }
+}
+
+extension Duration {
+    /// The wire's unit of time, rounded down; at most what fits.
+    var wholeMilliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1000)
+        let (sum, overflowAgain) = product.addingReportingOverflow(attoseconds / 1_000_000_000_000_000)
+        return overflow || overflowAgain ? (seconds < 0 ? .min : .max) : sum
+    }
+}

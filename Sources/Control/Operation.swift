@@ -1,0 +1,78 @@
+public import WireProtocol
+
+/// What an operator may ask of a daemon.
+///
+/// Paths are those of the tree, such as `/shop/cart`; `/` is the daemon's root.
+public enum Operation: Hashable, Sendable {
+    /// The tree of coordinators: one ``TreeNode``.
+    case tree
+    /// The processes: a ``ProcessList``.
+    case ps
+    /// One coordinator or program with what is below it: a ``TreeNode``.
+    case status(path: String)
+    /// Starts what was stopped: a ``LifecycleResult``.
+    case start(path: String)
+    /// Stops it and what is below it: a ``LifecycleResult``.
+    case stop(path: String)
+    /// Stops and starts it: a ``LifecycleResult``.
+    case restart(path: String)
+    /// Kills its process; what becomes of it afterwards is its supervisor's decision: a ``LifecycleResult``.
+    case kill(path: String)
+    /// Reserved.
+    case pause(path: String)
+    /// Reserved.
+    case resume(path: String)
+    /// Asks as if from the coordinator at the path, so the question climbs from there: an ``AskResult``.
+    case ask(path: String, message: String, payload: JSONValue, timeout: Duration)
+    /// Sends as if from the coordinator at the path: a ``SendResult``.
+    case send(path: String, message: String, payload: JSONValue)
+    /// Nothing; that there is an answer is the answer.
+    case ping
+    /// Stops the tree and ends the daemon.
+    case shutdown
+
+    /// The operation's name on the wire.
+    public var name: String {
+        switch self {
+        case .tree: "tree"
+        case .ps: "ps"
+        case .status: "status"
+        case .start: "start"
+        case .stop: "stop"
+        case .restart: "restart"
+        case .kill: "kill"
+        case .pause: "pause"
+        case .resume: "resume"
+        case .ask: "ask"
+        case .send: "send"
+        case .ping: "ping"
+        case .shutdown: "shutdown"
+        }
+    }
+
+    /// Whether it may change something, so that carrying it out twice isn't the same as once.
+    public var isMutating: Bool {
+        switch self {
+        case .tree, .ps, .status, .ping: false
+        case .start, .stop, .restart, .kill, .pause, .resume, .ask, .send, .shutdown: true
+        }
+    }
+
+    /// Whether it is cancelled when whoever requested it goes away.
+    ///
+    /// A change that was begun is carried out to its end instead.
+    var endsWithItsRequester: Bool {
+        if case .ask = self { true } else { !isMutating }
+    }
+
+    /// How long a client waits for the answer when its user didn't say.
+    var defaultTimeout: Duration {
+        switch self {
+        case .tree, .ps, .status, .ping, .send: .seconds(10)
+        // A stop waits for the subtree's own shutdown times.
+        case .start, .stop, .restart, .kill, .pause, .resume, .shutdown: .seconds(60)
+        // The daemon's own answer, that the time is over, is better than ours.
+        case .ask(_, _, _, let timeout): timeout + .seconds(2)
+        }
+    }
+}

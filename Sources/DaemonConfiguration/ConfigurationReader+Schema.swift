@@ -1,0 +1,177 @@
+import WireProtocol
+import Yams
+
+extension ConfigurationReader {
+    /// The whole file; nil, or a value that must not be used, when problems were reported.
+    mutating func configuration(_ root: Node?) -> DaemonConfiguration? {
+        guard let root, root.plain != .null else {
+            report(line: 1, column: 1, "the file is empty; expected a mapping with `children`")
+            return nil
+        }
+        guard checkTree(root), let fields = self.fields(root, "the file", keys: ["children", "supervision", "orphan_grace"]) else {
+            return nil
+        }
+        let children = required("children", of: fields, expected: "the list of what the daemon keeps alive (`children: []` for nothing)")
+            .flatMap { self.children($0) }
+        var configuration = DaemonConfiguration(children: children ?? [])
+        if let node = fields["supervision"] { configuration.supervision = supervision(node) }
+        if let grace = fields["orphan_grace"].flatMap({ self.duration($0, "`orphan_grace`") }) { configuration.orphanGrace = grace }
+        return configuration
+    }
+
+    private mutating func children(_ node: Node) -> [ChildSpecification]? {
+        guard let nodes = list(node, "`children`", expected: "a list, each item with `key` and `worker` or `program`") else { return nil }
+        var lines: [String: Int] = [:]
+        var children: [ChildSpecification] = []
+        for node in nodes {
+            guard let fields = self.fields(node, "a child", keys: ["key", "worker", "program", "restart", "shutdown"]) else { continue }
+            let keyNode = required("key", of: fields, expected: "the child's name among its siblings")
+            let key = keyNode.flatMap { self.childKey($0) }
+            if let key, let first = lines.updateValue(keyNode?.mark?.line ?? 0, forKey: key) {
+                report(at: keyNode?.mark, "the key `\(key)` is taken by the child at line \(first); expected each child to have its own")
+            }
+            let content = self.content(fields)
+            let restart: RestartType? = fields["restart"].flatMap { self.choice($0, "`restart`") }
+            let shutdown = fields["shutdown"].flatMap { self.shutdown($0) }
+            if let key, let content {
+                children.append(.init(key: key, content: content, restart: restart ?? .permanent, shutdown: shutdown))
+            }
+        }
+        return children
+    }
+
+    private mutating func childKey(_ node: Node) -> String? {
+        guard let key = text(node, "`key`", expected: "a name") else { return nil }
+        let isControl = { (scalar: Unicode.Scalar) in scalar.properties.generalCategory == .control }
+        guard !key.contains("/"), key != ".", key != "..", !key.unicodeScalars.contains(where: isControl) else {
+            report(
+                at: node.mark,
+                "`key` is `\(key)`; expected a name without slashes and control characters, for it becomes a part of a path"
+            )
+            return nil
+        }
+        return key
+    }
+
+    private mutating func content(_ fields: Fields) -> ChildSpecification.Content? {
+        switch (fields["worker"], fields["program"]) {
+        case (let node?, nil): return worker(node).map(ChildSpecification.Content.worker)
+        case (nil, let node?): return program(node).map(ChildSpecification.Content.program)
+        case (nil, nil):
+            guard fields.excused.isDisjoint(with: ["worker", "program"]) else { return nil }
+            report(at: fields.mark, "a child has neither `worker` nor `program`; expected one of them")
+            return nil
+        case (let workerNode?, let programNode?):
+            report(at: fields.mark, "a child has both `worker` and `program`; expected one of them")
+            // Read all the same, for what is wrong inside them.
+            _ = (worker(workerNode), program(programNode))
+            return nil
+        }
+    }
+
+    private mutating func worker(_ node: Node) -> WorkerSpecification? {
+        let keys = ["executable", "coordinator", "configuration", "environment", "directory"]
+        guard let fields = self.fields(node, "`worker`", keys: keys) else { return nil }
+        let executable = required("executable", of: fields, expected: "the path of the worker's executable")
+            .flatMap { self.text($0, "`executable`", expected: "the path of the worker's executable") }
+        let coordinator = required("coordinator", of: fields, expected: "the name of the coordinator that the worker hosts")
+            .flatMap { self.text($0, "`coordinator`", expected: "the name of the coordinator that the worker hosts") }
+        let configuration = fields["configuration"].flatMap { self.json($0) }
+        let environment = fields["environment"].flatMap { self.environment($0) }
+        let directory = self.directory(fields)
+        guard let executable, let coordinator else { return nil }
+        return WorkerSpecification(
+            executable: executable,
+            coordinator: coordinator,
+            configuration: configuration == .null ? nil : configuration,
+            environment: environment ?? [:],
+            directory: directory
+        )
+    }
+
+    private mutating func program(_ node: Node) -> ProgramSpecification? {
+        guard let fields = self.fields(node, "`program`", keys: ["command", "environment", "directory"]) else { return nil }
+        let expected = "a list of the program and its arguments, such as [python3, mailer.py]"
+        let command = required("command", of: fields, expected: expected).flatMap { self.command($0, expected: expected) }
+        let environment = fields["environment"].flatMap { self.environment($0) }
+        let directory = self.directory(fields)
+        return command.map { ProgramSpecification(command: $0, environment: environment ?? [:], directory: directory) }
+    }
+
+    private mutating func command(_ node: Node, expected: String) -> [String]? {
+        guard let nodes = list(node, "`command`", expected: expected) else { return nil }
+        guard let program = nodes.first else {
+            report(at: node.mark, "`command` is an empty list; expected \(expected)")
+            return nil
+        }
+        let first = text(program, "the program of `command`", expected: "its name or path")
+        let arguments = nodes.dropFirst().map { verbatim($0, "an argument of `command`") }
+        guard let first, !arguments.contains(nil) else { return nil }
+        return [first] + arguments.compactMap(\.self)
+    }
+
+    private mutating func directory(_ fields: Fields) -> String? {
+        fields["directory"].flatMap { self.text($0, "`directory`", expected: "the path of a directory") }
+    }
+
+    private mutating func environment(_ node: Node) -> [String: String]? {
+        guard case .mapping(let mapping) = node else {
+            report(at: node.mark, "`environment` is \(node.summary); expected a mapping of names to values, such as { LANG: C }")
+            return nil
+        }
+        var environment: [String: String] = [:]
+        for (keyNode, valueNode) in mapping {
+            guard let name = keyNode.scalar?.string, !name.isEmpty, !name.contains("=") else {
+                report(at: keyNode.mark, "the name of a variable is \(keyNode.summary); expected a name without `=`")
+                continue
+            }
+            environment[name] = verbatim(valueNode, "the variable `\(name)`")
+        }
+        return environment
+    }
+
+    private mutating func shutdown(_ node: Node) -> ShutdownPolicy? {
+        switch node.scalar?.string {
+        case "brutalKill"?: return .brutalKill
+        case "infinity"?: return .infinity
+        case let word? where word.first?.isLetter == true:
+            // A word, so a unit can't be what is missing.
+            report(
+                at: node.mark,
+                "`shutdown` is `\(word)`; \(Spelling.hint(for: word, among: ["brutalKill", "infinity"])) (or a duration, such as 5s)"
+            )
+            return nil
+        default: return duration(node, "`shutdown`", or: ", or brutalKill, or infinity").map(ShutdownPolicy.timeout)
+        }
+    }
+
+    private mutating func supervision(_ node: Node) -> SupervisionSettings {
+        var settings = SupervisionSettings()
+        guard let fields = self.fields(node, "`supervision`", keys: ["strategy", "intensity", "period", "backoff"]) else { return settings }
+        if let node = fields["strategy"], let strategy: SupervisionSettings.Strategy = choice(node, "`strategy`") {
+            settings.strategy = strategy
+        }
+        if let intensity = fields["intensity"].flatMap({ self.wholeNumber($0, "`intensity`", in: 0...1_000_000) }) {
+            settings.intensity = intensity
+        }
+        if let node = fields["period"], let period = duration(node, "`period`") {
+            settings.period = period
+            if period == .zero { report(at: node.mark, "`period` is zero; expected a time in which restarts can be counted, such as 60s") }
+        }
+        if let node = fields["backoff"] { settings.backoff = backoff(node) }
+        return settings
+    }
+
+    private mutating func backoff(_ node: Node) -> SupervisionSettings.Backoff {
+        var backoff = SupervisionSettings.Backoff()
+        guard let fields = self.fields(node, "`backoff`", keys: ["minimum", "maximum", "resetAfter"]) else { return backoff }
+        if let minimum = fields["minimum"].flatMap({ self.duration($0, "`minimum`") }) { backoff.minimum = minimum }
+        if let maximum = fields["maximum"].flatMap({ self.duration($0, "`maximum`") }) { backoff.maximum = maximum }
+        if let resetAfter = fields["resetAfter"].flatMap({ self.duration($0, "`resetAfter`") }) { backoff.resetAfter = resetAfter }
+        if backoff.minimum > backoff.maximum {
+            let (minimum, maximum) = (backoff.minimum.configurationText, backoff.maximum.configurationText)
+            report(at: fields.mark, "`backoff` goes from \(minimum) down to \(maximum); expected `minimum` to be at most `maximum`")
+        }
+        return backoff
+    }
+}

@@ -1,0 +1,144 @@
+import Yams
+
+/// Reads typed values out of YAML nodes and collects what is wrong with them.
+///
+/// A reading function returns nil after it has reported why, so callers go on with the next field and a file's problems come together.
+struct ConfigurationReader {
+    let file: String
+    private(set) var problems: [ConfigurationError.Problem] = []
+
+    init(file: String) {
+        self.file = file
+    }
+
+    /// The problems by position; those of the file as a whole come first.
+    var problemsInFileOrder: [ConfigurationError.Problem] {
+        // Sorted by offset too: Swift's sort doesn't promise to keep the order of equals.
+        problems.enumerated()
+            .sorted { ($0.element.line, $0.element.column, $0.offset) < ($1.element.line, $1.element.column, $1.offset) }
+            .map(\.element)
+    }
+
+    mutating func report(at mark: Mark?, _ message: String) {
+        report(line: mark?.line ?? 0, column: mark?.column ?? 0, message)
+    }
+
+    mutating func report(line: Int, column: Int, _ message: String) {
+        // The file's own words are in the message, and a terminal is where it is read.
+        let shown = message.unicodeScalars.map { $0.properties.generalCategory == .control ? $0.escaped(asASCII: true) : String($0) }
+            .joined()
+        problems.append(.init(file: file, line: line, column: column, message: shown))
+    }
+
+    /// A mapping whose keys are all in `keys`; `name` is what a person calls it.
+    mutating func fields(_ node: Node, _ name: String, keys: [String]) -> Fields? {
+        guard case .mapping(let mapping) = node else {
+            report(at: node.mark, "\(name) is \(node.summary); expected a mapping with \(keys.map { "`\($0)`" }.joined(separator: ", "))")
+            return nil
+        }
+        var fields = Fields(mark: mapping.mark, name: name)
+        for (keyNode, value) in mapping {
+            guard let key = keyNode.scalar?.string else {
+                report(at: keyNode.mark, "a key of \(name) is \(keyNode.summary); expected a name")
+                continue
+            }
+            if keys.contains(key) {
+                fields.values[key] = value
+            } else if key == "<<" {
+                // Reported with the tree; what it would have brought is unknown.
+                fields.excused.formUnion(keys)
+            } else {
+                report(at: keyNode.mark, "unknown key `\(key)` in \(name); \(Spelling.hint(for: key, among: keys))")
+                if let suggestion = Spelling.suggestion(for: key, among: keys) { fields.excused.insert(suggestion) }
+            }
+        }
+        return fields
+    }
+
+    /// The node of a key that must be there.
+    mutating func required(_ key: String, of fields: Fields, expected: String) -> Node? {
+        if let node = fields[key] { return node }
+        guard !fields.excused.contains(key) else { return nil }
+        report(at: fields.mark, "\(fields.name) has no `\(key)`; expected \(expected)")
+        return nil
+    }
+
+    mutating func list(_ node: Node, _ name: String, expected: String) -> [Node]? {
+        if case .sequence(let sequence) = node { return Array(sequence) }
+        report(at: node.mark, "\(name) is \(node.summary); expected \(expected)")
+        return nil
+    }
+
+    /// A text that isn't empty.
+    ///
+    /// A plain `5`, `true` or `null` isn't a text: it may have been meant as one, and quotes say so.
+    mutating func text(_ node: Node, _ name: String, expected: String) -> String? {
+        guard let scalar = node.scalar, node.plain == nil || node.plain == .text else {
+            let hint = node.scalar.map { $0.string.isEmpty ? "" : " (write \"\($0.string)\" if it is meant as text)" } ?? ""
+            report(at: node.mark, "\(name) is \(node.summary); expected \(expected)\(hint)")
+            return nil
+        }
+        guard !scalar.string.isEmpty else {
+            report(at: node.mark, "\(name) is empty; expected \(expected)")
+            return nil
+        }
+        return scalar.string
+    }
+
+    /// A scalar as it is written, as arguments and variables are: `PORT: 8080` is the text 8080.
+    mutating func verbatim(_ node: Node, _ name: String) -> String? {
+        guard let scalar = node.scalar, node.plain != .null else {
+            let hint = node.plain == .null ? " (write \"\" for an empty one)" : ""
+            report(at: node.mark, "\(name) is \(node.summary); expected a text\(hint)")
+            return nil
+        }
+        return scalar.string
+    }
+
+    mutating func duration(_ node: Node, _ name: String, or alternatives: String = "") -> Duration? {
+        let expected = "a whole number and a unit, such as 250ms, 5s, 2m or 1h\(alternatives)"
+        if let duration = node.scalar.flatMap({ Duration(configurationText: $0.string) }) { return duration }
+        switch node.plain {
+        case .integer(let count)? where count >= 0:
+            report(
+                at: node.mark,
+                "\(name) is \(count) without a unit; expected \(count)s if seconds are meant, or another of the units ms, s, m and h"
+            )
+        case .null?:
+            report(at: node.mark, "\(name) is empty; expected \(expected)")
+        default:
+            report(at: node.mark, "\(name) is \(node.summary), which isn't a duration; expected \(expected)")
+        }
+        return nil
+    }
+
+    mutating func wholeNumber(_ node: Node, _ name: String, in range: ClosedRange<Int>) -> Int? {
+        if case .integer(let value)? = node.plain, let number = Int(exactly: value), range.contains(number) { return number }
+        report(at: node.mark, "\(name) is \(node.summary); expected a whole number from \(range.lowerBound) to \(range.upperBound)")
+        return nil
+    }
+
+    mutating func choice<Choice: RawRepresentable & CaseIterable>(_ node: Node, _ name: String) -> Choice? where Choice.RawValue == String {
+        if let choice = node.scalar.flatMap({ Choice(rawValue: $0.string) }) { return choice }
+        let names = Choice.allCases.map(\.rawValue)
+        let hint = Spelling.hint(for: node.scalar?.string ?? "", among: names)
+        report(at: node.mark, "\(name) is \(node.summary); \(hint)")
+        return nil
+    }
+}
+
+/// The known keys of one mapping.
+struct Fields {
+    let mark: Mark?
+    let name: String
+    fileprivate(set) var values: [String: Node] = [:]
+    /// Keys whose absence isn't worth a word: a misspelling of them has been reported.
+    fileprivate(set) var excused: Set<String> = []
+
+    fileprivate init(mark: Mark?, name: String) {
+        self.mark = mark
+        self.name = name
+    }
+
+    subscript(key: String) -> Node? { values[key] }
+}

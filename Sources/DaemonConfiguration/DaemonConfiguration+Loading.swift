@@ -1,0 +1,68 @@
+import Glibc
+import Yams
+
+extension DaemonConfiguration {
+    /// A configuration written by a person is far below this; what is above it is the wrong file.
+    static let maximumFileSize = 1 << 20
+
+    /// Reads the file at `path`; a relative path is relative to the working directory.
+    ///
+    /// Blocks while the file is read. The file may be a pipe, so `--config <(generate)` works.
+    ///
+    /// - Throws: every problem of the file, an unreadable file included.
+    public static func load(path: String) throws(ConfigurationError) -> DaemonConfiguration {
+        try parse(bytes: try contents(ofFile: path), file: path)
+    }
+
+    /// Reads a configuration from `text`; `file` is the name that problems show.
+    ///
+    /// - Throws: every problem of the text.
+    public static func parse(text: String, file: String) throws(ConfigurationError) -> DaemonConfiguration {
+        try SourceText.check(scalars: text.unicodeScalars, file: file)
+        var reader = ConfigurationReader(file: file)
+        let root: Node?
+        do {
+            // The basic resolver leaves scalars alone: the reader resolves them by YAML 1.2, in which `no` and `on` are texts.
+            root = try compose(yaml: text, .basic, .default, .utf8)
+        } catch {
+            throw ConfigurationError(problems: [SyntaxProblem.describe(error, file: file)])
+        }
+        let configuration = reader.configuration(root)
+        guard let configuration, reader.problems.isEmpty else {
+            throw ConfigurationError(problems: reader.problemsInFileOrder)
+        }
+        return configuration
+    }
+
+    static func parse(bytes: [UInt8], file: String) throws(ConfigurationError) -> DaemonConfiguration {
+        try parse(text: try SourceText.decode(bytes, file: file), file: file)
+    }
+
+    private static func contents(ofFile path: String) throws(ConfigurationError) -> [UInt8] {
+        func failure(_ message: String) -> ConfigurationError {
+            ConfigurationError(problems: [.init(file: path, line: 0, column: 0, message: message)])
+        }
+        guard !path.isEmpty, !path.utf8.contains(0) else {
+            throw failure("the name of the configuration file is empty or contains NUL; expected the path of a YAML file")
+        }
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw failure("can't open the configuration file: \(String(cString: strerror(errno))); expected a readable YAML file")
+        }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 64 * 1024)
+        while true {
+            let count = read(descriptor, &buffer, buffer.count)
+            if count == 0 { return bytes }
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw failure("can't read the configuration file: \(String(cString: strerror(errno))); expected a readable YAML file")
+            }
+            bytes += buffer[..<count]
+            guard bytes.count <= maximumFileSize else {
+                throw failure("the file is larger than \(maximumFileSize) bytes; expected a daemon configuration")
+            }
+        }
+    }
+}

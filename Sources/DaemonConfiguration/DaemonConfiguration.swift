@@ -1,0 +1,48 @@
+/// What the daemon is told to keep alive: the content of the file given with `coordinatord --config`.
+///
+/// The file is YAML 1.2, so JSON is accepted too:
+///
+/// ```yaml
+/// children:
+///   - key: shop
+///     worker: { executable: .build/release/Shop, coordinator: ShopCoordinator, configuration: { currency: EUR } }
+///     restart: permanent          # permanent (default) | transient | temporary
+///     shutdown: 5s                # a duration | brutalKill | infinity
+///   - key: mailer
+///     program: { command: [python3, mailer.py], environment: { A: b }, directory: /srv }
+/// supervision:
+///   strategy: oneForOne           # oneForOne (default) | oneForAll | restForOne
+///   intensity: 5
+///   period: 60s
+///   backoff: { minimum: 100ms, maximum: 30s, resetAfter: 30s }
+/// orphan_grace: 10s
+/// ```
+///
+/// Durations are a whole number and a unit: `250ms`, `5s`, `2m`, `1h`.
+///
+/// Relative paths are not changed here. An `executable` with a slash, and every `directory`, are relative to the *daemon's
+/// working directory*, not to the folder of the file, so `.build/release/Shop` means the same as when it is typed in the
+/// shell that starts the daemon. A program's `command` without a slash is looked up in `PATH`.
+public struct DaemonConfiguration: Codable, Hashable, Sendable {
+    /// The root's children, in the order in which they are started.
+    public var children: [ChildSpecification]
+
+    /// How the root supervises them.
+    public var supervision: SupervisionSettings
+
+    /// How long a worker outlives a daemon that died, waiting to be adopted by the next one.
+    ///
+    /// Zero turns adoption off.
+    public var orphanGrace: Duration
+
+    /// Creates a configuration in code; every default is the file's default.
+    public init(
+        children: [ChildSpecification],
+        supervision: SupervisionSettings = SupervisionSettings(),
+        orphanGrace: Duration = .seconds(10)
+    ) {
+        self.children = children
+        self.supervision = supervision
+        self.orphanGrace = orphanGrace
+    }
+}

@@ -1,0 +1,29 @@
+extension Duration {
+    /// Reads a duration as it is written in configuration files and on the command line: a whole number and a unit, `250ms`, `5s`, `2m`, `1h`.
+    ///
+    /// Nil for anything else, a plain number included: whoever reads `timeout: 5` can't know five of what.
+    public init?(configurationText text: String) {
+        let digits = text.utf8.prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
+        // Twelve digits of hours fit a Duration with room to spare; more than that is a slip of the keyboard.
+        guard (1...12).contains(digits.count), let count = Int64(String(text.prefix(digits.count))) else { return nil }
+        switch text.dropFirst(digits.count) {
+        case "ms": self = .milliseconds(count)
+        case "s": self = .seconds(count)
+        case "m": self = .seconds(count * 60)
+        case "h": self = .seconds(count * 3600)
+        default: return nil
+        }
+    }
+
+    /// The shortest text that reads as this duration; a part of a millisecond is left out.
+    public var configurationText: String {
+        let (seconds, attoseconds) = components
+        let milliseconds = attoseconds / 1_000_000_000_000_000
+        // A Duration holds more milliseconds than an Int64 does.
+        if milliseconds != 0 { return "\(Int128(seconds) * 1000 + Int128(milliseconds))ms" }
+        for (size, unit): (Int64, String) in [(3600, "h"), (60, "m")] where seconds != 0 && seconds.isMultiple(of: size) {
+            return "\(seconds / size)\(unit)"
+        }
+        return "\(seconds)s"
+    }
+}

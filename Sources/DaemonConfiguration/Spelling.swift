@@ -1,0 +1,37 @@
+/// The "did you mean" of a message about a name that isn't known.
+enum Spelling {
+    /// The candidate that `word` most likely stands for, or nil when none is near.
+    static func suggestion(for word: String, among candidates: [String]) -> String? {
+        let best = candidates.map { (candidate: $0, distance: distance(normalised(word), normalised($0))) }.min {
+            $0.distance < $1.distance
+        }
+        guard let best, best.distance <= max(1, best.candidate.utf8.count / 3) else { return nil }
+        return best.candidate
+    }
+
+    /// `did you mean …?` or the list of what would have been right.
+    static func hint(for word: String, among candidates: [String]) -> String {
+        if let suggestion = suggestion(for: word, among: candidates) { return "did you mean `\(suggestion)`?" }
+        return "expected one of \(candidates.map { "`\($0)`" }.joined(separator: ", "))"
+    }
+
+    /// `one_for_one`, `OneForOne` and `one-for-one` are the same word to a person.
+    private static func normalised(_ word: String) -> [UInt8] {
+        word.lowercased().utf8.prefix(64).filter { $0 != UInt8(ascii: "_") && $0 != UInt8(ascii: "-") }
+    }
+
+    /// Levenshtein's distance, one row at a time.
+    private static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
+        var row = Array(0...right.count)
+        for (index, byte) in left.enumerated() {
+            var diagonal = row[0]
+            row[0] = index + 1
+            for column in right.indices {
+                let above = row[column + 1]
+                row[column + 1] = min(above + 1, row[column] + 1, diagonal + (byte == right[column] ? 0 : 1))
+                diagonal = above
+            }
+        }
+        return row[right.count]
+    }
+}

@@ -1,0 +1,56 @@
+import DaemonConfiguration
+
+/// What `config check` says about a good file.
+struct ConfigurationSummary: Codable {
+    struct Child: Codable {
+        var key: String
+        var kind: String
+        var executable: String
+        var restart: String
+        var shutdown: String
+    }
+
+    var file: String
+    var valid = true
+    var strategy: String
+    var intensity: Int
+    var period: String
+    var orphanGrace: String
+    var children: [Child]
+
+    private enum CodingKeys: String, CodingKey {
+        case file, valid, strategy, intensity, period, children
+        case orphanGrace = "orphan_grace"
+    }
+
+    init(of configuration: DaemonConfiguration, file: String) {
+        self.file = file
+        strategy = configuration.supervision.strategy.rawValue
+        intensity = configuration.supervision.intensity
+        period = configuration.supervision.period.configurationText
+        orphanGrace = configuration.orphanGrace.configurationText
+        children = configuration.children.map(Child.init)
+    }
+
+    var text: String {
+        let count = children.count == 1 ? "1 child" : "\(children.count) children"
+        let first = "\(file): ok; \(count), \(strategy), at most \(intensity) restarts in \(period)\n"
+        return first + children.map { "  \($0.key): \($0.kind) \($0.executable), \($0.restart), shutdown \($0.shutdown)\n" }.joined()
+    }
+}
+
+extension ConfigurationSummary.Child {
+    init(_ child: ChildSpecification) {
+        key = child.key
+        restart = child.restart.rawValue
+        switch child.content {
+        case .worker(let worker): (kind, executable) = ("worker", worker.executable)
+        case .program(let program): (kind, executable) = ("program", program.command[0])
+        }
+        switch child.shutdown {
+        case .timeout(let duration): shutdown = duration.configurationText
+        case .brutalKill: shutdown = "brutalKill"
+        case .infinity: shutdown = "infinity"
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import ArgumentParser
+import Control
+
+/// A command that changes whether a path runs.
+protocol LifecycleCommand: DaemonCommand where Answer == LifecycleResult {}
+
+extension LifecycleCommand {
+    func text(of answer: LifecycleResult) -> String { answer.text }
+}
+
+/// The command `start PATH`.
+struct StartCommand: LifecycleCommand {
+    static let configuration = CommandConfiguration(commandName: "start", abstract: "Start what was stopped.")
+
+    @ParentCommand var root: CoordinatorControl
+    @OptionGroup var options: CommonOptions
+    @Argument(help: .path) var path: String
+
+    func operation() -> Operation { .start(path: path) }
+}
+
+/// The command `stop PATH`.
+struct StopCommand: LifecycleCommand {
+    static let configuration = CommandConfiguration(commandName: "stop", abstract: "Stop a coordinator or program and what is below it.")
+
+    @ParentCommand var root: CoordinatorControl
+    @OptionGroup var options: CommonOptions
+    @Argument(help: .path) var path: String
+
+    func operation() -> Operation { .stop(path: path) }
+}
+
+/// The command `restart PATH`.
+struct RestartCommand: LifecycleCommand {
+    static let configuration = CommandConfiguration(commandName: "restart", abstract: "Stop it and start it again.")
+
+    @ParentCommand var root: CoordinatorControl
+    @OptionGroup var options: CommonOptions
+    @Argument(help: .path) var path: String
+
+    func operation() -> Operation { .restart(path: path) }
+}
+
+/// The command `kill PATH`.
+struct KillCommand: LifecycleCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "kill",
+        abstract: "Kill its process; what becomes of it is its supervisor's decision."
+    )
+
+    @ParentCommand var root: CoordinatorControl
+    @OptionGroup var options: CommonOptions
+    @Argument(help: .path) var path: String
+
+    func operation() -> Operation { .kill(path: path) }
+}
+
+/// The command `shutdown`.
+struct ShutdownCommand: DaemonCommand {
+    /// The daemon's result has nothing that is promised.
+    struct Nothing: Codable {}
+
+    static let configuration = CommandConfiguration(commandName: "shutdown", abstract: "Stop the tree and end the daemon.")
+
+    @ParentCommand var root: CoordinatorControl
+    @OptionGroup var options: CommonOptions
+
+    func operation() -> Operation { .shutdown }
+
+    func text(of answer: Nothing) -> String { "the daemon is shutting down\n" }
+}

@@ -1,0 +1,86 @@
+import ArgumentParser
+import Control
+import DaemonConfiguration
+import WireProtocol
+
+/// The command `ask PATH NAME [JSON]`.
+struct AskCommand: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ask",
+        abstract: "Ask a message as if from the coordinator at a path, and print the reply.",
+        discussion: "Example: coordinatorctl ask /shop Account.Login '{\"name\":\"a\",\"password\":\"b\"}'"
+    )
+
+    @ParentCommand var root: CoordinatorControl
+    @OptionGroup var options: CommonOptions
+    @Argument(help: .path) var path: String
+    @Argument(help: "The message's name, such as Account.Login.") var name: String
+    @Argument(help: "The message as JSON; {} without one.") var json: String?
+    @Option(help: "How long to wait for the reply: 250ms, 5s, 2m or 1h at most.") var timeout = TimeoutArgument(duration: .seconds(5))
+
+    func operation() throws(ControlError) -> Operation {
+        .ask(path: path, message: name, payload: try MessageArgument.payload(json), timeout: timeout.duration)
+    }
+
+    func text(of answer: AskResult) -> String {
+        (try? ControlJSON.text(of: answer.reply) + "\n") ?? ""
+    }
+}
+
+/// The command `send PATH NAME [JSON]`.
+struct SendCommand: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "send",
+        abstract: "Send a message as if from the coordinator at a path.",
+        discussion: "Exits with 1 when nobody on the way up responds to it."
+    )
+
+    @ParentCommand var root: CoordinatorControl
+    @OptionGroup var options: CommonOptions
+    @Argument(help: .path) var path: String
+    @Argument(help: "The message's name, such as Cart.Toggle.") var name: String
+    @Argument(help: "The message as JSON; {} without one.") var json: String?
+
+    func operation() throws(ControlError) -> Operation {
+        .send(path: path, message: name, payload: try MessageArgument.payload(json))
+    }
+
+    func text(of answer: SendResult) -> String {
+        answer.delivered ? "delivered\n" : "not delivered: nobody from \(path) up responds to \(name)\n"
+    }
+
+    func exitCode(of answer: SendResult) -> Int32 {
+        answer.delivered ? 0 : ControlError.Code.unhandled.exitCode
+    }
+}
+
+/// The JSON of a message on the command line.
+enum MessageArgument {
+    static func payload(_ text: String?) throws(ControlError) -> JSONValue {
+        guard let text else { return .object([:]) }
+        do {
+            return try ControlJSON.parse(Array(text.utf8))
+        } catch {
+            throw ControlError(error.code, "the message is \(error.message); put it in single quotes so that the shell leaves it alone")
+        }
+    }
+}
+
+/// A time-out on the command line.
+struct TimeoutArgument: ExpressibleByArgument, CustomStringConvertible {
+    let duration: Duration
+
+    init(duration: Duration) {
+        self.duration = duration
+    }
+
+    init?(argument: String) {
+        guard let duration = Duration(configurationText: argument), (.milliseconds(1) ... .seconds(3600)).contains(duration) else {
+            return nil
+        }
+        self.duration = duration
+    }
+
+    var defaultValueDescription: String { description }
+    var description: String { duration.configurationText }
+}

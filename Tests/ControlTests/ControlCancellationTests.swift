@@ -1,0 +1,198 @@
+import NNG
+import Synchronization
+import Testing
+import WireProtocol
+
+@testable import Control
+
+/// Requests that end otherwise than by their answer, and those that come twice.
+@Suite(.timeLimit(.minutes(1))) struct ControlCancellationTests {
+    /// Waits in the handler until it is cancelled, or until `release` is set.
+    private struct Waiting {
+        let began = OneShot<Void>()
+        let release = OneShot<Void>()
+        let ended = OneShot<String>()
+
+        func handler() -> FakeHandler {
+            FakeHandler { [self] operation in
+                if case .ping = operation { return .success(nil) }
+                began.set(())
+                let released = await release.value() != nil
+                ended.set(released ? "released" : "cancelled")
+                return .success(["path": "/a", "state": "active", "incarnation": 2])
+            }
+        }
+    }
+
+    @Test func aCancelledQuestionIsCancelledInTheDaemon() async throws {
+        let waiting = Waiting()
+        try await withServer(waiting.handler()) { directory, _ in
+            let client = try await ControlClient.connect(runtimeDirectory: directory)
+            let call = Task { await failure { () throws(ControlError) in try await client.ask("/a", "M", timeout: .seconds(30)) } }
+            _ = await waiting.began.value()
+            call.cancel()
+            #expect(await call.value?.code == .cancelled)
+            #expect(await waiting.ended.value() == "cancelled")
+            try await client.ping()
+        }
+    }
+
+    @Test func theTimeOutOfACall() async throws {
+        let waiting = Waiting()
+        try await withServer(waiting.handler()) { directory, _ in
+            let client = try await ControlClient.connect(runtimeDirectory: directory)
+            let error = await failure { () throws(ControlError) in try await client.call(.tree, timeout: .milliseconds(50)) }
+            #expect(error?.code == .timedOut)
+            #expect(
+                error?.message
+                    == "no answer from the daemon at \(directory.controlSocket) within 50ms; it may still be carrying the request out"
+            )
+            #expect(await waiting.ended.value() == "cancelled")
+        }
+    }
+
+    @Test func aQuestionEndsWithItsRequester() async throws {
+        let waiting = Waiting()
+        try await withServer(waiting.handler()) { directory, _ in
+            let client = try await RawClient(directory)
+            try await client.say(#"{"v":1,"id":1,"op":"ask","path":"/a","message":"M"}"#)
+            _ = await waiting.began.value()
+            client.connection.close()
+            #expect(await waiting.ended.value() == "cancelled")
+        }
+    }
+
+    @Test func aChangeOutlivesItsRequesterAndIsNotMadeTwice() async throws {
+        let waiting = Waiting()
+        let handler = waiting.handler()
+        try await withServer(handler) { directory, _ in
+            let first = try await RawClient(directory)
+            try await first.say(#"{"v":1,"id":1,"op":"restart","path":"/a","request_id":"r1"}"#)
+            _ = await waiting.began.value()
+            first.connection.close()
+
+            // The same request again while it is under way, and twice.
+            let client = try await ControlClient.connect(runtimeDirectory: directory)
+            async let second = client.call(.restart(path: "/a"), requestID: "r1")
+            async let third = client.call(.restart(path: "/a"), requestID: "r1")
+            try await client.ping()
+            waiting.release.set(())
+            let answers = try await [second, third]
+            #expect(answers.map { $0["incarnation"] } == [2, 2])
+            #expect(await waiting.ended.value() == "released")
+
+            // And when it is over.
+            let fourth = try await client.call(.restart(path: "/a"), requestID: "r1")
+            #expect(fourth == answers[0])
+            let other = await failure { () throws(ControlError) in try await client.call(.stop(path: "/a"), requestID: "r1") }
+            #expect(other == ControlError(.invalidRequest, "the request id r1 was used for another request; use a new one"))
+        }
+        #expect(handler.operations.filter { $0 != .ping } == [.restart(path: "/a")])
+    }
+
+    @Test func requestsWithoutAnIDOfTheirOwnAreMadeEachTime() async throws {
+        let handler = FakeHandler { _ in .success(["path": "/a", "state": "active", "incarnation": 1]) }
+        try await withServer(handler) { directory, _ in
+            let client = try await ControlClient.connect(runtimeDirectory: directory)
+            _ = try await client.restart("/a")
+            _ = try await client.restart("/a")
+        }
+        #expect(handler.operations.count == 2)
+    }
+
+    @Test func cancelNamesTheRequest() async throws {
+        let waiting = Waiting()
+        try await withServer(waiting.handler()) { directory, _ in
+            let client = try await RawClient(directory)
+            try await client.say(#"{"v":1,"id":1,"op":"restart","path":"/a","request_id":"r1"}"#)
+            _ = await waiting.began.value()
+            try await client.say(#"{"v":1,"id":2,"op":"cancel","target":9}"#, andHear: #"{"id":2,"result":{"cancelled":false},"v":1}"#)
+            try await client.say(#"{"v":1,"id":3,"op":"cancel","target":1}"#)
+            let answers = try await Set([client.hear(), client.hear()])
+            #expect(answers.contains(#"{"id":3,"result":{"cancelled":true},"v":1}"#))
+            #expect(await waiting.ended.value() == "cancelled")
+        }
+    }
+
+    @Test func aDaemonThatDiesMidCallIsUnreachable() async throws {
+        let temporary = try TemporaryDirectory()
+        let directory = try RuntimeDirectory(path: temporary.path)
+        let listener = try StreamListener("ipc://" + directory.controlSocket)
+        async let daemon: Void = {
+            let connection = try await PairConnection.negotiate(try await listener.accept())
+            _ = try await connection.receive()
+            connection.close()
+        }()
+        let client = try await ControlClient.connect(runtimeDirectory: directory)
+        let error = await failure { () throws(ControlError) in try await client.tree() }
+        #expect(error?.code == .unreachable)
+        #expect(error?.message.hasPrefix("the daemon at \(directory.controlSocket) went away before it answered") == true)
+        try await daemon
+        let next = await failure { () throws(ControlError) in try await client.ping() }
+        #expect(next?.code == .unreachable)
+        withExtendedLifetime(temporary) {}
+    }
+
+    @Test func aServerThatIsCancelledCancelsItsHandlers() async throws {
+        let temporary = try TemporaryDirectory()
+        let directory = try RuntimeDirectory(path: temporary.path)
+        let waiting = Waiting()
+        let server = ControlServer(path: directory.controlSocket, handler: waiting.handler())
+        try server.listen()
+        let running = Task { try await server.run() }
+        let client = try await ControlClient.connect(runtimeDirectory: directory)
+        let call = Task { await failure { () throws(ControlError) in try await client.restart("/a") } }
+        _ = await waiting.began.value()
+        running.cancel()
+        try await running.value
+        #expect(await waiting.ended.value() == "cancelled")
+        // Whether the cancelled request's answer or the end of the connection comes first is open.
+        let code = await call.value?.code
+        #expect(code == .unreachable || code == .cancelled)
+        #expect(TemporaryDirectory.entries(of: temporary.path) == ["control.lock"])
+    }
+
+    @Test func closingLetsWhatWasAskedBeAnswered() async throws {
+        let waiting = Waiting()
+        try await withServer(waiting.handler()) { directory, server in
+            let client = try await ControlClient.connect(runtimeDirectory: directory)
+            async let answer = client.restart("/a")
+            _ = await waiting.began.value()
+            server.close()
+            waiting.release.set(())
+            let result = try await answer
+            #expect(result == LifecycleResult(path: "/a", state: "active", incarnation: 2))
+        }
+    }
+
+    @Test func closingDoesNotWaitForWhatNeverEnds() async throws {
+        let waiting = Waiting()
+        let start = ContinuousClock.now
+        try await withServer(waiting.handler()) { directory, server in
+            let client = try await ControlClient.connect(runtimeDirectory: directory)
+            let call = Task { await failure { () throws(ControlError) in try await client.restart("/a") } }
+            _ = await waiting.began.value()
+            server.close()
+            #expect(await call.value != nil)
+        }
+        #expect(ContinuousClock.now - start < .seconds(20))
+        #expect(await waiting.ended.value() == "cancelled")
+    }
+
+    @Test func theLedgerForgetsTheOldestThatEnded() {
+        let ledger = RequestLedger(capacity: 2)
+        func begin(_ id: String) -> String {
+            switch ledger.begin(id, .stop(path: "/a")) {
+            case .execute: "execute"
+            case .join: "join"
+            case .conflict: "conflict"
+            }
+        }
+        #expect(["open", "a", "b", "c"].map(begin) == ["execute", "execute", "execute", "execute"])
+        for id in ["a", "b", "c"] { ledger.end(id, .success(nil), wasCancelled: false) }
+        // The one that is open is older than all of them.
+        #expect(["open", "b", "c", "a"].map(begin) == ["join", "join", "join", "execute"])
+        ledger.end("a", .failure(ControlError(.cancelled, "")), wasCancelled: true)
+        #expect(begin("a") == "execute")
+    }
+}

@@ -1,0 +1,137 @@
+import Glibc
+import Testing
+import WireProtocol
+
+@testable import Control
+
+/// The control socket in the file system: who may have it, its permissions, what is left of it.
+@Suite(.timeLimit(.minutes(1))) struct ControlEndpointTests {
+    private func failure(ofListening server: ControlServer) -> ControlError? {
+        do throws(ControlError) {
+            try server.listen()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func theDirectoryAndTheSocketAreTheOwnersAlone() async throws {
+        try await withServer { directory, server in
+            #expect(TemporaryDirectory.mode(of: directory.path) == 0o700)
+            #expect(TemporaryDirectory.mode(of: directory.controlSocket) == 0o600)
+            #expect(TemporaryDirectory.mode(of: directory.path + "/control.lock") == 0o600)
+            #expect(TemporaryDirectory.entries(of: directory.path) == ["control.lock", "control.sock"])
+        }
+    }
+
+    @Test func theSocketIsGoneWhenTheServerHasEnded() async throws {
+        let temporary = try TemporaryDirectory()
+        let directory = try RuntimeDirectory(path: temporary.path)
+        let server = ControlServer(path: directory.controlSocket, handler: FakeHandler())
+        async let ended: Void = server.run()
+        // Connecting is refused until it listens.
+        let deadline = ContinuousClock.now + .seconds(20)
+        while await ControlTests.failure(of: { () throws(ControlError) in
+            try await ControlClient.connect(runtimeDirectory: directory).ping()
+        }) != nil {
+            try #require(ContinuousClock.now < deadline)
+            await Task.yield()
+        }
+        server.close()
+        server.close()
+        try await ended
+        #expect(TemporaryDirectory.entries(of: directory.path) == ["control.lock"])
+        let error = await ControlTests.failure { () throws(ControlError) in try await ControlClient.connect(runtimeDirectory: directory) }
+        #expect(error?.code == .unreachable)
+        #expect(
+            error?.message
+                == "the daemon isn't reachable at \(directory.controlSocket); start it with `coordinatord --config FILE`, "
+                + "or name its runtime directory with --runtime-dir"
+        )
+        withExtendedLifetime(temporary) {}
+    }
+
+    @Test func aServerThatIsClosedBeforeItRunsLeavesNothing() async throws {
+        let temporary = try TemporaryDirectory()
+        let server = ControlServer(path: temporary.path + "/control.sock", handler: FakeHandler())
+        try server.listen()
+        server.close()
+        try await server.run()
+        #expect(TemporaryDirectory.entries(of: temporary.path) == ["control.lock"])
+    }
+
+    @Test func aSecondDaemonIsRefusedAndTheFirstUnharmed() async throws {
+        try await withServer { directory, _ in
+            let second = ControlServer(path: directory.controlSocket, handler: FakeHandler())
+            let error = failure(ofListening: second)
+            #expect(
+                error
+                    == ControlError(
+                        .alreadyRunning,
+                        "another daemon is running (pid \(getpid())) in \(directory.path); stop it with `coordinatorctl shutdown`, "
+                            + "or name another --runtime-dir"
+                    )
+            )
+            second.close()
+            try await ControlClient.connect(runtimeDirectory: directory).ping()
+        }
+    }
+
+    @Test func whatADeadDaemonLeftIsReplaced() async throws {
+        let temporary = try TemporaryDirectory()
+        let directory = try RuntimeDirectory(path: temporary.path)
+        let stale = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: directory.controlSocket.utf8) }
+        let bound = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(stale, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
+        }
+        try #require(bound == 0)
+        close(stale)
+        let server = ControlServer(path: directory.controlSocket, handler: FakeHandler())
+        try server.listen()
+        async let ended: Void = server.run()
+        try await ControlClient.connect(runtimeDirectory: directory).ping()
+        server.close()
+        try await ended
+        // And the lock is free again.
+        let next = ControlServer(path: directory.controlSocket, handler: FakeHandler())
+        #expect(failure(ofListening: next) == nil)
+        next.close()
+        withExtendedLifetime(temporary) {}
+    }
+
+    @Test func aDirectoryThatOthersMayWriteIsRefused() throws {
+        let temporary = try TemporaryDirectory()
+        chmod(temporary.path, 0o770)
+        let error = failure(ofListening: ControlServer(path: temporary.path + "/control.sock", handler: FakeHandler()))
+        #expect(
+            error
+                == ControlError(
+                    .notPermitted,
+                    "others may write to the runtime directory \(temporary.path); mend it with `chmod 700 \(temporary.path)`"
+                )
+        )
+        #expect(TemporaryDirectory.entries(of: temporary.path) == [])
+    }
+
+    @Test func aDirectoryWithoutAParentIsRefused() throws {
+        let temporary = try TemporaryDirectory()
+        let error = failure(ofListening: ControlServer(path: temporary.path + "/a/b/control.sock", handler: FakeHandler()))
+        #expect(
+            error
+                == ControlError(
+                    .failed,
+                    "can't make the runtime directory \(temporary.path)/a/b: No such file or directory; make its parent, or name another"
+                )
+        )
+    }
+
+    @Test func aFileInPlaceOfTheDirectoryIsRefused() throws {
+        let temporary = try TemporaryDirectory()
+        close(open(temporary.path + "/file", O_CREAT | O_WRONLY, 0o600))
+        let error = failure(ofListening: ControlServer(path: temporary.path + "/file/control.sock", handler: FakeHandler()))
+        #expect(error?.message.contains("isn't a directory") == true)
+    }
+}

@@ -1,0 +1,53 @@
+import Testing
+import WireProtocol
+
+@testable import Control
+
+/// Codes on the wire and for the shell.
+@Suite struct ControlErrorTests {
+    @Test(
+        arguments: [
+            (.failed, "failed", 1), (.cancelled, "cancelled", 1), (.unhandled, "unhandled", 1), (.alreadyRunning, "alreadyRunning", 1),
+            (.notRunning, "notRunning", 3), (.noSuchPath, "noSuchPath", 4), (.invalidRequest, "invalidRequest", 64),
+            (.unreachable, "unreachable", 69), (.timedOut, "timedOut", 75), (.notPermitted, "notPermitted", 77),
+            (.badConfiguration, "badConfiguration", 78), (.init(name: "ofANewerDaemon"), "ofANewerDaemon", 1),
+        ] as [(ControlError.Code, String, Int32)]
+    )
+    func aCode(code: ControlError.Code, name: String, exitCode: Int32) throws {
+        #expect(code.name == name)
+        #expect(code.exitCode == exitCode)
+        #expect(ControlError.Code(name: name) == code)
+        let error = ControlError(code, "m")
+        #expect(try ControlJSON.text(of: error) == #"{"code":"\#(name)","message":"m"}"#)
+        #expect(try ControlJSON.decode(ControlError.self, from: ControlJSON.value(of: error)) == error)
+        let answer = ControlAnswer(id: 3, .failure(error))
+        #expect(ControlAnswer(json: answer.json) == answer)
+    }
+
+    @Test func answersReadAsTheyAreWritten() {
+        for answer in [ControlAnswer(id: 1, .result(nil)), ControlAnswer(id: 2, .item([1])), ControlAnswer(id: nil, .result("x"))] {
+            #expect(ControlAnswer(json: answer.json) == answer)
+        }
+        for json in [nil, [:], ["id": 1], ["id": 1, "error": "x"], ["error": ["code": 5, "message": "m"]]] as [JSONValue] {
+            #expect(ControlAnswer(json: json) == nil)
+        }
+    }
+
+    @Test func aRequestOnTheWire() throws {
+        let request = ControlRequest(
+            id: 7,
+            operation: .ask(path: "/a", message: "M.N", payload: ["k": 1], timeout: .milliseconds(1500)),
+            requestID: "u"
+        )
+        let text = try ControlJSON.text(of: request)
+        #expect(
+            text == #"{"id":7,"message":"M.N","op":"ask","path":"/a","payload":{"k":1},"request_id":"u","timeout_ms":1500,"v":1}"#
+        )
+        #expect(try ControlRequest(json: ControlJSON.parse(Array(text.utf8))) == request)
+        #expect(try ControlJSON.decode(ControlRequest.self, from: request.json) == request)
+    }
+
+    @Test func aNumberThatJSONDoesNotHaveIsAnError() {
+        #expect(throws: ControlError.self) { try ControlJSON.text(of: JSONValue.number(.nan)) }
+    }
+}

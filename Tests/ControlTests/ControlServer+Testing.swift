@@ -1,0 +1,76 @@
+import NNG
+import Synchronization
+import Testing
+import WireProtocol
+
+@testable import Control
+
+/// Carries requests out as the test says, and remembers them.
+final class FakeHandler: ControlHandler {
+    private let body: @Sendable (Operation) async -> Result<JSONValue, ControlError>
+    private let seen = Mutex<[Operation]>([])
+
+    init(_ body: @escaping @Sendable (Operation) async -> Result<JSONValue, ControlError> = { .success(["op": .string($0.name)]) }) {
+        self.body = body
+    }
+
+    var operations: [Operation] { seen.withLock { $0 } }
+
+    func handle(_ operation: Operation) async throws(ControlError) -> JSONValue {
+        seen.withLock { $0.append(operation) }
+        return try await body(operation).get()
+    }
+}
+
+/// Runs a server in a directory of its own while `body` runs.
+func withServer(
+    _ handler: FakeHandler = FakeHandler(),
+    allowedUserIDs: Set<UInt32>? = nil,
+    _ body: (RuntimeDirectory, ControlServer) async throws -> Void
+) async throws {
+    let temporary = try TemporaryDirectory()
+    let directory = try RuntimeDirectory(path: temporary.path + "/run")
+    let server = ControlServer(path: directory.controlSocket, handler: handler, allowedUserIDs: allowedUserIDs)
+    try server.listen()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await server.run() }
+        defer { server.close() }
+        try await body(directory, server)
+        server.close()
+        try await group.waitForAll()
+    }
+    withExtendedLifetime(temporary) {}
+}
+
+/// A client that says what it likes.
+struct RawClient {
+    let connection: PairConnection
+
+    init(_ directory: RuntimeDirectory) async throws {
+        connection = try await PairConnection.dial("ipc://" + directory.controlSocket)
+    }
+
+    func say(_ text: String) async throws {
+        try await connection.send(Array(text.utf8))
+    }
+
+    func hear() async throws -> String {
+        String(decoding: try await connection.receive(), as: UTF8.self)
+    }
+
+    func say(_ text: String, andHear answer: String, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        try await say(text)
+        let heard = try await hear()
+        #expect(heard == answer, sourceLocation: sourceLocation)
+    }
+}
+
+/// The error that `body` throws.
+func failure(of body: () async throws(ControlError) -> some Any) async -> ControlError? {
+    do throws(ControlError) {
+        _ = try await body()
+        return nil
+    } catch {
+        return error
+    }
+}

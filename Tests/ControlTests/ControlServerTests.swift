@@ -1,0 +1,211 @@
+import Glibc
+import NNG
+import Testing
+import WireProtocol
+
+@testable import Control
+
+/// A server and its clients on a real socket.
+@Suite(.timeLimit(.minutes(1))) struct ControlServerTests {
+    @Test func everyOperationReachesTheHandlerAsItWasMeant() async throws {
+        let handler = FakeHandler()
+        let operations: [Operation] = [
+            .tree, .ps, .ping, .shutdown, .status(path: "/a"), .start(path: "/a"), .stop(path: "/a/b"), .restart(path: "/"),
+            .kill(path: "/ä"), .pause(path: "/a"), .resume(path: "/a"),
+            .ask(path: "/a", message: "M", payload: ["k": [1, 2.5, nil, true, "x"]], timeout: .milliseconds(1500)),
+            .send(path: "/a", message: "M", payload: .null),
+        ]
+        try await withServer(handler) { directory, _ in
+            let client = try await ControlClient.connect(runtimeDirectory: directory)
+            for operation in operations {
+                let result = try await client.call(operation)
+                #expect(result == ["op": .string(operation.name)])
+            }
+        }
+        #expect(handler.operations == operations)
+    }
+
+    @Test func callsAtTheSameTimeFindTheirOwnAnswers() async throws {
+        let handler = FakeHandler { operation in
+            guard case .ask(_, _, let payload, _) = operation, case .integer(let number) = payload else { return .success(nil) }
+            // The later ones answer first.
+            try? await Task.sleep(for: .milliseconds(50 - number / 4))
+            return .success(["reply": payload, "duration_us": 1])
+        }
+        try await withServer(handler) { directory, _ in
+            let client = try await ControlClient.connect(runtimeDirectory: directory)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<200 as Range<Int64> {
+                    group.addTask {
+                        let answer = try await client.ask("/a", "Echo", payload: .integer(number))
+                        #expect(answer.reply == .integer(number))
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    @Test func theHandlersErrorIsTheClients() async throws {
+        let handler = FakeHandler { _ in .failure(ControlError(.noSuchPath, "there is no /x")) }
+        try await withServer(handler) { directory, _ in
+            let client = try await ControlClient.connect(runtimeDirectory: directory)
+            #expect(
+                await failure { () throws(ControlError) in try await client.status("/x") } == ControlError(.noSuchPath, "there is no /x")
+            )
+            // The connection is still good.
+            let error = await failure { () throws(ControlError) in try await client.ping() }
+            #expect(error?.code == .noSuchPath)
+        }
+    }
+
+    @Test func whatIsNoRequestIsAnsweredAndTheConnectionStays() async throws {
+        try await withServer { directory, _ in
+            let client = try await RawClient(directory)
+            func refuses(_ text: String, id: String, _ message: String) async throws {
+                try await client.say(text, andHear: #"{"error":{"code":"invalidRequest","message":"\#(message)"},"id":\#(id),"v":1}"#)
+            }
+            try await refuses("", id: "null", "not valid JSON: line 1, column 1: expected a value, found the end")
+            try await refuses("{\"v\":1,", id: "null", "not valid JSON: line 1, column 8: expected a key in double quotes")
+            try await refuses("[1]", id: "null", #"the request isn't a JSON object; expected {\"v\":1,\"id\":1,\"op\":\"tree\"}"#)
+            try await refuses(#"{"id":3,"op":"tree"}"#, id: "3", "the request has no `v`; expected a whole number")
+            try await refuses(
+                #"{"v":2,"id":3,"op":"tree"}"#,
+                id: "3",
+                "the request is written in version 2 of the control protocol; this daemon speaks version 1"
+            )
+            try await refuses(#"{"v":1,"op":"tree"}"#, id: "null", "the request has no `id`; expected a whole number")
+            try await refuses(#"{"v":1,"id":3}"#, id: "3", "the request has no `op`; expected a text that isn't empty")
+            try await refuses(#"{"v":1,"id":3,"op":"dance"}"#, id: "3", "this daemon has no operation `dance`; see `coordinatorctl help`")
+            try await refuses(#"{"v":1,"id":3,"op":"stop"}"#, id: "3", "the request has no `path`; expected a text that isn't empty")
+            try await refuses(
+                #"{"v":1,"id":3,"op":"stop","path":"shop"}"#,
+                id: "3",
+                "the path `shop` doesn't begin with a slash; expected a path such as /shop/cart"
+            )
+            try await refuses(
+                #"{"v":1,"id":3,"op":"ask","path":"/","message":"M","timeout_ms":0}"#,
+                id: "3",
+                "`timeout_ms` is out of range; expected a number from 1 to 3600000"
+            )
+            try await refuses(
+                #"{"v":1,"id":3,"op":"ping","request_id":5}"#,
+                id: "3",
+                "`request_id` isn't a text of 1 to 128 bytes; expected something like a UUID"
+            )
+            try await refuses(#"{"v":1,"id":3,"op":"cancel"}"#, id: "3", "the request has no `target`; expected a whole number")
+            try await client.say(
+                #"{"v":1,"id":4,"op":"ping","of":"a newer client"}"#,
+                andHear: #"{"id":4,"result":{"op":"ping"},"v":1}"#
+            )
+        }
+    }
+
+    @Test func anIDIsFreeAgainWhenItsAnswerIsRead() async throws {
+        try await withServer { directory, _ in
+            let client = try await RawClient(directory)
+            for _ in 0..<500 {
+                try await client.say(#"{"v":1,"id":1,"op":"ping"}"#, andHear: #"{"id":1,"result":{"op":"ping"},"v":1}"#)
+            }
+        }
+    }
+
+    @Test func deepNestingIsRefusedBeforeItIsDecoded() async throws {
+        try await withServer { directory, _ in
+            let client = try await RawClient(directory)
+            let text = #"{"v":1,"id":1,"op":"send","path":"/","message":"M","payload":"# + String(repeating: "[", count: 100_000)
+            try await client.say(text)
+            let answer = try await client.hear()
+            #expect(answer.contains("nested more than 128 deep"))
+        }
+    }
+
+    @Test func aRequestThatIsTooLargeIsRefused() async throws {
+        try await withServer { directory, _ in
+            let client = try await ControlClient.connect(runtimeDirectory: directory)
+            let large = JSONValue.string(String(repeating: "x", count: ControlServer.maximumRequestSize))
+            let error = await failure { () throws(ControlError) in try await client.send("/", "M", payload: large) }
+            #expect(error?.code == .invalidRequest)
+            try await client.ping()
+        }
+    }
+
+    @Test func garbageEndsItsOwnConnectionOnly() async throws {
+        try await withServer { directory, _ in
+            let client = try await ControlClient.connect(runtimeDirectory: directory)
+            let url = "ipc://" + directory.controlSocket
+            let greeting: [UInt8] = [0, 0x53, 0x50, 0, 0, 0x10, 0, 0]
+            let garbage: [[UInt8]] = [
+                Array("GET / HTTP/1.1\r\n\r\n".utf8), [UInt8](repeating: 0xFF, count: 100_000),
+                greeting + [1] + [UInt8](repeating: 0x7F, count: 8),  // a message of 2^62 bytes
+                greeting + [2, 0, 0, 0, 0, 0, 0, 0, 1, 0], greeting + [1, 0, 0], [],
+            ]
+            for bytes in garbage {
+                let stream = try await ByteStream.dial(url, timeout: .seconds(5))
+                // The server may have hung up before it has read everything.
+                try? await stream.send(bytes)
+                try await client.ping()
+                stream.close()
+                try await client.ping()
+            }
+            // One that says nothing keeps nobody waiting.
+            let silent = try await ByteStream.dial(url, timeout: .seconds(5))
+            try await ControlClient.connect(runtimeDirectory: directory).ping()
+            silent.close()
+        }
+    }
+
+    @Test func aClientThatDoesNotReadDisturbsNobody() async throws {
+        let handler = FakeHandler { operation in
+            if case .tree = operation { return .success(.string(String(repeating: "x", count: 1 << 20))) }
+            return .success(nil)
+        }
+        try await withServer(handler) { directory, _ in
+            let slow = try await RawClient(directory)
+            for id in 0..<100 { try await slow.say(#"{"v":1,"id":\#(id),"op":"tree"}"#) }
+            let client = try await ControlClient.connect(runtimeDirectory: directory)
+            for _ in 0..<100 { try await client.ping() }
+            slow.connection.close()
+        }
+    }
+
+    @Test func anAnswerThatCannotBeWrittenIsAnError() async throws {
+        try await withServer(FakeHandler { _ in .success(["n": .number(.infinity)]) }) { directory, _ in
+            let client = try await ControlClient.connect(runtimeDirectory: directory)
+            let error = await failure { () throws(ControlError) in try await client.call(.tree) }
+            #expect(error?.code == .failed)
+            #expect(error?.message.hasPrefix("the value can't be written as JSON") == true)
+        }
+    }
+
+    @Test func tooManyOpenRequestsAreRefused() async throws {
+        let gate = OneShot<Void>()
+        let handler = FakeHandler { _ in
+            _ = await gate.value()
+            return .success(nil)
+        }
+        try await withServer(handler) { directory, _ in
+            let client = try await RawClient(directory)
+            for id in 0...ControlServer.maximumOpenRequests { try await client.say(#"{"v":1,"id":\#(id),"op":"ping"}"#) }
+            let refusal = try await client.hear()
+            #expect(refusal.contains(#""code":"failed""#) && refusal.contains(#""id":256"#))
+            try await client.say(#"{"v":1,"id":7,"op":"ping"}"#)
+            let reuse = try await client.hear()
+            #expect(reuse.contains("the request 7 of this connection is still open"))
+            gate.set(())
+            for _ in 0..<ControlServer.maximumOpenRequests { _ = try await client.hear() }
+        }
+    }
+
+    @Test func otherUsersAreTurnedAway() async throws {
+        let handler = FakeHandler()
+        try await withServer(handler, allowedUserIDs: []) { directory, _ in
+            for _ in 0..<20 {
+                let client = try await ControlClient.connect(runtimeDirectory: directory)
+                let error = await failure { () throws(ControlError) in try await client.ping() }
+                #expect(error == ControlError(.notPermitted, "user \(geteuid()) may not operate this daemon; allowed: nobody"))
+            }
+        }
+        #expect(handler.operations == [])
+    }
+}

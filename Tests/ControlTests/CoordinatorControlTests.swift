@@ -1,0 +1,142 @@
+import Control
+import Glibc
+import Testing
+import WireProtocol
+
+/// The built `coordinatorctl`, run as a process: what it prints where, and its exit code.
+@Suite(.timeLimit(.minutes(1)), .serialized) struct CoordinatorControlTests {
+    /// A handler that behaves like a small daemon.
+    static func daemon() -> FakeHandler {
+        FakeHandler { operation in
+            do throws(ControlError) {
+                switch operation {
+                case .tree: return .success(try ControlJSON.value(of: TextTests.tree))
+                case .ps: return .success(["processes": []])
+                case .status("/shop"): return .success(try ControlJSON.value(of: TextTests.tree.children[0]))
+                case .status("/mailer"): return .success(try ControlJSON.value(of: TextTests.tree.children[1]))
+                case .restart("/shop"), .start("/shop"), .stop("/shop"), .kill("/shop"):
+                    return .success(try ControlJSON.value(of: LifecycleResult(path: "/shop", state: "active", pid: 5, incarnation: 2)))
+                case .ask("/shop", "Echo", let payload, let timeout):
+                    return .success(["reply": ["got": payload, "ms": .number(timeout / .milliseconds(1))], "duration_us": 7])
+                case .ask(_, "Slow", _, _): return .failure(ControlError(.timedOut, "no reply within 5s"))
+                case .ask(_, "Stopped", _, _): return .failure(ControlError(.notRunning, "/shop isn't running"))
+                case .send(_, let message, _): return .success(["delivered": .bool(message == "Known")])
+                case .shutdown: return .success([:])
+                case .status(let path): return .failure(ControlError(.noSuchPath, "there is no \(path); see `coordinatorctl tree`"))
+                default: return .failure(ControlError(.failed, "no"))
+                }
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+
+    @Test(
+        arguments: [
+            (["tree"], TextTests.tree.text, "", 0),
+            (["ps", "--json"], "{\"processes\":[]}\n", "", 0),
+            (["--json", "ps"], "{\"processes\":[]}\n", "", 0),
+            (["status", "/mailer"], TextTests.tree.children[1].details, "", 3),
+            (["status", "/shop"], TextTests.tree.children[0].details, "", 0),
+            (["status", "/x"], "", "coordinatorctl: there is no /x; see `coordinatorctl tree`\n", 4),
+            (
+                ["status", "x"], "", "coordinatorctl: the path `x` doesn't begin with a slash; expected a path such as /shop/cart\n", 64
+            ),
+            (["start", "/shop"], "/shop: active (pid 5, life 2)\n", "", 0),
+            (["stop", "/shop"], "/shop: active (pid 5, life 2)\n", "", 0),
+            (["kill", "/shop"], "/shop: active (pid 5, life 2)\n", "", 0),
+            (["restart", "/shop", "--json"], "{\"incarnation\":2,\"path\":\"/shop\",\"pid\":5,\"state\":\"active\"}\n", "", 0),
+            (["restart", "/mailer"], "", "coordinatorctl: no\n", 1),
+            (["ask", "/shop", "Echo"], "{\"got\":{},\"ms\":5000}\n", "", 0),
+            (["ask", "/shop", "Echo", "[1, \"/\"]", "--timeout", "250ms"], "{\"got\":[1,\"/\"],\"ms\":250}\n", "", 0),
+            (["ask", "--json", "/shop", "Echo", "1"], "{\"duration_us\":7,\"reply\":{\"got\":1,\"ms\":5000}}\n", "", 0),
+            (["ask", "/shop", "Slow"], "", "coordinatorctl: no reply within 5s\n", 75),
+            (["ask", "/shop", "Stopped"], "", "coordinatorctl: /shop isn't running\n", 3),
+            (
+                ["ask", "/shop", "Echo", "{a: 1}"], "",
+                "coordinatorctl: the message is not valid JSON: line 1, column 2: expected a key in double quotes; "
+                    + "put it in single quotes so that the shell leaves it alone\n", 64
+            ),
+            (["send", "/shop", "Known"], "delivered\n", "", 0),
+            (["send", "/shop", "Unknown", "{}"], "not delivered: nobody from /shop up responds to Unknown\n", "", 1),
+            (["shutdown"], "the daemon is shutting down\n", "", 0),
+            (["shutdown", "--json"], "{}\n", "", 0),
+        ] as [([String], String, String, Int32)]
+    )
+    func aCommand(arguments: [String], output: String, errors: String, exitCode: Int32) async throws {
+        try await withServer(Self.daemon()) { directory, _ in
+            let ended = try await Executable.run("coordinatorctl", arguments, environment: ["COORDINATOR_RUNTIME_DIR=\(directory.path)"])
+            #expect(ended == .init(exitCode: exitCode, output: output, errors: errors))
+        }
+    }
+
+    @Test(arguments: [
+        ["status"], ["bogus"], ["ask", "/a", "M", "{}", "--timeout", "5"], ["ask", "/a", "M", "--timeout", "0s"], ["tree", "--colour"],
+    ])
+    func usage(arguments: [String]) async throws {
+        let ended = try await Executable.run("coordinatorctl", arguments)
+        #expect(ended.exitCode == 64)
+        #expect(ended.output == "")
+        #expect(ended.errors.contains("Usage: coordinatorctl"))
+    }
+
+    @Test func otherUsersAreTurnedAway() async throws {
+        try await withServer(allowedUserIDs: []) { directory, _ in
+            let ended = try await Executable.run("coordinatorctl", ["tree", "--runtime-dir", directory.path])
+            #expect(
+                ended
+                    == .init(
+                        exitCode: 77,
+                        output: "",
+                        errors: "coordinatorctl: user \(geteuid()) may not operate this daemon; allowed: nobody\n"
+                    )
+            )
+        }
+    }
+
+    @Test func theRuntimeDirectoryMayBeNamedOnEitherSide() async throws {
+        for arguments in [["--runtime-dir", "/nonexistent/c", "tree"], ["tree", "--runtime-dir", "/nonexistent/c"]] {
+            let ended = try await Executable.run("coordinatorctl", arguments)
+            #expect(
+                ended
+                    == .init(
+                        exitCode: 69,
+                        output: "",
+                        errors: "coordinatorctl: the daemon isn't reachable at /nonexistent/c/control.sock; start it with "
+                            + "`coordinatord --config FILE`, or name its runtime directory with --runtime-dir\n"
+                    )
+            )
+        }
+        let long = "/" + String(repeating: "d", count: 100)
+        let ended = try await Executable.run("coordinatorctl", ["tree", "--runtime-dir", long])
+        #expect(ended.exitCode == 64)
+    }
+
+    @Test func configurationFiles() async throws {
+        let temporary = try TemporaryDirectory()
+        let file = temporary.path + "/c.yaml"
+        func write(_ text: String) {
+            let descriptor = open(file, O_CREAT | O_WRONLY | O_TRUNC, 0o600)
+            _ = Glibc.write(descriptor, text, text.utf8.count)
+            close(descriptor)
+        }
+        write("children:\n  - { key: cat, program: { command: [cat] }, shutdown: 1500ms }\n")
+        let text = "\(file): ok; 1 child, oneForOne, at most 5 restarts in 1m\n  cat: program cat, permanent, shutdown 1500ms\n"
+        #expect(try await Executable.run("coordinatorctl", ["config", "check", file]) == .init(exitCode: 0, output: text, errors: ""))
+        let json =
+            #"{"children":[{"executable":"cat","key":"cat","kind":"program","restart":"permanent","shutdown":"1500ms"}],"#
+            + #""file":"\#(file)","intensity":5,"orphan_grace":"10s","period":"1m","strategy":"oneForOne","valid":true}"# + "\n"
+        for arguments in [["--json", "config", "check"], ["config", "--json", "check"], ["config", "check", "--json"]] {
+            #expect(try await Executable.run("coordinatorctl", arguments + [file]) == .init(exitCode: 0, output: json, errors: ""))
+        }
+
+        write("childern: []\norphan_grace: 5\n")
+        let problems = """
+            \(file):1:1: unknown key `childern` in the file; did you mean `children`?
+            \(file):2:15: `orphan_grace` is 5 without a unit; expected 5s if seconds are meant, or another of the units ms, s, m and h
+
+            """
+        #expect(try await Executable.run("coordinatorctl", ["config", "check", file]) == .init(exitCode: 78, output: "", errors: problems))
+        #expect(try await Executable.run("coordinatorctl", ["config", "check", temporary.path + "/none"]).exitCode == 78)
+    }
+}

@@ -1,0 +1,38 @@
+import Control
+import Testing
+
+/// The order in which a runtime directory is looked for.
+@Suite struct RuntimeDirectoryTests {
+    @Test(
+        arguments: [
+            ("/o", ["COORDINATOR_RUNTIME_DIR": "/c", "XDG_RUNTIME_DIR": "/x"], "/o/control.sock"),
+            (nil, ["COORDINATOR_RUNTIME_DIR": "/c", "XDG_RUNTIME_DIR": "/x"], "/c/control.sock"),
+            (nil, ["COORDINATOR_RUNTIME_DIR": "", "XDG_RUNTIME_DIR": "/x"], "/x/coordinator/control.sock"),
+            (nil, ["XDG_RUNTIME_DIR": "/x/"], "/x/coordinator/control.sock"),
+            (nil, ["XDG_RUNTIME_DIR": "x"], "/run/coordinator/control.sock"),
+            (nil, [:], "/run/coordinator/control.sock"),
+            ("relative", [:], "relative/control.sock"),
+        ] as [(String?, [String: String], String)]
+    )
+    func theSocketOf(option: String?, environment: [String: String], socket: String) throws {
+        #expect(try RuntimeDirectory.resolve(option: option, environment: environment).controlSocket == socket)
+    }
+
+    @Test func aPathThatHoldsNoSocketIsRefused() throws {
+        let longest = "/" + String(repeating: "d", count: 93)
+        #expect(try RuntimeDirectory(path: longest).controlSocket.utf8.count == 107)
+        for path in [longest + "d", "", "/a\u{0}b", "/" + String(repeating: "ä", count: 60)] {
+            #expect(throws: ControlError.self) { try RuntimeDirectory(path: path) }
+        }
+        do throws(ControlError) {
+            _ = try RuntimeDirectory.resolve(option: longest + "d", environment: [:])
+        } catch {
+            #expect(error.code == .invalidRequest)
+            #expect(
+                error.message
+                    == "the control socket's path \(longest)d/control.sock has 108 bytes, and a Unix socket's path has at most 107; "
+                    + "name a shorter runtime directory with --runtime-dir"
+            )
+        }
+    }
+}

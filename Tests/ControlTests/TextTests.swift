@@ -1,0 +1,153 @@
+import Control
+import Testing
+
+/// What an operator sees on a terminal.
+@Suite struct TextTests {
+    static let tree = TreeNode(
+        key: "/",
+        path: "/",
+        type: "coordinatord",
+        kind: .root,
+        state: "active",
+        pid: 100,
+        incarnation: 1,
+        uptimeMilliseconds: 90_061_000,
+        placement: .inProcess,
+        children: [
+            TreeNode(
+                key: "shop",
+                path: "/shop",
+                type: "ShopCoordinator",
+                kind: .coordinator,
+                state: "active",
+                pid: 4242,
+                incarnation: 3,
+                restarts: 12,
+                uptimeMilliseconds: 65_000,
+                placement: .worker,
+                executable: "/srv/Shop",
+                children: [
+                    TreeNode(
+                        key: "cart",
+                        path: "/shop/cart",
+                        type: "CartCoordinator",
+                        kind: .coordinator,
+                        state: "paused",
+                        pid: 4242,
+                        incarnation: 1,
+                        uptimeMilliseconds: 999,
+                        placement: .inProcess
+                    ),
+                    TreeNode(
+                        key: "bücher",
+                        path: "/shop/bücher",
+                        type: "Books",
+                        kind: .coordinator,
+                        state: "active",
+                        pid: 4242,
+                        incarnation: 1,
+                        uptimeMilliseconds: 60_000,
+                        placement: .inProcess,
+                        children: [
+                            TreeNode(
+                                key: "a",
+                                path: "/shop/bücher/a",
+                                type: "A",
+                                kind: .coordinator,
+                                state: "starting",
+                                placement: .inProcess
+                            )
+                        ]
+                    ),
+                ]
+            ),
+            TreeNode(
+                key: "mailer",
+                path: "/mailer",
+                type: "python3",
+                kind: .program,
+                state: "failed",
+                incarnation: 6,
+                restarts: 5,
+                placement: .program,
+                lastExit: "exit code 1"
+            ),
+        ]
+    )
+
+    @Test func aTree() {
+        #expect(
+            Self.tree.text == """
+                NAME          STATE      PID  LIFE  RESTARTS  UPTIME  TYPE             LAST EXIT
+                /             active     100     1         0    1d1h  coordinatord
+                ├─ shop       active    4242     3        12    1m5s  ShopCoordinator
+                │  ├─ cart    paused    4242     1         0   999ms  CartCoordinator
+                │  └─ bücher  active    4242     1         0      1m  Books
+                │     └─ a    starting     -     0         0     0ms  A
+                └─ mailer     failed       -     6         5       -  python3          exit code 1
+
+                """
+        )
+    }
+
+    @Test func aTreeInWhichNothingEndedHasNoSuchColumn() {
+        let leaf = TreeNode(key: "/", path: "/", type: "T", kind: .root, state: "active", placement: .inProcess)
+        #expect(leaf.text == "NAME  STATE   PID  LIFE  RESTARTS  UPTIME  TYPE\n/     active    -     0         0     0ms  T\n")
+    }
+
+    @Test func namesCannotDriveTheTerminal() {
+        let leaf = TreeNode(key: "a\u{1B}[2Jb\n\u{202E}", path: "/", type: "T\r", kind: .root, state: "x\u{7}", placement: .inProcess)
+        for text in [leaf.text, leaf.details] {
+            #expect(text.unicodeScalars.allSatisfy { $0 == "\n" || $0.properties.generalCategory != .control && $0 != "\u{202E}" })
+        }
+        #expect(leaf.text.contains(#"a\u{1B}[2Jb\n\u{202E}"#))
+    }
+
+    @Test func oneNodesDetails() {
+        #expect(
+            Self.tree.children[1].details == """
+                path:         /mailer
+                type:         python3
+                kind:         program
+                state:        failed
+                placement:    program
+                pid:          -
+                incarnation:  6
+                restarts:     5
+                uptime:       -
+                last exit:    exit code 1
+
+                """
+        )
+    }
+
+    @Test func processes() {
+        let list = ProcessList(processes: [
+            .init(pid: 7, path: "/", startTime: 1, uptimeMilliseconds: 3_600_000, state: "active", restarts: 0, incarnation: 1),
+            .init(pid: 12345, path: "/shop", startTime: 2, uptimeMilliseconds: 61_500, state: "restarting", restarts: 10, incarnation: 11),
+        ])
+        #expect(
+            list.text == """
+                  PID  PATH   STATE       LIFE  RESTARTS  UPTIME
+                    7  /      active         1         0      1h
+                12345  /shop  restarting    11        10    1m1s
+
+                """
+        )
+    }
+
+    @Test func aLifecycleResult() {
+        #expect(LifecycleResult(path: "/a", state: "active", pid: 5, incarnation: 2).text == "/a: active (pid 5, life 2)\n")
+        #expect(LifecycleResult(path: "/a", state: "inactive", incarnation: 2).text == "/a: inactive (life 2)\n")
+    }
+
+    @Test func aTreesJSON() throws {
+        let json = try ControlJSON.text(of: Self.tree.children[1])
+        #expect(
+            json == #"{"children":[],"#
+                + #""incarnation":6,"key":"mailer","kind":"program","last_exit":"exit code 1","path":"/mailer","placement":"program","#
+                + #""restarts":5,"state":"failed","type":"python3","uptime_ms":0}"#
+        )
+        #expect(try ControlJSON.decode(TreeNode.self, from: ControlJSON.value(of: Self.tree)) == Self.tree)
+    }
+}

@@ -1,0 +1,148 @@
+import DaemonConfiguration
+import Testing
+import WireProtocol
+
+/// What a good file means.
+@Suite struct DaemonConfigurationTests {
+    static let complete = """
+        children:
+          - key: shop
+            worker:
+              executable: .build/release/Shop
+              coordinator: ShopCoordinator
+              configuration: { currency: EUR, limits: [1, 2.5, true, null], "no": no }
+              environment: { A: b, PORT: 8080, EMPTY: "" }
+              directory: /srv/shop
+            restart: transient
+            shutdown: brutalKill
+          - key: mailer
+            program: { command: [python3, mailer.py, 10], environment: { A: b }, directory: /srv }
+            restart: temporary
+            shutdown: 250ms
+          - key: plain
+            program: { command: [/bin/cat] }
+            shutdown: infinity
+        supervision:
+          strategy: restForOne
+          intensity: 3
+          period: 2m
+          backoff: { minimum: 1ms, maximum: 1h, resetAfter: 5s }
+        orphan_grace: 0s
+        """
+
+    static let expected = DaemonConfiguration(
+        children: [
+            ChildSpecification(
+                key: "shop",
+                content: .worker(
+                    WorkerSpecification(
+                        executable: ".build/release/Shop",
+                        coordinator: "ShopCoordinator",
+                        configuration: ["currency": "EUR", "limits": [1, 2.5, true, nil], "no": "no"],
+                        environment: ["A": "b", "PORT": "8080", "EMPTY": ""],
+                        directory: "/srv/shop"
+                    )
+                ),
+                restart: .transient,
+                shutdown: .brutalKill
+            ),
+            ChildSpecification(
+                key: "mailer",
+                content: .program(
+                    ProgramSpecification(command: ["python3", "mailer.py", "10"], environment: ["A": "b"], directory: "/srv")
+                ),
+                restart: .temporary,
+                shutdown: .timeout(.milliseconds(250))
+            ),
+            ChildSpecification(key: "plain", content: .program(ProgramSpecification(command: ["/bin/cat"])), shutdown: .infinity),
+        ],
+        supervision: SupervisionSettings(
+            strategy: .restForOne,
+            intensity: 3,
+            period: .seconds(120),
+            backoff: .init(minimum: .milliseconds(1), maximum: .seconds(3600), resetAfter: .seconds(5))
+        ),
+        orphanGrace: .zero
+    )
+
+    @Test func everyKeyIsRead() throws {
+        #expect(try DaemonConfiguration.parse(text: Self.complete, file: "f") == Self.expected)
+    }
+
+    @Test func defaultsAreTheDesigns() throws {
+        let text = """
+            children:
+              - { key: shop, worker: { executable: Shop, coordinator: Root, configuration: } }
+              - { key: cat, program: { command: [cat] } }
+            """
+        let configuration = try DaemonConfiguration.parse(text: text, file: "f")
+        #expect(configuration.children.map(\.restart) == [.permanent, .permanent])
+        #expect(configuration.children.map(\.shutdown) == [.infinity, .timeout(.seconds(5))])
+        #expect(configuration.children[0].content == .worker(WorkerSpecification(executable: "Shop", coordinator: "Root")))
+        #expect(configuration.supervision.strategy == .oneForOne)
+        #expect(configuration.supervision.intensity == 5)
+        #expect(configuration.supervision.period == .seconds(60))
+        #expect(configuration.supervision.backoff.minimum == .milliseconds(100))
+        #expect(configuration.supervision.backoff.maximum == .seconds(30))
+        #expect(configuration.supervision.backoff.resetAfter == .seconds(30))
+        #expect(configuration.orphanGrace == .seconds(10))
+    }
+
+    @Test func jsonIsYAMLToo() throws {
+        let text = #"{"children": [{"key": "cat", "program": {"command": ["cat", "-u"]}}], "orphan_grace": "1s"}"#
+        let configuration = try DaemonConfiguration.parse(text: text, file: "f")
+        #expect(configuration.children == [ChildSpecification(key: "cat", content: .program(.init(command: ["cat", "-u"])))])
+        #expect(configuration.orphanGrace == .seconds(1))
+    }
+
+    @Test(arguments: ["children: []", "\u{FEFF}children: []\n", "---\nchildren: []\n...\n", "children: []\r\n", "# c\nchildren:\n  []"])
+    func noChildrenIsAConfiguration(text: String) throws {
+        #expect(try DaemonConfiguration.parse(text: text, file: "f") == DaemonConfiguration(children: []))
+    }
+
+    @Test func anAliasStandsForItsAnchor() throws {
+        let text = """
+            children:
+              - { key: a, program: { command: [cat], environment: &shared { LANG: C } } }
+              - { key: b, program: { command: [cat], environment: *shared } }
+            """
+        let configuration = try DaemonConfiguration.parse(text: text, file: "f")
+        #expect(configuration.children.last?.content == .program(.init(command: ["cat"], environment: ["LANG": "C"])))
+    }
+
+    /// YAML 1.2's core schema; what YAML 1.1 made of the texts is in the comment.
+    @Test(
+        arguments: [
+            ("1", 1), ("-17", -17), ("+3", 3), ("007", 7), ("0o17", 15), ("0x1F", 31), ("9223372036854775807", .integer(.max)),
+            ("9223372036854775808", 9_223_372_036_854_775_808.0), ("1.5", 1.5), ("1e3", 1000.0), (".5", 0.5), ("5.", 5.0),
+            ("-1.5E-1", -0.15),
+            ("true", true), ("False", false), ("~", nil), ("null", nil), ("", nil),
+            ("yes", "yes"), ("off", "off"),  // truth values
+            ("1_000", "1_000"), ("12:30", "12:30"),  // numbers
+            ("2026-01-01", "2026-01-01"),  // a date
+            ("0x", "0x"), ("0x-1", "0x-1"), ("1e", "1e"), (".", "."), ("infinity", "infinity"), ("0x1p3", "0x1p3"), ("+", "+"),
+            ("'5'", "5"), ("\"true\"", "true"), ("!!str 5", "5"), ("\"\\u00e9\"", "é"),
+        ] as [(String, JSONValue)]
+    )
+    func aConfigurationsScalars(written: String, meant: JSONValue) throws {
+        let text = "children: [{ key: a, worker: { executable: e, coordinator: c, configuration: { value: \(written) } } }]"
+        let configuration = try DaemonConfiguration.parse(text: text, file: "f")
+        #expect(configuration.children.first?.content == .worker(.init(executable: "e", coordinator: "c", configuration: ["value": meant])))
+    }
+
+    @Test(
+        arguments: [
+            ("250ms", .milliseconds(250)), ("5s", .seconds(5)), ("2m", .seconds(120)), ("1h", .seconds(3600)), ("0s", .zero),
+            ("1500ms", .milliseconds(1500)), ("999999999999h", .seconds(999_999_999_999 * 3600)),
+        ] as [(String, Duration)]
+    )
+    func durationsReadAsTheyAreWritten(text: String, duration: Duration) {
+        #expect(Duration(configurationText: text) == duration)
+        #expect(duration.configurationText == text)
+    }
+
+    @Test(arguments: ["", "5", "s", "-5s", "+5s", "1.5s", "5 s", "5S", "5sec", "1m30s", "9999999999999s", "5d", "\u{0665}s", "5s\u{0}"])
+    func otherTextsAreNoDurations(text: String) {
+        #expect(Duration(configurationText: text) == nil)
+    }
+}

@@ -1,0 +1,23 @@
+import Coordinators
+
+/// What can be asked of the cart section.
+enum Cart {
+    /// Asks for the cart with all that is in it.
+    struct Contents: ResponderMessage {
+        typealias Reply = CartContents
+        static let isIdempotent = true
+    }
+
+    /// Empties the cart.
+    struct Clear: ResponderMessage {
+        static let isIdempotent = true
+    }
+
+    /// Takes out of the cart what has been bought, and begins the next cart; what was added meanwhile moves over.
+    ///
+    /// Settling an order again does nothing, so whoever can't tell whether it was settled may say it once more.
+    struct Settle: ResponderMessage {
+        static let isIdempotent = true
+        var order: Order
+    }
+}

@@ -1,0 +1,20 @@
+import GRDB
+
+extension Product: FetchableRecord, PersistableRecord {}
+
+extension ShopDatabase {
+    /// All products, by title.
+    func products() async throws -> [Product] {
+        try await read { try Product.order(Column("title")).fetchAll($0) }
+    }
+
+    /// One product.
+    ///
+    /// - Throws: `ShopError.noSuchProduct`.
+    func product(sku: String) async throws -> Product {
+        try await read { database in
+            guard let product = try Product.fetchOne(database, key: sku) else { throw ShopError.noSuchProduct(sku: sku) }
+            return product
+        }
+    }
+}

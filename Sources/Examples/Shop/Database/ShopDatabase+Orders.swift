@@ -1,0 +1,14 @@
+import GRDB
+
+extension Order: FetchableRecord, PersistableRecord {}
+
+extension ShopDatabase {
+    /// Places the order, unless there is one of its number: then that one is the order.
+    func place(_ order: Order) async throws -> Order {
+        try await write { database in
+            if let placed = try Order.fetchOne(database, key: order.number) { return placed }
+            try order.insert(database)
+            return order
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import Coordinators
+import CoordinatorsTesting
+import Glibc
+import Processes
+import Testing
+import WireProtocol
+
+/// The real shop in its five processes, with a database of its own, spoken to as `coordinatorctl` speaks to it.
+struct RunningShop {
+    let runtime: CoordinatorRuntime
+    let database: String
+
+    /// Runs a shop for the length of a test.
+    static func with(_ body: (RunningShop) async throws -> Void) async throws {
+        let directory = try TemporaryDirectory()
+        try await with(database: directory.path + "/shop.sqlite", body)
+    }
+
+    /// Runs a shop on a database that may have seen another shop before.
+    static func with(database: String, _ body: (RunningShop) async throws -> Void) async throws {
+        var options = CoordinatorRuntime.Options()
+        options.workerExecutable = executable
+        try await withRuntime(ShopRoot.self, options: options) {
+            $0.executable = executable
+            $0.shop = ["database": .string(database)]
+        } _: { runtime in
+            try await body(RunningShop(runtime: runtime, database: database))
+        }
+    }
+
+    /// Asks by name.
+    ///
+    /// What is asked while a process dies may be lost with it, and is asked again.
+    ///
+    /// - Parameter attempts: how many lives it may take; one for what must not be said twice.
+    @discardableResult
+    func ask(_ path: CoordinatorPath, _ name: String, _ payload: JSONValue = [:], attempts: Int = 20) async throws -> JSONValue {
+        var attempt = 1
+        while true {
+            do {
+                return try await runtime.ask(named: name, payload: payload, at: path, timeout: .seconds(10))
+            } catch let error as CoordinatorError where error.code == .peerLost && attempt < attempts {
+                attempt += 1
+                try await Task.sleep(for: .milliseconds(10))
+            }
+        }
+    }
+
+    /// Asks for what must be refused, and returns what the customer reads.
+    func refusal(_ path: CoordinatorPath, _ name: String, _ payload: JSONValue = [:]) async throws -> String {
+        let error = await #expect(throws: RemoteError.self) { try await ask(path, name, payload) }
+        #expect(error?.type == "ShopError")
+        return error?.description ?? ""
+    }
+
+    func logIn(_ name: String = "ada", _ password: String = "lovelace") async throws {
+        try await ask("/shop/account", "Account.Login", ["name": .string(name), "password": .string(password)])
+    }
+
+    /// The process that hosts a coordinator now.
+    func process(of path: CoordinatorPath) async throws -> ProcessIdentity {
+        let snapshot = try await runtime.snapshot(of: path)
+        return ProcessIdentity(
+            processID: try #require(snapshot.processID),
+            startTime: try #require(snapshot.processStartTime)
+        )
+    }
+
+    /// Kills the process of a section with -9, and returns when another life of the section answers.
+    func kill(_ section: CoordinatorPath) async throws {
+        let before = try await runtime.snapshot(of: section)
+        let process = try await process(of: section)
+        try process.send(.kill)
+        await process.waitUntilGone()
+        try await eventually("\(section) lives again") {
+            let now = try await runtime.snapshot(of: section)
+            return now.state == .active && now.incarnation > before.incarnation
+        }
+        let now = try await runtime.snapshot(of: section)
+        #expect(now.incarnation == before.incarnation + 1)
+        #expect(now.processID != before.processID)
+    }
+
+    /// The program, which is built beside the tests.
+    private static let executable: String = {
+        var buffer = [CChar](repeating: 0, count: 4_096)
+        let length = readlink("/proc/self/exe", &buffer, buffer.count - 1)
+        let test = String(decoding: buffer[..<max(length, 0)].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return String(test[..<(test.lastIndex(of: "/") ?? test.startIndex)]) + "/Shop"
+    }()
+}
+
+/// Waits until something holds, at most ten seconds.
+func eventually(_ what: Comment, _ condition: () async throws -> Bool) async throws {
+    let deadline = ContinuousClock.now + .seconds(10)
+    while ContinuousClock.now < deadline {
+        if try await condition() { return }
+        try await Task.sleep(for: .milliseconds(2))
+    }
+    Issue.record(what)
+}

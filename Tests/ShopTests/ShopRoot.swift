@@ -1,0 +1,27 @@
+import Coordinators
+import WireProtocol
+
+/// What a daemon would be: a root that starts the shop by name, from a program that it wasn't built into.
+actor ShopRoot: Coordinator {
+    struct Configuration: CoordinatorConfiguration {
+        var executable = ""
+        var shop: JSONValue = [:]
+    }
+
+    let context: Context<ShopRoot>
+    private let configuration: Configuration
+
+    init(_ context: Context<ShopRoot>, _ configuration: Configuration) {
+        self.context = context
+        self.configuration = configuration
+    }
+
+    func start() async throws {
+        try await context.start(
+            worker: "ShopCoordinator",
+            as: "shop",
+            executable: configuration.executable,
+            configuration: configuration.shop
+        )
+    }
+}

@@ -62,7 +62,13 @@ let package = Package(
             ]
         ),
         .executableTarget(name: "coordinatorctl", dependencies: ["Control", "DaemonConfiguration", "WireProtocol", argumentParser]),
-        .executableTarget(name: "Shop", dependencies: ["Coordinators", grdb], path: "Sources/Examples/Shop", exclude: ["README.md"]),
+        .executableTarget(
+            name: "Shop",
+            dependencies: ["Coordinators", grdb],
+            path: "Sources/Examples/Shop",
+            exclude: ["README.md"],
+            linkerSettings: [.linkedLibrary("crypt")]
+        ),
 
         // Tests. The fixture is a program of coordinators that the tests' workers run.
         .target(name: "Fixtures", dependencies: ["Coordinators"], path: "Tests/Fixtures"),
@@ -75,7 +81,7 @@ let package = Package(
             dependencies: ["Control", "Processes", "WireProtocol", "FixtureWorker", "coordinatorctl", "coordinatord"]
         ),
         .testTarget(name: "LinksTests", dependencies: ["Links", "WireProtocol"]),
-        .testTarget(name: "ShopTests", dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "WireProtocol", "Shop"]),
+        .testTarget(name: "ShopTests", dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "WireProtocol", "Shop", logging]),
         .testTarget(name: "NNGTests", dependencies: ["NNG", "CNNG"]),
         .testTarget(name: "WireProtocolTests", dependencies: ["WireProtocol"]),
         .testTarget(name: "ProcessesTests", dependencies: ["Processes"]),

@@ -20,8 +20,13 @@ public struct CoordinatorPath: Sendable, Hashable, Codable, CustomStringConverti
         description = String(body)
     }
 
-    /// A path written in the program; one that isn't a path stands for the root.
-    public init(stringLiteral text: String) { self = CoordinatorPath(text) ?? .root }
+    /// A path written in the program. One that isn't a path is a mistake in the program, and traps.
+    public init(stringLiteral text: String) {
+        guard let path = CoordinatorPath(text) else {
+            preconditionFailure("'\(text)' is no path: it must begin with a slash and have no empty component")
+        }
+        self = path
+    }
 
     /// Reads the path's text.
     public init(from decoder: any Decoder) throws {

@@ -58,7 +58,7 @@ struct LoadTests {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for asker in 0..<24 {
                     group.addTask {
-                        let path = CoordinatorPath("/\(["a", "b", "c"][asker % 3])") ?? .root
+                        let path = CoordinatorPath.root.appending(["a", "b", "c"][asker % 3])
                         var count = 0
                         while ContinuousClock.now < deadline {
                             let question = "\(asker).\(count)"
@@ -73,14 +73,14 @@ struct LoadTests {
                 }
                 group.addTask {
                     while ContinuousClock.now < deadline {
-                        for key in ["a", "b", "c"] { try await runtime.kill("/\(key)") }
+                        for key in ["a", "b", "c"] { try await runtime.kill(.root.appending(key)) }
                         try await Task.sleep(for: .milliseconds(50))
                     }
                 }
                 try await group.waitForAll()
             }
             for key in ["a", "b", "c"] {
-                try await Support.eventually("\(key) answers") { try? await runtime.perform(.echo(key), at: "/\(key)") == key }
+                try await Support.eventually("\(key) answers") { try? await runtime.perform(.echo(key), at: .root.appending(key)) == key }
             }
         }
     }

@@ -73,7 +73,10 @@ let package = Package(
         // Tests. The fixture is a program of coordinators that the tests' workers run.
         .target(name: "Fixtures", dependencies: ["Coordinators"], path: "Tests/Fixtures"),
         .executableTarget(name: "FixtureWorker", dependencies: ["Coordinators", "Fixtures"], path: "Tests/FixtureWorker"),
-        .testTarget(name: "CoordinatorsTests", dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "WireProtocol", "Fixtures", "FixtureWorker", logging]),
+        .testTarget(
+            name: "CoordinatorsTests",
+            dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "WireProtocol", "Fixtures", "FixtureWorker", logging]
+        ),
         .executableTarget(name: "ReadmeProgram", dependencies: ["Coordinators"], path: "Tests/ReadmeProgram"),
         .testTarget(name: "ReadmeTests", dependencies: ["Processes", "ReadmeProgram"]),
         .testTarget(
@@ -81,7 +84,10 @@ let package = Package(
             dependencies: ["Control", "Processes", "WireProtocol", "FixtureWorker", "coordinatorctl", "coordinatord"]
         ),
         .testTarget(name: "LinksTests", dependencies: ["Links", "WireProtocol"]),
-        .testTarget(name: "ShopTests", dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "WireProtocol", "Shop", logging]),
+        .testTarget(
+            name: "ShopTests",
+            dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "WireProtocol", "Shop", logging]
+        ),
         .testTarget(name: "NNGTests", dependencies: ["NNG", "CNNG"]),
         .testTarget(name: "WireProtocolTests", dependencies: ["WireProtocol"]),
         .testTarget(name: "ProcessesTests", dependencies: ["Processes"]),
@@ -96,15 +102,16 @@ let package = Package(
 let strictness: [SwiftSetting] = Context.environment["COORDINATORS_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)]
 
 for target in package.targets where target.type != .system && target.name != "CProcess" {
-    target.swiftSettings = (target.swiftSettings ?? []) + strictness + [
-        // Async functions run where their caller runs: an ask must not leave the asker's actor before it is on its way.
-        // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0461-async-function-isolation.md
-        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
-        // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0444-member-import-visibility.md
-        .enableUpcomingFeature("MemberImportVisibility"),
-        // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0409-access-level-on-imports.md
-        .enableUpcomingFeature("InternalImportsByDefault"),
-        // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0335-existential-any.md
-        .enableUpcomingFeature("ExistentialAny"),
-    ]
+    target.swiftSettings =
+        (target.swiftSettings ?? []) + strictness + [
+            // Async functions run where their caller runs: an ask must not leave the asker's actor before it is on its way.
+            // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0461-async-function-isolation.md
+            .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+            // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0444-member-import-visibility.md
+            .enableUpcomingFeature("MemberImportVisibility"),
+            // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0409-access-level-on-imports.md
+            .enableUpcomingFeature("InternalImportsByDefault"),
+            // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0335-existential-any.md
+            .enableUpcomingFeature("ExistentialAny"),
+        ]
 }

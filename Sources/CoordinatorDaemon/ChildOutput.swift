@@ -21,7 +21,9 @@ final class ChildOutput: Sendable {
     /// Standard error may block its writer: only this queue's thread.
     private let queue = DispatchQueue(label: "child-output")
 
-    /// Takes what a child has written; never blocks. Nothing: the child has closed its output.
+    /// Takes what a child has written; never blocks.
+    ///
+    /// Nothing: the child has closed its output.
     func received(_ bytes: [UInt8], from path: String) {
         let text = state.withLock { state -> [UInt8] in
             let lines = Self.lines(bytes, from: path, &state.partial)

@@ -1,8 +1,9 @@
 import Coordinators
-import Logging
 import DaemonConfiguration
-import struct DaemonConfiguration.ChildSpecification
+import Logging
 import WireProtocol
+
+import struct DaemonConfiguration.ChildSpecification
 
 /// The root of the daemon's tree: it reads its children from a file. Otherwise it's a coordinator like any other.
 actor DaemonCoordinator: Coordinator {

@@ -1,7 +1,8 @@
 import Coordinators
 import DaemonConfiguration
-import enum DaemonConfiguration.RestartType
 import Supervision
+
+import enum DaemonConfiguration.RestartType
 
 // The file's words and the library's are the same, in types of their own: neither target knows the other.
 

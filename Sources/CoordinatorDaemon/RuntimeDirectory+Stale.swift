@@ -2,7 +2,9 @@ import Control
 import Glibc
 
 extension RuntimeDirectory {
-    /// Removes the sockets that a daemon which was killed has left. To be called by the one daemon that has the control socket.
+    /// Removes the sockets that a daemon which was killed has left.
+    ///
+    /// To be called by the one daemon that has the control socket.
     func removeStaleSockets() {
         guard let directory = opendir(path) else { return }
         defer { closedir(directory) }

@@ -27,7 +27,9 @@ extension TreeNode {
 }
 
 extension ProcessList {
-    /// The processes of the tree, parents before children. Coordinators in their parent's process are no processes.
+    /// The processes of the tree, parents before children.
+    ///
+    /// Coordinators in their parent's process are no processes.
     init(_ snapshot: CoordinatorSnapshot) {
         self.init(processes: Self.entries(snapshot, parent: nil))
     }

@@ -1,4 +1,6 @@
-/// A handle on a started child whose type doesn't matter. It follows the path, not the incarnation.
+/// A handle on a started child whose type doesn't matter.
+///
+/// It follows the path, not the incarnation.
 public struct AnyChild: Sendable {
     let supervisor: ChildSupervisor
     let key: String

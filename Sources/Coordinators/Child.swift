@@ -43,7 +43,9 @@ public struct Child<C: Coordinator>: Sendable {
         }
     }
 
-    /// Stops the child and frees its key. Stopping one that is gone does nothing.
+    /// Stops the child and frees its key.
+    ///
+    /// Stopping one that is gone does nothing.
     public func stop() async {
         try? await supervisor.stop(key, isByParent: true, forgets: true)
     }

@@ -119,7 +119,9 @@ extension Context {
         try await start(.program(program), key, restart, shutdown, retriesFirstStart)
     }
 
-    /// Stops a child and frees its key; returns when nothing is left of it. It may be asking this coordinator meanwhile.
+    /// Stops a child and frees its key; returns when nothing is left of it.
+    ///
+    /// It may be asking this coordinator meanwhile.
     ///
     /// - Throws: `noSuchChild`.
     public func stop(_ key: C.ChildKey) async throws {

@@ -1,4 +1,6 @@
-/// An actor that owns one flow: its state and its children. The unit of supervision.
+/// An actor that owns one flow: its state and its children.
+///
+/// The unit of supervision.
 ///
 /// A coordinator needs a `context` and the initialiser, and nothing else:
 ///

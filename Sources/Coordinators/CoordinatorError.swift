@@ -4,7 +4,8 @@ public struct CoordinatorError: Error, Sendable, Hashable, Codable, CustomString
     public struct Code: Sendable, Hashable, Codable, CustomStringConvertible {
         enum Kind: String, Codable {
             case unhandled, timedOut, stopped, peerLost, restarting, keyInUse, noSuchChild, noSuchPath, unknownType, unknownMessage
-            case startFailed, startTimedOut, invalidKey, notAWorker, tooManyOpenAsks, mailboxFull, messageTooLarge, coding, spawnFailed, unsupported
+            case startFailed, startTimedOut, invalidKey, notAWorker, tooManyOpenAsks, mailboxFull, messageTooLarge, coding, spawnFailed,
+                unsupported
         }
         let kind: Kind
 
@@ -64,7 +65,9 @@ public struct CoordinatorError: Error, Sendable, Hashable, Codable, CustomString
     public let code: Code
     /// What happened, where, and what to do.
     public let message: String
-    /// With `peerLost`: whether the handler may have begun. Nothing is retried unless the message declares itself idempotent.
+    /// With `peerLost`: whether the handler may have begun.
+    ///
+    /// Nothing is retried unless the message declares itself idempotent.
     public let maybeExecuted: Bool
 
     /// Creates an error.

@@ -8,7 +8,9 @@ public struct CoordinatorPath: Sendable, Hashable, Codable, CustomStringConverti
 
     private init(unchecked text: String) { description = text }
 
-    /// Reads a path; `nil` unless it begins with a slash and has no empty component. A slash at the end is forgiven.
+    /// Reads a path; `nil` unless it begins with a slash and has no empty component.
+    ///
+    /// A slash at the end is forgiven.
     public init?(_ text: String) {
         guard text.hasPrefix("/") else { return nil }
         if text == "/" {
@@ -20,7 +22,9 @@ public struct CoordinatorPath: Sendable, Hashable, Codable, CustomStringConverti
         description = String(body)
     }
 
-    /// A path written in the program. One that isn't a path is a mistake in the program, and traps.
+    /// A path written in the program.
+    ///
+    /// One that isn't a path is a mistake in the program, and traps.
     public init(stringLiteral text: String) {
         guard let path = CoordinatorPath(text) else {
             preconditionFailure("'\(text)' is no path: it must begin with a slash and have no empty component")

@@ -1,6 +1,8 @@
 /// Any program, supervised like a child: it's ready once it runs, and stopped by signals.
 public struct ProgramSpecification: Sendable, Hashable {
-    /// The program and its arguments. A name without a slash is looked up in `PATH`.
+    /// The program and its arguments.
+    ///
+    /// A name without a slash is looked up in `PATH`.
     public var command: [String]
     /// Laid over the parent's environment.
     public var environment: [String: String]

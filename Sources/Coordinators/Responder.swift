@@ -13,8 +13,8 @@ public struct Responder<C: Coordinator>: Sendable {
 
     /// Answers a message; the chain ends here.
     ///
-    /// What the body throws reaches the asker: as thrown if it's Codable, else as `RemoteError`.
-    // Disfavoured, so that a body that only throws is no ambiguity where the message has no reply.
+    /// What the body throws reaches the asker: as thrown if it's Codable, else as `RemoteError`. Disfavoured among the overloads, so that a
+    /// body that only throws is no ambiguity where the message has no reply.
     @_disfavoredOverload
     public static func respond<M: ResponderMessage>(
         to message: M.Type,
@@ -66,7 +66,9 @@ public struct Responder<C: Coordinator>: Sendable {
         )
     }
 
-    /// Hears of what happens to the children, each change once. What the coordinator has asked for itself it learns by return instead.
+    /// Hears of what happens to the children, each change once.
+    ///
+    /// What the coordinator has asked for itself it learns by return instead.
     public static func lifecycle(
         _ body: @escaping @Sendable (isolated C, AnyChild, LifecycleChange) async -> Void
     ) -> Responder {

@@ -57,7 +57,9 @@ public final class Link: Sendable {
         connection.peer.map { PeerIdentity(processID: $0.processID, userID: $0.userID) }
     }
 
-    /// Begins to receive. To be called once.
+    /// Begins to receive.
+    ///
+    /// To be called once.
     public func start(_ handler: Handler) {
         inbound.withLock { $0.handler = handler }
         connection.start(
@@ -66,7 +68,9 @@ public final class Link: Sendable {
         )
     }
 
-    /// Gives the link to another handler, from the next frame on. If the link has closed meanwhile, the handler hears of it now.
+    /// Gives the link to another handler, from the next frame on.
+    ///
+    /// If the link has closed meanwhile, the handler hears of it now.
     public func hand(over handler: Handler) {
         inbound.withLock { $0.handler = handler }
         if let error = outbound.withLock({ $0.closed }) { takeHandler()?.closed(self, error) }
@@ -103,7 +107,9 @@ public final class Link: Sendable {
         name == 0 ? "" : inbound.withLock { $0.names.text(of: name) }
     }
 
-    /// Closes at once. What has not left is dropped; the handler hears of it.
+    /// Closes at once.
+    ///
+    /// What has not left is dropped; the handler hears of it.
     public func close() {
         close(LinkError(.closed, "the link was closed on this side"))
     }

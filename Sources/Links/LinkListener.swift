@@ -51,7 +51,9 @@ public final class LinkListener: Sendable {
         }
     }
 
-    /// Stops listening. Links that were handed over live on.
+    /// Stops listening.
+    ///
+    /// Links that were handed over live on.
     public func close() {
         isOpen.withLock { $0 = false }
         listener.close()

@@ -152,13 +152,15 @@ struct DaemonTests {
             let before = try await daemon.processes()
             try RunningDaemon.write("children:\n  - key: a/b\n    worker: { executable: x }\n", to: "\(daemon.directory)/bad.yaml")
             let bad = try await RunningDaemon.run(
-                "coordinatord", ["--config", "\(daemon.directory)/bad.yaml", "--runtime-dir", "\(daemon.directory)/run"]
+                "coordinatord",
+                ["--config", "\(daemon.directory)/bad.yaml", "--runtime-dir", "\(daemon.directory)/run"]
             )
             #expect(bad.code == 78)
             #expect(bad.output.contains("\(daemon.directory)/bad.yaml:2:10: "))
             unlink("\(daemon.directory)/bad.yaml")
             let second = try await RunningDaemon.run(
-                "coordinatord", ["--config", "\(daemon.directory)/tree.yaml", "--runtime-dir", "\(daemon.directory)/run"]
+                "coordinatord",
+                ["--config", "\(daemon.directory)/tree.yaml", "--runtime-dir", "\(daemon.directory)/run"]
             )
             #expect(second.code == 1)
             #expect(second.output.contains("another daemon is running (pid \(daemon.process.identity.processID))"))

@@ -5,7 +5,9 @@ import Synchronization
 import Testing
 import WireProtocol
 
-/// A real `coordinatord` in a directory of its own. It's killed, with everything it has started, when the test forgets to end it.
+/// A real `coordinatord` in a directory of its own.
+///
+/// It's killed, with everything it has started, when the test forgets to end it.
 final class RunningDaemon: Sendable {
     let directory: String
     let process: ChildProcess
@@ -47,7 +49,9 @@ final class RunningDaemon: Sendable {
         try write(configuration.replacing("FIXTURE", with: "\(binaries)/FixtureWorker"), to: "\(directory)/tree.yaml")
         let process = try await spawn("coordinatord", ["--config", "\(directory)/tree.yaml", "--runtime-dir", "\(directory)/run"])
         let daemon = RunningDaemon(directory: directory, process: process)
-        try await daemon.eventually("the daemon answers") { try await daemon.call(.ping); return true }
+        try await daemon.eventually("the daemon answers") {
+            try await daemon.call(.ping); return true
+        }
         return daemon
     }
 

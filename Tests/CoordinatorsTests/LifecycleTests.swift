@@ -167,7 +167,9 @@ struct LifecycleTests {
             let stuck = Task {
                 try await runtime.perform(.ignoreCancellation(milliseconds: 8_000), at: "/stubborn", timeout: .seconds(30))
             }
-            try await Support.eventually("it's reachable") { try await runtime.ask(Fixture.WhereAmI(), at: "/stubborn").path == "/stubborn" }
+            try await Support.eventually("it's reachable") {
+                try await runtime.ask(Fixture.WhereAmI(), at: "/stubborn").path == "/stubborn"
+            }
             try await runtime.ask(Fixture.StopChild("stubborn"), timeout: .seconds(20))
             #expect(try await runtime.snapshot().children.isEmpty)
             let error = await #expect(throws: CoordinatorError.self) { try await stuck.value }

@@ -30,7 +30,8 @@ struct RestartTests {
             for round in 1...5 {
                 let before = try await runtime.ask(Fixture.WhereAmI(), at: "/child")
                 let open = (0..<10).map { _ in
-                    Task { try await runtime.perform(.hang, at: "/child", timeout: .seconds(60)) }
+                    // On its way at once, before the process is killed.
+                    Task.immediate { try await runtime.perform(.hang, at: "/child", timeout: .seconds(60)) }
                 }
                 // An ask that comes back was sent after those that hang have been taken.
                 try await Support.eventually("the asks have been taken") {
@@ -134,7 +135,9 @@ struct RestartTests {
             try await Support.eventually("the first restart is immediate") { try await runtime.snapshot(of: "/child").incarnation == 2 }
             _ = try await runtime.perform(.fail, at: "/child")
             try await Support.eventually("the second waits") { try await runtime.snapshot(of: "/child").state == .restarting }
-            let error = await #expect(throws: CoordinatorError.self) { try await runtime.perform(.echo(""), at: "/child", timeout: .seconds(2)) }
+            let error = await #expect(throws: CoordinatorError.self) {
+                try await runtime.perform(.echo(""), at: "/child", timeout: .seconds(2))
+            }
             #expect(error?.code == .restarting)
             // Nothing is ever refused because something else is under way.
             #expect(try await runtime.restart("/child").state == .active)

@@ -48,7 +48,7 @@ public actor MiddleCoordinator: Coordinator {
     private func perform(_ action: Fixture.Action) async throws -> String {
         switch action {
         case .echo(let text):
-            return try await context.ask(Fixture.Echo(text))
+            return try await context.ask(Fixture.Echo(text), timeout: .seconds(60))
         case .unhandled:
             try await context.ask(Fixture.NobodyAnswersThis())
             return "handled"

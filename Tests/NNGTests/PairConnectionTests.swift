@@ -148,8 +148,10 @@ struct PairConnectionTests {
         #expect(recorder.messages == (0..<100).map { [UInt8($0)] })
         try await pair.dialled.send([200])
         #expect(await eventually { recorder.count == 101 })
-        pair.close()
+        // This side first: the other one's end would be the reason otherwise.
+        pair.accepted.close()
         #expect(await eventually { recorder.reasons == [.closed] })
+        pair.close()
     }
 
     @Test func messagesBeforeTheEndAreReceivedAfterIt() async throws {
@@ -190,7 +192,7 @@ struct PairConnectionTests {
     @Test func aSecondTransmissionIsRefusedNotAborted() async throws {
         let pair = try await Pair()
         // Larger than the kernel's buffer and nobody reads: the first one stays under way.
-        let first = Task { await pair.dialled.transmitted([UInt8](repeating: 1, count: 1 << 20)) }
+        let first = Task.immediate { await pair.dialled.transmitted([UInt8](repeating: 1, count: 1 << 20)) }
         #expect(
             await eventually {
                 let answer = Mutex<NNGError.Code?>(nil)

@@ -12,6 +12,11 @@ extension ProcessesTests {
                 var specification = ProcessSpecification(executable: "/bin/sleep", arguments: ["100"])
                 specification.descriptors = targets.map { InheritedDescriptor(source: careless, target: $0) }
                 try await withChild(specification) { child in
+                    // The dynamic linker opens libraries for a moment.
+                    let deadline = ContinuousClock.now + .seconds(10)
+                    while numbers(in: "/proc/\(child.identity.processID)/fd") != expected, ContinuousClock.now < deadline {
+                        await Task.yield()
+                    }
                     #expect(numbers(in: "/proc/\(child.identity.processID)/fd") == expected)
                 }
             }

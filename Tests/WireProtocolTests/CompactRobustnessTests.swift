@@ -69,6 +69,9 @@ struct CompactRobustnessTests {
             [0x09, 0xFF, 0xFF, 0xFF, 0xFF], [0x0A, 1, 0, 0, 0], [0x0A, 2, 0, 0, 0, 5, 0x61], [0x0A, 3, 0, 0, 0, 1, 0x61, 0x07],
             // An element, and an entry, whose own length reaches beyond the array and the map.
             [0x09, 2, 0, 0, 0, 0x07, 0x05, 1, 1, 1, 1, 1], [0x0A, 4, 0, 0, 0, 1, 0x61, 0x07, 0x05, 1, 1, 1, 1, 1],
+            // The same, where the bytes beyond belong to the next element, so that all of them are used up.
+            [0x09, 13, 0, 0, 0, 0x09, 3, 0, 0, 0, 0x05, 0, 0, 0x09, 0, 0, 0, 0],
+            [0x09, 15, 0, 0, 0, 0x09, 5, 0, 0, 0, 0x09, 5, 0, 0, 0, 0x09, 0, 0, 0, 0],
         ]
         for bytes in bad {
             #expect(throws: DecodingError.self, "\(bytes)") { try CompactDecoder().decode(JSONValue.self, from: bytes) }

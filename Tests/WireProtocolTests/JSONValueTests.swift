@@ -36,11 +36,14 @@ struct JSONValueTests {
 
     @Test("Overlaying merges objects all the way down and replaces everything else")
     func overlay() {
-        let defaults: JSONValue = ["host": "h", "port": 80, "tls": ["on": false, "list": [1, 2]], "gone": ["x": 1]]
-        let other: JSONValue = ["port": 81, "tls": ["on": true, "list": [3]], "gone": nil, "new": ["a": 1]]
+        let defaults: JSONValue = [
+            "host": "h", "port": 80, "tls": ["on": false, "list": [1, 2], "kept": ["x": 1, "y": 2]], "gone": ["x": 1],
+        ]
+        let other: JSONValue = ["port": 81, "tls": ["on": true, "list": [3], "kept": ["y": 3]], "gone": nil, "new": ["a": 1]]
         #expect(
             defaults.overlaid(by: other) == [
-                "host": "h", "port": 81, "tls": ["on": true, "list": [3]], "gone": nil, "new": ["a": 1],
+                "host": "h", "port": 81, "tls": ["on": true, "list": [3], "kept": ["x": 1, "y": 3]], "gone": nil,
+                "new": ["a": 1],
             ]
         )
         #expect(defaults.overlaid(by: [:]) == defaults)

@@ -64,7 +64,9 @@ final class Envelope: Sendable {
         }
     }
 
-    /// Names who is told of the end. If the end came before, it's told now.
+    /// Names who is told of the end.
+    ///
+    /// If the end came before, it's told now.
     ///
     /// - Parameter owner: ends the envelope when its coordinator stops.
     func open(owner: OpenAsks? = nil, _ completion: @escaping Completion) {
@@ -83,7 +85,9 @@ final class Envelope: Sendable {
         armTimer()
     }
 
-    /// Ends it, unless it has ended. The handler goes on if it's the one that ends it.
+    /// Ends it, unless it has ended.
+    ///
+    /// The handler goes on if it's the one that ends it.
     func complete(_ result: Result<Answer, any Error>) {
         finish(result, cancels: false)
     }
@@ -122,7 +126,8 @@ final class Envelope: Sendable {
     }
 
     private func finish(_ result: Result<Answer, any Error>, cancels: Bool) {
-        let (completion, canceller, timer, owner) = state.withLock { state -> (Completion?, (@Sendable () -> Void)?, Timers.Timer?, OpenAsks?) in
+        let (completion, canceller, timer, owner) = state.withLock {
+            state -> (Completion?, (@Sendable () -> Void)?, Timers.Timer?, OpenAsks?) in
             guard case .open(let completion) = state.phase else { return (nil, nil, nil, nil) }
             state.phase = .ended
             defer {
@@ -155,7 +160,9 @@ final class Envelope: Sendable {
 }
 
 extension Envelope {
-    /// Opens an envelope, sends it on its way and waits for its end. Cancelling the waiting task cancels the handler.
+    /// Opens an envelope, sends it on its way and waits for its end.
+    ///
+    /// Cancelling the waiting task cancels the handler.
     ///
     /// It's on its way before the first suspension: two asks that begin one after the other are sent one after the other.
     func delivered(owner: OpenAsks?, by dispatch: (Envelope) -> Void) async throws -> Answer {

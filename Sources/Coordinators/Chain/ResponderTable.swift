@@ -29,7 +29,9 @@ struct MessageRow: Sendable {
     }
 }
 
-/// The rows of a coordinator's type. One table serves all its instances.
+/// The rows of a coordinator's type.
+///
+/// One table serves all its instances.
 ///
 /// A type has at most one row for a message that answers it and any number that intercept it; the first row of the array wins.
 final class ResponderTable: Sendable {

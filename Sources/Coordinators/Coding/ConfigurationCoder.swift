@@ -34,7 +34,9 @@ enum ConfigurationValue: Sendable {
         }
     }
 
-    /// What the JSON leaves out keeps its default, where the type has defaults. What the type doesn't know is an error.
+    /// What the JSON leaves out keeps its default, where the type has defaults.
+    ///
+    /// What the type doesn't know is an error.
     private static func lay<Configuration: Codable & Sendable>(
         _ overlay: JSONValue,
         overDefaultsOf type: Configuration.Type
@@ -44,11 +46,16 @@ enum ConfigurationValue: Sendable {
         }
         let base = try PayloadCoder.decode(JSONValue.self, from: PayloadCoder.encode(defaults, as: .json), codec: .json)
         let configuration = try decode(type, base.overlaid(by: overlay))
-        try refuseUnknownKeys(overlay, known: PayloadCoder.decode(JSONValue.self, from: PayloadCoder.encode(configuration, as: .json), codec: .json))
+        try refuseUnknownKeys(
+            overlay,
+            known: PayloadCoder.decode(JSONValue.self, from: PayloadCoder.encode(configuration, as: .json), codec: .json)
+        )
         return configuration
     }
 
-    private static func decode<Configuration: Codable>(_ type: Configuration.Type, _ value: JSONValue) throws(CoordinatorError) -> Configuration {
+    private static func decode<Configuration: Codable>(_ type: Configuration.Type, _ value: JSONValue) throws(CoordinatorError)
+        -> Configuration
+    {
         try PayloadCoder.decode(type, from: PayloadCoder.encode(value, as: .json), codec: .json)
     }
 

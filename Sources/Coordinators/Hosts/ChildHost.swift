@@ -39,6 +39,8 @@ struct HostEvents: Sendable {
     let unreachable: @Sendable () -> Void
     /// The child can be reached again.
     let reachable: @Sendable () -> Void
+    /// A message has not left for the child, which could not be reached.
+    let undelivered: @Sendable (ChildSlot.Parked) -> Void
 }
 
 /// What an operator can ask of a coordinator, from any process.

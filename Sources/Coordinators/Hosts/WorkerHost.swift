@@ -208,10 +208,10 @@ final class WorkerHost: ChildHost {
     // MARK: Messages
 
     func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
-        guard let peer = state.withLock({ $0.peer }) else {
-            return envelope.end(.failure(CoordinatorError(.peerLost, "\(path) has no link at the moment", maybeExecuted: false)))
-        }
-        peer.forward(envelope, to: path.appending(rest).description, isDirect: isDirect)
+        let peer = state.withLock { $0.peer }
+        if peer?.forward(envelope, to: path.appending(rest).description, isDirect: isDirect) == true { return }
+        // It has not left: it waits for the link, or for the next life.
+        events.undelivered(ChildSlot.Parked(envelope: envelope, rest: rest, isDirect: isDirect))
     }
 
     func operate(_ operation: Operation, on rest: ArraySlice<Substring>) async throws -> JSONValue {

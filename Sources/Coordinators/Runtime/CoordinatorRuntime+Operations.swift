@@ -1,5 +1,5 @@
-public import WireProtocol
 import Processes
+public import WireProtocol
 
 extension CoordinatorRuntime {
     /// Asks as if the coordinator at `path` did: its own rows are looked at first, then those of its ancestors.
@@ -76,7 +76,9 @@ extension CoordinatorRuntime {
     @discardableResult
     public func start(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.start, path) }
 
-    /// Stops a coordinator and keeps it startable. Its parent learns by event. Stopping a stopped one is no error.
+    /// Stops a coordinator and keeps it startable.
+    ///
+    /// Its parent learns by event. Stopping a stopped one is no error.
     @discardableResult
     public func stop(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.stop, path) }
 
@@ -99,7 +101,8 @@ extension CoordinatorRuntime {
         .encoded(name: name, .json, try PayloadCoder.encode(payload, as: .json))
     }
 
-    private func deliver(_ body: Envelope.Body, at path: CoordinatorPath, timeout: Duration, isOneWay: Bool = false) async throws -> Answer {
+    private func deliver(_ body: Envelope.Body, at path: CoordinatorPath, timeout: Duration, isOneWay: Bool = false) async throws -> Answer
+    {
         let root = try root
         let envelope = Envelope(body, sender: path, deadline: .now + timeout, isOneWay: isOneWay)
         return try await envelope.delivered(owner: nil) { root.deliver($0, to: path.components[...], isDirect: false) }

@@ -1,11 +1,15 @@
 public import Logging
 
 extension CoordinatorRuntime {
-    /// What a runtime can be told. Everything has a default.
+    /// What a runtime can be told.
+    ///
+    /// Everything has a default.
     public struct Options: Sendable {
         /// Where the sockets of this tree of processes are; `nil`: a fresh directory that is removed at the end.
         public var runtimeDirectory: String?
-        /// What workers run; `nil`: this process's own executable. Under a test runner it must be given.
+        /// What workers run; `nil`: this process's own executable.
+        ///
+        /// Under a test runner it must be given.
         public var workerExecutable: String?
         /// How long workers of this process may outlive it, in the hope of being adopted; zero: they die with it.
         public var orphanGrace: Duration = .zero
@@ -17,7 +21,9 @@ extension CoordinatorRuntime {
         public var supervision: SupervisionPolicy?
         /// The coordinators that can be started by name, from a file or by another process.
         public var coordinators: [any Coordinator.Type] = []
-        /// Where the runtime logs to. Payloads are never logged.
+        /// Where the runtime logs to.
+        ///
+        /// Payloads are never logged.
         public var logger = Logger(label: "coordinators")
         /// Told of every change of a coordinator that this process supervises; it must not block.
         public var childChanged: (@Sendable (CoordinatorPath, LifecycleChange) -> Void)?

@@ -67,7 +67,9 @@ public final class CoordinatorRuntime: Service {
         }
     }
 
-    /// Starts the root and returns when it's ready. `run` does this; tests and tools may want it apart.
+    /// Starts the root and returns when it's ready.
+    ///
+    /// `run` does this; tests and tools may want it apart.
     public func start() async throws {
         let host = LocalHost(
             type,
@@ -82,7 +84,8 @@ public final class CoordinatorRuntime: Service {
                 finished: { [exit] in exit.settle(.finished($0)) },
                 dismissalRequested: { [exit] in exit.settle(.reason(.shutdown)) },
                 unreachable: {},
-                reachable: {}
+                reachable: {},
+                undelivered: { _ in }
             )
         )
         let isFirst = state.withLock { state -> Bool in

@@ -33,7 +33,9 @@ final class Timers: Sendable {
     }
 
     private let state = Mutex(State())
-    /// A pipe that wakes the thread when an earlier bucket than the awaited one is made. It lives as long as the process.
+    /// A pipe that wakes the thread when an earlier bucket than the awaited one is made.
+    ///
+    /// It lives as long as the process.
     private let alarm: (reader: Int32, writer: Int32)
 
     private init() {

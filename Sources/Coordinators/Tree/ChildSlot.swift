@@ -41,8 +41,10 @@ struct ChildSlot {
     var parked: [Parked] = []
     /// Who waits for the child to be ready.
     var starts: [Start] = []
-    /// Who waits for the child's end.
+    /// Who waits for the child's end for good.
     var ends: [End] = []
+    /// Who waits for the end of the life that was told to stop, whatever comes after it.
+    var stops: [Ending<Void>] = []
 
     init(_ definition: ChildDefinition) { self.definition = definition }
 

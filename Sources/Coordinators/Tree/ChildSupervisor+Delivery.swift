@@ -5,7 +5,9 @@ extension ChildSupervisor {
     /// How many messages may wait for a child that isn't ready.
     static let parkedLimit = 1_024
 
-    /// Delivers to a child or below it. A child that isn't ready is waited for, until the deadline.
+    /// Delivers to a child or below it.
+    ///
+    /// A child that isn't ready is waited for, until the deadline.
     func deliver(_ envelope: Envelope, to key: String, _ rest: ArraySlice<Substring>, isDirect: Bool) {
         let path = node.path.appending(key)
         let (host, error) = state.withLock { state -> ((any ChildHost)?, CoordinatorError?) in

@@ -22,7 +22,11 @@ extension ChildSupervisor {
             finished: { [weak self] output in self?.hostFinished(key, incarnation, output) },
             dismissalRequested: { [weak self] in self?.handle(.removeRequested(key)) },
             unreachable: { [weak self] in self?.hostBecame(reachable: false, key, incarnation) },
-            reachable: { [weak self] in self?.hostBecame(reachable: true, key, incarnation) }
+            reachable: { [weak self] in self?.hostBecame(reachable: true, key, incarnation) },
+            undelivered: { [weak self] message in
+                self?.hostBecame(reachable: false, key, incarnation)
+                self?.deliver(message.envelope, to: key, message.rest, isDirect: message.isDirect)
+            }
         )
         let host = state.withLock { state -> (any ChildHost)? in
             guard let definition = state.slots[key]?.definition else { return nil }
@@ -143,6 +147,7 @@ extension ChildSlot {
         for start in starts { start.settle(output == nil ? .failure(lastError ?? error) : .success(())) }
         let outcome: Result<Answer, any Error> = output.map { .success($0) } ?? .failure(lastError ?? error)
         for end in ends { end.settle(outcome) }
+        for stop in stops { stop.settle(()) }
         for message in parked { message.envelope.end(.failure(error)) }
     }
 }

@@ -7,6 +7,7 @@ extension ChildSupervisor {
         var failure: (any Error)?
         var parked: [ChildSlot.Parked] = []
         var mustFlush = false
+        var stops: [Ending<Void>] = []
         var event: LifecycleChange?
         var comesBack = false
         let path = node.path.appending(key)
@@ -34,11 +35,11 @@ extension ChildSupervisor {
                 slot.readySince = nil
                 event = .crashed(reason)
             case .stopped(let reason) where state.isAlive(key), .startFailed(let reason) where state.isAlive(key):
-                // It comes back: a permanent child has returned, or a restart has failed and is tried again.
+                // It comes back: a permanent child has returned, a restart was asked for, or one has failed and is tried again.
                 slot.lastExit = reason
                 slot.phase = .pending(nextAttempt: nil)
                 slot.readySince = nil
-                event = change.isStop ? .crashed(reason) : .startFailed(reason)
+                event = !change.isStop ? .startFailed(reason) : reason == .shutdown ? .stopped(reason) : .crashed(reason)
                 comesBack = true
             case .stopped(let reason), .startFailed(let reason), .gaveUp(let reason):
                 slot.lastExit = reason
@@ -55,8 +56,13 @@ extension ChildSupervisor {
                 event = slot.event(for: change, reason)
                 slot.isStoppedByParent = false
             }
+            if !change.isBeginning {
+                stops = slot.stops
+                slot.stops = []
+            }
             state.slots[key] = slot
         }
+        for stop in stops { stop.settle(()) }
         for message in parked { message.envelope.end(.failure(failure ?? CoordinatorError.hasStopped(path))) }
         for start in starts { start.settle(failure.map { .failure($0) } ?? .success(())) }
         if mustFlush { flush(key) }
@@ -102,6 +108,9 @@ extension Supervisor.Change {
         if case .stopped = self { return true }
         return false
     }
+
+    /// A life has begun.
+    fileprivate var isBeginning: Bool { self == .started || self == .restarted }
 
     /// The child lives or comes back.
     fileprivate var isProgress: Bool {

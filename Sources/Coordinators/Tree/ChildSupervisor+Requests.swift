@@ -64,26 +64,28 @@ extension ChildSupervisor {
         try await start(definition, isByParent: false)
     }
 
-    /// Stops a child and returns when nothing is left of it. Not cancellable: a stop always wins.
+    /// Stops a child and returns when nothing is left of it.
+    ///
+    /// Not cancellable: a stop always wins.
     ///
     /// - Parameters:
     ///   - isByParent: the coordinator itself has asked; it learns by return.
     ///   - forgets: its key is free afterwards; otherwise an operator can start it again.
     func stop(_ key: String, isByParent: Bool, forgets: Bool) async throws {
         let event = forgets ? Supervisor<String>.Event.removeRequested(key) : .stopRequested(key)
-        let end = ChildSlot.End()
+        let end = Ending<Void>()
         let (isKnown, mustWait, mustPerform) = state.withLock { state -> (Bool, Bool, Bool) in
             guard state.slots[key] != nil else { return (false, false, false) }
             let lives = state.isAlive(key) || state.isEnding(key)
             if lives {
-                state.slots[key]?.ends.append(end)
+                state.slots[key]?.stops.append(end)
                 state.slots[key]?.isStoppedByParent = isByParent
             }
             return (true, lives, state.apply(event))
         }
         guard isKnown else { throw noSuchChild(key) }
         if mustPerform { performDirectives() }
-        if mustWait { _ = await end.value }
+        if mustWait { await end.value }
     }
 
     /// Stops a child, in whatever state it is, and starts it anew; returns when it's ready.

@@ -38,7 +38,9 @@ final class ChildSupervisor: Sendable {
         if mustPerform { performDirectives() }
     }
 
-    /// Carries out directives until none is left. Only one thread does so at a time.
+    /// Carries out directives until none is left.
+    ///
+    /// Only one thread does so at a time.
     func performDirectives() {
         while let directive = state.withLock({ $0.nextDirective() }) { perform(directive) }
     }

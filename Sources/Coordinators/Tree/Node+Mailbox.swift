@@ -3,7 +3,9 @@ import Synchronization
 import WireProtocol
 
 extension Node {
-    /// Takes a message for one of this coordinator's rows. Messages begin in the order in which they are taken.
+    /// Takes a message for one of this coordinator's rows.
+    ///
+    /// Messages begin in the order in which they are taken.
     func accept(_ envelope: Envelope, _ row: MessageRow) {
         let (isTaken, isAdmitted, instance) = state.withLock { state -> (Bool, Bool, (any Coordinator)?) in
             switch state.phase {

@@ -7,7 +7,10 @@ extension Node {
     func operate(_ operation: Operation, on rest: ArraySlice<Substring>) async throws -> JSONValue {
         guard let key = rest.first.map(String.init) else {
             guard operation == .inspect else {
-                throw CoordinatorError(.unsupported, "\(path) is this process's own coordinator: its parent has to \(operation.rawValue) it")
+                throw CoordinatorError(
+                    .unsupported,
+                    "\(path) is this process's own coordinator: its parent has to \(operation.rawValue) it"
+                )
             }
             return try await CoordinatorSnapshot.encode(childSnapshots())
         }

@@ -6,7 +6,9 @@ import WireProtocol
 final class Peer: Sendable {
     /// What a peer's owner does about frames.
     struct Owner: Sendable {
-        /// A message has come. `target`: below which coordinator, empty for the owner's own choice.
+        /// A message has come.
+        ///
+        /// `target`: below which coordinator, empty for the owner's own choice.
         let messageReceived: @Sendable (_ envelope: Envelope, _ target: String, _ isDirect: Bool) -> Void
         /// The other side wants something of the runtime.
         let inspected: @Sendable (_ operation: String, _ target: String, _ payload: JSONValue) async throws -> JSONValue
@@ -65,14 +67,24 @@ final class Peer: Sendable {
     }
 
     /// Sends a message to the other side.
-    func forward(_ envelope: Envelope, to target: String, isDirect: Bool) {
+    ///
+    /// - Returns: false when the link has closed and the message has not left: it can be sent elsewhere.
+    func forward(_ envelope: Envelope, to target: String, isDirect: Bool) -> Bool {
         let (messageCodec, payload): (PayloadCodec, Bytes)
         do {
             (messageCodec, payload) = try encoded(envelope.body)
         } catch {
-            return envelope.end(.failure(error))
+            envelope.end(.failure(error))
+            return true
         }
-        guard let correlation = open(.envelope(envelope)) else { return envelope.end(.failure(lost(maybeExecuted: false))) }
+        let correlation: UInt64
+        switch open(.envelope(envelope)) {
+        case .opened(let number): correlation = number
+        case .closed: return false
+        case .full:
+            envelope.end(.failure(CoordinatorError(.tooManyOpenAsks, "\(Self.openAsksLimit) asks to \(name) are open")))
+            return true
+        }
         do throws(LinkError) {
             try link.send { name in
                 Frame(
@@ -83,21 +95,24 @@ final class Peer: Sendable {
                 )
             }
         } catch {
-            close(correlation)
-            let isTooLarge = error.code == .frameTooLarge
-            return envelope.end(.failure(isTooLarge ? CoordinatorError(.messageTooLarge, error.message) : lost(maybeExecuted: false)))
+            // Nobody else may have ended it meanwhile: then it isn't ours to hand back.
+            let isOurs = close(correlation) != nil
+            guard error.code == .frameTooLarge else { return !isOurs }
+            envelope.end(.failure(CoordinatorError(.messageTooLarge, error.message)))
+            return true
         }
         envelope.work { [weak self] in
             guard let self, close(correlation) != nil else { return }
             send(Frame(.cancel, correlation: correlation))
         }
+        return true
     }
 
     /// Asks the other side's runtime for something.
     func inspect(_ operation: String, _ target: String, _ payload: JSONValue = .null, timeout: Duration?) async throws -> JSONValue {
         let ending = Ending<Result<JSONValue, any Error>>()
         let bytes = try PayloadCoder.encode(payload, as: .json)
-        guard let correlation = open(.inspection(ending)) else { throw lost(maybeExecuted: false) }
+        guard case .opened(let correlation) = open(.inspection(ending)) else { throw lost(maybeExecuted: false) }
         do throws(LinkError) {
             try link.send(lane: .control) { name in
                 Frame(
@@ -134,12 +149,19 @@ final class Peer: Sendable {
         }
     }
 
-    private func open(_ ask: Open) -> UInt64? {
+    private enum Opening {
+        case opened(UInt64)
+        case full
+        case closed
+    }
+
+    private func open(_ ask: Open) -> Opening {
         state.withLock { state in
-            guard !state.isClosed, state.outgoing.count < Self.openAsksLimit else { return nil }
+            if state.isClosed { return .closed }
+            guard state.outgoing.count < Self.openAsksLimit else { return .full }
             state.next += 1
             state.outgoing[state.next] = ask
-            return state.next
+            return .opened(state.next)
         }
     }
 

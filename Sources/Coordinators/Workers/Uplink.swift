@@ -72,13 +72,10 @@ final class Uplink: Sendable {
 
     /// Sends a message on its way up.
     func forward(_ envelope: Envelope) {
-        guard let peer = state.withLock({ $0.peer }) else {
-            return envelope.end(
-                .failure(CoordinatorError(.peerLost, "the parent of \(ticket.path) can't be reached at the moment", maybeExecuted: false))
-            )
-        }
         // An empty target: from the parent of this process's own coordinator upwards.
-        peer.forward(envelope, to: "", isDirect: false)
+        if state.withLock({ $0.peer })?.forward(envelope, to: "", isDirect: false) == true { return }
+        let message = "the parent of \(ticket.path) can't be reached at the moment"
+        envelope.end(.failure(CoordinatorError(.peerLost, message, maybeExecuted: false)))
     }
 
     /// Tells the processes above of one below, and returns when they have taken note of it.

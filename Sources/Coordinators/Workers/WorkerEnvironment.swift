@@ -8,7 +8,9 @@ enum WorkerEnvironment {
     /// The descriptor that workers get their ticket on.
     static let ticketDescriptor: Int32 = 3
 
-    /// Takes the ticket that the parent has left, if this process is a worker. The second call finds nothing.
+    /// Takes the ticket that the parent has left, if this process is a worker.
+    ///
+    /// The second call finds nothing.
     ///
     /// - Throws: when there should be one and it can't be read.
     static func takeTicket() throws(CoordinatorError) -> Ticket? {
@@ -24,7 +26,10 @@ enum WorkerEnvironment {
             let count = read(descriptor, &buffer, buffer.count)
             if count < 0 && errno == EINTR { continue }
             guard count >= 0 else {
-                throw CoordinatorError(.startFailed, "the ticket can't be read from descriptor \(descriptor): \(String(cString: strerror(errno)))")
+                throw CoordinatorError(
+                    .startFailed,
+                    "the ticket can't be read from descriptor \(descriptor): \(String(cString: strerror(errno)))"
+                )
             }
             if count == 0 { break }
             bytes.append(contentsOf: buffer[..<count])

@@ -102,11 +102,13 @@ final class Worker: Sendable {
                     startTimeout: .milliseconds(Int64(start.startTimeoutMilliseconds)),
                     events: events(frame.codec)
                 )
-                guard state.withLock({ state -> Bool in
-                    guard state.host == nil, !state.isEnding else { return false }
-                    state.host = host
-                    return true
-                }) else { return }
+                guard
+                    state.withLock({ state -> Bool in
+                        guard state.host == nil, !state.isEnding else { return false }
+                        state.host = host
+                        return true
+                    })
+                else { return }
                 try await host.start()
                 uplink.send(Frame(.ready, incarnation: incarnation))
             } catch {
@@ -123,7 +125,8 @@ final class Worker: Sendable {
             finished: { [self] output in finish(output, codec) },
             dismissalRequested: { [self] in finish(.none, codec) },
             unreachable: {},
-            reachable: {}
+            reachable: {},
+            undelivered: { _ in }
         )
     }
 

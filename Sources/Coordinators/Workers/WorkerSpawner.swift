@@ -28,7 +28,10 @@ struct WorkerSpawner: Sendable {
         }
         var environment = inherited(program.environment)
         guard let executable = ProgramLauncher.find(name, in: environment["PATH"], relativeTo: program.directory) else {
-            throw CoordinatorError(.spawnFailed, "\(path): there is no executable '\(name)'; give its path, or see that PATH has its directory")
+            throw CoordinatorError(
+                .spawnFailed,
+                "\(path): there is no executable '\(name)'; give its path, or see that PATH has its directory"
+            )
         }
         environment[ProgramLauncher.variable] = String(getpid())
         let launcher = defaultExecutable ?? "/proc/self/exe"
@@ -64,7 +67,9 @@ struct WorkerSpawner: Sendable {
         }
     }
 
-    /// What operators see in a list of processes: "Shop: /shop/cart". Foreign programs may rely on their own name.
+    /// What operators see in a list of processes: "Shop: /shop/cart".
+    ///
+    /// Foreign programs may rely on their own name.
     private static func processName(_ executable: String, _ path: CoordinatorPath) -> String? {
         guard executable == "/proc/self/exe" else { return nil }
         var buffer = [CChar](repeating: 0, count: 4_096)

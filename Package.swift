@@ -47,10 +47,10 @@ let package = Package(
 
         // Shells: the daemon, and the operator's way to it.
         .target(name: "Control", dependencies: ["NNG", "WireProtocol"]),
-        .target(name: "DaemonConfiguration", dependencies: ["WireProtocol", yams]),
+        .target(name: "DaemonConfiguration", dependencies: ["Supervision", "WireProtocol", yams]),
         .target(
             name: "CoordinatorDaemon",
-            dependencies: ["Control", "Coordinators", "DaemonConfiguration", "Supervision", "WireProtocol", logging, serviceLifecycle]
+            dependencies: ["Control", "Coordinators", "DaemonConfiguration", "WireProtocol", logging, serviceLifecycle]
         ),
 
         // Executables parse, build and run.
@@ -92,7 +92,7 @@ let package = Package(
         .testTarget(name: "WireProtocolTests", dependencies: ["WireProtocol"]),
         .testTarget(name: "ProcessesTests", dependencies: ["Processes"]),
         .testTarget(name: "SupervisionTests", dependencies: ["Supervision"]),
-        .testTarget(name: "DaemonConfigurationTests", dependencies: ["DaemonConfiguration"]),
+        .testTarget(name: "DaemonConfigurationTests", dependencies: ["DaemonConfiguration", "Supervision", "WireProtocol"]),
         .testTarget(name: "ControlTests", dependencies: ["Control", "NNG", "WireProtocol", "coordinatorctl"]),
     ],
     swiftLanguageModes: [.v6]

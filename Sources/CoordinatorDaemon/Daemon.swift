@@ -20,7 +20,7 @@ public final class Daemon: Service {
         var options = CoordinatorRuntime.Options()
         options.runtimeDirectory = directory.path
         options.orphanGrace = configuration.orphanGrace
-        options.supervision = SupervisionPolicy(configuration.supervision)
+        options.supervision = configuration.supervision
         options.workerOutput = .captured { path, bytes in output.received(bytes, from: path.description) }
         options.logger = logger
         runtime = CoordinatorRuntime(DaemonCoordinator.self, configuration: configuration, options: options)

@@ -3,8 +3,6 @@ import DaemonConfiguration
 import Logging
 import WireProtocol
 
-import struct DaemonConfiguration.ChildSpecification
-
 /// The root of the daemon's tree: it reads its children from a file. Otherwise it's a coordinator like any other.
 actor DaemonCoordinator: Coordinator {
     typealias Configuration = DaemonConfiguration
@@ -28,7 +26,7 @@ actor DaemonCoordinator: Coordinator {
         for await _ in forever {}
     }
 
-    private func start(_ child: ChildSpecification) async {
+    private func start(_ child: ConfiguredChild) async {
         do {
             switch child.content {
             case .worker(let worker):
@@ -39,16 +37,16 @@ actor DaemonCoordinator: Coordinator {
                     environment: worker.environment,
                     directory: worker.directory,
                     configuration: worker.configuration ?? [:],
-                    restart: .init(child.restart),
-                    shutdown: .init(child.shutdown),
+                    restart: child.restart,
+                    shutdown: child.shutdown,
                     retriesFirstStart: true
                 )
             case .program(let program):
                 try await context.start(
                     program: .init(command: program.command, environment: program.environment, directory: program.directory),
                     as: child.key,
-                    restart: .init(child.restart),
-                    shutdown: .init(child.shutdown),
+                    restart: child.restart,
+                    shutdown: child.shutdown,
                     retriesFirstStart: true
                 )
             }

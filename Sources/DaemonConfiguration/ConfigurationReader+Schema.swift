@@ -1,3 +1,4 @@
+import Supervision
 import WireProtocol
 import Yams
 
@@ -19,10 +20,10 @@ extension ConfigurationReader {
         return configuration
     }
 
-    private mutating func children(_ node: Node) -> [ChildSpecification]? {
+    private mutating func children(_ node: Node) -> [ConfiguredChild]? {
         guard let nodes = list(node, "`children`", expected: "a list, each item with `key` and `worker` or `program`") else { return nil }
         var lines: [String: Int] = [:]
-        var children: [ChildSpecification] = []
+        var children: [ConfiguredChild] = []
         for node in nodes {
             guard let fields = self.fields(node, "a child", keys: ["key", "worker", "program", "restart", "shutdown"]) else { continue }
             let keyNode = required("key", of: fields, expected: "the child's name among its siblings")
@@ -53,10 +54,10 @@ extension ConfigurationReader {
         return key
     }
 
-    private mutating func content(_ fields: Fields) -> ChildSpecification.Content? {
+    private mutating func content(_ fields: Fields) -> ConfiguredChild.Content? {
         switch (fields["worker"], fields["program"]) {
-        case (let node?, nil): return worker(node).map(ChildSpecification.Content.worker)
-        case (nil, let node?): return program(node).map(ChildSpecification.Content.program)
+        case (let node?, nil): return worker(node).map(ConfiguredChild.Content.worker)
+        case (nil, let node?): return program(node).map(ConfiguredChild.Content.program)
         case (nil, nil):
             guard fields.excused.isDisjoint(with: ["worker", "program"]) else { return nil }
             report(at: fields.mark, "a child has neither `worker` nor `program`; expected one of them")
@@ -69,7 +70,7 @@ extension ConfigurationReader {
         }
     }
 
-    private mutating func worker(_ node: Node) -> WorkerSpecification? {
+    private mutating func worker(_ node: Node) -> ConfiguredWorker? {
         let keys = ["executable", "coordinator", "configuration", "environment", "directory"]
         guard let fields = self.fields(node, "`worker`", keys: keys) else { return nil }
         let executable = required("executable", of: fields, expected: "the path of the worker's executable")
@@ -80,7 +81,7 @@ extension ConfigurationReader {
         let environment = fields["environment"].flatMap { self.environment($0) }
         let directory = self.directory(fields)
         guard let executable, let coordinator else { return nil }
-        return WorkerSpecification(
+        return ConfiguredWorker(
             executable: executable,
             coordinator: coordinator,
             configuration: configuration == .null ? nil : configuration,
@@ -89,13 +90,13 @@ extension ConfigurationReader {
         )
     }
 
-    private mutating func program(_ node: Node) -> ProgramSpecification? {
+    private mutating func program(_ node: Node) -> ConfiguredProgram? {
         guard let fields = self.fields(node, "`program`", keys: ["command", "environment", "directory"]) else { return nil }
         let expected = "a list of the program and its arguments, such as [python3, mailer.py]"
         let command = required("command", of: fields, expected: expected).flatMap { self.command($0, expected: expected) }
         let environment = fields["environment"].flatMap { self.environment($0) }
         let directory = self.directory(fields)
-        return command.map { ProgramSpecification(command: $0, environment: environment ?? [:], directory: directory) }
+        return command.map { ConfiguredProgram(command: $0, environment: environment ?? [:], directory: directory) }
     }
 
     private mutating func command(_ node: Node, expected: String) -> [String]? {
@@ -130,7 +131,7 @@ extension ConfigurationReader {
         return environment
     }
 
-    private mutating func shutdown(_ node: Node) -> ShutdownPolicy? {
+    private mutating func shutdown(_ node: Node) -> Shutdown? {
         switch node.scalar?.string {
         case "brutalKill"?: return .brutalKill
         case "infinity"?: return .infinity
@@ -141,29 +142,29 @@ extension ConfigurationReader {
                 "`shutdown` is `\(word)`; \(Spelling.hint(for: word, among: ["brutalKill", "infinity"])) (or a duration, such as 5s)"
             )
             return nil
-        default: return duration(node, "`shutdown`", or: ", or brutalKill, or infinity").map(ShutdownPolicy.timeout)
+        default: return duration(node, "`shutdown`", or: ", or brutalKill, or infinity").map(Shutdown.timeout)
         }
     }
 
-    private mutating func supervision(_ node: Node) -> SupervisionSettings {
-        var settings = SupervisionSettings()
-        guard let fields = self.fields(node, "`supervision`", keys: ["strategy", "intensity", "period", "backoff"]) else { return settings }
-        if let node = fields["strategy"], let strategy: SupervisionSettings.Strategy = choice(node, "`strategy`") {
-            settings.strategy = strategy
+    private mutating func supervision(_ node: Node) -> SupervisionPolicy {
+        var policy = SupervisionPolicy()
+        guard let fields = self.fields(node, "`supervision`", keys: ["strategy", "intensity", "period", "backoff"]) else { return policy }
+        if let node = fields["strategy"], let strategy: Strategy = choice(node, "`strategy`") {
+            policy.strategy = strategy
         }
         if let intensity = fields["intensity"].flatMap({ self.wholeNumber($0, "`intensity`", in: 0...1_000_000) }) {
-            settings.intensity = intensity
+            policy.intensity = intensity
         }
         if let node = fields["period"], let period = duration(node, "`period`") {
-            settings.period = period
+            policy.period = period
             if period == .zero { report(at: node.mark, "`period` is zero; expected a time in which restarts can be counted, such as 60s") }
         }
-        if let node = fields["backoff"] { settings.backoff = backoff(node) }
-        return settings
+        if let node = fields["backoff"] { policy.backoff = backoff(node) }
+        return policy
     }
 
-    private mutating func backoff(_ node: Node) -> SupervisionSettings.Backoff {
-        var backoff = SupervisionSettings.Backoff()
+    private mutating func backoff(_ node: Node) -> Backoff {
+        var backoff = Backoff()
         guard let fields = self.fields(node, "`backoff`", keys: ["minimum", "maximum", "resetAfter"]) else { return backoff }
         if let minimum = fields["minimum"].flatMap({ self.duration($0, "`minimum`") }) { backoff.minimum = minimum }
         if let maximum = fields["maximum"].flatMap({ self.duration($0, "`maximum`") }) { backoff.maximum = maximum }

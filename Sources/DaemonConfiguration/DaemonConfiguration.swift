@@ -1,3 +1,5 @@
+public import Supervision
+
 /// What the daemon is told to keep alive: the content of the file given with `coordinatord --config`.
 ///
 /// The file is YAML 1.2, so JSON is accepted too:
@@ -25,10 +27,10 @@
 /// shell that starts the daemon. A program's `command` without a slash is looked up in `PATH`.
 public struct DaemonConfiguration: Codable, Hashable, Sendable {
     /// The root's children, in the order in which they are started.
-    public var children: [ChildSpecification]
+    public var children: [ConfiguredChild]
 
     /// How the root supervises them.
-    public var supervision: SupervisionSettings
+    public var supervision: SupervisionPolicy
 
     /// How long a worker outlives a daemon that died, waiting to be adopted by the next one.
     ///
@@ -37,8 +39,8 @@ public struct DaemonConfiguration: Codable, Hashable, Sendable {
 
     /// Creates a configuration in code; every default is the file's default.
     public init(
-        children: [ChildSpecification],
-        supervision: SupervisionSettings = SupervisionSettings(),
+        children: [ConfiguredChild],
+        supervision: SupervisionPolicy = SupervisionPolicy(),
         orphanGrace: Duration = .seconds(10)
     ) {
         self.children = children

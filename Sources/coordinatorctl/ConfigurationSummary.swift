@@ -40,7 +40,7 @@ struct ConfigurationSummary: Codable {
 }
 
 extension ConfigurationSummary.Child {
-    init(_ child: ChildSpecification) {
+    init(_ child: ConfiguredChild) {
         key = child.key
         restart = child.restart.rawValue
         switch child.content {

@@ -87,6 +87,26 @@ struct RestartTests {
         #expect(directory.entries.isEmpty)
     }
 
+    @Test("A worker that hangs is killed and restarted; one that only works hard is left alone")
+    func hang() async throws {
+        var options = Support.options
+        options.hungAfter = .seconds(2)
+        try await withRuntime(RootCoordinator.self, options: options) { runtime in
+            try await runtime.startChild("busy", .worker)
+            try await runtime.startChild("hung", .worker)
+            let working = Task.immediate {
+                try await runtime.perform(.ignoreCancellation(milliseconds: 5_000), at: "/busy", timeout: .seconds(60))
+            }
+            let before = try await runtime.ask(Fixture.WhereAmI(), at: "/hung")
+            kill(before.pid, SIGSTOP)
+            let after = try await runtime.whereIsIt("/hung", after: before)
+            #expect(after.incarnation == 2)
+            #expect(try await runtime.snapshot(of: "/hung").lastExit == "hung")
+            #expect(try await working.value == "done")
+            #expect(try await runtime.snapshot(of: "/busy").restarts == 0)
+        }
+    }
+
     @Test("Exit codes: 78 is for good, others are restarted")
     func exitCodes() async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in

@@ -52,7 +52,9 @@ extension CoordinatorRuntime {
             do {
                 let place = try await ask(Fixture.WhereAmI(), at: path)
                 if place != former { return place }
-            } catch let error as CoordinatorError where error.code == .peerLost && ContinuousClock.now < deadline {
+            } catch let error as CoordinatorError
+                where (error.code == .peerLost || error.code == .timedOut) && ContinuousClock.now < deadline
+            {
             }
         }
     }

@@ -1,4 +1,5 @@
 import DaemonConfiguration
+import Supervision
 import Testing
 import WireProtocol
 
@@ -32,10 +33,10 @@ import WireProtocol
 
     static let expected = DaemonConfiguration(
         children: [
-            ChildSpecification(
+            ConfiguredChild(
                 key: "shop",
                 content: .worker(
-                    WorkerSpecification(
+                    ConfiguredWorker(
                         executable: ".build/release/Shop",
                         coordinator: "ShopCoordinator",
                         configuration: ["currency": "EUR", "limits": [1, 2.5, true, nil], "no": "no"],
@@ -46,18 +47,18 @@ import WireProtocol
                 restart: .transient,
                 shutdown: .brutalKill
             ),
-            ChildSpecification(
+            ConfiguredChild(
                 key: "mailer",
                 content: .program(
-                    ProgramSpecification(command: ["python3", "mailer.py", "10"], environment: ["A": "b"], directory: "/srv")
+                    ConfiguredProgram(command: ["python3", "mailer.py", "10"], environment: ["A": "b"], directory: "/srv")
                 ),
                 restart: .temporary,
                 shutdown: .timeout(.milliseconds(250))
             ),
-            ChildSpecification(key: "plain", content: .program(ProgramSpecification(command: ["/bin/cat"])), shutdown: .infinity),
+            ConfiguredChild(key: "plain", content: .program(ConfiguredProgram(command: ["/bin/cat"])), shutdown: .infinity),
         ],
-        supervision: SupervisionSettings(
-            strategy: .restForOne,
+        supervision: SupervisionPolicy(
+            .restForOne,
             intensity: 3,
             period: .seconds(120),
             backoff: .init(minimum: .milliseconds(1), maximum: .seconds(3600), resetAfter: .seconds(5))
@@ -78,7 +79,7 @@ import WireProtocol
         let configuration = try DaemonConfiguration.parse(text: text, file: "f")
         #expect(configuration.children.map(\.restart) == [.permanent, .permanent])
         #expect(configuration.children.map(\.shutdown) == [.infinity, .timeout(.seconds(5))])
-        #expect(configuration.children[0].content == .worker(WorkerSpecification(executable: "Shop", coordinator: "Root")))
+        #expect(configuration.children[0].content == .worker(ConfiguredWorker(executable: "Shop", coordinator: "Root")))
         #expect(configuration.supervision.strategy == .oneForOne)
         #expect(configuration.supervision.intensity == 5)
         #expect(configuration.supervision.period == .seconds(60))
@@ -91,7 +92,7 @@ import WireProtocol
     @Test func jsonIsYAMLToo() throws {
         let text = #"{"children": [{"key": "cat", "program": {"command": ["cat", "-u"]}}], "orphan_grace": "1s"}"#
         let configuration = try DaemonConfiguration.parse(text: text, file: "f")
-        #expect(configuration.children == [ChildSpecification(key: "cat", content: .program(.init(command: ["cat", "-u"])))])
+        #expect(configuration.children == [ConfiguredChild(key: "cat", content: .program(.init(command: ["cat", "-u"])))])
         #expect(configuration.orphanGrace == .seconds(1))
     }
 

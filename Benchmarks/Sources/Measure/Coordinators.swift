@@ -19,6 +19,14 @@ struct AskTheRoot: ResponderMessage {
     var count: Int
 }
 
+struct NobodyAnswersThis: ResponderMessage {}
+
+/// Makes a child ask what nobody answers, and return how long each failure took, in nanoseconds.
+struct AskNobody: ResponderMessage {
+    typealias Reply = [Int64]
+    var count: Int
+}
+
 /// Makes a child ask the root from many tasks for a while, and return the number of asks.
 struct AskConcurrently: ResponderMessage {
     typealias Reply = Int
@@ -68,6 +76,18 @@ actor ChildCoordinator: Coordinator {
                 let begin = ContinuousClock.now
                 _ = try await me.context.ask(Ping(number: number))
                 durations.append((ContinuousClock.now - begin).nanoseconds)
+            }
+            return durations
+        },
+        .respond(to: AskNobody.self) { me, request in
+            var durations: [Int64] = []
+            for _ in 0..<request.count {
+                let begin = ContinuousClock.now
+                do {
+                    try await me.context.ask(NobodyAnswersThis())
+                } catch let error as CoordinatorError where error.code == .unhandled {
+                    durations.append((ContinuousClock.now - begin).nanoseconds)
+                }
             }
             return durations
         },

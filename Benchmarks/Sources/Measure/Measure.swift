@@ -21,6 +21,8 @@ struct Measure {
             _ = try await runtime.ask(AskTheRoot(count: 2_000), at: path, timeout: .seconds(60))
             let durations = try await runtime.ask(AskTheRoot(count: 20_000), at: path, timeout: .seconds(60))
             report("ask \(place), 64 B", durations, baseline: inWorker ? baseline : nil)
+            let unhandled = try await runtime.ask(AskNobody(count: 2_000), at: path, timeout: .seconds(60))
+            report("ask that nobody responds to, \(place)", unhandled)
             let count = try await runtime.ask(AskConcurrently(askers: 256, milliseconds: 3_000), at: path, timeout: .seconds(60))
             Self.print("asks \(place), 256 concurrent: \(count / 3) /s")
         }

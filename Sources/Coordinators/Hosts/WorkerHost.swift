@@ -26,6 +26,8 @@ final class WorkerHost: ChildHost {
         /// The processes below the worker, as it has reported them.
         var descendants: Set<ProcessIdentity> = []
         var linkTimer: Timers.Timer?
+        /// When the worker last gave a sign of life.
+        var lastSign = MonotonicTime.distantFuture
     }
 
     /// How long a worker that lives may be without a link.
@@ -139,7 +141,7 @@ final class WorkerHost: ChildHost {
                     Welcome(
                         buildID: runtime.upwardBuildID,
                         maximumFrameSize: UInt32(FrameLimits.default.maximumFrameSize),
-                        heartbeatMilliseconds: 1_000
+                        heartbeatMilliseconds: Self.heartbeat.millisecondsClamped
                     )
                 )
             )
@@ -238,7 +240,9 @@ final class WorkerHost: ChildHost {
     private func receive(_ frame: Frame) {
         switch frame.content {
         case .ready:
-            readiness.settle(.success(()))
+            if readiness.settle(.success(())) { beginHeartbeat() }
+        case .pong:
+            heardFrom()
         case .reply(.failure(let failure)) where frame.correlation == Self.startCorrelation:
             readiness.settle(.failure(Failures.decode(failure, codec: frame.codec)))
         case .finish(let bytes):

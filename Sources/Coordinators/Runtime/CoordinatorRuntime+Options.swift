@@ -15,6 +15,8 @@ extension CoordinatorRuntime {
         public var orphanGrace: Duration = .zero
         /// How long a coordinator may take to become ready.
         public var startTimeout: Duration = .seconds(30)
+        /// How long a worker may answer no ping, one of which is sent each second; then it's killed, and restarted as its type says.
+        public var hungAfter: Duration = .seconds(10)
         /// Where workers and programs write to.
         public var workerOutput: WorkerOutput = .inherit
         /// How the root restarts its children, instead of as its type says.

@@ -15,6 +15,8 @@ final class RuntimeCore: Sendable {
     let uplink: Uplink?
     /// How long the workers of this process may outlive it; zero: not at all.
     let orphanGrace: Duration
+    /// How long a worker may give no sign of life.
+    let hungAfter: Duration
     private let startTimeout: Duration
     private let rootPolicy: SupervisionPolicy?
     private let changes: (@Sendable (CoordinatorPath, LifecycleChange) -> Void)?
@@ -25,6 +27,7 @@ final class RuntimeCore: Sendable {
         hub = LinkHub(directory: directory, tasks: tasks)
         spawner = WorkerSpawner(defaultExecutable: options.workerExecutable, output: options.workerOutput, spawner: .shared)
         orphanGrace = uplink == nil ? options.orphanGrace : .zero
+        hungAfter = options.hungAfter
         startTimeout = options.startTimeout
         rootPolicy = options.supervision
         changes = options.childChanged

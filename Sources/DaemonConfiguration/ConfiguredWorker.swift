@@ -1,7 +1,7 @@
 public import WireProtocol
 
 /// A worker process and the coordinator at the root of its subtree.
-public struct WorkerSpecification: Codable, Hashable, Sendable {
+public struct ConfiguredWorker: Codable, Hashable, Sendable {
     /// The path of the worker's executable; relative to the daemon's working directory.
     public var executable: String
 

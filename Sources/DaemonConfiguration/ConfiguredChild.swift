@@ -1,13 +1,15 @@
+public import Supervision
+
 /// One child of the daemon's root: what runs, and how it is supervised.
 ///
 /// The words are those of OTP's child specification: https://www.erlang.org/doc/apps/stdlib/supervisor.html#module-child-specification
-public struct ChildSpecification: Codable, Hashable, Sendable {
+public struct ConfiguredChild: Codable, Hashable, Sendable {
     /// What the child is made of.
     public enum Content: Codable, Hashable, Sendable {
         /// A process of coordinators that speaks the link protocol.
-        case worker(WorkerSpecification)
+        case worker(ConfiguredWorker)
         /// Any other program; it is started, watched and stopped, nothing more.
-        case program(ProgramSpecification)
+        case program(ConfiguredProgram)
     }
 
     /// The child's name among its siblings: not empty, without `/` and control characters, neither `.` nor `..`.
@@ -25,17 +27,17 @@ public struct ChildSpecification: Codable, Hashable, Sendable {
     ///
     /// Without one in the file: 5 s for a program, `infinity` for a worker, which is the root of a subtree and has to stop its own
     /// children first.
-    public var shutdown: ShutdownPolicy
+    public var shutdown: Shutdown
 
     /// Creates a specification; `shutdown: nil` means the default of the content.
-    public init(key: String, content: Content, restart: RestartType = .permanent, shutdown: ShutdownPolicy? = nil) {
+    public init(key: String, content: Content, restart: RestartType = .permanent, shutdown: Shutdown? = nil) {
         self.key = key
         self.content = content
         self.restart = restart
         self.shutdown = shutdown ?? Self.defaultShutdown(of: content)
     }
 
-    static func defaultShutdown(of content: Content) -> ShutdownPolicy {
+    static func defaultShutdown(of content: Content) -> Shutdown {
         switch content {
         case .worker: .infinity
         case .program: .timeout(.seconds(5))

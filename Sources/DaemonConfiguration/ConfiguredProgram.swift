@@ -1,5 +1,5 @@
 /// A program that knows nothing about coordinators.
-public struct ProgramSpecification: Codable, Hashable, Sendable {
+public struct ConfiguredProgram: Codable, Hashable, Sendable {
     /// The program and its arguments; never empty.
     ///
     /// Without a slash the program is looked up in `PATH`; no shell is involved.

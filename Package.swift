@@ -61,7 +61,10 @@ let package = Package(
                 argumentParser, logging, serviceLifecycle, unixSignals,
             ]
         ),
-        .executableTarget(name: "coordinatorctl", dependencies: ["Control", "DaemonConfiguration", "WireProtocol", argumentParser]),
+        .executableTarget(
+            name: "coordinatorctl",
+            dependencies: ["Control", "DaemonConfiguration", "Supervision", "WireProtocol", argumentParser]
+        ),
         .executableTarget(
             name: "Shop",
             dependencies: ["Coordinators", grdb],

@@ -1,4 +1,5 @@
 import DaemonConfiguration
+import Supervision
 
 /// What `config check` says about a good file.
 struct ConfigurationSummary: Codable {

@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 
 /// Cancelling before, during and after each operation: nothing is lost, nothing hangs, nothing leaks.
-@Suite("Cancellation", .serialized, .timeLimit(.minutes(2)))
+@Suite("Cancellation", .serialized, .timeLimit(.minutes(1)))
 struct CancellationTests {
     private static let rounds = 300
 

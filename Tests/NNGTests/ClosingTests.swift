@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// Closing while operations are in flight, in every order, and that nothing stays behind.
-@Suite("Closing", .serialized, .timeLimit(.minutes(2)))
+@Suite("Closing", .serialized, .timeLimit(.minutes(1)))
 struct ClosingTests {
     @Test func operationsInFlightEnd() async throws {
         let streams = try await StreamPair()

@@ -139,6 +139,47 @@ struct PairConnectionTests {
         listener.close()
     }
 
+    /// The last bytes, the end and the error come in one event of the poller.
+    @Test func lastWordsThatComeTogetherWithTheEnd() async throws {
+        let directory = try TemporaryDirectory()
+        let listener = try StreamListener(directory.url())
+        for round in 0..<150 {
+            async let negotiated = PairConnection.negotiate(listener.accept())
+            let peer = try RawSocket(connectedTo: directory.file("s"))
+            try await peer.write(Wire.greeting)
+            let connection = try await negotiated
+            let recorder = Recorder()
+            recorder.attach(to: connection)
+            #expect(await connection.transmitted([1]) == nil)  // never read
+            try await peer.write(Wire.message([9]), thenClose: true)
+            #expect(await eventually { !recorder.reasons.isEmpty })
+            #expect(recorder.messages == [[9]], "round \(round)")
+        }
+        listener.close()
+    }
+
+    @Test func startingWhileMessagesArrive() async throws {
+        let directory = try TemporaryDirectory()
+        let listener = try StreamListener(directory.url())
+        let expected = (0..<200).map { [UInt8($0), 1, 2, 3] }
+        for round in 0..<150 {
+            async let negotiated = PairConnection.negotiate(listener.accept())
+            let peer = try RawSocket(connectedTo: directory.file("s"))
+            try await peer.write(Wire.greeting)
+            let connection = try await negotiated
+            let recorder = Recorder()
+            async let writing: Void = peer.write(expected.map { Wire.message($0) })
+            for _ in 0..<(round % 40) { await Task.yield() }
+            recorder.attach(to: connection)
+            try await writing
+            #expect(await eventually { recorder.count == expected.count })
+            #expect(recorder.messages == expected)
+            #expect(!recorder.overlapped)
+            connection.close()
+        }
+        listener.close()
+    }
+
     @Test func messagesBeforeStartAreDelivered() async throws {
         let pair = try await Pair()
         for number in 0..<100 { try await pair.dialled.send([UInt8(number)]) }

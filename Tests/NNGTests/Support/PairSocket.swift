@@ -15,7 +15,9 @@ final class PairSocket: Sendable {
     }
 
     deinit {
-        nng_close(socket)
+        // In nng 1.5.2 this may wait for the socket's pipes, or for ever (nanomsg/nng#1543, #1813).
+        let socket = socket
+        Task { try await blocking { _ = nng_close(socket) } }
     }
 
     func listen(_ url: String) throws {

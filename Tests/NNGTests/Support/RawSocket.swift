@@ -45,8 +45,18 @@ final class RawSocket: Sendable {
         }
     }
 
-    func write(_ bytes: [UInt8]) async throws {
-        try await blocking { try self.writeNow(bytes) }
+    func write(_ bytes: [UInt8], thenClose: Bool = false) async throws {
+        try await blocking {
+            try self.writeNow(bytes)
+            if thenClose { self.close() }
+        }
+    }
+
+    /// One system call for each of `pieces`.
+    func write(_ pieces: [[UInt8]]) async throws {
+        try await blocking {
+            for piece in pieces { try self.writeNow(piece) }
+        }
     }
 
     private func writeNow(_ bytes: [UInt8]) throws {

@@ -76,7 +76,8 @@ extension Context {
         } onCancel: {
             children.tasks.add { try? await children.stop(component, isByParent: true, forgets: true) }
         }
-        try? await children.stop(component, isByParent: true, forgets: true)
+        // One that has finished is removed already; its key may have been taken again.
+        if case .failure = outcome { try? await children.stop(component, isByParent: true, forgets: true) }
         try Task.checkCancellation()
         return try outcome.get().decoded(as: K.Output.self)
     }

@@ -13,6 +13,7 @@ struct OutboundBatches {
     mutating func append(_ frame: Frame, lane: Link.Lane, limit: Int) throws(LinkError) {
         switch lane {
         case .control:
+            if control.count >= Self.batchSize { seal() }
             waitingBytes += try Self.append(frame, to: &control, limit: limit)
         case .bulk:
             if firstBulk == bulk.count || bulk[bulk.count - 1].count >= Self.batchSize { bulk.append([]) }
@@ -22,14 +23,16 @@ struct OutboundBatches {
 
     /// A definition goes to the control lane, and so stands before every frame that uses it.
     mutating func define(_ definition: DefineName) {
+        if control.count >= Self.batchSize { seal() }
         FrameEncoder.append(Frame(.defineName(definition)), to: &control)
     }
 
     /// Nothing that is appended from now on overtakes what waits.
     mutating func seal() {
         guard !control.isEmpty || firstBulk < bulk.count else { return }
-        var sealed = [control]
-        sealed.append(contentsOf: bulk[firstBulk...])
+        let waiting = bulk[firstBulk...]
+        // What was sealed before stays first: what has collected since may have given its names another meaning.
+        let sealed = waiting.prefix(sealedCount) + [control] + waiting.dropFirst(sealedCount)
         control = []
         bulk = sealed.filter { !$0.isEmpty } + [[]]
         firstBulk = 0
@@ -45,7 +48,9 @@ struct OutboundBatches {
         var batch = control
         control = []
         waitingBytes -= min(waitingBytes, batch.count)
-        if let more = takeBulk() { batch.append(contentsOf: more) }
+        // Together they must not exceed what the other end takes as one message.
+        let fits = firstBulk == bulk.count || bulk[firstBulk].count + batch.count <= 2 * Self.batchSize
+        if fits, let more = takeBulk() { batch.append(contentsOf: more) }
         return batch
     }
 

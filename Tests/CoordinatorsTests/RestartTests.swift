@@ -107,6 +107,25 @@ struct RestartTests {
         }
     }
 
+    @Test("A coordinator that fails before its start has returned is restarted, and given up like any other", arguments: Where.allCases)
+    func failsAtOnce(_ place: Where) async throws {
+        var options = Support.options
+        options.supervision = SupervisionPolicy(.oneForOne, intensity: 3, period: .seconds(60), backoff: .none)
+        try await withRuntime(RootCoordinator.self, options: options) { runtime in
+            _ = try? await runtime.ask(Fixture.StartBroken("broken", inWorker: place.isWorker, how: "failAtOnce"), timeout: .seconds(20))
+            try await Support.eventually("it's given up") { try await runtime.snapshot(of: "/broken").state == .failed }
+            #expect(try await runtime.snapshot(of: "/broken").restarts == 3)
+        }
+    }
+
+    @Test("A deadline that never comes is none")
+    func endlessDeadline() async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("child", .worker)
+            #expect(try await runtime.perform(.echo("still there"), at: "/child", timeout: .seconds(Int64.max)) == "still there")
+        }
+    }
+
     @Test("Exit codes: 78 is for good, others are restarted")
     func exitCodes() async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in

@@ -22,6 +22,7 @@ public actor BrokenCoordinator: Coordinator {
         case "codable": throw Fixture.Refusal("won't start")
         case "other": throw Fixture.LocalRefusal()
         case "exit": exit(3)
+        case "failAtOnce": context.fail(Fixture.Refusal("at once"))
         default: try await Task.sleep(for: .seconds(600))
         }
     }

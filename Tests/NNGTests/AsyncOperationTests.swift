@@ -28,7 +28,7 @@ struct AsyncOperationTests {
             }
         }
 
-        func ended(_ codes: NNGError.Code...) async -> Bool {
+        func ended(_ codes: NNGError.Code?...) async -> Bool {
             await eventually { outcomes.withLock { $0 == codes } }
         }
     }

@@ -18,6 +18,8 @@ final class LocalHost: ChildHost {
         var phase = Phase.idle
         /// Set when a stop was requested before the child was ready.
         var stopGrace: Duration??
+        /// Set when the coordinator ended by itself before the host knew that it was ready.
+        var earlyEnd: ExitReason?
     }
 
     private let configuration: ConfigurationValue
@@ -80,11 +82,14 @@ final class LocalHost: ChildHost {
     }
 
     private func conclude(_ result: Result<Void, any Error>, _ node: Node) async throws {
-        let stopGrace = state.withLock { state in
+        let (stopGrace, earlyEnd) = state.withLock { state in
             if case .success = result, state.stopGrace == nil { state.phase = .ready } else { state.phase = .ended }
-            return state.stopGrace
+            return (state.stopGrace, state.earlyEnd)
         }
-        if case .success = result, stopGrace == nil { return }
+        if case .success = result, stopGrace == nil {
+            if let earlyEnd { endByItself(earlyEnd) }
+            return
+        }
         _ = await node.stop(grace: stopGrace ?? .seconds(5))
         try result.get()
         throw CoordinatorError.hasStopped(node.path)
@@ -131,9 +136,16 @@ final class LocalHost: ChildHost {
 
     private func endByItself(_ reason: ExitReason) {
         let isReady = state.withLock { state -> Bool in
-            guard case .ready = state.phase else { return false }
-            state.phase = .ended
-            return true
+            switch state.phase {
+            case .idle, .starting:
+                state.earlyEnd = reason
+                return false
+            case .ready:
+                state.phase = .ended
+                return true
+            case .ended:
+                return false
+            }
         }
         guard isReady else { return }
         // What is sent from now on waits for the next life, if there is one.

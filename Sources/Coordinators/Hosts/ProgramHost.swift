@@ -37,6 +37,7 @@ final class ProgramHost: ChildHost {
         }
         if let stopGrace {
             _ = await child.terminate(grace: stopGrace ?? .seconds(5))
+            try? await runtime.uplink?.report(child.identity, lives: false)
             throw CoordinatorError.hasStopped(path)
         }
         child.onExit { [self] status in

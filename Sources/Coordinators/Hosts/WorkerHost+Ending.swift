@@ -53,11 +53,18 @@ extension WorkerHost {
         }
         guard isCurrent else { return }
         events.unreachable()
+        lookAgain(after: nil)
         let timer = Timers.shared.schedule(at: .now + Self.linkGrace) { [weak self] in
             guard let self, state.withLock({ $0.peer == nil && !$0.hasEnded }) else { return }
             condemn(.hung, CoordinatorError(.peerLost, "\(path) has had no link for \(Self.linkGrace)"))
         }
         state.withLock { $0.linkTimer = timer }
+    }
+
+    /// The worker may have dialled again while the loss of its former link was told.
+    func lookAgain(after former: Peer?) {
+        let hasSuccessor = state.withLock { $0.isGreeted && !$0.hasEnded && $0.peer != nil && $0.peer !== former }
+        if hasSuccessor { events.reachable() }
     }
 
     /// The process has ended: its asks end at once, and the exit is told when its descendants are gone too.
@@ -68,6 +75,7 @@ extension WorkerHost {
         }
         events.unreachable()
         peer?.close()
+        runtime.hub.forget(secret)
         if let timer { Timers.shared.cancel(timer) }
         await withDiscardingTaskGroup { group in
             for descendant in descendants { group.addTask { await self.confirmGone(descendant) } }

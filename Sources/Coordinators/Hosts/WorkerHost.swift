@@ -47,7 +47,7 @@ final class WorkerHost: ChildHost {
     private let program: WorkerProgram
     private let startTimeout: Duration
     private let incarnation: Incarnation
-    private let secret = Secret.make()
+    let secret = Secret.make()
     private let tasks = OwnedTasks()
 
     init(
@@ -155,9 +155,10 @@ final class WorkerHost: ChildHost {
                 startTimeoutMilliseconds: startTimeout.millisecondsClamped,
                 configuration: configuration
             )
-            peer.send(Frame(.start(start), correlation: Self.startCorrelation, codec: codec, incarnation: incarnation))
+            let error = peer.send(Frame(.start(start), correlation: Self.startCorrelation, codec: codec, incarnation: incarnation))
+            if let error, error.code == .frameTooLarge { throw CoordinatorError(.messageTooLarge, "the configuration: \(error.message)") }
         } catch {
-            condemn(.startFailed(error.message), error)
+            condemn(.startFailed("\(error)"), error)
         }
     }
 
@@ -214,6 +215,7 @@ final class WorkerHost: ChildHost {
         if peer?.forward(envelope, to: path.appending(rest).description, isDirect: isDirect) == true { return }
         // It has not left: it waits for the link, or for the next life.
         events.undelivered(ChildSlot.Parked(envelope: envelope, rest: rest, isDirect: isDirect))
+        lookAgain(after: peer)
     }
 
     func operate(_ operation: Operation, on rest: ArraySlice<Substring>) async throws -> JSONValue {
@@ -226,7 +228,7 @@ final class WorkerHost: ChildHost {
     }
 
     private func answer(_ operation: String, _ payload: JSONValue) async throws -> JSONValue {
-        guard let report = ProcessReport(operation, payload) else {
+        guard let report = ProcessReport(operation, payload), report.process.processID > 1, report.process.processID != getpid() else {
             throw CoordinatorError(.unsupported, "a parent doesn't know '\(operation)'")
         }
         // Noted down here first: whoever learns of it further up can rely on those in between.

@@ -51,7 +51,8 @@ final class Timers: Sendable {
 
     /// Calls `fire` once, at `time` or up to five milliseconds later, on the timers' thread: it must not block.
     func schedule(at time: MonotonicTime, _ fire: @escaping @Sendable () -> Void) -> Timer {
-        let bucket = max(time.nanoseconds, 0) >> Self.bucketShift + 1
+        // At most 146 years from the clock's origin: the end of a later bucket couldn't be counted in nanoseconds.
+        let bucket = min(max(time.nanoseconds, 0), .max >> 1) >> Self.bucketShift + 1
         let (timer, mustWake, mustStart) = state.withLock { state -> (Timer, Bool, Bool) in
             let timer: Timer
             if state.buckets[bucket] != nil {

@@ -4,7 +4,12 @@ extension Node {
     /// Creates the coordinator and runs its `start` hook.
     func start(_ configuration: ConfigurationValue) async throws {
         let instance = try type.make(self, configuration)
-        state.withLock { $0.instance = instance }
+        let isAwaited = state.withLock { state in
+            state.instance = instance
+            return state.mailbox.isDraining
+        }
+        // Messages that came before there was anybody to drain them.
+        if isAwaited { beginDraining(instance) }
         try await instance.start()
         let isActive = state.withLock { state -> Bool in
             guard state.phase == .starting else { return false }
@@ -36,11 +41,13 @@ extension Node {
     /// - Parameter grace: how long the handlers, and then the hook, may take after they were cancelled; `nil`: as long as they like.
     /// - Returns: false when something ignored its cancellation past the grace and had to be abandoned.
     func stop(grace: Duration?) async -> Bool {
-        let (instance, children) = state.withLock { state -> ((any Coordinator)?, ChildSupervisor?) in
-            guard state.phase == .starting || state.phase == .active else { return (nil, nil) }
+        let (isFirst, instance, children) = state.withLock { state -> (Bool, (any Coordinator)?, ChildSupervisor?) in
+            guard state.phase == .starting || state.phase == .active else { return (false, nil, nil) }
             defer { state.phase = .stopping }
-            return (state.phase == .active ? state.instance : nil, state.children)
+            return (true, state.phase == .active ? state.instance : nil, state.children)
         }
+        // Somebody else is at it.
+        guard isFirst else { return await end.value }
         openAsks.end(with: .hasStopped(path), forGood: false)
         if let children { await children.shutDown() }
         cancelHandlers()
@@ -50,6 +57,7 @@ extension Node {
             hasStopped = await Deadline.within(grace) { await instance.stop() }
         }
         close()
+        end.settle(areIdle && hasStopped)
         return areIdle && hasStopped
     }
 

@@ -31,7 +31,7 @@ extension Node {
         if let instance { beginDraining(instance) }
     }
 
-    private func beginDraining(_ instance: any Coordinator) {
+    func beginDraining(_ instance: any Coordinator) {
         Task { await self.drain(on: instance) }
     }
 

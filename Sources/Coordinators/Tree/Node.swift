@@ -51,6 +51,8 @@ final class Node: Sendable {
     let runtime: RuntimeCore
     let openAsks = OpenAsks()
     let since = MonotonicTime.now
+    /// How the stop has ended: whether nothing had to be abandoned.
+    let end = Ending<Bool>()
     let logger: Logger
     let state = Mutex(State())
     private let onEnd: @Sendable (End) -> Void
@@ -79,8 +81,11 @@ final class Node: Sendable {
         state.withLock { state in
             if let children = state.children { return children }
             let children = ChildSupervisor(node: self)
-            if state.phase == .stopped { children.refuse() }
-            state.children = children
+            switch state.phase {
+            case .starting, .active: state.children = children
+            // Nobody would end its children any more.
+            case .stopping, .stopped: children.refuse()
+            }
             return children
         }
     }

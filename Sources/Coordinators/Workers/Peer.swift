@@ -61,9 +61,17 @@ final class Peer: Sendable {
         )
     }
 
-    /// Sends a control frame; a link that has closed is known by its own ways.
-    func send(_ frame: Frame) {
-        try? link.send(frame, lane: .control)
+    /// Sends a control frame.
+    ///
+    /// - Returns: why it could not be sent; a link that has closed is known by its own ways.
+    @discardableResult
+    func send(_ frame: Frame) -> LinkError? {
+        do throws(LinkError) {
+            try link.send(frame, lane: .control)
+            return nil
+        } catch {
+            return error
+        }
     }
 
     /// Sends a message to the other side.

@@ -87,8 +87,11 @@ final class Uplink: Sendable {
         _ = try await peer.inspect(report.operation, "", report.payload, timeout: .seconds(5))
     }
 
-    func send(_ frame: Frame) {
-        state.withLock { $0.peer }?.send(frame)
+    /// - Returns: why it could not be sent.
+    @discardableResult
+    func send(_ frame: Frame) -> LinkError? {
+        guard let peer = state.withLock({ $0.peer }) else { return LinkError(.peerClosed, "the link is down") }
+        return peer.send(frame)
     }
 
     /// The worker ends: it doesn't dial any more.

@@ -133,7 +133,10 @@ final class Worker: Sendable {
     private func finish(_ output: Answer, _ codec: PayloadCodec) {
         do throws(CoordinatorError) {
             let upward: PayloadCodec = uplink.isCompact ? .compact : .json
-            uplink.send(Frame(.finish(try output.encoded(as: upward)), codec: upward))
+            // An output that can't be told is a failure: the parent would wait for ever.
+            if let error = uplink.send(Frame(.finish(try output.encoded(as: upward)), codec: upward)) {
+                end(grace: .seconds(5), reason: .failed("the output could not be sent: \(error)"))
+            }
         } catch {
             end(grace: .seconds(5), reason: .failed(error.message))
         }

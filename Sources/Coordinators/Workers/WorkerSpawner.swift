@@ -55,7 +55,8 @@ struct WorkerSpawner: Sendable {
             environment: environment,
             workingDirectory: directory,
             standardOutput: output.destination(for: path),
-            standardError: output.isCaptured ? .sameAsOutput : .inherit
+            standardError: output.isCaptured ? .sameAsOutput : .inherit,
+            killsGroupAtExit: true
         )
     }
 

@@ -8,16 +8,15 @@ struct OutboundBatches {
     private var control: [UInt8] = []
     private var bulk: [[UInt8]] = []
     private var firstBulk = 0
-    private(set) var waitingBytes = 0
 
     mutating func append(_ frame: Frame, lane: Link.Lane, limit: Int) throws(LinkError) {
         switch lane {
         case .control:
             if control.count >= Self.batchSize { seal() }
-            waitingBytes += try Self.append(frame, to: &control, limit: limit)
+            try Self.append(frame, to: &control, limit: limit)
         case .bulk:
             if firstBulk == bulk.count || bulk[bulk.count - 1].count >= Self.batchSize { bulk.append([]) }
-            waitingBytes += try Self.append(frame, to: &bulk[bulk.count - 1], limit: limit)
+            try Self.append(frame, to: &bulk[bulk.count - 1], limit: limit)
         }
     }
 
@@ -47,7 +46,6 @@ struct OutboundBatches {
         guard !control.isEmpty else { return takeBulk() }
         var batch = control
         control = []
-        waitingBytes -= min(waitingBytes, batch.count)
         // Together they must not exceed what the other end takes as one message.
         let fits = firstBulk == bulk.count || bulk[firstBulk].count + batch.count <= 2 * Self.batchSize
         if fits, let more = takeBulk() { batch.append(contentsOf: more) }
@@ -68,13 +66,12 @@ struct OutboundBatches {
                 bulk.removeFirst(firstBulk)
                 firstBulk = 0
             }
-            waitingBytes -= min(waitingBytes, batch.count)
             if !batch.isEmpty { return batch }
         }
         return nil
     }
 
-    private static func append(_ frame: Frame, to batch: inout [UInt8], limit: Int) throws(LinkError) -> Int {
+    private static func append(_ frame: Frame, to batch: inout [UInt8], limit: Int) throws(LinkError) {
         let start = batch.count
         FrameEncoder.append(frame, to: &batch)
         let size = batch.count - start
@@ -82,6 +79,5 @@ struct OutboundBatches {
             batch.removeLast(size)
             throw LinkError(.frameTooLarge, "a frame of \(size) bytes exceeds the limit of \(limit) bytes")
         }
-        return size
     }
 }

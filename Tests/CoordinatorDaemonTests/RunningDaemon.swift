@@ -11,7 +11,6 @@ import WireProtocol
 final class RunningDaemon: Sendable {
     let directory: String
     let process: ChildProcess
-    private let output = Mutex<[UInt8]>([])
 
     /// Where the built executables are.
     static let binaries: String = {

@@ -37,10 +37,8 @@ struct Mailbox {
         return batch
     }
 
-    /// - Returns: whether nothing runs any more.
-    mutating func itemEnded() -> Bool {
+    mutating func itemEnded() {
         running -= 1
-        return running == 0
     }
 
     /// Everything that waits, taken out.

@@ -24,7 +24,6 @@ protocol ChildHost: AnyObject, Sendable {
     /// The process of its own that the child has, if any.
     var process: ProcessIdentity? { get }
 
-    var placement: CoordinatorSnapshot.Placement { get }
 }
 
 /// What a host tells its parent, beside its exit.

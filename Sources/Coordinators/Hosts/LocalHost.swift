@@ -50,7 +50,6 @@ final class LocalHost: ChildHost {
     }
 
     var process: ProcessIdentity? { .current }
-    var placement: CoordinatorSnapshot.Placement { .inProcess }
 
     /// The coordinator, once `start` has been called.
     var coordinator: Node? { node.outcome }

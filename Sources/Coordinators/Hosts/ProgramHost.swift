@@ -25,7 +25,6 @@ final class ProgramHost: ChildHost {
     }
 
     var process: ProcessIdentity? { state.withLock { $0.child?.identity } }
-    var placement: CoordinatorSnapshot.Placement { .program }
 
     func start() async throws {
         let child = try await runtime.spawner.spawn(specification, path: path)

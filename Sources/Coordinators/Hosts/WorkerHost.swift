@@ -70,7 +70,6 @@ final class WorkerHost: ChildHost {
     }
 
     var process: ProcessIdentity? { state.withLock { $0.child?.identity } }
-    var placement: CoordinatorSnapshot.Placement { .worker }
 
     // MARK: Starting
 

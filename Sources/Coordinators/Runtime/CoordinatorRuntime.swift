@@ -124,6 +124,4 @@ public final class CoordinatorRuntime: Service {
             return node
         }
     }
-
-    var runtimeCore: RuntimeCore { core }
 }

@@ -102,7 +102,7 @@ extension Node {
     private func itemEnded(_ handler: UInt64?) {
         let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
             if let handler { state.handlers[handler] = nil }
-            _ = state.mailbox.itemEnded()
+            state.mailbox.itemEnded()
             guard state.handlers.isEmpty else { return [] }
             defer { state.idleWaiters = [] }
             return state.idleWaiters

@@ -9,6 +9,20 @@ let serviceLifecycle = Target.Dependency.product(name: "ServiceLifecycle", packa
 let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 
+extension Target {
+    /// An example: an executable with a README of its own.
+    static func example(_ name: String) -> Target {
+        .executableTarget(name: name, dependencies: ["Coordinators", logging], path: "Sources/Examples/\(name)", exclude: ["README.md"])
+    }
+
+    static func exampleTests(_ name: String) -> Target {
+        .testTarget(
+            name: "\(name)Tests",
+            dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "WireProtocol", .target(name: name), logging]
+        )
+    }
+}
+
 let package = Package(
     name: "swift-coordinators",
     products: [
@@ -73,6 +87,11 @@ let package = Package(
             linkerSettings: [.linkedLibrary("crypt")]
         ),
 
+        .example("Contacts"),
+        .example("Experience"),
+        .example("HomeDetails"),
+        .example("Registration"),
+
         // Tests. The fixture is a program of coordinators that the tests' workers run.
         .target(name: "Fixtures", dependencies: ["Coordinators"], path: "Tests/Fixtures"),
         .executableTarget(name: "FixtureWorker", dependencies: ["Coordinators", "Fixtures"], path: "Tests/FixtureWorker"),
@@ -80,6 +99,13 @@ let package = Package(
             name: "CoordinatorsTests",
             dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "WireProtocol", "Fixtures", "FixtureWorker", logging]
         ),
+        .target(name: "PatternFixtures", dependencies: ["Coordinators"], path: "Tests/PatternFixtures"),
+        .executableTarget(name: "PatternWorker", dependencies: ["Coordinators", "PatternFixtures"], path: "Tests/PatternWorker"),
+        .testTarget(
+            name: "PatternTests",
+            dependencies: ["Coordinators", "CoordinatorsTesting", "PatternFixtures", "PatternWorker", "Processes", "WireProtocol", logging]
+        ),
+        .testTarget(name: "DocumentationTests", dependencies: ["Coordinators", "CoordinatorsTesting"]),
         .executableTarget(name: "ReadmeProgram", dependencies: ["Coordinators"], path: "Tests/ReadmeProgram"),
         .testTarget(name: "ReadmeTests", dependencies: ["Processes", "ReadmeProgram"]),
         .testTarget(
@@ -89,8 +115,12 @@ let package = Package(
         .testTarget(name: "LinksTests", dependencies: ["Links", "WireProtocol"]),
         .testTarget(
             name: "ShopTests",
-            dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "WireProtocol", "Shop", logging]
+            dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "WireProtocol", "Shop", grdb, logging]
         ),
+        .exampleTests("Contacts"),
+        .exampleTests("Experience"),
+        .exampleTests("HomeDetails"),
+        .exampleTests("Registration"),
         .testTarget(name: "NNGTests", dependencies: ["NNG", "CNNG"]),
         .testTarget(name: "WireProtocolTests", dependencies: ["WireProtocol"]),
         .testTarget(name: "ProcessesTests", dependencies: ["Processes"]),

@@ -5,6 +5,9 @@ public struct AnyChild: Sendable {
     let supervisor: ChildSupervisor
     let key: String
 
+    /// The name of the child's type, or the program's.
+    public let typeName: String
+
     /// The child's place in the tree.
     public var path: CoordinatorPath { supervisor.node.path.appending(key) }
 
@@ -16,4 +19,9 @@ public struct AnyChild: Sendable {
 
     /// Counts the child's lives; 0 when it's gone.
     public var incarnation: UInt32 { supervisor.incarnation(of: key) }
+
+    /// The child as one of a type; `nil` when it's of another.
+    public func typed<K: Coordinator>(as type: K.Type = K.self) -> Child<K>? {
+        typeName == TypeNames.name(of: type) ? Child(supervisor: supervisor, key: key) : nil
+    }
 }

@@ -50,8 +50,21 @@ public struct Child<C: Coordinator>: Sendable {
         try? await supervisor.stop(key, isByParent: true, forgets: true)
     }
 
+    /// Pauses the child and those below it: new messages wait for them.
+    ///
+    /// Returns when they have followed. Pausing one that is paused by name, or gone, does nothing.
+    public func pause() async {
+        try? await supervisor.pause(key, true, isByParent: true)
+    }
+
+    /// Resumes the child, unless an ancestor is paused; what has waited begins in order.
+    public func resume() async {
+        try? await supervisor.pause(key, false, isByParent: true)
+    }
+
     private func deliver(_ message: some ResponderMessage, timeout: Duration, isOneWay: Bool) async throws -> Answer {
         let node = supervisor.node
+        guard supervisor.has(key) else { throw CoordinatorError(.stopped, "\(path) is gone") }
         let envelope = Envelope(.value(message), sender: node.path, deadline: .now + timeout, isOneWay: isOneWay)
         return try await envelope.delivered(owner: node.openAsks) {
             supervisor.deliver($0, to: key, [], isDirect: true)
@@ -60,6 +73,8 @@ public struct Child<C: Coordinator>: Sendable {
 }
 
 extension ChildSupervisor {
+    func has(_ key: String) -> Bool { state.withLock { $0.slots[key] != nil } }
+
     func snapshotState(of key: String) -> CoordinatorSnapshot.State {
         state.withLock { state in
             state.slots[key]?.state(state.machine.state(of: key)) ?? .inactive

@@ -102,8 +102,11 @@ extension Context {
         retriesFirstStart: Bool = false
     ) async throws -> AnyChild {
         let program = WorkerProgram(executable: executable, arguments: arguments, environment: environment, directory: directory)
+        let place: CoordinatorDefinition.Place =
+            node.runtime.runsInOneProcess && executable == nil
+            ? .inProcess(try node.runtime.registry.type(named: typeName)) : .worker(program)
         let kind = ChildDefinition.Kind.coordinator(
-            CoordinatorDefinition(typeName: typeName, configuration: .json(configuration), place: .worker(program))
+            CoordinatorDefinition(typeName: typeName, configuration: .json(configuration), place: place)
         )
         return try await start(kind, key, restart, shutdown, retriesFirstStart)
     }
@@ -134,10 +137,20 @@ extension Context {
         try await node.children.restart(key.pathComponent)
     }
 
-    /// The children in start order, those that are being restarted included.
-    public var children: [AnyChild] {
-        guard let children = node.existingChildren else { return [] }
-        return children.keys.map { AnyChild(supervisor: children, key: $0) }
+    /// Pauses a child and those below it: new messages wait for them, and what has begun goes on.
+    ///
+    /// Returns when they have followed. Pausing one that is paused by name does nothing.
+    ///
+    /// - Throws: `noSuchChild`.
+    public func pause(_ key: C.ChildKey) async throws {
+        try await node.children.pause(key.pathComponent, true, isByParent: true)
+    }
+
+    /// Resumes a child that was paused by name; what has waited begins in order.
+    ///
+    /// It stays paused as long as an ancestor is.
+    public func resume(_ key: C.ChildKey) async throws {
+        try await node.children.pause(key.pathComponent, false, isByParent: true)
     }
 
     private func start(
@@ -150,7 +163,7 @@ extension Context {
         var definition = node.runtime.definition(key.pathComponent, kind, restart: restart, shutdown: shutdown)
         definition.isRetriedAtFirstStart = retriesFirstStart
         try await node.children.start(definition)
-        return AnyChild(supervisor: node.children, key: key.pathComponent)
+        return AnyChild(supervisor: node.children, key: key.pathComponent, typeName: definition.typeName)
     }
 
     private func definition<K: Coordinator>(
@@ -164,6 +177,7 @@ extension Context {
         let place: CoordinatorDefinition.Place =
             switch placement {
             case .inProcess: .inProcess(CoordinatorType(type))
+            case .worker where node.runtime.runsInOneProcess: .inProcess(CoordinatorType(type))
             case .worker: .worker(WorkerProgram())
             }
         let coordinator = CoordinatorDefinition(typeName: TypeNames.name(of: type), configuration: .value(configuration), place: place)

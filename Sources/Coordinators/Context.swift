@@ -52,6 +52,30 @@ public struct Context<C: Coordinator>: Sendable {
         }
     }
 
+    /// Asks for replies that may be several: what is known already, then what is fresh.
+    ///
+    /// - Parameter timeout: after it the stream ends with `timedOut`; none by default.
+    public func stream<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) -> ReplyStream<M.Reply> {
+        ReplyStream(buffer: ReplyBuffer(.value(message), sender: node, deadline: timeout.map { .now + $0 }) { node.climb($0) })
+    }
+
+    /// Begins a task that belongs to the coordinator: it's cancelled when the coordinator stops, which waits for it within the grace.
+    ///
+    /// An error that it throws is logged.
+    public func task(_ operation: @escaping @Sendable () async throws -> Void) {
+        let node = node
+        let id = node.noteHandler()
+        let task = Task {
+            do {
+                try await operation()
+            } catch {
+                if !Task.isCancelled { node.logger.warning("a task of the coordinator failed", metadata: ["error": "\(error)"]) }
+            }
+            node.handlerEnded(id)
+        }
+        node.own(task, as: id)
+    }
+
     // MARK: The coordinator's own end
 
     /// Finishes: the parent takes the output, and this coordinator is stopped and removed, whatever its restart type.
@@ -64,6 +88,16 @@ public struct Context<C: Coordinator>: Sendable {
     /// Finishes without an output.
     public func finish() where C.Output == NoOutput {
         finish(NoOutput())
+    }
+
+    /// Asks the parent to dismiss this coordinator.
+    ///
+    /// The parent's `.dismissal` row decides; without one it's dismissed.
+    ///
+    /// - Returns: true if the parent stops this coordinator now; false if it refused, or gave no answer in time: it stays active.
+    @discardableResult
+    public func requestDismissal(timeout: Duration = .seconds(5)) async -> Bool {
+        await node.requestDismissal(timeout: timeout)
     }
 
     /// Fails: supervision decides what follows, as if `run` had thrown this.

@@ -18,6 +18,10 @@ public protocol Coordinator: Actor {
     associatedtype Output: Codable & Sendable = NoOutput
     /// How its children are called.
     associatedtype ChildKey: CoordinatorKey = String
+    /// What it tells its delegates.
+    associatedtype Event: Codable & Sendable = Never
+    /// The steps of its flow that it shows.
+    associatedtype Page: Codable & Sendable & Equatable = Never
 
     /// The coordinator's handle on its parent, its children and the runtime.
     nonisolated var context: Context<Self> { get }
@@ -30,6 +34,9 @@ public protocol Coordinator: Actor {
 
     /// How it restarts its children. `oneForOne`, at most five restarts in a minute, by default.
     static var supervision: SupervisionPolicy { get }
+
+    /// How much may wait for it. 1,024 messages and 4 MiB by default; senders wait for more.
+    static var mailbox: MailboxPolicy { get }
 
     /// Runs once per incarnation, when the configuration is in place; the coordinator is ready when it returns.
     ///
@@ -44,6 +51,25 @@ public protocol Coordinator: Actor {
     /// Runs once when the coordinator ends, after its children have ended and its handlers have been cancelled.
     func stop() async
 
+    /// Runs when it has been paused, by name or with an ancestor; from now on messages wait, until it's resumed.
+    ///
+    /// Handlers that have begun go on.
+    func pause() async
+
+    /// Runs when it has been resumed, before what has waited begins.
+    func resume() async
+
+    /// Told when one of its pages is on top again, because what was above is gone by somebody else's doing.
+    ///
+    /// - Parameter page: `nil` when the stack, which is this coordinator's, is empty.
+    func popped(to page: Page?) async
+
+    /// Starts a child that a deep link leads to and that doesn't live. Throws `noSuchChild` by default.
+    func open(_ section: ChildKey) async throws
+
+    /// Shows the page that a deep link leads to. Shows it on top by default, unless it's there.
+    func display(_ page: Page) async throws
+
     /// Told once for each message that nobody responded to, at the root only.
     func unhandled(_ message: UnhandledMessage) async
 }
@@ -57,8 +83,24 @@ extension Coordinator {
     public func start() async throws {}
     /// Waits for the stop, without a task of its own: see `RunHook`.
     public func run() async throws { throw RunHook.absent }
+    /// 1,024 messages and 4 MiB; senders wait for more.
+    public static var mailbox: MailboxPolicy { MailboxPolicy() }
     /// Nothing to do.
     public func stop() async {}
+    /// Nothing to do.
+    public func pause() async {}
+    /// Nothing to do.
+    public func resume() async {}
+    /// Nothing to do.
+    public func popped(to page: Page?) async {}
+    /// No section can be opened.
+    public func open(_ section: ChildKey) async throws {
+        throw CoordinatorError(.noSuchChild, "\(context.path) opens no section '\(section.pathComponent)' by itself: implement `open`")
+    }
+    /// Shows the page on top, unless it's there.
+    public func display(_ page: Page) async throws {
+        if context.pages.last != page { context.show(page) }
+    }
     /// Nothing to do.
     public func unhandled(_ message: UnhandledMessage) async {}
 }

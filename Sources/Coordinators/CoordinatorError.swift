@@ -4,7 +4,7 @@ public struct CoordinatorError: Error, Sendable, Hashable, Codable, CustomString
     public struct Code: Sendable, Hashable, Codable, CustomStringConvertible {
         enum Kind: String, Codable {
             case unhandled, timedOut, stopped, peerLost, restarting, keyInUse, noSuchChild, noSuchPath, unknownType, unknownMessage
-            case startFailed, startTimedOut, invalidKey, notAWorker, tooManyOpenAsks, mailboxFull, messageTooLarge, coding, spawnFailed,
+            case dismissed, startFailed, startTimedOut, invalidKey, notAWorker, tooManyOpenAsks, mailboxFull, messageTooLarge, coding, spawnFailed,
                 unsupported
         }
         let kind: Kind
@@ -15,6 +15,8 @@ public struct CoordinatorError: Error, Sendable, Hashable, Codable, CustomString
         public static let timedOut = Code(kind: .timedOut)
         /// The coordinator that asks or is asked has stopped.
         public static let stopped = Code(kind: .stopped)
+        /// It was dismissed, or its pages were popped, before it finished.
+        public static let dismissed = Code(kind: .dismissed)
         /// The process of the other side is gone; `maybeExecuted` tells whether the handler may have begun.
         public static let peerLost = Code(kind: .peerLost)
         /// The coordinator is being restarted, and the next attempt lies beyond the deadline.

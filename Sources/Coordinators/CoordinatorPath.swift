@@ -57,6 +57,12 @@ public struct CoordinatorPath: Sendable, Hashable, Codable, CustomStringConverti
     /// The last key; empty for the root.
     public var key: String { components.last.map(String.init) ?? "" }
 
+    /// The path of the parent; `nil` for the root.
+    public var parent: CoordinatorPath? {
+        guard !isRoot, let slash = description.lastIndex(of: "/") else { return nil }
+        return slash == description.startIndex ? .root : CoordinatorPath(unchecked: String(description[..<slash]))
+    }
+
     /// The path of a child.
     public func appending(_ key: String) -> CoordinatorPath {
         CoordinatorPath(unchecked: isRoot ? "/\(key)" : "\(description)/\(key)")

@@ -8,6 +8,8 @@ public struct CoordinatorSnapshot: Sendable, Hashable, Codable {
         case starting
         /// It's ready.
         case active
+        /// It's ready, and what is sent to it waits until it's resumed.
+        case paused
         /// It's ending.
         case stopping
         /// It has failed and comes back, at once or after a pause.

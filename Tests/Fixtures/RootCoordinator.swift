@@ -101,6 +101,8 @@ extension Fixture {
         case .restarted: "restarted"
         case .startFailed: "startFailed"
         case .gaveUp: "gaveUp"
+        case .paused: "paused"
+        case .resumed: "resumed"
         }
     }
 }

@@ -19,6 +19,18 @@ final class Envelope: Sendable {
             case .encoded(let name, _, _): name
             }
         }
+
+        fileprivate var size: Int {
+            switch self {
+            case .value(let message): Self.size(of: message)
+            case .encoded(_, _, let payload): payload.count + Self.overhead
+            }
+        }
+
+        /// What a message takes beside its payload, roughly.
+        private static let overhead = 256
+
+        private static func size<M: ResponderMessage>(of message: M) -> Int { MemoryLayout<M>.size + overhead }
     }
 
     let body: Body
@@ -29,6 +41,12 @@ final class Envelope: Sendable {
     let trace: Bytes
     /// Nobody waits for the handler: the answer is that it has been taken.
     let isOneWay: Bool
+    /// Where the replies go when several are welcome.
+    let flow: ReplyFlow?
+    /// It's between runtimes: control.
+    let isBuiltin: Bool
+    /// What it takes of a bound, in bytes: its payload where it's encoded, else the value's own size.
+    let size: Int
 
     private enum Phase {
         case unopened(ended: (any Error)?)
@@ -41,16 +59,34 @@ final class Envelope: Sendable {
         var canceller: (@Sendable () -> Void)?
         var timer: Timers.Timer?
         var owner: OpenAsks?
+        /// Told once that the message waits nowhere any more.
+        var released: (@Sendable () -> Void)?
+        var isReleased = false
     }
 
     private let state = Mutex(State())
 
-    init(_ body: Body, sender: CoordinatorPath, deadline: MonotonicTime?, trace: Bytes = [], isOneWay: Bool = false) {
+    init(
+        _ body: Body,
+        sender: CoordinatorPath,
+        deadline: MonotonicTime?,
+        trace: Bytes = TraceContext.current?.bytes ?? [],
+        isOneWay: Bool = false,
+        flow: ReplyFlow? = nil,
+        isBuiltin: Bool = false
+    ) {
         self.body = body
         self.sender = sender
         self.deadline = deadline
         self.trace = trace
         self.isOneWay = isOneWay
+        self.flow = flow
+        size = body.size
+        if case .encoded(let name, _, _) = body {
+            self.isBuiltin = name.utf8.starts(with: Builtins.prefix.utf8)
+        } else {
+            self.isBuiltin = isBuiltin
+        }
     }
 
     /// Whether it has ended; a handler need not begin then.
@@ -89,12 +125,33 @@ final class Envelope: Sendable {
     ///
     /// The handler goes on if it's the one that ends it.
     func complete(_ result: Result<Answer, any Error>) {
+        // A one-way message that was taken still waits for its handler.
+        if case .success = result, isOneWay {} else { release() }
         finish(result, cancels: false)
     }
 
-    /// Ends it with an error and cancels whatever works on it.
+    /// Ends it and cancels whatever works on it.
     func end(_ result: Result<Answer, any Error>) {
+        release()
         finish(result, cancels: true)
+    }
+
+    /// Names who is told, once, that the message waits in this process no more: its handler has begun, it has left, or it has ended.
+    func whenReleased(_ released: @escaping @Sendable () -> Void) {
+        let isLate = state.withLock { state -> Bool in
+            if !state.isReleased { state.released = released }
+            return state.isReleased
+        }
+        if isLate { released() }
+    }
+
+    /// The message waits in this process no more.
+    func release() {
+        state.withLock { state in
+            state.isReleased = true
+            defer { state.released = nil }
+            return state.released
+        }?()
     }
 
     /// Ends it because the asker was cancelled.
@@ -170,7 +227,11 @@ extension Envelope {
         try Task.checkCancellation()
         open(owner: owner) { ending.settle($0) }
         if !hasEnded { dispatch(self) }
-        if let outcome = ending.outcome { return try outcome.get() }
+        if let outcome = ending.outcome {
+            // A loop that tries again and again must let others run, or nobody else would.
+            if case .failure = outcome { await Task.yield() }
+            return try outcome.get()
+        }
         return try await withTaskCancellationHandler {
             try await ending.value.get()
         } onCancel: {

@@ -1,43 +1,18 @@
 import Synchronization
-import WireProtocol
-
-/// A coordinator's row without its type.
-enum Row: Sendable {
-    typealias Lifecycle = @Sendable (any Coordinator, AnyChild, LifecycleChange) async -> Void
-    case message(MessageRow)
-    case lifecycle(Lifecycle)
-}
-
-/// A row that answers or intercepts.
-struct MessageRow: Sendable {
-    typealias Body = @Sendable (any Coordinator, Envelope, Node) async throws -> Answer
-
-    let name: String
-    let type: ObjectIdentifier
-    let isInterceptor: Bool
-    let body: Body
-
-    init<M: ResponderMessage>(_ message: M.Type, isInterceptor: Bool, body: @escaping Body) {
-        name = M.name
-        type = ObjectIdentifier(M.self)
-        self.isInterceptor = isInterceptor
-        self.body = body
-    }
-
-    static func mismatch(_ coordinator: any Coordinator, _ type: any Coordinator.Type) -> CoordinatorError {
-        CoordinatorError(.unsupported, "a row of \(type) was called for a \(Swift.type(of: coordinator))")
-    }
-}
 
 /// The rows of a coordinator's type.
 ///
-/// One table serves all its instances.
-///
-/// A type has at most one row for a message that answers it and any number that intercept it; the first row of the array wins.
+/// One table serves all its instances. Rows stand in the order of the array: the first that matches gets the message, and what it lets
+/// climb on goes to the next that matches, before it goes up.
 final class ResponderTable: Sendable {
-    private let byType: [ObjectIdentifier: MessageRow]
-    private let byName: [String: MessageRow]
+    private let byType: [ObjectIdentifier: [MessageRow]]
+    private let byName: [String: [MessageRow]]
+    /// Rows that match a prefix of the name.
+    private let prefixed: [MessageRow]
     let lifecycle: [Row.Lifecycle]
+    /// By the name of the child's type.
+    let observers: [String: [Row.Observe]]
+    let dismissal: Row.Dismissal?
 
     private static let tables = Mutex<[ObjectIdentifier: ResponderTable]>([:])
 
@@ -52,42 +27,52 @@ final class ResponderTable: Sendable {
     }
 
     init(_ rows: [Row]) {
-        var byType: [ObjectIdentifier: MessageRow] = [:]
-        var byName: [String: MessageRow] = [:]
+        var byType: [ObjectIdentifier: [MessageRow]] = [:]
+        var byName: [String: [MessageRow]] = [:]
+        var prefixed: [MessageRow] = []
         var lifecycle: [Row.Lifecycle] = []
-        for row in rows {
+        var observers: [String: [Row.Observe]] = [:]
+        var dismissal: Row.Dismissal?
+        for (index, row) in rows.enumerated() {
             switch row {
-            case .message(let row):
-                if byType[row.type] == nil { byType[row.type] = row }
-                if byName[row.name] == nil { byName[row.name] = row }
-            case .lifecycle(let body):
-                lifecycle.append(body)
+            case .message(var row):
+                row.index = index
+                switch row.match {
+                case .type(let name, let type):
+                    byType[type, default: []].append(row)
+                    byName[name, default: []].append(row)
+                case .prefix:
+                    prefixed.append(row)
+                }
+            case .lifecycle(let body): lifecycle.append(body)
+            case .observe(let type, let body): observers[type, default: []].append(body)
+            case .dismissal(let body): dismissal = dismissal ?? body
             }
         }
         self.byType = byType
         self.byName = byName
+        self.prefixed = prefixed
         self.lifecycle = lifecycle
+        self.observers = observers
+        self.dismissal = dismissal
     }
 
-    func row(for body: Envelope.Body) -> MessageRow? {
-        switch body {
-        case .value(let message): byType[ObjectIdentifier(type(of: message))]
-        case .encoded(let name, _, _): byName[name]
-        }
-    }
-}
-
-extension Envelope {
-    /// The message as its handler wants it: as it is, or decoded once.
-    func message<M: ResponderMessage>(as type: M.Type) throws -> M {
-        switch body {
-        case .value(let message):
-            guard let message = message as? M else {
-                throw CoordinatorError(.coding, "the message is \(Swift.type(of: message)), not \(type)")
+    /// The first row for a message, or the first after another one.
+    func row(for body: Envelope.Body, after index: Int = -1) -> MessageRow? {
+        let rows =
+            switch body {
+            case .value(let message): byType[ObjectIdentifier(type(of: message))]
+            case .encoded(let name, _, _): byName[name]
             }
-            return message
-        case .encoded(_, let codec, let bytes):
-            return try PayloadCoder.decode(type, from: bytes, codec: codec)
+        let exact = rows?.first { $0.index > index }
+        if prefixed.isEmpty { return exact }
+        let name = body.name
+        let byPrefix = prefixed.first { row in
+            guard row.index > index, case .prefix(let prefix) = row.match else { return false }
+            return name.hasPrefix(prefix)
         }
+        guard let byPrefix else { return exact }
+        guard let exact, exact.index < byPrefix.index else { return byPrefix }
+        return exact
     }
 }

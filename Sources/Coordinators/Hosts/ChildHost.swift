@@ -18,12 +18,27 @@ protocol ChildHost: AnyObject, Sendable {
     /// Carries out an operator's request about a coordinator below the child, or describes the child itself.
     func operate(_ operation: Operation, on rest: ArraySlice<Substring>) async throws -> JSONValue
 
+    /// Pauses the child for these reasons, instead of those it had; none: it's resumed. Returns when it has followed.
+    func pause(for reasons: PauseReasons) async
+
+    /// Those above have provided something new.
+    func inherit(_ dependencies: Dependencies)
+
+    /// Whether somebody hears what the child tells its delegates.
+    func observeEvents(_ areWanted: Bool)
+
     /// Ends the process at once, as `kill -9` would.
     func kill() throws
 
     /// The process of its own that the child has, if any.
     var process: ProcessIdentity? { get }
+}
 
+/// What a child is born with, beside its definition.
+struct ChildInheritance: Sendable {
+    var pauseReasons: PauseReasons = []
+    var dependencies = Dependencies()
+    var areEventsWanted = true
 }
 
 /// What a host tells its parent, beside its exit.
@@ -32,8 +47,10 @@ struct HostEvents: Sendable {
     let exited: @Sendable (ExitReason) -> Void
     /// The child finishes, with this output; it's to be stopped and removed.
     let finished: @Sendable (Answer) -> Void
-    /// The child would like to be dismissed.
-    let dismissalRequested: @Sendable () -> Void
+    /// The child tells its delegates something.
+    let emitted: @Sendable (Answer) -> Void
+    /// The child would like to be dismissed within the time; whether that is granted.
+    let dismissalRequested: @Sendable (Duration) async -> Bool
     /// The child can't be reached for now: what is sent to it has to wait for `reachable`, or for its next life.
     let unreachable: @Sendable () -> Void
     /// The child can be reached again.
@@ -44,5 +61,5 @@ struct HostEvents: Sendable {
 
 /// What an operator can ask of a coordinator, from any process.
 enum Operation: String, Sendable {
-    case inspect, start, stop, restart, kill
+    case inspect, start, stop, restart, kill, pause, resume, counters
 }

@@ -20,6 +20,8 @@ final class LocalHost: ChildHost {
         var stopGrace: Duration??
         /// Set when the coordinator ended by itself before the host knew that it was ready.
         var earlyEnd: ExitReason?
+        /// What was provided before there was anybody to give it to.
+        var early: Dependencies?
     }
 
     private let configuration: ConfigurationValue
@@ -29,7 +31,7 @@ final class LocalHost: ChildHost {
     private let state = Mutex(State())
     private let startOutcome = Ending<Result<Void, any Error>>()
     private let node: Ending<Node> = Ending()
-    private let makeNode: @Sendable (@escaping @Sendable (Node.End) -> Void) -> Node
+    private let makeNode: @Sendable (Node.Signals) -> Node
 
     init(
         _ type: CoordinatorType,
@@ -39,13 +41,23 @@ final class LocalHost: ChildHost {
         parent: Node?,
         runtime: RuntimeCore,
         startTimeout: Duration,
+        inheritance: ChildInheritance = ChildInheritance(),
         events: HostEvents
     ) {
         self.configuration = configuration
         self.startTimeout = startTimeout
         self.events = events
-        makeNode = { onEnd in
-            Node(path: path, incarnation: incarnation, type: type, parent: parent, runtime: runtime, onEnd: onEnd)
+        makeNode = { signals in
+            Node(
+                path: path,
+                incarnation: incarnation,
+                type: type,
+                parent: parent,
+                runtime: runtime,
+                pauseReasons: inheritance.pauseReasons,
+                inherited: inheritance.dependencies,
+                signals: signals
+            )
         }
     }
 
@@ -55,8 +67,17 @@ final class LocalHost: ChildHost {
     var coordinator: Node? { node.outcome }
 
     func start() async throws {
-        let node = makeNode { [weak self] end in self?.ended(end) }
-        self.node.settle(node)
+        let node = makeNode(
+            Node.Signals(
+                ended: { [weak self] end in self?.ended(end) },
+                emitted: events.emitted,
+                dismissalRequested: events.dismissalRequested
+            )
+        )
+        node.runtime.dependencyTurn.withLock { _ in
+            self.node.settle(node)
+            if let early = state.withLock({ $0.early }) { node.inheritInTurn(early) }
+        }
         let hook = Task {
             do {
                 try await node.start(configuration)
@@ -127,7 +148,6 @@ final class LocalHost: ChildHost {
     private func ended(_ end: Node.End) {
         switch end {
         case .finished(let output): events.finished(output)
-        case .dismissalRequested: events.dismissalRequested()
         case .returned: endByItself(.normal)
         case .failed(let reason): endByItself(reason)
         }
@@ -155,7 +175,7 @@ final class LocalHost: ChildHost {
     private func conclude(grace: Duration?, reason: ExitReason) {
         guard let node = node.outcome else { return }
         tasks.add { [events] in
-            let isClean = await node.stop(grace: grace)
+            let isClean = await node.stop(grace: grace, isFailure: !reason.isNormal)
             events.exited(isClean ? reason : .stopTimedOut)
         }
     }
@@ -168,6 +188,18 @@ final class LocalHost: ChildHost {
         guard let node = node.outcome else { return [] }
         return try await node.operate(operation, on: rest)
     }
+
+    func pause(for reasons: PauseReasons) async {
+        await node.outcome?.pause(for: reasons)
+    }
+
+    func inherit(_ dependencies: Dependencies) {
+        // In the turn of whoever provides.
+        if let node = node.outcome { return node.inheritInTurn(dependencies) }
+        state.withLock { $0.early = dependencies }
+    }
+
+    func observeEvents(_ areWanted: Bool) {}
 
     func kill() throws {
         throw CoordinatorError(.notAWorker, "\(node.outcome?.path.description ?? "the coordinator") has no process of its own to kill")

@@ -70,6 +70,15 @@ final class ProgramHost: ChildHost {
         throw CoordinatorError(rest.isEmpty ? .unsupported : .noSuchPath, "\(path) is a plain program: it has no coordinators below it")
     }
 
+    /// A program that is paused gets no processor time: SIGSTOP, and SIGCONT to resume it.
+    func pause(for reasons: PauseReasons) async {
+        try? state.withLock({ $0.child })?.sendToGroup(reasons.isEmpty ? .continue : .stop)
+    }
+
+    func inherit(_ dependencies: Dependencies) {}
+
+    func observeEvents(_ areWanted: Bool) {}
+
     func kill() throws {
         guard let child = state.withLock({ $0.child }) else {
             throw CoordinatorError(.stopped, "\(path) has no process yet")

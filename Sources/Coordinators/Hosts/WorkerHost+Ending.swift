@@ -8,6 +8,9 @@ extension WorkerHost {
     func stop(_ shutdown: Shutdown) {
         let (child, peer) = state.withLock { state in
             state.isStopRequested = true
+            if state.stop == nil, shutdown.grace != .zero {
+                state.stop = Stop(target: 0, graceMilliseconds: shutdown.grace?.millisecondsClamped ?? .max)
+            }
             return (state.child, state.peer)
         }
         let isReady = !readiness.settle(.failure(CoordinatorError.hasStopped(path)))
@@ -18,9 +21,9 @@ extension WorkerHost {
             return
         }
         Task {
-            if isReady, let peer {
-                let milliseconds = grace?.millisecondsClamped ?? .max
-                peer.send(Frame(.stop(Stop(target: 0, graceMilliseconds: milliseconds))))
+            if isReady || peer != nil {
+                // Without a link the worker hears it on the next one, or is killed as one that has none.
+                if let stop = self.state.withLock({ $0.stop }) { peer?.send(Frame(.stop(stop))) }
                 if await Deadline.within(grace, { _ = await child.waitForExit() }) { return }
                 self.state.withLock { $0.verdict = .stopTimedOut }
             }
@@ -69,10 +72,11 @@ extension WorkerHost {
 
     /// The process has ended: its asks end at once, and the exit is told when its descendants are gone too.
     func processEnded(_ status: ExitStatus) async {
-        let (peer, child, timer, descendants) = state.withLock { state in
+        let (peer, child, timer, descendants, tapSwitch) = state.withLock { state in
             state.hasEnded = true
-            return (state.peer, state.spawned, state.linkTimer, state.descendants)
+            return (state.peer, state.spawned, state.linkTimer, state.descendants, state.tapSwitch)
         }
+        if let tapSwitch { runtime.tap.forget(tapSwitch) }
         events.unreachable()
         peer?.close()
         runtime.hub.forget(secret)

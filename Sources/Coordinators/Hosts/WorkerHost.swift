@@ -26,6 +26,12 @@ final class WorkerHost: ChildHost {
         /// The processes below the worker, as it has reported them.
         var descendants: Set<ProcessIdentity> = []
         var linkTimer: Timers.Timer?
+        /// The reasons that the child is paused for, and what it was provided with.
+        var inheritance: ChildInheritance
+        /// How the worker has been told to stop.
+        var stop: Stop?
+        /// Who is told when somebody begins to look at the tree.
+        var tapSwitch: UInt64?
         /// When the worker last gave a sign of life.
         var lastSign = MonotonicTime.distantFuture
     }
@@ -38,7 +44,7 @@ final class WorkerHost: ChildHost {
     let path: CoordinatorPath
     let runtime: RuntimeCore
     let events: HostEvents
-    let state = Mutex(State())
+    let state: Mutex<State>
     let readiness = Ending<Result<Void, any Error>>()
     /// Settled when nothing is left of the process and its descendants.
     let gone = Ending<Void>()
@@ -57,8 +63,10 @@ final class WorkerHost: ChildHost {
         incarnation: Incarnation,
         parent: Node,
         startTimeout: Duration,
+        inheritance: ChildInheritance,
         events: HostEvents
     ) {
+        state = Mutex(State(inheritance: inheritance))
         self.definition = definition
         self.program = program
         self.path = parent.path.appending(key)
@@ -145,6 +153,9 @@ final class WorkerHost: ChildHost {
                 )
             )
         )
+        peer.announceCredit()
+        // What lasts is said on every link, in case the former has broken before it was heard.
+        introduce(to: peer)
         guard isFirst else { return events.reachable() }
         do {
             let (codec, configuration) = try definition.configuration.encoded(as: peer.codec)
@@ -183,11 +194,15 @@ final class WorkerHost: ChildHost {
             link,
             codec: hello.buildID == BuildID.current ? .compact : .json,
             name: path.description,
+            counts: runtime.counts,
             owner: Peer.Owner(
-                messageReceived: { [parent] envelope, _, _ in parent.climb(envelope) },
+                messageReceived: { [parent] envelope, target, _ in
+                    if let path = CoordinatorPath(target) { parent.route(envelope, to: path) } else { parent.climb(envelope) }
+                },
                 inspected: { [weak self] operation, _, payload in
                     try await self?.answer(operation, payload) ?? .null
                 },
+                notified: { [weak self] name, codec, payload in self?.notified(name, codec, payload) },
                 frameReceived: { [weak self] frame in self?.receive(frame) },
                 closed: { [weak self] error in self?.linkEnded(link, error) }
             )
@@ -211,10 +226,13 @@ final class WorkerHost: ChildHost {
 
     func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
         let peer = state.withLock { $0.peer }
-        if peer?.forward(envelope, to: path.appending(rest).description, isDirect: isDirect) == true { return }
-        // It has not left: it waits for the link, or for the next life.
-        events.undelivered(ChildSlot.Parked(envelope: envelope, rest: rest, isDirect: isDirect))
-        lookAgain(after: peer)
+        // What has not left waits for the link, or for the next life.
+        let undelivered: @Sendable () -> Void = { [self] in
+            events.undelivered(ChildSlot.Parked(envelope: envelope, rest: rest, isDirect: isDirect))
+            lookAgain(after: peer)
+        }
+        let target = path.appending(rest).description
+        if peer?.forward(envelope, to: target, isDirect: isDirect, undelivered: undelivered) != true { undelivered() }
     }
 
     func operate(_ operation: Operation, on rest: ArraySlice<Substring>) async throws -> JSONValue {
@@ -222,11 +240,14 @@ final class WorkerHost: ChildHost {
             throw CoordinatorError(.peerLost, "\(path) has no link at the moment", maybeExecuted: false)
         }
         // Describing must be quick; a start or a stop may take as long as the coordinators do.
-        let timeout: Duration? = operation == .inspect ? .seconds(1) : nil
+        let timeout: Duration? = operation == .inspect || operation == .counters ? .seconds(1) : nil
         return try await peer.inspect(operation.rawValue, path.appending(rest).description, timeout: timeout)
     }
 
     private func answer(_ operation: String, _ payload: JSONValue) async throws -> JSONValue {
+        if let request = DismissalRequest(operation, payload) {
+            return .bool(await events.dismissalRequested(request.timeout))
+        }
         guard let report = ProcessReport(operation, payload), report.process.processID > 1, report.process.processID != getpid() else {
             throw CoordinatorError(.unsupported, "a parent doesn't know '\(operation)'")
         }
@@ -241,6 +262,7 @@ final class WorkerHost: ChildHost {
     private func receive(_ frame: Frame) {
         switch frame.content {
         case .ready:
+            // Told anew on every link; the first counts.
             if readiness.settle(.success(())) { beginHeartbeat() }
         case .pong:
             heardFrom()

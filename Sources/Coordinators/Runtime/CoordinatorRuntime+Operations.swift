@@ -90,6 +90,22 @@ extension CoordinatorRuntime {
     @discardableResult
     public func kill(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.kill, path) }
 
+    /// Pauses a coordinator and those below it: what is sent to them waits.
+    @discardableResult
+    public func pause(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.pause, path) }
+
+    /// Resumes a coordinator that was paused by name.
+    @discardableResult
+    public func resume(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.resume, path) }
+
+    /// Opens a route from the root down; see `Context.open`.
+    public func open(_ route: Route, timeout: Duration = .seconds(30)) async throws {
+        try await root.open(route, timeout: timeout)
+    }
+
+    /// The pages of the whole tree's stack, bottom first.
+    public func navigation() async throws -> [NavigationEntry] { try await root.navigationEntries() }
+
     private func operate(_ operation: Operation, _ path: CoordinatorPath) async throws -> CoordinatorSnapshot {
         guard !path.isRoot else {
             throw CoordinatorError(.unsupported, "the root can't be \(operation.rawValue)ed by itself: end the runtime instead")

@@ -23,6 +23,14 @@ extension CoordinatorRuntime {
         public var supervision: SupervisionPolicy?
         /// The coordinators that can be started by name, from a file or by another process.
         public var coordinators: [any Coordinator.Type] = []
+        /// What the root is provided with.
+        ///
+        /// Workers get what their parents have instead.
+        public var dependencies = Dependencies()
+        /// What every coordinator of this process gets instead of what is provided: for tests.
+        public var dependencyOverrides = Dependencies()
+        /// Whether children that are placed in workers live in this process instead: for tests.
+        public var runsInOneProcess = false
         /// Where the runtime logs to.
         ///
         /// Payloads are never logged.

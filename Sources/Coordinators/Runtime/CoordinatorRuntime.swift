@@ -20,7 +20,7 @@ public final class CoordinatorRuntime: Service {
         case ended
     }
 
-    private let core: RuntimeCore
+    let core: RuntimeCore
     private let type: CoordinatorType
     private let configuration: ConfigurationValue
     private let state = Mutex(State.idle)
@@ -79,10 +79,15 @@ public final class CoordinatorRuntime: Service {
             parent: nil,
             runtime: core,
             startTimeout: .seconds(30),
+            inheritance: ChildInheritance(dependencies: core.dependencies),
             events: HostEvents(
                 exited: { [exit] in exit.settle(.reason($0)) },
                 finished: { [exit] in exit.settle(.finished($0)) },
-                dismissalRequested: { [exit] in exit.settle(.reason(.shutdown)) },
+                emitted: { _ in },
+                dismissalRequested: { [exit] _ in
+                    exit.settle(.reason(.shutdown))
+                    return true
+                },
                 unreachable: {},
                 reachable: {},
                 undelivered: { _ in }

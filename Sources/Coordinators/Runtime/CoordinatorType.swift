@@ -1,4 +1,5 @@
 import Synchronization
+import WireProtocol
 
 /// A coordinator's type, without the type: what the runtime needs to make and run one.
 struct CoordinatorType: Sendable {
@@ -6,37 +7,49 @@ struct CoordinatorType: Sendable {
     let id: ObjectIdentifier
     let table: ResponderTable
     let policy: SupervisionPolicy
+    let mailbox: MailboxPolicy
+    /// Whether it has a stack of pages of its own.
+    let ownsNavigation: Bool
     let make: @Sendable (Node, ConfigurationValue) throws -> any Coordinator
+    let popped: @Sendable (any Coordinator, JSONValue?) async throws -> Void
+    let open: @Sendable (any Coordinator, _ section: String) async throws -> Void
+    let display: @Sendable (any Coordinator, JSONValue) async throws -> Void
+    /// Attends to what the coordinator owns, while it's active.
+    let attend: (@Sendable (any Coordinator, Node) -> Void)?
+    /// Lets go of what the coordinator owns, at its end.
+    let release: (@Sendable (any Coordinator) async -> Void)?
 
     init<C: Coordinator>(_ type: C.Type) {
         name = TypeNames.name(of: type)
         id = ObjectIdentifier(type)
         table = ResponderTable.of(type)
         policy = C.supervision
+        mailbox = C.mailbox
+        ownsNavigation = type is any NavigationCoordinator.Type
         make = { node, configuration in
             C(Context(node: node), try configuration.decoded(as: C.Configuration.self))
         }
+        popped = { coordinator, page in
+            let me: C = try MessageRow.cast(coordinator)
+            await me.popped(to: try page.map { json throws(CoordinatorError) in try C.Page(decoding: json) })
+        }
+        open = { coordinator, section in
+            let me: C = try MessageRow.cast(coordinator)
+            guard let key = C.ChildKey(pathComponent: section) else {
+                throw CoordinatorError(.noSuchChild, "\(C.self) has no section '\(section)'")
+            }
+            try await me.open(key)
+        }
+        display = { coordinator, page in
+            let me: C = try MessageRow.cast(coordinator)
+            try await me.display(try C.Page(decoding: page))
+        }
+        if type is any SceneCoordinator.Type {
+            attend = { coordinator, node in (coordinator as? any SceneCoordinator)?.attendScene(for: node) }
+            release = { coordinator in await (coordinator as? any SceneCoordinator)?.closeScene() }
+        } else {
+            attend = nil
+            release = nil
+        }
     }
-}
-
-/// The coordinators that a program can host, by name: what a parent in another process asks for by name is looked up here.
-final class TypeRegistry: Sendable {
-    private let types = Mutex<[String: CoordinatorType]>([:])
-
-    func register(_ type: any Coordinator.Type) {
-        let type = Self.erase(type)
-        types.withLock { $0[type.name] = type }
-    }
-
-    /// - Throws: `unknownType`, naming what is known.
-    func type(named name: String) throws(CoordinatorError) -> CoordinatorType {
-        let (type, known) = types.withLock { ($0[name], $0.keys.sorted()) }
-        if let type { return type }
-        throw CoordinatorError(
-            .unknownType,
-            "this program hosts no coordinator '\(name)'; it hosts \(known.joined(separator: ", ")): add it to `workers:`"
-        )
-    }
-
-    private static func erase<C: Coordinator>(_ type: C.Type) -> CoordinatorType { CoordinatorType(type) }
 }

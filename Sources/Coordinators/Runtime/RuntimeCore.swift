@@ -6,7 +6,19 @@ import Synchronization
 final class RuntimeCore: Sendable {
     let logger: Logger
     let registry = TypeRegistry()
-    let deadLetters = DeadLetters()
+    let tap: Tap
+    let deadLetters: DeadLetters
+    let counts: LiveCounts
+    /// What the coordinator that this process begins with inherits, unless its parent says so.
+    let dependencies: Dependencies
+    /// What wins over everything that is provided.
+    let overrides: Dependencies
+    /// Whether what would live in workers lives in this process.
+    let runsInOneProcess: Bool
+    /// Who provides something, provides alone.
+    let dependencyTurn = Mutex(())
+    /// Whether any coordinator of this process, or below, has ever shown a page.
+    let hasNavigated = Atomic(false)
     let tasks = OwnedTasks()
     let directory: RuntimeDirectory
     let hub: LinkHub
@@ -21,13 +33,19 @@ final class RuntimeCore: Sendable {
     private let rootPolicy: SupervisionPolicy?
     private let changes: (@Sendable (CoordinatorPath, LifecycleChange) -> Void)?
 
-    init(_ options: CoordinatorRuntime.Options, uplink: Uplink? = nil) {
+    init(_ options: CoordinatorRuntime.Options, counts: LiveCounts = LiveCounts(), uplink: Uplink? = nil) {
+        self.counts = counts
         logger = options.logger
         directory = RuntimeDirectory(options.runtimeDirectory)
         hub = LinkHub(directory: directory, tasks: tasks)
         spawner = WorkerSpawner(defaultExecutable: options.workerExecutable, output: options.workerOutput, spawner: .shared)
         orphanGrace = uplink == nil ? options.orphanGrace : .zero
         hungAfter = options.hungAfter
+        dependencies = options.dependencies
+        overrides = options.dependencyOverrides
+        runsInOneProcess = options.runsInOneProcess
+        tap = Tap(uplink: uplink)
+        deadLetters = DeadLetters(tap: tap, uplink: uplink)
         startTimeout = options.startTimeout
         rootPolicy = options.supervision
         changes = options.childChanged
@@ -50,7 +68,13 @@ final class RuntimeCore: Sendable {
     /// Nobody is above the root of the whole tree: a child over its intensity fails there alone, and the others live on.
     func isolatesFailures(of node: Node) -> Bool { node.parent == nil && uplink == nil }
 
-    func makeHost(_ definition: ChildDefinition, parent: Node, incarnation: Incarnation, events: HostEvents) -> any ChildHost {
+    func makeHost(
+        _ definition: ChildDefinition,
+        parent: Node,
+        incarnation: Incarnation,
+        inheritance: ChildInheritance,
+        events: HostEvents
+    ) -> any ChildHost {
         switch definition.kind {
         case .program(let program):
             return ProgramHost(program, path: parent.path.appending(definition.key), runtime: self, events: events)
@@ -65,6 +89,7 @@ final class RuntimeCore: Sendable {
                     parent: parent,
                     runtime: self,
                     startTimeout: definition.startTimeout,
+                    inheritance: inheritance,
                     events: events
                 )
             case .worker(let program):
@@ -75,6 +100,7 @@ final class RuntimeCore: Sendable {
                     incarnation: incarnation,
                     parent: parent,
                     startTimeout: definition.startTimeout,
+                    inheritance: inheritance,
                     events: events
                 )
             }
@@ -105,13 +131,23 @@ final class RuntimeCore: Sendable {
         case .gaveUp(let reason): (level, event) = (.error, .gaveUp(reason))
         }
         logger.log(level: level, "a child has changed", metadata: ["coordinator.path": "\(path)", "change": "\(change)"])
-        if let event { changes?(path, event) }
+        guard let event else { return }
+        changes?(path, event)
+        tap.publish(.changed(path, event))
+    }
+
+    /// Tells of a change that hasn't to do with supervision.
+    func announce(_ path: CoordinatorPath, _ change: LifecycleChange) {
+        logger.debug("a child has changed", metadata: ["coordinator.path": "\(path)", "change": "\(change)"])
+        changes?(path, change)
+        tap.publish(.changed(path, change))
     }
 
     /// Closes what belongs to the process as a whole, after the last coordinator has ended.
     func close() {
         hub.close()
         tasks.cancelAll()
+        tap.close()
         directory.remove()
     }
 }

@@ -39,6 +39,11 @@ struct ChildSlot {
     var earlyExit: ExitReason?
     var isStartTold = false
     var parked: [Parked] = []
+    /// Kept through restarts.
+    var pauseReasons: PauseReasons = []
+    /// Pauses and resumes of one child come one after the other.
+    let pauses = Turnstile()
+    var observers = ChildObservers()
     /// Who waits for the child to be ready.
     var starts: [Start] = []
     /// Who waits for the child's end for good.
@@ -46,13 +51,28 @@ struct ChildSlot {
     /// Who waits for the end of the life that was told to stop, whatever comes after it.
     var stops: [Ending<Void>] = []
 
+    /// What somebody who waits for the end is told.
+    struct Outcome {
+        let end: End
+        let result: Result<Answer, any Error>
+
+        func tell() { end.settle(result) }
+    }
+
+    /// Those who wait for the end, with what they are to be told; none of them waits any more.
+    mutating func takeEnds(otherwise error: CoordinatorError) -> [Outcome] {
+        let result: Result<Answer, any Error> = output.map { .success($0) } ?? .failure(lastError ?? error)
+        defer { ends = [] }
+        return ends.map { Outcome(end: $0, result: result) }
+    }
+
     init(_ definition: ChildDefinition) { self.definition = definition }
 
     /// What the operator is shown.
     func state(_ machine: ChildState?) -> CoordinatorSnapshot.State {
         switch machine {
         case .starting: restarts > 0 ? .restarting : .starting
-        case .running: .active
+        case .running: pauseReasons.isEmpty ? .active : .paused
         case .stopping: .stopping
         case .waiting: .restarting
         case .stopped, nil:

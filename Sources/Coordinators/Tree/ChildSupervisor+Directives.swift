@@ -20,7 +20,10 @@ extension ChildSupervisor {
         let events = HostEvents(
             exited: { [weak self] reason in self?.hostExited(key, incarnation, reason) },
             finished: { [weak self] output in self?.hostFinished(key, incarnation, output) },
-            dismissalRequested: { [weak self] in self?.handle(.removeRequested(key)) },
+            emitted: { [weak self] event in self?.childEmitted(key, event) },
+            dismissalRequested: { [weak self] timeout in
+                await self?.dismissalRequested(key, incarnation, timeout: timeout) ?? false
+            },
             unreachable: { [weak self] in self?.hostBecame(reachable: false, key, incarnation) },
             reachable: { [weak self] in self?.hostBecame(reachable: true, key, incarnation) },
             undelivered: { [weak self] message in
@@ -28,9 +31,22 @@ extension ChildSupervisor {
                 self?.deliver(message.envelope, to: key, message.rest, isDirect: message.isDirect)
             }
         )
+        let dependencies = node.dependencies
         let host = state.withLock { state -> (any ChildHost)? in
-            guard let definition = state.slots[key]?.definition else { return nil }
-            let host = node.runtime.makeHost(definition, parent: node, incarnation: incarnation, events: events)
+            guard let slot = state.slots[key] else { return nil }
+            let definition = slot.definition
+            let inheritance = ChildInheritance(
+                pauseReasons: slot.pauseReasons,
+                dependencies: dependencies,
+                areEventsWanted: !slot.observers.all.isEmpty || node.type.table.observers[definition.typeName] != nil
+            )
+            let host = node.runtime.makeHost(
+                definition,
+                parent: node,
+                incarnation: incarnation,
+                inheritance: inheritance,
+                events: events
+            )
             state.slots[key]?.host = host
             state.slots[key]?.incarnation = incarnation
             state.slots[key]?.isStartTold = false
@@ -40,6 +56,8 @@ extension ChildSupervisor {
             return host
         }
         guard let host else { return handle(.exited(key, incarnation, .unknown)) }
+        // What was provided since.
+        node.renewInheritance(of: host)
         tasks.add { await self.start(host, key, incarnation) }
     }
 
@@ -106,6 +124,7 @@ extension ChildSupervisor {
             guard state.machine.state(of: key) == nil else { return nil }
             return state.slots.removeValue(forKey: key)
         }
+        end(slot?.observers.all ?? [])
         slot?.settle(with: CoordinatorError(.stopped, "\(node.path.appending(key)) has ended"))
     }
 
@@ -130,7 +149,10 @@ extension ChildSupervisor {
             return (state.shutdownWaiters, state.slots, state.wake)
         }
         if let wake { Timers.shared.cancel(wake) }
-        for slot in slots.values { slot.settle(with: .hasStopped(node.path)) }
+        for slot in slots.values {
+            end(slot.observers.all)
+            slot.settle(with: .hasStopped(node.path))
+        }
         for waiter in waiters { waiter.resume() }
     }
 }

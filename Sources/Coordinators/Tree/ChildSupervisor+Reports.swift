@@ -9,10 +9,14 @@ extension ChildSupervisor {
         var mustFlush = false
         var stops: [Ending<Void>] = []
         var event: LifecycleChange?
+        /// The same for those who have caused nothing.
+        var observed: LifecycleChange?
         var comesBack = false
         let path = node.path.appending(key)
+        var typeName = ""
         state.withLock { state in
             guard var slot = state.slots[key] else { return }
+            typeName = slot.definition.typeName
             switch change {
             case .started, .restarted:
                 if let host = slot.host { slot.phase = .flushing(host) }
@@ -21,6 +25,7 @@ extension ChildSupervisor {
                 mustFlush = true
                 starts = slot.starts
                 slot.starts = []
+                observed = change == .restarted ? .restarted : .started
                 event = change == .restarted ? .restarted : (slot.isStartedByParent ? nil : .started)
                 slot.isStartedByParent = false
             case .restarting(_, let time):
@@ -34,12 +39,16 @@ extension ChildSupervisor {
                 slot.phase = .pending(nextAttempt: nil)
                 slot.readySince = nil
                 event = .crashed(reason)
+                observed = event
             case .stopped(let reason) where state.isAlive(key), .startFailed(let reason) where state.isAlive(key):
                 // It comes back: a permanent child has returned, a restart was asked for, or one has failed and is tried again.
                 slot.lastExit = reason
                 slot.phase = .pending(nextAttempt: nil)
                 slot.readySince = nil
                 event = !change.isStop ? .startFailed(reason) : reason == .shutdown ? .stopped(reason) : .crashed(reason)
+                observed = event
+                if slot.isStoppedByParent, reason == .shutdown { event = nil }
+                slot.isStoppedByParent = false
                 comesBack = true
             case .stopped(let reason), .startFailed(let reason), .gaveUp(let reason):
                 slot.lastExit = reason
@@ -54,6 +63,7 @@ extension ChildSupervisor {
                 starts = slot.starts
                 slot.starts = []
                 event = slot.event(for: change, reason)
+                observed = change.event(reason)
                 slot.isStoppedByParent = false
             }
             if !change.isBeginning {
@@ -62,6 +72,8 @@ extension ChildSupervisor {
             }
             state.slots[key] = slot
         }
+        if !change.isBeginning, !change.isPause { node.rewind(path) }
+        if let observed { notify(key, .change(observed)) }
         for stop in stops { stop.settle(()) }
         for message in parked { message.envelope.end(.failure(failure ?? CoordinatorError.hasStopped(path))) }
         for start in starts { start.settle(failure.map { .failure($0) } ?? .success(())) }
@@ -69,7 +81,7 @@ extension ChildSupervisor {
         if !change.isProgress, !comesBack { settleEnds(key) }
         node.runtime.childChanged(path, change)
         if let event, !node.type.table.lifecycle.isEmpty {
-            node.post(.lifecycle(AnyChild(supervisor: self, key: key), event))
+            node.post(.lifecycle(AnyChild(supervisor: self, key: key, typeName: typeName), event))
         }
     }
 
@@ -91,14 +103,12 @@ extension ChildSupervisor {
     }
 
     private func settleEnds(_ key: String) {
-        let (ends, outcome) = state.withLock { state -> ([ChildSlot.End], Result<Answer, any Error>) in
-            guard let slot = state.slots[key] else { return ([], .success(.none)) }
-            state.slots[key]?.ends = []
-            let reason = slot.lastExit.map { "\($0)" } ?? "unknown"
-            let error = slot.lastError ?? CoordinatorError(.stopped, "\(node.path.appending(key)) has ended without finishing: \(reason)")
-            return (slot.ends, slot.output.map { .success($0) } ?? .failure(error))
+        let outcomes = state.withLock { state -> [ChildSlot.Outcome] in
+            let reason = state.slots[key]?.lastExit.map { "\($0)" } ?? "unknown"
+            let error = CoordinatorError(.stopped, "\(node.path.appending(key)) has ended without finishing: \(reason)")
+            return state.slots[key]?.takeEnds(otherwise: error) ?? []
         }
-        for end in ends { end.settle(outcome) }
+        for outcome in outcomes { outcome.tell() }
     }
 }
 
@@ -107,6 +117,22 @@ extension Supervisor.Change {
     fileprivate var isStop: Bool {
         if case .stopped = self { return true }
         return false
+    }
+
+    /// The next life is waited for; the former has ended before.
+    fileprivate var isPause: Bool {
+        if case .restarting = self { return true }
+        return false
+    }
+
+    /// What everybody hears who hasn't caused it.
+    fileprivate func event(_ reason: ExitReason) -> LifecycleChange? {
+        switch self {
+        case .stopped: .stopped(reason)
+        case .startFailed: .startFailed(reason)
+        case .gaveUp: .gaveUp(reason)
+        case .started, .restarted, .restarting, .crashed: nil
+        }
     }
 
     /// A life has begun.

@@ -27,6 +27,7 @@ extension ChildSupervisor {
 
     private func request(_ definition: ChildDefinition, _ start: ChildSlot.Start, _ end: ChildSlot.End?, _ isByParent: Bool) {
         let key = definition.key
+        var former: [ChildSlot.Outcome] = []
         let (outcome, mustPerform) = state.withLock { state -> (Result<Void, any Error>?, Bool) in
             if state.isRefusing { return (.failure(CoordinatorError.hasStopped(node.path)), false) }
             if Task.isCancelled { return (.failure(CancellationError()), false) }
@@ -36,7 +37,7 @@ extension ChildSupervisor {
                     return (.failure(CoordinatorError(.keyInUse, message)), false)
                 }
             } else {
-                state.prepareSlot(for: definition)
+                former = state.prepareSlot(for: definition, under: node)
                 state.slots[key]?.isStartedByParent = isByParent
             }
             if let end { state.slots[key]?.ends.append(end) }
@@ -44,6 +45,7 @@ extension ChildSupervisor {
             state.slots[key]?.starts.append(start)
             return (nil, state.apply(.startRequested(definition.specification)))
         }
+        for outcome in former { outcome.tell() }
         if mustPerform { performDirectives() }
         if let outcome { start.settle(outcome) }
     }
@@ -139,15 +141,22 @@ extension ChildSupervisor.State {
         return false
     }
 
-    mutating func prepareSlot(for definition: ChildDefinition) {
+    /// - Returns: who waits for the end of the former life, which is stopping, and must not get its successor's outcome.
+    mutating func prepareSlot(for definition: ChildDefinition, under node: Node) -> [ChildSlot.Outcome] {
         let key = definition.key
+        var former: [ChildSlot.Outcome] = []
         if slots[key] == nil {
             slots[key] = ChildSlot(definition)
+            if node.isPaused { slots[key]?.pauseReasons = .cascade }
         } else {
+            let error = CoordinatorError(.stopped, "\(node.path.appending(key)) was stopped, and is started anew")
+            former = slots[key]?.takeEnds(otherwise: error) ?? []
+            slots[key]?.pauseReasons = node.isPaused ? .cascade : []
             slots[key]?.definition = definition
             slots[key]?.output = nil
             slots[key]?.lastError = nil
             slots[key]?.phase = .pending(nextAttempt: nil)
         }
+        return former
     }
 }

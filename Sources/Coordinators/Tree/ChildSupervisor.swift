@@ -59,6 +59,9 @@ final class ChildSupervisor: Sendable {
         }
     }
 
+    /// The children's lives, in start order.
+    var hosts: [any ChildHost] { state.withLock { state in state.machine.ids.compactMap { state.slots[$0]?.host } } }
+
     /// No child is started any more.
     func refuse() {
         state.withLock { $0.isRefusing = true }

@@ -2,31 +2,40 @@ import WireProtocol
 
 extension Node {
     /// Looks for a row from this coordinator upwards, in tree order whatever the process.
-    func climb(_ envelope: Envelope) {
+    ///
+    /// - Parameter index: only later rows of this coordinator's own table count.
+    func climb(_ envelope: Envelope, after index: Int = -1) {
+        if envelope.isBuiltin { return climbBuiltin(envelope) }
         var node = self
+        var index = index
         while true {
-            if let row = node.type.table.row(for: envelope.body) { return node.accept(envelope, row) }
+            if let row = node.type.table.row(for: envelope.body, after: index) { return node.accept(envelope, row) }
             guard let parent = node.parent else { return node.leaveProcess(envelope) }
             node = parent
+            index = -1
         }
     }
 
-    /// Goes on above this coordinator.
-    func climbOn(_ envelope: Envelope) {
-        if let parent {
-            parent.climb(envelope)
-        } else {
-            leaveProcess(envelope)
-        }
-    }
-
-    private func leaveProcess(_ envelope: Envelope) {
-        if let uplink = runtime.uplink { return uplink.forward(envelope) }
+    func leaveProcess(_ envelope: Envelope) {
+        // An empty target: from the parent of this process's own coordinator upwards.
+        if let uplink = runtime.uplink { return uplink.forward(envelope, to: "", isDirect: false) }
         let message = UnhandledMessage(name: envelope.body.name, sender: envelope.sender)
         post(.unhandled(message))
         envelope.end(
             .failure(CoordinatorError(.unhandled, "nobody from \(envelope.sender) up to \(path) responds to \(message.name)"))
         )
+    }
+
+    /// Delivers to the coordinator at a path, wherever in the tree: up as far as needed, then down.
+    func route(_ envelope: Envelope, to target: CoordinatorPath) {
+        var node = self
+        while true {
+            if let rest = target.components(below: node.path) { return node.deliver(envelope, to: rest, isDirect: true) }
+            guard let parent = node.parent else { break }
+            node = parent
+        }
+        guard let uplink = runtime.uplink else { return envelope.end(.failure(noSuchPath(target.description.dropFirst()))) }
+        uplink.forward(envelope, to: target.description, isDirect: true)
     }
 
     /// Delivers to a coordinator at or below this one.
@@ -41,6 +50,7 @@ extension Node {
     }
 
     private func acceptDirectly(_ envelope: Envelope) {
+        if envelope.isBuiltin { return acceptBuiltin(envelope) }
         if let row = type.table.row(for: envelope.body) { return accept(envelope, row) }
         envelope.end(.failure(CoordinatorError(.unhandled, "\(path), a \(type.name), has no row for \(envelope.body.name)")))
     }

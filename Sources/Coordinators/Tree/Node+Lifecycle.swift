@@ -6,7 +6,7 @@ extension Node {
         let instance = try type.make(self, configuration)
         let isAwaited = state.withLock { state in
             state.instance = instance
-            return state.mailbox.isDraining
+            return state.mailbox.beginDraining()
         }
         // Messages that came before there was anybody to drain them.
         if isAwaited { beginDraining(instance) }
@@ -17,7 +17,9 @@ extension Node {
             return true
         }
         guard isActive else { throw CoordinatorError.hasStopped(path) }
+        await beginPaused()
         beginRunHook(instance)
+        type.attend?(instance, self)
     }
 
     private func beginRunHook(_ instance: any Coordinator) {
@@ -38,12 +40,15 @@ extension Node {
 
     /// Ends the subtree: children in reverse start order, then the handlers, then the `stop` hook if `start` has succeeded.
     ///
-    /// - Parameter grace: how long the handlers, and then the hook, may take after they were cancelled; `nil`: as long as they like.
+    /// - Parameters:
+    ///   - grace: how long the handlers, and then the hook, may take after they were cancelled; `nil`: as long as they like.
+    ///   - isFailure: it has failed rather than been told to stop, and whoever asks it has lost it.
     /// - Returns: false when something ignored its cancellation past the grace and had to be abandoned.
-    func stop(grace: Duration?) async -> Bool {
+    func stop(grace: Duration?, isFailure: Bool = false) async -> Bool {
         let (isFirst, instance, children) = state.withLock { state -> (Bool, (any Coordinator)?, ChildSupervisor?) in
             guard state.phase == .starting || state.phase == .active else { return (false, nil, nil) }
             defer { state.phase = .stopping }
+            state.hasFailed = isFailure
             return (true, state.phase == .active ? state.instance : nil, state.children)
         }
         // Somebody else is at it.
@@ -54,7 +59,10 @@ extension Node {
         let areIdle = await Deadline.within(grace) { await self.waitUntilIdle() }
         var hasStopped = true
         if let instance {
-            hasStopped = await Deadline.within(grace) { await instance.stop() }
+            hasStopped = await Deadline.within(grace) { [type] in
+                await instance.stop()
+                await type.release?(instance)
+            }
         }
         close()
         end.settle(areIdle && hasStopped)
@@ -84,17 +92,36 @@ extension Node {
     }
 
     private func close() {
-        let (waiting, abandoned, children) = state.withLock { state in
+        let (waiting, abandoned, children, hasFailed) = state.withLock { state in
             state.phase = .stopped
             state.instance = nil
             state.runTask = nil
             defer { state.children = nil }
-            return (state.mailbox.removeAll(), state.handlers.values.compactMap(\.envelope), state.children)
+            return (state.mailbox.removeAll(), state.handlers.values.compactMap(\.envelope), state.children, state.hasFailed)
         }
         openAsks.end(with: .hasStopped(path), forGood: true)
         children?.refuse()
-        for envelope in waiting.compactMap(\.envelope) + abandoned {
-            envelope.end(.failure(CoordinatorError.hasStopped(path)))
+        for item in waiting { giveUp(item, hasFailed: hasFailed) }
+        for envelope in abandoned { envelope.end(.failure(endError(hasFailed, maybeExecuted: true))) }
+    }
+
+    /// What waited and never begins: whoever asks is told, and nothing that was taken is lost without a word.
+    private func giveUp(_ item: Mailbox.Item, hasFailed: Bool) {
+        switch item {
+        case .message(let envelope, _):
+            if envelope.isOneWay, envelope.hasEnded {
+                let letter = DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: .stopped)
+                runtime.deadLetters.record(letter)
+            }
+            envelope.end(.failure(endError(hasFailed, maybeExecuted: false)))
+        case .dismissal(_, let decision): decision.settle(.refuse)
+        case .lifecycle, .event, .popped, .unhandled: break
         }
+    }
+
+    /// Why an ask to this coordinator ends with its life.
+    func endError(_ hasFailed: Bool, maybeExecuted: Bool) -> CoordinatorError {
+        guard hasFailed else { return .hasStopped(path) }
+        return CoordinatorError(.peerLost, "\(path) has failed", maybeExecuted: maybeExecuted)
     }
 }

@@ -1,38 +1,74 @@
 import Logging
 import Synchronization
-import WireProtocol
 
 extension Node {
     /// Takes a message for one of this coordinator's rows.
     ///
     /// Messages begin in the order in which they are taken.
     func accept(_ envelope: Envelope, _ row: MessageRow) {
-        let (isTaken, isAdmitted, instance) = state.withLock { state -> (Bool, Bool, (any Coordinator)?) in
+        let (admission, instance) = state.withLock { state -> (Mailbox.Admission?, (any Coordinator)?) in
             switch state.phase {
             case .starting, .active: break
-            case .stopping: guard CoordinatorPath.isStrictlyBelow(envelope.sender, path) else { return (false, false, nil) }
-            case .stopped: return (false, false, nil)
+            case .stopping: guard CoordinatorPath.isStrictlyBelow(envelope.sender, path) else { return (nil, nil) }
+            case .stopped: return (nil, nil)
             }
-            let isAdmitted = state.mailbox.waiting.count + state.mailbox.running < Mailbox.capacity
-            let mustDrain = state.mailbox.append(.message(envelope, row))
-            return (true, isAdmitted, mustDrain ? state.instance : nil)
+            let isNeeding = !row.needs.isProvided(by: state.dependencies.effective)
+            let admission = state.mailbox.take(envelope, row, isNeeding: isNeeding)
+            return (admission, state.instance != nil && state.mailbox.beginDraining() ? state.instance : nil)
         }
-        guard isTaken else { return envelope.end(.failure(CoordinatorError.hasStopped(path))) }
-        if envelope.isOneWay, isAdmitted, !row.isInterceptor { envelope.complete(.success(.none)) }
+        switch admission {
+        case nil: return envelope.end(.failure(CoordinatorError.hasStopped(path)))
+        case .admitted: take(envelope, row)
+        case .delayed: break
+        case .instead(let oldest, let oldestRow):
+            take(envelope, row)
+            drop(oldest, oldestRow)
+        case .refused: envelope.end(.failure(isFull(for: envelope)))
+        case .dropped:
+            if envelope.isOneWay { envelope.complete(.success(.none)) }
+            drop(envelope, row)
+        }
         if let instance { beginDraining(instance) }
     }
 
-    /// Queues what isn't a message, in order with those that are.
+    private func take(_ envelope: Envelope, _ row: MessageRow) {
+        if envelope.isOneWay, !row.isInterceptor { envelope.complete(.success(.none)) }
+    }
+
+    private func drop(_ envelope: Envelope, _ row: MessageRow) {
+        runtime.deadLetters.record(
+            DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: .mailboxFull(type.mailbox.whenFull))
+        )
+        envelope.end(.failure(isFull(for: envelope)))
+    }
+
+    private func isFull(for envelope: Envelope) -> CoordinatorError {
+        let policy = type.mailbox
+        return CoordinatorError(
+            .mailboxFull,
+            "\(path) has its \(policy.messages) messages or \(policy.bytes) bytes waiting; \(envelope.body.name) was dropped"
+        )
+    }
+
+    /// Queues what isn't a message, in order with those that are; a pause doesn't hold it up.
     func post(_ item: Mailbox.Item) {
-        let instance = state.withLock { state -> (any Coordinator)? in
-            guard state.phase != .stopped else { return nil }
-            return state.mailbox.append(item) ? state.instance : nil
+        let (dropped, instance) = state.withLock { state -> (Mailbox.Item?, (any Coordinator)?) in
+            guard state.phase != .stopped else { return (item, nil) }
+            let dropped = state.mailbox.append(item)
+            return (dropped, state.instance != nil && state.mailbox.beginDraining() ? state.instance : nil)
+        }
+        switch dropped {
+        case .event(let child, _):
+            runtime.deadLetters.record(DeadLetter(name: child.typeName, sender: child.path, target: path, reason: .observerTooSlow))
+        case .dismissal(_, let decision): decision.settle(.refuse)
+        default: break
         }
         if let instance { beginDraining(instance) }
     }
 
     func beginDraining(_ instance: any Coordinator) {
-        Task { await self.drain(on: instance) }
+        // Detached: the handlers of many senders begin there, and none may inherit another's task-local values.
+        Task.detached { await self.drain(on: instance) }
     }
 
     /// Begins what waits, one after the other, each up to its first suspension.
@@ -49,17 +85,105 @@ extension Node {
     private func begin(_ item: Mailbox.Item, on instance: isolated any Coordinator) {
         if case .message(let envelope, _) = item, envelope.hasEnded, !envelope.isOneWay {
             // Cancelled or timed out while it waited: it never runs.
-            return itemEnded(nil)
+            return ended(item, nil)
         }
-        let id = state.withLock { state -> UInt64 in
+        item.envelope?.release()
+        let id = noteHandler(item.envelope)
+        let task = inTrace(of: item.envelope) {
+            Task.immediate {
+                await self.perform(item, on: instance)
+                self.ended(item, id)
+            }
+        }
+        own(task, as: id)
+        item.envelope?.work { task.cancel() }
+    }
+
+    /// What a handler asks in its turn belongs to the same trace.
+    private func inTrace<Result>(of envelope: Envelope?, _ body: () -> Result) -> Result {
+        guard let trace = TraceContext(envelope?.trace ?? []) else { return body() }
+        return TraceContext.$current.withValue(trace, operation: body)
+    }
+
+    private func perform(_ item: Mailbox.Item, on instance: isolated any Coordinator) async {
+        switch item {
+        case .message(let envelope, let row):
+            await handle(envelope, row, on: instance)
+        case .lifecycle(let child, let change):
+            for body in type.table.lifecycle { await body(instance, child, change) }
+        case .event(let child, let event):
+            for body in type.table.observers[child.typeName] ?? [] {
+                do {
+                    try await body(instance, child, event)
+                } catch {
+                    let letter = DeadLetter(name: child.typeName, sender: child.path, target: path, reason: .undeliverable("\(error)"))
+                    runtime.deadLetters.record(letter)
+                }
+            }
+        case .dismissal(let child, let decision):
+            decision.settle(await type.table.dismissal?(instance, child) ?? .dismiss)
+        case .popped(let page):
+            do { try await type.popped(instance, page) } catch { logger.error("a page is none of this coordinator's: \(error)") }
+        case .unhandled(let message):
+            await instance.unhandled(message)
+        }
+    }
+
+    private func handle(_ envelope: Envelope, _ row: MessageRow, on instance: isolated any Coordinator) async {
+        if envelope.isOneWay, !row.isInterceptor { envelope.complete(.success(.none)) }
+        let began = runtime.tap.isActive ? MonotonicTime.now : nil
+        var failure: (any Error)?
+        do {
+            let answer = try await row.body(instance, envelope, self, row.index)
+            envelope.complete(.success(envelope.isOneWay ? .none : answer))
+        } catch {
+            failure = error
+            fail(envelope, row, error)
+        }
+        if let began { runtime.tap.publish(.handled(envelope, by: self, row, since: began, failure)) }
+    }
+
+    private func fail(_ envelope: Envelope, _ row: MessageRow, _ error: any Error) {
+        let isUnhandled = (error as? CoordinatorError)?.code == .unhandled
+        if envelope.isOneWay, !isUnhandled {
+            let name = envelope.body.name
+            runtime.deadLetters.record(
+                DeadLetter(name: name, sender: envelope.sender, target: path, reason: .handlerFailed("\(error)"))
+            )
+            logger.warning(
+                "a handler of a one-way message failed",
+                metadata: ["message.name": "\(name)", "message.sender": "\(envelope.sender)", "error": "\(error)"]
+            )
+        }
+        // A handler that was cancelled by the stop has not been cancelled by its asker, who learns of the stop.
+        let (areCancelled, hasFailed) = state.withLock { ($0.areHandlersCancelled, $0.hasFailed) }
+        if error is CancellationError, areCancelled {
+            envelope.complete(.failure(endError(hasFailed, maybeExecuted: true)))
+        } else {
+            envelope.complete(.failure(Failures.crossable(error)))
+        }
+    }
+
+    private func ended(_ item: Mailbox.Item, _ handler: UInt64?) {
+        state.withLock { $0.mailbox.ended(item) }
+        if let handler { handlerEnded(handler) }
+    }
+}
+
+// MARK: - Handlers
+
+extension Node {
+    /// Notes down something that runs for the coordinator: it's cancelled at the stop, and waited for within the grace.
+    func noteHandler(_ envelope: Envelope? = nil) -> UInt64 {
+        state.withLock { state in
             state.nextHandler += 1
-            state.handlers[state.nextHandler] = Node.Handler(envelope: item.envelope)
+            state.handlers[state.nextHandler] = Handler(envelope: envelope)
             return state.nextHandler
         }
-        let task = Task.immediate {
-            await self.perform(item, on: instance)
-            self.itemEnded(id)
-        }
+    }
+
+    /// Names the task behind a handler.
+    func own(_ task: Task<Void, Never>, as id: UInt64) {
         let mustCancel = state.withLock { state -> Bool in
             // It may have ended before it could be noted down.
             guard state.handlers[id] != nil else { return false }
@@ -67,47 +191,26 @@ extension Node {
             return state.areHandlersCancelled
         }
         if mustCancel { task.cancel() }
-        item.envelope?.work { task.cancel() }
     }
 
-    private func perform(_ item: Mailbox.Item, on instance: isolated any Coordinator) async {
-        switch item {
-        case .message(let envelope, let row):
-            if envelope.isOneWay, !row.isInterceptor { envelope.complete(.success(.none)) }
-            do {
-                let answer = try await row.body(instance, envelope, self)
-                envelope.complete(.success(envelope.isOneWay ? .none : answer))
-            } catch {
-                fail(envelope, row, error)
-            }
-        case .lifecycle(let child, let change):
-            for body in type.table.lifecycle { await body(instance, child, change) }
-        case .unhandled(let message):
-            await instance.unhandled(message)
-        }
-    }
-
-    private func fail(_ envelope: Envelope, _ row: MessageRow, _ error: any Error) {
-        let isUnhandled = (error as? CoordinatorError)?.code == .unhandled
-        if envelope.isOneWay, !isUnhandled {
-            runtime.deadLetters.record(.init(message: row.name, sender: envelope.sender, target: path, reason: .handlerFailed("\(error)")))
-            logger.warning(
-                "a handler of a one-way message failed",
-                metadata: ["message.name": "\(row.name)", "message.sender": "\(envelope.sender)", "error": "\(error)"]
-            )
-        }
-        envelope.complete(.failure(Failures.crossable(error)))
-    }
-
-    private func itemEnded(_ handler: UInt64?) {
+    func handlerEnded(_ id: UInt64) {
         let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
-            if let handler { state.handlers[handler] = nil }
-            state.mailbox.itemEnded()
+            state.handlers[id] = nil
             guard state.handlers.isEmpty else { return [] }
             defer { state.idleWaiters = [] }
             return state.idleWaiters
         }
         for waiter in waiters { waiter.resume() }
+    }
+
+    /// Runs a hook of the coordinator as one of its handlers, and waits for it.
+    func runHook(_ hook: @escaping @Sendable (any Coordinator) async -> Void) async {
+        guard let instance = state.withLock({ $0.phase == .active ? $0.instance : nil }) else { return }
+        let id = noteHandler()
+        let task = Task.immediate { await hook(instance) }
+        own(task, as: id)
+        await task.value
+        handlerEnded(id)
     }
 }
 

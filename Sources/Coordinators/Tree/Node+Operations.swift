@@ -6,6 +6,7 @@ extension Node {
     /// Carries out an operator's request about a coordinator below this one; for the coordinator itself it can only describe.
     func operate(_ operation: Operation, on rest: ArraySlice<Substring>) async throws -> JSONValue {
         guard let key = rest.first.map(String.init) else {
+            if operation == .counters { return try runtime.counts.counters.encodedAsJSON() }
             guard operation == .inspect else {
                 throw CoordinatorError(
                     .unsupported,
@@ -29,6 +30,11 @@ extension Node {
         case .stop: try await children.stop(key, isByParent: false, forgets: false)
         case .restart: try await children.restart(key)
         case .kill: try children.kill(key)
+        case .pause: try await children.pause(key, true, isByParent: false)
+        case .resume: try await children.pause(key, false, isByParent: false)
+        case .counters:
+            guard let host = try children.pathHost(of: key) else { throw CoordinatorError(.stopped, "\(path.appending(key)) isn't running") }
+            return try await host.operate(.counters, on: [])
         }
         // Whoever runs the child may have removed it since.
         let after = (try? await children.snapshot(of: key)) ?? before.ended
@@ -63,7 +69,7 @@ extension ChildSupervisor {
         }
         guard let (found, host) = found else { throw node.noSuchPath(key) }
         var snapshot = found
-        guard let host, snapshot.state == .active else { return snapshot }
+        guard let host, snapshot.state == .active || snapshot.state == .paused else { return snapshot }
         do {
             let value = try await host.operate(.inspect, on: [])
             snapshot.children = try CoordinatorSnapshot.decode(value)

@@ -10,7 +10,16 @@ final class Node: Sendable {
         case finished(Answer)
         case returned
         case failed(ExitReason)
-        case dismissalRequested
+    }
+
+    /// What a coordinator tells its host.
+    struct Signals: Sendable {
+        /// It ends; told once.
+        let ended: @Sendable (End) -> Void
+        /// It tells its delegates something.
+        let emitted: @Sendable (Answer) -> Void
+        /// It would like to be dismissed within the time; whether that is granted.
+        let dismissalRequested: @Sendable (Duration) async -> Bool
     }
 
     enum Phase {
@@ -33,7 +42,13 @@ final class Node: Sendable {
     struct State {
         var phase = Phase.starting
         var instance: (any Coordinator)?
-        var mailbox = Mailbox()
+        var mailbox: Mailbox
+        var pauseReasons: PauseReasons
+        var dependencies: NodeDependencies
+        /// The coordinator's own pages, bottom first.
+        var pages: [NavigationEntry] = []
+        /// The active child of a tab coordinator.
+        var selected: String?
         var handlers: [UInt64: Handler] = [:]
         var nextHandler: UInt64 = 0
         var areHandlersCancelled = false
@@ -41,6 +56,8 @@ final class Node: Sendable {
         var idleWaiters: [CheckedContinuation<Void, Never>] = []
         var children: ChildSupervisor?
         var hasEnded = false
+        /// Set when the stop begins.
+        var hasFailed = false
     }
 
     let path: CoordinatorPath
@@ -54,8 +71,14 @@ final class Node: Sendable {
     /// How the stop has ended: whether nothing had to be abandoned.
     let end = Ending<Bool>()
     let logger: Logger
-    let state = Mutex(State())
-    private let onEnd: @Sendable (End) -> Void
+    let state: Mutex<State>
+    /// Transitions of one coordinator come one after the other.
+    let transitions = Turnstile()
+    /// So do a tab coordinator's selections.
+    let selections = Turnstile()
+    /// The stack of pages that this coordinator and those below it share, if it owns one.
+    let ownNavigation: NavigationStack?
+    let signals: Signals
 
     init(
         path: CoordinatorPath,
@@ -63,18 +86,32 @@ final class Node: Sendable {
         type: CoordinatorType,
         parent: Node?,
         runtime: RuntimeCore,
-        onEnd: @escaping @Sendable (End) -> Void
+        pauseReasons: PauseReasons = [],
+        inherited: Dependencies,
+        signals: Signals
     ) {
         self.path = path
         self.incarnation = incarnation
         self.type = type
         self.parent = parent
         self.runtime = runtime
-        self.onEnd = onEnd
+        self.signals = signals
+        let isRoot = parent == nil && runtime.uplink == nil
+        ownNavigation = isRoot || type.ownsNavigation ? NavigationStack() : nil
+        state = Mutex(
+            State(
+                mailbox: Mailbox(type.mailbox),
+                pauseReasons: pauseReasons,
+                dependencies: NodeDependencies(inherited: inherited, overrides: runtime.overrides)
+            )
+        )
         var logger = runtime.logger
         logger[metadataKey: "coordinator.path"] = "\(path)"
         self.logger = logger
+        runtime.counts.coordinators.add(1, ordering: .relaxed)
     }
+
+    deinit { runtime.counts.coordinators.subtract(1, ordering: .relaxed) }
 
     /// The children's supervisor, made when the first child is.
     var children: ChildSupervisor {
@@ -96,10 +133,9 @@ final class Node: Sendable {
     func end(_ end: End) {
         let isFirst = state.withLock { state -> Bool in
             guard !state.hasEnded, state.phase == .active || state.phase == .starting else { return false }
-            if case .dismissalRequested = end { return true }
             state.hasEnded = true
             return true
         }
-        if isFirst { onEnd(end) }
+        if isFirst { signals.ended(end) }
     }
 }

@@ -12,23 +12,39 @@ final class Peer: Sendable {
         let messageReceived: @Sendable (_ envelope: Envelope, _ target: String, _ isDirect: Bool) -> Void
         /// The other side wants something of the runtime.
         let inspected: @Sendable (_ operation: String, _ target: String, _ payload: JSONValue) async throws -> JSONValue
-        /// Everything that is neither a message, an answer nor a ping.
+        /// The other side tells something: the name of a notification, or empty for an event of its coordinator.
+        let notified: @Sendable (_ name: String, PayloadCodec, Bytes) -> Void
+        /// Everything that is none of these, nor an answer, nor a ping.
         let frameReceived: @Sendable (Frame) -> Void
         /// The link has ended; the open asks have been ended before.
         let closed: @Sendable (LinkError) -> Void
     }
 
-    private enum Open {
-        case envelope(Envelope)
-        case inspection(Ending<Result<JSONValue, any Error>>)
+    /// A message that is on its way to the other side, or waits for its turn.
+    struct Outgoing: Sendable {
+        let envelope: Envelope
+        let target: String
+        let isDirect: Bool
+        let codec: PayloadCodec
+        let payload: Bytes
+        let correlation: UInt64
+        /// Takes the message back that has not left.
+        let undelivered: (@Sendable () -> Void)?
     }
 
-    private struct State {
+    enum Open {
+        case message(Outgoing)
+        case request(Ending<Result<JSONValue, any Error>>)
+    }
+
+    struct State {
         var next: UInt64 = 1
         /// Asks of this side, by correlation.
         var outgoing: [UInt64: Open] = [:]
         /// Asks of the other side, by correlation.
         var incoming: [UInt64: Envelope] = [:]
+        var windows = SendWindows<Outgoing>()
+        var credits = ReceiveCredits()
         var isClosed = false
     }
 
@@ -38,17 +54,22 @@ final class Peer: Sendable {
     let link: Link
     /// How messages to the other side are encoded.
     let codec: PayloadCodec
-    private let owner: Owner
-    private let name: String
-    private let tasks = OwnedTasks()
-    private let state = Mutex(State())
+    let owner: Owner
+    let name: String
+    let tasks = OwnedTasks()
+    let state = Mutex(State())
+    /// Messages leave one after the other in the order in which they were let go.
+    let turn = Mutex(())
+    private let counts: LiveCounts
 
     /// - Parameter name: the other side, as errors call it.
-    init(_ link: Link, codec: PayloadCodec, name: String, owner: Owner) {
+    init(_ link: Link, codec: PayloadCodec, name: String, counts: LiveCounts, owner: Owner) {
         self.link = link
         self.codec = codec
         self.name = name
+        self.counts = counts
         self.owner = owner
+        counts.links.add(1, ordering: .relaxed)
     }
 
     var handler: Link.Handler {
@@ -59,6 +80,11 @@ final class Peer: Sendable {
                 owner.closed(error)
             }
         )
+    }
+
+    /// Tells the other side how much it may have under way.
+    func announceCredit() {
+        send(Frame(.credit(Credit(target: 0, messages: UInt32(ReceiveCredits.linkMessages), bytes: UInt64(ReceiveCredits.linkBytes)))))
     }
 
     /// Sends a control frame.
@@ -74,248 +100,59 @@ final class Peer: Sendable {
         }
     }
 
-    /// Sends a message to the other side.
-    ///
-    /// - Returns: false when the link has closed and the message has not left: it can be sent elsewhere.
-    func forward(_ envelope: Envelope, to target: String, isDirect: Bool) -> Bool {
-        let (messageCodec, payload): (PayloadCodec, Bytes)
-        do {
-            (messageCodec, payload) = try encoded(envelope.body)
-        } catch {
-            envelope.end(.failure(error))
-            return true
-        }
-        let correlation: UInt64
-        switch open(.envelope(envelope)) {
-        case .opened(let number): correlation = number
-        case .closed: return false
-        case .full:
-            envelope.end(.failure(CoordinatorError(.tooManyOpenAsks, "\(Self.openAsksLimit) asks to \(name) are open")))
-            return true
-        }
-        do throws(LinkError) {
-            try link.send { name in
-                Frame(
-                    envelope.content(target: name(target), sender: name, payload: payload),
-                    correlation: correlation,
-                    codec: messageCodec,
-                    flags: isDirect ? .direct : []
-                )
-            }
-        } catch {
-            // Nobody else may have ended it meanwhile: then it isn't ours to hand back.
-            let isOurs = close(correlation) != nil
-            guard error.code == .frameTooLarge else { return !isOurs }
-            envelope.end(.failure(CoordinatorError(.messageTooLarge, error.message)))
-            return true
-        }
-        envelope.work { [weak self] in
-            guard let self, close(correlation) != nil else { return }
-            send(Frame(.cancel, correlation: correlation))
-        }
-        return true
-    }
-
-    /// Asks the other side's runtime for something.
-    func inspect(_ operation: String, _ target: String, _ payload: JSONValue = .null, timeout: Duration?) async throws -> JSONValue {
-        let ending = Ending<Result<JSONValue, any Error>>()
-        let bytes = try PayloadCoder.encode(payload, as: .json)
-        guard case .opened(let correlation) = open(.inspection(ending)) else { throw lost(maybeExecuted: false) }
-        do throws(LinkError) {
-            try link.send(lane: .control) { name in
-                Frame(
-                    .inspect(Inspect(target: name(target), operation: operation, payload: bytes)),
-                    correlation: correlation,
-                    codec: .json
-                )
-            }
-        } catch {
-            ending.settle(.failure(lost(maybeExecuted: false)))
-        }
-        let timer = timeout.map { timeout in
-            Timers.shared.schedule(at: .now + timeout) { [name] in
-                ending.settle(.failure(CoordinatorError(.timedOut, "\(name) did not answer within \(timeout)")))
-            }
-        }
-        defer {
-            if let timer { Timers.shared.cancel(timer) }
-            close(correlation)
-        }
-        return try await ending.value.get()
-    }
-
     /// Closes the link; every open ask ends.
     func close() {
         endOpenAsks()
         link.close()
     }
 
-    private func encoded(_ body: Envelope.Body) throws(CoordinatorError) -> (PayloadCodec, Bytes) {
-        switch body {
-        case .value(let message): (codec, try PayloadCoder.encode(message, as: codec))
-        case .encoded(_, let codec, let bytes): (codec, bytes)
-        }
-    }
+    // MARK: Open asks
 
-    private enum Opening {
+    enum Opening {
         case opened(UInt64)
         case full
         case closed
     }
 
-    private func open(_ ask: Open) -> Opening {
-        state.withLock { state in
+    func open(_ ask: (UInt64) -> Open) -> Opening {
+        let opening = state.withLock { state -> Opening in
             if state.isClosed { return .closed }
             guard state.outgoing.count < Self.openAsksLimit else { return .full }
             state.next += 1
-            state.outgoing[state.next] = ask
+            state.outgoing[state.next] = ask(state.next)
             return .opened(state.next)
         }
+        if case .opened = opening { counts.openAsks.add(1, ordering: .relaxed) }
+        return opening
     }
 
     @discardableResult
-    private func close(_ correlation: UInt64) -> Open? {
-        state.withLock { $0.outgoing.removeValue(forKey: correlation) }
+    func close(_ correlation: UInt64) -> Open? {
+        let open = state.withLock { $0.outgoing.removeValue(forKey: correlation) }
+        if open != nil { counts.openAsks.subtract(1, ordering: .relaxed) }
+        return open
     }
 
-    private func lost(maybeExecuted: Bool) -> CoordinatorError {
+    func lost(maybeExecuted: Bool) -> CoordinatorError {
         CoordinatorError(.peerLost, "\(name) can't be reached: its process has ended, or its link has", maybeExecuted: maybeExecuted)
     }
 
     private func endOpenAsks() {
-        let (outgoing, incoming) = state.withLock { state in
-            state.isClosed = true
-            defer { (state.outgoing, state.incoming) = ([:], [:]) }
-            return (state.outgoing, state.incoming)
+        let (isFirst, outgoing, incoming, waiting) = state.withLock { state in
+            defer { (state.outgoing, state.incoming, state.isClosed) = ([:], [:], true) }
+            return (!state.isClosed, state.outgoing, state.incoming, state.windows.removeAll())
         }
-        for ask in outgoing.values {
+        if isFirst { counts.links.subtract(1, ordering: .relaxed) }
+        counts.openAsks.subtract(outgoing.count, ordering: .relaxed)
+        let unsent = Set(waiting.map(\.correlation))
+        for (correlation, ask) in outgoing.sorted(by: { $0.key < $1.key }) {
             switch ask {
-            case .envelope(let envelope): envelope.end(.failure(lost(maybeExecuted: true)))
-            case .inspection(let ending): ending.settle(.failure(lost(maybeExecuted: true)))
+            case .message(let message) where unsent.contains(correlation):
+                if let undelivered = message.undelivered { undelivered() } else { message.envelope.end(.failure(lost(maybeExecuted: false))) }
+            case .message(let message): message.envelope.end(.failure(lost(maybeExecuted: true)))
+            case .request(let ending): ending.settle(.failure(lost(maybeExecuted: true)))
             }
         }
         for envelope in incoming.values { envelope.end(.failure(lost(maybeExecuted: true))) }
-    }
-}
-
-// MARK: - Receiving
-
-extension Peer {
-    private func receive(_ frame: Frame) {
-        switch frame.content {
-        case .ask(let ask):
-            let deadline = ask.timeoutMicroseconds == 0 ? nil : MonotonicTime.now + .microseconds(Int64(clamping: ask.timeoutMicroseconds))
-            accept(frame, ask.target, ask.sender, ask.message, deadline, ask.trace, ask.payload, isOneWay: false)
-        case .send(let send):
-            accept(frame, send.target, send.sender, send.message, nil, send.trace, send.payload, isOneWay: true)
-        case .reply(let reply): accept(reply, to: frame)
-        case .cancel: state.withLock { $0.incoming.removeValue(forKey: frame.correlation) }?.cancel()
-        case .inspect(let inspect): answer(inspect, in: frame)
-        case .ping(let probe): send(Frame(.pong(probe), correlation: frame.correlation))
-        default: owner.frameReceived(frame)
-        }
-    }
-
-    private func accept(
-        _ frame: Frame,
-        _ target: NameID,
-        _ sender: NameID,
-        _ message: NameID,
-        _ deadline: MonotonicTime?,
-        _ trace: Bytes,
-        _ payload: Bytes,
-        isOneWay: Bool
-    ) {
-        guard let target = link.text(of: target), let sender = link.text(of: sender), let message = link.text(of: message) else {
-            let error = CoordinatorError(.coding, "a message uses a name that was never defined on this link")
-            return reply(.failure(error), to: frame)
-        }
-        let envelope = Envelope(
-            .encoded(name: message, frame.codec, payload),
-            sender: CoordinatorPath(sender) ?? .root,
-            deadline: deadline,
-            trace: trace,
-            isOneWay: isOneWay
-        )
-        let isOpen = state.withLock { state -> Bool in
-            guard !state.isClosed, state.incoming.count < Self.openAsksLimit else { return false }
-            state.incoming[frame.correlation] = envelope
-            return true
-        }
-        guard isOpen else {
-            return reply(.failure(CoordinatorError(.tooManyOpenAsks, "\(Self.openAsksLimit) asks are open on this link")), to: frame)
-        }
-        envelope.open { [weak self] result in
-            guard let self else { return }
-            state.withLock { _ = $0.incoming.removeValue(forKey: frame.correlation) }
-            reply(result, to: frame)
-        }
-        owner.messageReceived(envelope, target, frame.flags.contains(.direct))
-    }
-
-    private func reply(_ result: Result<Answer, any Error>, to frame: Frame) {
-        let reply: Reply
-        do {
-            reply = .success(try result.get().encoded(as: frame.codec))
-        } catch {
-            reply = .failure(Failures.encode(error, codec: frame.codec))
-        }
-        do throws(LinkError) {
-            try link.send(Frame(.reply(reply), correlation: frame.correlation, codec: frame.codec))
-        } catch {
-            guard error.code == .frameTooLarge else { return }
-            let failure = Failures.encode(CoordinatorError(.messageTooLarge, "the reply: \(error.message)"), codec: frame.codec)
-            try? link.send(Frame(.reply(.failure(failure)), correlation: frame.correlation, codec: frame.codec))
-        }
-    }
-
-    private func accept(_ reply: Reply, to frame: Frame) {
-        let outcome: Result<Answer, any Error> =
-            switch reply {
-            case .success(let bytes): .success(.encoded(frame.codec, bytes))
-            case .failure(let failure): .failure(Failures.decode(failure, codec: frame.codec))
-            }
-        switch close(frame.correlation) {
-        case .envelope(let envelope):
-            envelope.complete(envelope.isOneWay ? outcome.map { _ in .none } : outcome)
-        case .inspection(let ending):
-            ending.settle(
-                Result { () throws -> JSONValue in
-                    try outcome.get().decoded(as: JSONValue.self)
-                }
-            )
-        case nil:
-            // Cancelled or timed out meanwhile, or the answer to a start.
-            owner.frameReceived(frame)
-        }
-    }
-
-    private func answer(_ inspect: Inspect, in frame: Frame) {
-        let target = link.text(of: inspect.target) ?? ""
-        tasks.add { [self] in
-            let result: Result<Answer, any Error>
-            do {
-                let payload = inspect.payload.isEmpty ? .null : try PayloadCoder.decode(JSONValue.self, from: inspect.payload, codec: .json)
-                result = .success(.value(try await owner.inspected(inspect.operation, target, payload)))
-            } catch {
-                result = .failure(error)
-            }
-            reply(result, to: frame)
-        }
-    }
-}
-
-extension Envelope {
-    fileprivate func content(target: NameID, sender name: (String) -> NameID, payload: Bytes) -> Content {
-        let sender = name(sender.description)
-        let message = name(body.name)
-        if isOneWay {
-            return .send(Send(target: target, sender: sender, message: message, trace: trace, payload: payload))
-        }
-        // At least 1: 0 would be no deadline.
-        let remaining = deadline.map { UInt64(max(($0 - .now).nanosecondsClamped / 1_000, 1)) } ?? 0
-        return .ask(
-            Ask(target: target, sender: sender, message: message, timeoutMicroseconds: remaining, trace: trace, payload: payload)
-        )
     }
 }

@@ -16,6 +16,12 @@ final class Uplink: Sendable {
         let dismissed: @Sendable () -> Void
         /// The parent is gone.
         let orphaned: @Sendable () -> Void
+        /// The coordinator is paused for a reason, or isn't any more.
+        let paused: @Sendable (PauseReasons, Bool) async -> Void
+        /// Those above have provided something new.
+        let inherited: @Sendable (Dependencies) -> Void
+        /// A process above wants to see everything that happens here, or no longer.
+        let tapped: @Sendable (Bool) -> Void
         let messageReceived: @Sendable (_ envelope: Envelope, _ target: String, _ isDirect: Bool) -> Void
         let inspected: @Sendable (_ operation: String, _ target: String, _ payload: JSONValue) async throws -> JSONValue
     }
@@ -24,6 +30,14 @@ final class Uplink: Sendable {
         var peer: Peer?
         var welcome: Welcome?
         var isEnding = false
+        /// What is said on every link anew: that the coordinator is ready, that it has finished.
+        var standing: [Frame] = []
+        /// Whether anybody above hears the coordinator's events.
+        var areEventsWanted = false
+        /// What those above have provided so far.
+        var inherited = Dependencies()
+        /// The pause or resume that is under way, or was last.
+        var transition: Task<Void, Never>?
         /// When the worker gives its parent up; set while there is no welcome.
         var orphanedAt: MonotonicTime?
     }
@@ -36,11 +50,13 @@ final class Uplink: Sendable {
 
     private let ticket: Ticket
     private let events: Events
+    private let counts: LiveCounts
     private let tasks = OwnedTasks()
     private let state = Mutex(State())
 
-    init(_ ticket: Ticket, events: Events) {
+    init(_ ticket: Ticket, counts: LiveCounts, events: Events) {
         self.ticket = ticket
+        self.counts = counts
         self.events = events
     }
 
@@ -71,9 +87,10 @@ final class Uplink: Sendable {
     }
 
     /// Sends a message on its way up.
-    func forward(_ envelope: Envelope) {
-        // An empty target: from the parent of this process's own coordinator upwards.
-        if state.withLock({ $0.peer })?.forward(envelope, to: "", isDirect: false) == true { return }
+    ///
+    /// - Parameter target: a coordinator elsewhere in the tree; empty: from the parent of this process's own coordinator upwards.
+    func forward(_ envelope: Envelope, to target: String, isDirect: Bool) {
+        if state.withLock({ $0.peer })?.forward(envelope, to: target, isDirect: isDirect) == true { return }
         let message = "the parent of \(ticket.path) can't be reached at the moment"
         envelope.end(.failure(CoordinatorError(.peerLost, message, maybeExecuted: false)))
     }
@@ -85,6 +102,41 @@ final class Uplink: Sendable {
         }
         let report = ProcessReport(process: process, lives: lives)
         _ = try await peer.inspect(report.operation, "", report.payload, timeout: .seconds(5))
+    }
+
+    /// Asks the processes above to dismiss this process's coordinator.
+    func requestDismissal(timeout: Duration) async -> Bool {
+        guard let peer = state.withLock({ $0.peer }) else { return false }
+        let request = DismissalRequest(timeout: timeout)
+        return (try? await peer.inspect(DismissalRequest.operation, "", request.payload, timeout: timeout)) == .bool(true)
+    }
+
+    /// Tells the process above something of the runtime's.
+    ///
+    /// - Returns: false when there is no link.
+    func notify(_ name: String, _ value: some Codable & Sendable) -> Bool {
+        guard let peer = state.withLock({ $0.peer }), let payload = try? PayloadCoder.encode(value, as: .json) else { return false }
+        return peer.notify(name, .json, payload)
+    }
+
+    /// Tells what the coordinator tells its delegates, if anybody listens.
+    ///
+    /// - Throws: when it can't be encoded or is too large.
+    func emit(_ event: Answer) throws {
+        guard let peer = state.withLock({ $0.areEventsWanted ? $0.peer : nil }) else { return }
+        _ = peer.notify("", peer.codec, try event.encoded(as: peer.codec))
+    }
+
+    /// Sends a frame now and on every later link, so that it's heard whatever becomes of this one.
+    ///
+    /// - Returns: why it will never be heard; a link that is down is no reason.
+    func announce(_ frame: Frame) -> LinkError? {
+        let peer = state.withLock { state in
+            state.standing.append(frame)
+            return state.peer
+        }
+        guard let error = peer?.send(frame), error.code == .frameTooLarge else { return nil }
+        return error
     }
 
     /// - Returns: why it could not be sent.
@@ -108,15 +160,22 @@ final class Uplink: Sendable {
             link,
             codec: welcome.buildID == BuildID.current ? .compact : .json,
             name: "the parent of \(ticket.path)",
+            counts: counts,
             owner: Peer.Owner(
                 messageReceived: events.messageReceived,
                 inspected: events.inspected,
+                notified: { _, _, _ in },
                 frameReceived: { [self] in receive($0) },
                 closed: { [self] _ in lost(link) }
             )
         )
-        state.withLock { ($0.peer, $0.welcome, $0.orphanedAt) = (peer, welcome, nil) }
+        let standing = state.withLock { state in
+            (state.peer, state.welcome, state.orphanedAt) = (peer, welcome, nil)
+            return state.standing
+        }
         link.hand(over: peer.handler)
+        peer.announceCredit()
+        for frame in standing { peer.send(frame) }
     }
 
     private func receive(_ frame: Frame) {
@@ -124,7 +183,40 @@ final class Uplink: Sendable {
         case .start(let start): events.started(start, frame)
         case .stop(let stop): events.stopRequested(stop.graceMilliseconds == .max ? nil : .milliseconds(Int64(stop.graceMilliseconds)))
         case .goodbye: events.dismissed()
+        case .pause(let pause): follow(frame) { [events] in await events.paused(PauseReasons(wire: pause.reason), true) }
+        case .resume(let resume): follow(frame) { [events] in await events.paused(PauseReasons(wire: resume.reason), false) }
+        case .dependency(let dependency): inherit(dependency, frame.codec)
+        case .subscribe(let subscribe): self.subscribe(subscribe)
         default: break
+        }
+    }
+
+    /// Pauses come one after the other, and are answered when the coordinator has followed.
+    private func follow(_ frame: Frame, _ transition: @escaping @Sendable () async -> Void) {
+        let former = state.withLock { $0.transition }
+        let next = Task { [self] in
+            await former?.value
+            await transition()
+            guard frame.correlation != 0, let payload = try? PayloadCoder.encode(JSONValue.null, as: .json) else { return }
+            send(Frame(.reply(.success(payload)), correlation: frame.correlation, codec: .json))
+        }
+        state.withLock { $0.transition = next }
+    }
+
+    private func inherit(_ dependency: Dependency, _ codec: PayloadCodec) {
+        let dependencies = state.withLock { state -> Dependencies? in
+            guard let name = state.peer?.link.text(of: dependency.name) else { return nil }
+            state.inherited.entries[name] = DependencyEntry(codec, dependency.payload)
+            return state.inherited
+        }
+        if let dependencies { events.inherited(dependencies) }
+    }
+
+    private func subscribe(_ subscribe: Subscribe) {
+        guard let peer = state.withLock({ $0.peer }) else { return }
+        switch peer.link.text(of: subscribe.name) {
+        case Notification.tap: events.tapped(subscribe.isActive)
+        default: state.withLock { $0.areEventsWanted = subscribe.isActive }
         }
     }
 

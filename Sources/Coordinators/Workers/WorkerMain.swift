@@ -45,7 +45,11 @@ enum WorkerMain {
 final class Worker: Sendable {
     private struct State {
         var host: LocalHost?
-        var isEnding = false
+        /// What the coordinator is born with.
+        var inheritance = ChildInheritance()
+        /// Why the process ends, once it does.
+        var endReason: ExitReason?
+        var hasLeft = false
     }
 
     /// How long a worker waits for its parent to take note of its end.
@@ -63,8 +67,10 @@ final class Worker: Sendable {
     init(_ ticket: Ticket, _ path: CoordinatorPath, _ options: CoordinatorRuntime.Options) {
         self.path = path
         incarnation = ticket.incarnation
+        let counts = LiveCounts()
         let uplink = Uplink(
             ticket,
+            counts: counts,
             events: Uplink.Events(
                 started: { [self] in start($0, $1) },
                 stopRequested: { [self] in end(grace: $0, reason: .shutdown) },
@@ -73,6 +79,9 @@ final class Worker: Sendable {
                     isDismissed.settle(())
                     end(grace: .seconds(5), reason: .failed("the parent is gone"))
                 },
+                paused: { [self] in await pause($0, $1) },
+                inherited: { [self] in inherit($0) },
+                tapped: { [self] in runtime.tap.setWantedAbove($0) },
                 messageReceived: { [self] in deliver($0, $1, $2) },
                 inspected: { [self] operation, target, _ in try await operate(operation, target) }
             )
@@ -83,7 +92,7 @@ final class Worker: Sendable {
             String(address.dropFirst(2).prefix(upTo: address.lastIndex(of: "/") ?? address.endIndex))
         }
         link.settle(uplink)
-        core.settle(RuntimeCore(options, uplink: uplink))
+        core.settle(RuntimeCore(options, counts: counts, uplink: uplink))
     }
 
     var uplink: Uplink { link.outcome.unsafelyUnwrapped }
@@ -100,18 +109,23 @@ final class Worker: Sendable {
                     parent: nil,
                     runtime: runtime,
                     startTimeout: .milliseconds(Int64(start.startTimeoutMilliseconds)),
+                    inheritance: state.withLock { $0.inheritance },
                     events: events(frame.codec)
                 )
                 guard
                     state.withLock({ state -> Bool in
-                        guard state.host == nil, !state.isEnding else { return false }
+                        guard state.host == nil, state.endReason == nil else { return false }
                         state.host = host
                         return true
                     })
                 else { return }
+                // What came between its making and now.
+                inherit(state.withLock { $0.inheritance.dependencies })
                 try await host.start()
-                uplink.send(Frame(.ready, incarnation: incarnation))
+                _ = uplink.announce(Frame(.ready, incarnation: incarnation))
             } catch {
+                // It was told to end while it started.
+                if let reason = state.withLock({ $0.endReason }) { return await leave(reason) }
                 let failure = Failures.encode(Failures.crossable(error), codec: frame.codec)
                 uplink.send(Frame(.reply(.failure(failure)), correlation: frame.correlation, codec: frame.codec))
                 await leave(.startFailed(String(describing: error)))
@@ -121,9 +135,13 @@ final class Worker: Sendable {
 
     private func events(_ codec: PayloadCodec) -> HostEvents {
         HostEvents(
-            exited: { [self] reason in tasks.add { await self.leave(reason) } },
+            exited: { [self] reason in
+                let reason = state.withLock { $0.endReason } ?? reason
+                tasks.add { await self.leave(reason) }
+            },
             finished: { [self] output in finish(output, codec) },
-            dismissalRequested: { [self] in finish(.none, codec) },
+            emitted: { [self] event in emit(event) },
+            dismissalRequested: { [self] timeout in await uplink.requestDismissal(timeout: timeout) },
             unreachable: {},
             reachable: {},
             undelivered: { _ in }
@@ -134,7 +152,7 @@ final class Worker: Sendable {
         do throws(CoordinatorError) {
             let upward: PayloadCodec = uplink.isCompact ? .compact : .json
             // An output that can't be told is a failure: the parent would wait for ever.
-            if let error = uplink.send(Frame(.finish(try output.encoded(as: upward)), codec: upward)) {
+            if let error = uplink.announce(Frame(.finish(try output.encoded(as: upward)), codec: upward)) {
                 end(grace: .seconds(5), reason: .failed("the output could not be sent: \(error)"))
             }
         } catch {
@@ -142,22 +160,52 @@ final class Worker: Sendable {
         }
     }
 
+    private func emit(_ event: Answer) {
+        do {
+            try uplink.emit(event)
+        } catch {
+            runtime.deadLetters.record(DeadLetter(name: "event", sender: path, target: path, reason: .undeliverable("\(error)")))
+        }
+    }
+
+    private func pause(_ reason: PauseReasons, _ isPaused: Bool) async {
+        let (host, reasons) = state.withLock { state in
+            if isPaused { state.inheritance.pauseReasons.insert(reason) } else { state.inheritance.pauseReasons.remove(reason) }
+            return (state.host, state.inheritance.pauseReasons)
+        }
+        await host?.pause(for: reasons)
+    }
+
+    private func inherit(_ dependencies: Dependencies) {
+        let host = state.withLock { state in
+            state.inheritance.dependencies = dependencies
+            return state.host
+        }
+        guard let host else { return }
+        runtime.dependencyTurn.withLock { _ in host.inherit(dependencies) }
+    }
+
     /// Ends the subtree, and then the process.
     func end(grace: Duration?, reason: ExitReason) {
         let (host, isFirst) = state.withLock { state in
-            defer { state.isEnding = true }
-            return (state.host, !state.isEnding)
+            defer { state.endReason = state.endReason ?? reason }
+            return (state.host, state.endReason == nil)
         }
         guard isFirst else { return }
-        tasks.add { [self] in
-            if let node = host?.coordinator { _ = await node.stop(grace: grace) }
-            await leave(reason)
-        }
+        // The host tells the end, be it of the coordinator or of its start.
+        if let host { return host.stop(grace.map { .timeout($0) } ?? .infinity) }
+        tasks.add { await self.leave(reason) }
     }
 
     /// Tells the parent why, waits until it has taken note, and ends the process.
     private func leave(_ reason: ExitReason) async {
+        let isFirst = state.withLock { state in
+            defer { state.hasLeft = true }
+            return !state.hasLeft
+        }
+        guard isFirst else { return }
         uplink.beginEnding()
+        runtime.deadLetters.flush()
         runtime.close()
         uplink.send(Frame(.exited(Exited(reason: reason.onWire)), incarnation: incarnation))
         _ = await Deadline.within(Self.farewell) { await self.isDismissed.value }

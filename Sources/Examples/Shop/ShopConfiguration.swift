@@ -1,7 +1,7 @@
 import Coordinators
 import Glibc
 
-/// What the shop is given before it starts, and what it gives each of its sections.
+/// What the shop is given before it starts.
 ///
 /// Every field has a default, so a configuration file names only what differs: `configuration: { currency: CHF }`.
 struct ShopConfiguration: CoordinatorConfiguration {
@@ -10,7 +10,7 @@ struct ShopConfiguration: CoordinatorConfiguration {
     /// Where the database is; empty: `shop.sqlite` in the state directory.
     var database = ""
 
-    /// The same configuration with the database's place settled: the sections must not each decide for themselves.
+    /// The same configuration with the database's place settled: the sections' processes must not each decide for themselves.
     var resolved: ShopConfiguration {
         var configuration = self
         if database.isEmpty { configuration.database = Self.stateDirectory + "/shop.sqlite" }

@@ -6,11 +6,11 @@ import Coordinators
 /// cart at all; the shop is the one place where that is known.
 actor ShopCoordinator: Coordinator {
     typealias Configuration = ShopConfiguration
-    enum ChildKey: String, CoordinatorKey { case account, catalog, cart, payment }
+    typealias Page = ShopPage
+    enum ChildKey: String, CoordinatorKey, CaseIterable { case account, catalog, cart, payment }
 
     let context: Context<ShopCoordinator>
-    private let configuration: ShopConfiguration
-    private var sections: Sections?
+    let configuration: ShopConfiguration
 
     init(_ context: Context<ShopCoordinator>, _ configuration: ShopConfiguration) {
         self.context = context
@@ -24,36 +24,40 @@ actor ShopCoordinator: Coordinator {
 
     static let responders: [Responder<ShopCoordinator>] = [
         .respond(to: Shop.Status.self) { me, _ in me.configuration },
+        .respond(to: Shop.Open.self) { me, wanted in try await me.open(wanted.section) },
 
-        .passOn(Account.Login.self, to: \.account),
-        .passOn(Account.Logout.self, to: \.account),
-        .passOn(Account.Current.self, to: \.account),
+        .passOn(Account.Login.self, to: AccountCoordinator.self, .account),
+        .passOn(Account.Logout.self, to: AccountCoordinator.self, .account),
+        .passOn(Account.Current.self, to: AccountCoordinator.self, .account),
 
-        .passOn(Catalog.Products.self, to: \.catalog),
-        .passOn(Catalog.Find.self, to: \.catalog),
+        .passOn(Catalog.Products.self, to: CatalogCoordinator.self, .catalog),
+        .passOn(Catalog.Find.self, to: CatalogCoordinator.self, .catalog),
+        .passOn(Catalog.Promoted.self, to: CatalogCoordinator.self, .catalog),
+        .passOn(Catalog.BuyNow.self, to: CatalogCoordinator.self, .catalog),
 
-        .passOn(Cart.Add.self, to: \.cart),
-        .passOn(Cart.Contents.self, to: \.cart),
-        .passOn(Cart.Clear.self, to: \.cart),
-        .passOn(Cart.Settle.self, to: \.cart),
+        .passOn(Cart.Add.self, to: CartCoordinator.self, .cart),
+        .passOn(Cart.Contents.self, to: CartCoordinator.self, .cart),
+        .passOn(Cart.Clear.self, to: CartCoordinator.self, .cart),
+        .passOn(Cart.Settle.self, to: CartCoordinator.self, .cart),
+        .respond(to: Cart.Toggle.self) { me, _ in me.toggleCart() },
 
-        .passOn(Payment.Checkout.self, to: \.payment),
+        .passOn(Payment.Checkout.self, to: PaymentCoordinator.self, .payment),
     ]
 
     /// Prepares the database before anybody else opens it, then opens the sections one by one.
     func start() async throws {
-        try await ShopDatabase(path: configuration.database).prepare()
-        sections = Sections(
-            account: try await context.start(as: .account, in: .worker, with: configuration),
-            catalog: try await context.start(as: .catalog, in: .worker, with: configuration),
-            cart: try await context.start(as: .cart, in: .worker, with: configuration),
-            payment: try await context.start(as: .payment, in: .worker, with: configuration)
-        )
+        try ShopDatabase(path: configuration.database).prepare()
+        await context.provide(DatabaseKey.self, describedBy: configuration.database)
+        context.show(.storefront)
+        for section in ChildKey.allCases { try await open(section) }
     }
 
-    /// The sections' handles; they follow the path, so one of them is good for all lives of its section.
-    func openSections() throws(ShopError) -> Sections {
-        guard let sections else { throw .notOpenYet }
-        return sections
+    /// Shows the cart, unless it is shown.
+    func display(_ page: ShopPage) async throws {
+        if page == .cart, !context.pages.contains(.cart) { context.present(.cart) }
+    }
+
+    private func toggleCart() {
+        if context.pages.contains(.cart) { context.dismiss() } else { context.present(.cart) }
     }
 }

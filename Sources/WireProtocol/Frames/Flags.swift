@@ -16,4 +16,6 @@ public struct Flags: OptionSet, Sendable, Hashable {
     ///
     /// Version 1 leaves it clear and ignores it.
     public static let inlineReply = Flags(rawValue: 1 << 1)
+    /// The asker takes several answers: ``Content/streamItem(_:)`` each, then ``Content/streamEnd(_:)``.
+    public static let stream = Flags(rawValue: 1 << 2)
 }

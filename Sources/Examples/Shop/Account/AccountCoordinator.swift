@@ -4,45 +4,57 @@ import Coordinators
 ///
 /// The pages don't know the manager, the manager doesn't know the pages, and neither knows the coordinator, which knows them both.
 actor AccountCoordinator: Coordinator {
-    typealias Configuration = ShopConfiguration
+    typealias Page = AccountPage
 
     let context: Context<AccountCoordinator>
-    private let accounts: AccountManager
-    private var page = AccountPage.login(LoginPage())
+    // Why the last attempt failed; who is logged in, the manager knows.
+    private var error: ShopError?
 
-    init(_ context: Context<AccountCoordinator>, _ configuration: ShopConfiguration) {
+    init(_ context: Context<AccountCoordinator>, _ configuration: Configuration) {
         self.context = context
-        accounts = AccountManager(database: ShopDatabase(path: configuration.database))
     }
 
     static let responders: [Responder<AccountCoordinator>] = [
-        .respond(to: Account.Login.self) { me, login in try await me.logIn(login) },
-        .respond(to: Account.Logout.self) { me, _ in try await me.logOut() },
-        .respond(to: Account.Current.self) { me, _ in me.page },
+        .respond(to: Account.Login.self, needs: \.accounts) { me, login, accounts in try await me.logIn(login, accounts) },
+        .respond(to: Account.Logout.self, needs: \.accounts) { me, _, accounts in try await me.logOut(accounts) },
+        .respond(to: Account.Current.self, needs: \.accounts) { me, _, accounts in try await me.currentPage(accounts) },
     ]
 
-    /// Step 1: show the login page; after a crash, the page of the customer who is still logged in.
-    func start() async throws {
-        if let user = try await accounts.currentUser { page = .profile(UserProfilePage(user: user)) }
+    /// Step 1: show the login page; or the profile, to a customer who is logged in already.
+    func display(_ page: AccountPage) async throws {
+        context.setRoot(try await context.ask(Account.Current()))
     }
 
     /// Step 2: name and password come from the login page.
-    private func logIn(_ login: Account.Login) async throws -> User {
+    private func logIn(_ login: Account.Login, _ accounts: AccountManager) async throws -> User {
         do {
             // Step 3: they go to the account manager.
             let user = try await accounts.logIn(name: login.name, password: login.password)
             // Step 5: the manager knows the customer, whose profile replaces the login page.
-            page = .profile(UserProfilePage(user: user))
+            error = nil
+            replacePage(by: .profile(UserProfilePage(user: user)))
             return user
-        } catch let error as ShopError {
+        } catch let refusal as ShopError {
             // Step 4: the manager refuses, and the error goes back to the login page.
-            page = .login(LoginPage(error: error.description))
-            throw error
+            error = refusal
+            replacePage(by: .login(LoginPage(error: refusal.description)))
+            throw refusal
         }
     }
 
-    private func logOut() async throws {
+    private func logOut(_ accounts: AccountManager) async throws {
         try await accounts.logOut()
-        page = .login(LoginPage())
+        error = nil
+        replacePage(by: .login(LoginPage()))
+    }
+
+    private func currentPage(_ accounts: AccountManager) async throws -> AccountPage {
+        if let user = try await accounts.currentUser { return .profile(UserProfilePage(user: user)) }
+        return .login(LoginPage(error: error?.description))
+    }
+
+    // A login may come from any section. Unless the customer looks at this one, there is no page to replace.
+    private func replacePage(by page: AccountPage) {
+        if !context.pages.isEmpty { context.replaceTop(page) }
     }
 }

@@ -8,6 +8,9 @@ enum Cart {
         static let isIdempotent = true
     }
 
+    /// Shows the cart above whatever is shown, or hides it again; to be sent one way.
+    struct Toggle: ResponderMessage {}
+
     /// Empties the cart.
     struct Clear: ResponderMessage {
         static let isIdempotent = true

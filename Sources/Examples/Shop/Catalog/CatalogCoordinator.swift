@@ -2,21 +2,22 @@ import Coordinators
 
 /// The catalogue section: it shows products, and on each of its pages the cart's symbol with its badge.
 actor CatalogCoordinator: Coordinator {
-    typealias Configuration = ShopConfiguration
+    typealias Page = CatalogPage
 
     let context: Context<CatalogCoordinator>
-    private let database: ShopDatabase
     private var badge = 0
+    private var promoted: [Product]?
 
-    init(_ context: Context<CatalogCoordinator>, _ configuration: ShopConfiguration) {
+    init(_ context: Context<CatalogCoordinator>, _ configuration: Configuration) {
         self.context = context
-        database = ShopDatabase(path: configuration.database)
     }
 
     static let responders: [Responder<CatalogCoordinator>] = [
-        .respond(to: Catalog.Products.self) { me, _ in try await me.database.products() },
-        .respond(to: Catalog.Find.self) { me, find in try await me.database.product(sku: find.sku) },
+        .respond(to: Catalog.Products.self, needs: \.database) { _, _, database in try await database.products() },
+        .respond(to: Catalog.Find.self, needs: \.database) { _, find, database in try await database.product(sku: find.sku) },
         .respond(to: Catalog.Badge.self) { me, _ in me.badge },
+        .respond(to: Catalog.BuyNow.self) { me, buy in try await me.buyNow(buy.sku) },
+        .stream(Catalog.Promoted.self) { me, _, replies in try await me.findPromoted(for: replies) },
 
         // Adding to the cart is somebody else's business, whose this section can't know. But the message passes here on its way up,
         // and the reply on its way down.
@@ -27,8 +28,38 @@ actor CatalogCoordinator: Coordinator {
         },
     ]
 
-    /// A section without its database isn't ready.
+    /// The list is what a customer sees first.
     func start() async throws {
-        try database.open()
+        context.show(.list())
+    }
+
+    /// Goes back to the list, or on to a product.
+    ///
+    /// The list is at the bottom: the sections that lie above it have been left then, and end.
+    func display(_ page: CatalogPage) async throws {
+        switch page {
+        case .list:
+            for try await products in context.stream(Catalog.Promoted()) {
+                context.setRoot(.list(promoted: products.map(\.sku)))
+            }
+        case .product(let sku):
+            _ = try await context.ask(Catalog.Find(sku: sku))
+            context.show(page)
+        }
+    }
+
+    /// What was promoted the last time, at once; then what is promoted now.
+    private func findPromoted(for replies: Replies<Catalog.Promoted>) async throws {
+        if let promoted { try await replies.send(promoted) }
+        guard let database = context.dependencies.database else { throw ShopError.notOpenYet }
+        let fresh = try await database.promotedProducts()
+        promoted = fresh
+        try await replies.send(fresh)
+    }
+
+    /// Two messages to whom it may concern; the first one passes the row above, so the badge sees the product.
+    private func buyNow(_ sku: String) async throws -> Order {
+        _ = try await context.ask(Cart.Add(sku: sku))
+        return try await context.ask(Payment.Checkout())
     }
 }

@@ -8,6 +8,11 @@ extension ShopDatabase {
         try await read { try Product.order(Column("title")).fetchAll($0) }
     }
 
+    /// What the shop would like to sell today: its three cheapest products.
+    func promotedProducts() async throws -> [Product] {
+        try await read { try Product.order(Column("price")).limit(3).fetchAll($0) }
+    }
+
     /// One product.
     ///
     /// - Throws: `ShopError.noSuchProduct`.

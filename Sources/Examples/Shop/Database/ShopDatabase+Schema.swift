@@ -4,9 +4,8 @@ extension ShopDatabase {
     /// Brings the file up to date: makes the tables and fills the shelves, once.
     ///
     /// The shop does this before it opens its sections, so that no two processes do it at the same time.
-    func prepare() async throws {
-        let queue = try open()
-        try Self.migrator.migrate(queue)
+    func prepare() throws {
+        try migrate(by: Self.migrator)
     }
 
     /// Each change of the tables is a migration of its own; one that has been published is never edited.

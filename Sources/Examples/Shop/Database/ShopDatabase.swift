@@ -1,38 +1,31 @@
 import GRDB
-import Synchronization
 
-/// A handle on the shop's SQLite file.
+/// The shop's SQLite file, open.
 ///
-/// To make one costs nothing; the file is opened when it is first needed. Each section has its own, in its own process. What they say to the database is in one extension for each section, and nowhere else.
+/// Each process of the shop has it open once; what a section says to it is in one extension for each section, and nowhere else.
 final class ShopDatabase: Sendable {
-    /// Where the file is.
-    let path: String
-    private let connection = Mutex<DatabaseQueue?>(nil)
+    private let queue: DatabaseQueue
 
-    /// Creates a handle.
-    init(path: String) { self.path = path }
-
-    /// Opens the file, unless it is open.
+    /// Opens the file; makes it, if it isn't there.
     ///
     /// - Throws: what SQLite says against it.
-    @discardableResult
-    func open() throws -> DatabaseQueue {
-        try connection.withLock { connection in
-            if let connection { return connection }
-            let opened = try DatabaseQueue(path: path, configuration: Self.configuration)
-            connection = opened
-            return opened
-        }
+    init(path: String) throws {
+        queue = try DatabaseQueue(path: path, configuration: Self.configuration)
     }
 
     /// Reads in one transaction; the caller's actor is free meanwhile.
     func read<Value: Sendable>(_ body: @Sendable (Database) throws -> Value) async throws -> Value {
-        try await open().read(body)
+        try await queue.read(body)
     }
 
     /// Writes in one transaction: all of it or, if the body throws or the process dies, nothing.
     func write<Value: Sendable>(_ body: @Sendable (Database) throws -> Value) async throws -> Value {
-        try await open().write(body)
+        try await queue.write(body)
+    }
+
+    /// Brings the file up to date with migrations.
+    func migrate(by migrator: DatabaseMigrator) throws {
+        try migrator.migrate(queue)
     }
 
     private static var configuration: GRDB.Configuration {

@@ -1,0 +1,62 @@
+import Logging
+import Synchronization
+
+extension Node {
+    /// A message of the runtime on its way up.
+    func climbBuiltin(_ envelope: Envelope) {
+        var node = self
+        while node.ownNavigation == nil {
+            guard let parent = node.parent else { return node.leaveProcess(envelope) }
+            node = parent
+        }
+        node.carryOut(envelope) {
+            switch envelope.body.name {
+            case Navigate.name:
+                node.apply(try envelope.message(as: Navigate.self))
+                return .none
+            case ReadNavigation.name: return .value(node.ownNavigation?.entries ?? [])
+            default: throw CoordinatorError(.unhandled, "\(node.path) doesn't know \(envelope.body.name)")
+            }
+        }
+    }
+
+    /// A message of the runtime for this coordinator.
+    func acceptBuiltin(_ envelope: Envelope) {
+        switch envelope.body.name {
+        case OpenRoute.name: return accept(envelope, Self.openRow)
+        case ReadEvents.name: return streamEvents(envelope)
+        default: break
+        }
+        carryOut(envelope) {
+            switch envelope.body.name {
+            case SetPages.name: setPages(try envelope.message(as: SetPages.self).pages)
+            case Uncovered.name: post(.popped(try envelope.message(as: Uncovered.self).page))
+            case FinishPopped.name: existingChildren?.finishPopped(try envelope.message(as: FinishPopped.self).key)
+            default: throw CoordinatorError(.unhandled, "\(path) doesn't know \(envelope.body.name)")
+            }
+            return .none
+        }
+    }
+
+    private func carryOut(_ envelope: Envelope, _ body: () throws -> Answer) {
+        do {
+            envelope.complete(.success(try body()))
+        } catch {
+            logger.error("a message of the runtime failed", metadata: ["message.name": "\(envelope.body.name)", "error": "\(error)"])
+            envelope.complete(.failure(error))
+        }
+        envelope.release()
+    }
+}
+
+extension ChildSupervisor {
+    /// A child has no pages left because they were popped: it's stopped and removed.
+    func finishPopped(_ key: String) {
+        let mustPerform = state.withLock { state -> Bool in
+            guard state.isAlive(key) else { return false }
+            state.slots[key]?.lastError = CoordinatorError(.dismissed, "\(node.path.appending(key)) was popped")
+            return state.apply(.removeRequested(key))
+        }
+        if mustPerform { performDirectives() }
+    }
+}

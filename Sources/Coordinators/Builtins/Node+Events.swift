@@ -1,0 +1,57 @@
+import Synchronization
+
+extension Node {
+    /// Streams what a child tells its delegates to a coordinator elsewhere in the tree, until that one or its process ends.
+    func streamEvents(_ envelope: Envelope) {
+        guard let key = try? envelope.message(as: ReadEvents.self).key, let flow = envelope.flow, let children = existingChildren else {
+            return envelope.end(.failure(CoordinatorError(.noSuchPath, "\(path) has no children")))
+        }
+        let queue = NoticeQueue(of: path.appending(key), deadLetters: runtime.deadLetters)
+        let subscription = Subscription(children, key, deliver: { queue.append($0) }, finish: { queue.finish() })
+        guard !subscription.isOver else {
+            return envelope.end(.failure(CoordinatorError(.noSuchPath, "there is no coordinator at \(path.appending(key))")))
+        }
+        envelope.release()
+        let id = noteHandler(envelope)
+        let task = Task { [self] in
+            defer {
+                subscription.cancel()
+                handlerEnded(id)
+            }
+            do {
+                try flow.pass(.value(NoReply()))
+                for await notice in queue.notices {
+                    if case .event(let event) = notice { try await flow.send(event) }
+                }
+                envelope.complete(.success(.none))
+            } catch {
+                envelope.complete(.failure(error))
+            }
+        }
+        own(task, as: id)
+        envelope.work { task.cancel() }
+    }
+}
+
+extension Context {
+    /// What a coordinator anywhere in the tree tells its delegates, in this process or in another.
+    ///
+    /// It listens when this returns, and ends when that coordinator is removed, or its process or this one ends.
+    ///
+    /// - Throws: `noSuchPath`, `peerLost`.
+    public func events<K: Coordinator>(of type: K.Type, at path: CoordinatorPath) async throws -> EventStream<K> {
+        guard let parent = path.parent else {
+            throw CoordinatorError(.noSuchPath, "the root has no parent that would hear its events")
+        }
+        let buffer = ReplyBuffer(.value(ReadEvents(key: path.key)), sender: node, deadline: nil, isBuiltin: true) {
+            node.route($0, to: parent)
+        }
+        _ = try await buffer.next()
+        let queue = NoticeQueue(of: path, deadLetters: node.runtime.deadLetters)
+        let task = Task {
+            while let event = try? await buffer.next() { queue.append(.event(event)) }
+            queue.finish()
+        }
+        return EventStream(queue) { task.cancel() }
+    }
+}

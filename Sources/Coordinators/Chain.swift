@@ -1,0 +1,87 @@
+/// The rest of the chain, as an interceptor sees it.
+public struct Chain<M: ResponderMessage>: Sendable {
+    let onward: Onward
+
+    /// What came with the message.
+    public var context: MessageContext { MessageContext(onward.envelope) }
+
+    /// Lets the message climb on, and waits for the reply.
+    ///
+    /// Later rows of the same table come first, then the ancestors'.
+    ///
+    /// - Throws: `unhandled` when nobody further up responds; whatever the responder threw.
+    public func next(_ message: M) async throws -> M.Reply {
+        try await onward.next(.value(message)).decoded(as: M.Reply.self)
+    }
+}
+
+/// The rest of the chain for a message whose type doesn't matter.
+public struct AnyChain: Sendable {
+    let onward: Onward
+
+    /// Lets the message climb on as it is, and waits for the reply.
+    public func next() async throws -> AnyReply {
+        AnyReply(answer: try await onward.next(onward.envelope.body))
+    }
+}
+
+/// A message that is seen by its name.
+public struct AnyMessage: Sendable {
+    let envelope: Envelope
+
+    /// The wire name, "Cart.Add".
+    public var name: String { envelope.body.name }
+
+    /// What came with the message.
+    public var context: MessageContext { MessageContext(envelope) }
+
+    /// The message as one of its type.
+    ///
+    /// - Throws: `coding` when it's another one.
+    public func decoded<M: ResponderMessage>(as type: M.Type = M.self) throws -> M { try envelope.message(as: type) }
+}
+
+/// The reply to a message that is seen by its name.
+public struct AnyReply: Sendable {
+    let answer: Answer
+
+    /// Answers with a value, which must be of the message's reply type.
+    public init(_ reply: some Codable & Sendable) { answer = .value(reply) }
+
+    init(answer: Answer) { self.answer = answer }
+
+    /// The reply as one of its type.
+    public func decoded<Reply: Codable & Sendable>(as type: Reply.Type = Reply.self) throws -> Reply { try answer.decoded(as: type) }
+}
+
+/// Where a message goes that an interceptor lets climb on.
+struct Onward: Sendable {
+    let node: Node
+    let envelope: Envelope
+    /// The interceptor's row.
+    let index: Int
+
+    func next(_ body: Envelope.Body) async throws -> Answer {
+        let last = LastReply()
+        let flow = envelope.flow.map { flow in
+            ReplyFlow { answer in
+                last.reply = answer
+                try flow.pass(answer)
+            }
+        }
+        let onward = Envelope(
+            body,
+            sender: envelope.sender,
+            deadline: envelope.deadline,
+            trace: envelope.trace,
+            isOneWay: envelope.isOneWay,
+            flow: flow
+        )
+        if let flow, let outer = envelope.flow { outer.relayGrants(to: flow) }
+        let answer = try await onward.delivered(owner: node.openAsks) { node.climb($0, after: index) }
+        guard flow != nil else { return answer }
+        if case .none = answer { return last.reply ?? .none }
+        // A single answer, though several were welcome: the interceptor may still change it.
+        return answer
+    }
+}

@@ -1,0 +1,82 @@
+/// A coordinator's row without its type.
+enum Row: Sendable {
+    typealias Lifecycle = @Sendable (any Coordinator, AnyChild, LifecycleChange) async -> Void
+    typealias Observe = @Sendable (any Coordinator, AnyChild, Answer) async throws -> Void
+    typealias Dismissal = @Sendable (any Coordinator, AnyChild) async -> DismissalDecision
+
+    case message(MessageRow)
+    case lifecycle(Lifecycle)
+    /// For the events of children whose type has this name.
+    case observe(String, Observe)
+    case dismissal(Dismissal)
+}
+
+/// A row that answers or intercepts.
+struct MessageRow: Sendable {
+    typealias Body = @Sendable (any Coordinator, Envelope, Node, _ index: Int) async throws -> Answer
+
+    /// Which messages it's for.
+    enum Match: Sendable {
+        case type(name: String, ObjectIdentifier)
+        case prefix(String)
+    }
+
+    let match: Match
+    let isInterceptor: Bool
+    let needs: Needs
+    let body: Body
+    /// Its place in the table.
+    var index = 0
+
+    /// What has to be provided before the row can run.
+    struct Needs: Sendable {
+        private var names: [String] = []
+
+        init() {}
+
+        init<Value>(_ dependency: any KeyPath<Dependencies, Value?> & Sendable) { names = Dependencies.names(of: dependency) }
+
+        func isProvided(by dependencies: Dependencies) -> Bool { names.allSatisfy { dependencies.entries[$0] != nil } }
+    }
+
+    init(_ match: Match, isInterceptor: Bool = false, needs: Needs = Needs(), body: @escaping Body) {
+        self.match = match
+        self.isInterceptor = isInterceptor
+        self.needs = needs
+        self.body = body
+    }
+
+    /// A row whose body wants its coordinator and its message typed.
+    init<C: Coordinator, M: ResponderMessage>(
+        _ message: M.Type,
+        of coordinator: C.Type,
+        isInterceptor: Bool = false,
+        needs: Needs = Needs(),
+        body: @escaping @Sendable (isolated C, M, Envelope, Node, Int) async throws -> Answer
+    ) {
+        self.init(.type(name: M.name, ObjectIdentifier(M.self)), isInterceptor: isInterceptor, needs: needs) { coordinator, envelope, node, index in
+            try await body(Self.cast(coordinator), envelope.message(as: M.self), envelope, node, index)
+        }
+    }
+
+    /// The coordinator as its own type; rows are only ever called for coordinators of their table.
+    static func cast<C: Coordinator>(_ coordinator: any Coordinator) throws -> C {
+        if let me = coordinator as? C { return me }
+        throw CoordinatorError(.unsupported, "a row of \(C.self) was called for a \(Swift.type(of: coordinator))")
+    }
+}
+
+extension Envelope {
+    /// The message as its handler wants it: as it is, or decoded once.
+    func message<M: ResponderMessage>(as type: M.Type) throws -> M {
+        switch body {
+        case .value(let message):
+            guard let message = message as? M else {
+                throw CoordinatorError(.coding, "the message is \(Swift.type(of: message)), not \(type)")
+            }
+            return message
+        case .encoded(_, let codec, let bytes):
+            return try PayloadCoder.decode(type, from: bytes, codec: codec)
+        }
+    }
+}

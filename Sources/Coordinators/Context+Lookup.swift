@@ -1,0 +1,31 @@
+import Synchronization
+
+extension Context {
+    /// The children in start order, those that are being restarted included.
+    public var children: [AnyChild] { node.existingChildren?.handles ?? [] }
+
+    /// The children in a state, in start order.
+    public func children(in state: CoordinatorSnapshot.State) -> [AnyChild] { children.filter { $0.state == state } }
+
+    /// The child of a key; `nil` when there is none.
+    public func child(_ key: C.ChildKey) -> AnyChild? { children.first { $0.key == key.pathComponent } }
+
+    /// The first child of a type; `nil` when there is none.
+    public func child<K: Coordinator>(_ type: K.Type) -> Child<K>? {
+        children.lazy.compactMap { $0.typed(as: type) }.first
+    }
+
+    /// The child of a key, if it's of a type.
+    public func child<K: Coordinator>(_ type: K.Type, as key: C.ChildKey) -> Child<K>? { child(key)?.typed(as: type) }
+}
+
+extension ChildSupervisor {
+    /// Handles on the children in start order.
+    fileprivate var handles: [AnyChild] {
+        state.withLock { state in
+            state.machine.ids.compactMap { key in
+                state.slots[key].map { AnyChild(supervisor: self, key: key, typeName: $0.definition.typeName) }
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+import Synchronization
+
+/// What a coordinator has been provided with, by itself or by those above it.
+///
+/// A value: reading it again may give another one after an update. Extended with a property for each key, as ``DependencyKey`` shows.
+public struct Dependencies: Sendable {
+    var entries: [String: DependencyEntry] = [:]
+    /// Who looks, where that matters.
+    private var probe: Probe?
+
+    /// Notes down which keys were read, and why a service couldn't be made.
+    private final class Probe: Sendable {
+        let names = Mutex<[String]>([])
+        let error = Mutex<(any Error)?>(nil)
+    }
+
+    /// Nothing provided yet.
+    public init() {}
+
+    /// What was provided under a key; `nil` if nothing was, or it can't be made from its description.
+    public subscript<K: DependencyKey>(key: K.Type) -> K.Value? {
+        get {
+            probe?.names.withLock { $0.append(K.name) }
+            guard let entry = entries[K.name] else { return nil }
+            do {
+                return try entry.value(for: key)
+            } catch {
+                probe?.error.withLock { $0 = error }
+                return nil
+            }
+        }
+        set { entries[K.name] = newValue.map { DependencyEntry(key, $0) } }
+    }
+
+    /// Describes a service, which is made where it's needed.
+    public mutating func describe<K: DescribedDependencyKey>(_ key: K.Type, by descriptor: K.Descriptor) {
+        entries[K.name] = DependencyEntry(describedBy: descriptor)
+    }
+
+    /// These, with others laid over them.
+    func overlaid(by others: Dependencies) -> Dependencies {
+        var result = self
+        result.entries.merge(others.entries) { $1 }
+        return result
+    }
+}
+
+extension Dependencies {
+    /// The names of the keys behind a property.
+    static func names<Value>(of path: any KeyPath<Dependencies, Value?> & Sendable) -> [String] {
+        var dependencies = Dependencies()
+        let probe = Probe()
+        dependencies.probe = probe
+        _ = dependencies[keyPath: path as KeyPath<Dependencies, Value?>]
+        return probe.names.withLock { $0 }
+    }
+
+    /// - Throws: when it can't be made, or was not provided.
+    func required<Value>(_ path: any KeyPath<Dependencies, Value?> & Sendable) throws -> Value {
+        var probed = self
+        let probe = Probe()
+        probed.probe = probe
+        if let value = probed[keyPath: path as KeyPath<Dependencies, Value?>] { return value }
+        if let error = probe.error.withLock({ $0 }) { throw error }
+        throw CoordinatorError(.unsupported, "\(probe.names.withLock { $0 }.joined(separator: ", ")) isn't provided")
+    }
+}

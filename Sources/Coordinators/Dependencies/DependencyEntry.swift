@@ -1,0 +1,83 @@
+import Synchronization
+import WireProtocol
+
+/// One thing that was provided, in the form in which it came, and the live value once it was needed.
+///
+/// One entry is shared by everybody who inherits it in a process: that is why a service is made once.
+final class DependencyEntry: Sendable {
+    private enum Content {
+        /// A live value; `crosses`: it's its own description.
+        case value(any Sendable, crosses: Bool)
+        /// A description from this process.
+        case described(any Codable & Sendable)
+        /// From another process.
+        case encoded(PayloadCodec, Bytes)
+    }
+
+    private let content: Content
+    private let made = Mutex<(any Sendable)?>(nil)
+
+    init<K: DependencyKey>(_ key: K.Type, _ value: K.Value) {
+        content = .value(value, crosses: !(key is any DescribedDependencyKey.Type))
+    }
+
+    init(describedBy descriptor: any Codable & Sendable) { content = .described(descriptor) }
+
+    init(_ codec: PayloadCodec, _ bytes: Bytes) { content = .encoded(codec, bytes) }
+
+    /// The live value.
+    ///
+    /// - Throws: when it can't be made from its description.
+    func value<K: DependencyKey>(for key: K.Type) throws -> K.Value {
+        if case .value(let value, _) = content { return try cast(value, key) }
+        return try made.withLock { made in
+            if let made { return try cast(made, key) }
+            let value = try make(key)
+            made = value
+            return value
+        }
+    }
+
+    /// What crosses to another process; `nil`: it stays in this one.
+    func encoded(as codec: PayloadCodec) throws(CoordinatorError) -> (PayloadCodec, Bytes)? {
+        switch content {
+        case .value(let value, crosses: true):
+            guard let value = value as? any Codable else { return nil }
+            return (codec, try PayloadCoder.encode(value, as: codec))
+        case .value: return nil
+        case .described(let descriptor): return (codec, try PayloadCoder.encode(descriptor, as: codec))
+        case .encoded(let codec, let bytes): return (codec, bytes)
+        }
+    }
+
+    private func make<K: DependencyKey>(_ key: K.Type) throws -> K.Value {
+        if let described = key as? any DescribedDependencyKey.Type { return try cast(make(from: described), key) }
+        guard case .encoded(let codec, let bytes) = content, let type = K.Value.self as? any (Codable & Sendable).Type else {
+            throw CoordinatorError(.coding, "the dependency \(K.name) can't cross between processes: it isn't Codable, nor described")
+        }
+        return try cast(decode(type, bytes, codec), key)
+    }
+
+    private func make<K: DescribedDependencyKey>(from key: K.Type) throws -> any Sendable {
+        switch content {
+        case .described(let descriptor):
+            guard let descriptor = descriptor as? K.Descriptor else {
+                throw CoordinatorError(.coding, "\(K.name) is described by \(K.Descriptor.self), not by \(type(of: descriptor))")
+            }
+            return try K.make(from: descriptor)
+        case .encoded(let codec, let bytes):
+            return try K.make(from: PayloadCoder.decode(K.Descriptor.self, from: bytes, codec: codec))
+        case .value(let value, _):
+            return value
+        }
+    }
+
+    private func decode<Value: Codable & Sendable>(_ type: Value.Type, _ bytes: Bytes, _ codec: PayloadCodec) throws -> any Sendable {
+        try PayloadCoder.decode(type, from: bytes, codec: codec)
+    }
+
+    private func cast<K: DependencyKey>(_ value: any Sendable, _ key: K.Type) throws -> K.Value {
+        if let value = value as? K.Value { return value }
+        throw CoordinatorError(.coding, "the dependency \(K.name) is \(type(of: value)), not \(K.Value.self)")
+    }
+}

@@ -1,0 +1,38 @@
+/// Names something that coordinators need and somebody above them provides.
+///
+///     enum AccountsKey: DependencyKey { typealias Value = AccountStore }
+///     extension Dependencies {
+///         var accounts: AccountStore? {
+///             get { self[AccountsKey.self] }
+///             set { self[AccountsKey.self] = newValue }
+///         }
+///     }
+///
+/// A value that is Codable reaches workers too; any other stays in the process in which it was provided: see ``DescribedDependencyKey``.
+public protocol DependencyKey: Sendable {
+    /// What is provided.
+    associatedtype Value: Sendable
+    /// How the key is called between processes: by default the type's name without its module.
+    static var name: String { get }
+}
+
+extension DependencyKey {
+    /// The type's name without its module.
+    public static var name: String { TypeNames.name(of: Self.self) }
+}
+
+/// Names a live service that every process makes for itself, from a description that can cross.
+///
+///     enum DatabaseKey: DescribedDependencyKey {
+///         static func make(from path: String) throws -> Database { try Database(path: path) }
+///     }
+///     await context.provide(DatabaseKey.self, describedBy: "/var/lib/shop.sqlite")
+public protocol DescribedDependencyKey: DependencyKey {
+    /// What the service is made from: an address, a path, a set of options.
+    associatedtype Descriptor: Codable & Sendable
+
+    /// Makes the service: once in each process, when it's first needed there.
+    ///
+    /// It must not block for long. When it throws, the message that needed it fails with the error, and the next one tries again.
+    static func make(from descriptor: Descriptor) throws -> Value
+}

@@ -1,0 +1,96 @@
+import Links
+import Logging
+import Synchronization
+import WireProtocol
+
+extension WorkerHost {
+    /// Tells a worker on a new link what lasts: why it's paused, what it's provided with, who listens, and whether it's to stop.
+    ///
+    /// All of it may be heard twice.
+    func introduce(to peer: Peer) {
+        let (inheritance, stop) = state.withLock { ($0.inheritance, $0.stop) }
+        tell(inheritance.dependencies, to: peer)
+        for reason in [PauseReasons.explicit, .cascade] where inheritance.pauseReasons.contains(reason) {
+            peer.send(Frame(.pause(Pause(target: 0, reason: reason.wire))))
+        }
+        if inheritance.areEventsWanted { subscribe("", true, at: peer) }
+        if runtime.tap.isActive { subscribe(Notification.tap, true, at: peer) }
+        let tapSwitch = state.withLock { $0.tapSwitch } ?? runtime.tap.whenSwitched { [weak self] isWanted in
+            guard let self, let peer = state.withLock({ $0.peer }) else { return }
+            subscribe(Notification.tap, isWanted, at: peer)
+        }
+        state.withLock { $0.tapSwitch = tapSwitch }
+        if let stop { peer.send(Frame(.stop(stop))) }
+    }
+
+    func pause(for reasons: PauseReasons) async {
+        let (peer, former) = state.withLock { state in
+            defer { state.inheritance.pauseReasons = reasons }
+            return (state.isGreeted ? state.peer : nil, state.inheritance.pauseReasons)
+        }
+        // Without a link it's told on the next.
+        guard let peer else { return }
+        for reason in [PauseReasons.explicit, .cascade] where former.contains(reason) != reasons.contains(reason) {
+            let isPaused = reasons.contains(reason)
+            _ = try? await peer.request("", timeout: nil) { _ in
+                isPaused ? .pause(Pause(target: 0, reason: reason.wire)) : .resume(Resume(target: 0, reason: reason.wire))
+            }
+        }
+    }
+
+    func inherit(_ dependencies: Dependencies) {
+        let peer = state.withLock { state in
+            state.inheritance.dependencies = dependencies
+            return state.isGreeted ? state.peer : nil
+        }
+        if let peer { tell(dependencies, to: peer) }
+    }
+
+    func observeEvents(_ areWanted: Bool) {
+        let peer = state.withLock { state -> Peer? in
+            guard state.inheritance.areEventsWanted != areWanted else { return nil }
+            state.inheritance.areEventsWanted = areWanted
+            return state.isGreeted ? state.peer : nil
+        }
+        if let peer { subscribe("", areWanted, at: peer) }
+    }
+
+    /// What the worker tells of its own accord.
+    func notified(_ name: String, _ codec: PayloadCodec, _ payload: Bytes) {
+        do {
+            switch name {
+            case "": events.emitted(.encoded(codec, payload))
+            case Notification.deadLetters:
+                runtime.deadLetters.add(try PayloadCoder.decode(DeadLetterReport.self, from: payload, codec: codec))
+            case Notification.tap:
+                let event = try PayloadCoder.decode(TreeEvent.self, from: payload, codec: codec)
+                runtime.tap.publish(event)
+            default: runtime.logger.debug("a notification was ignored", metadata: ["name": "\(name)"])
+            }
+        } catch {
+            runtime.logger.warning("a notification can't be read", metadata: ["coordinator.path": "\(path)", "error": "\(error)"])
+        }
+    }
+
+    private func tell(_ dependencies: Dependencies, to peer: Peer) {
+        for (name, entry) in dependencies.entries {
+            do {
+                guard let (codec, bytes) = try entry.encoded(as: peer.codec) else { continue }
+                try peer.link.send(lane: .control) { intern in
+                    Frame(.dependency(Dependency(name: intern(name), version: 0, payload: bytes)), codec: codec)
+                }
+            } catch {
+                runtime.logger.error(
+                    "a dependency can't be told to a worker",
+                    metadata: ["coordinator.path": "\(path)", "dependency": "\(name)", "error": "\(error)"]
+                )
+            }
+        }
+    }
+
+    private func subscribe(_ name: String, _ isActive: Bool, at peer: Peer) {
+        try? peer.link.send(lane: .control) { intern in
+            Frame(.subscribe(Subscribe(subject: 0, name: intern(name), isActive: isActive)))
+        }
+    }
+}

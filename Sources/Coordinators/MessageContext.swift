@@ -1,0 +1,30 @@
+/// What comes with a message.
+public struct MessageContext: Sendable {
+    /// The coordinator that asked first.
+    public let sender: CoordinatorPath
+    /// How much of the asker's time remains; `nil`: no deadline.
+    public let remainingTime: Duration?
+    /// The trace that the message belongs to.
+    public let trace: TraceContext?
+
+    init(_ envelope: Envelope) {
+        sender = envelope.sender
+        remainingTime = envelope.deadline.map { max($0 - .now, .zero) }
+        trace = TraceContext(envelope.trace)
+    }
+}
+
+/// The trace that a message belongs to: the value of a W3C `traceparent` header, opaque to the runtime.
+///
+/// It goes with every message that is sent while it's ``current``, through every process, and is current in their handlers.
+/// Follows https://www.w3.org/TR/trace-context/.
+public struct TraceContext: Sendable, Hashable, Codable {
+    /// The header's value, `00-<trace>-<span>-<flags>`.
+    public let traceparent: String
+
+    /// Creates a trace context.
+    public init(traceparent: String) { self.traceparent = traceparent }
+
+    /// The trace of the message that this task handles, or that the caller has set for it.
+    @TaskLocal public static var current: TraceContext?
+}

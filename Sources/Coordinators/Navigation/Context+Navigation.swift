@@ -1,0 +1,57 @@
+import Logging
+import WireProtocol
+
+extension Context {
+    /// Shows a page on top of the stack.
+    ///
+    /// Never waits: the same call in one process and in a worker. Pages of one coordinator come in the order of the calls.
+    public func show(_ page: C.Page) { move(page) { .show($0, isModal: false) } }
+
+    /// Replaces the coordinator's topmost page, and takes away what is above it.
+    public func replaceTop(_ page: C.Page) { move(page) { .replaceTop($0) } }
+
+    /// Makes a page the coordinator's first and only one, and takes away what is above it.
+    public func setRoot(_ page: C.Page) { move(page) { .setRoot($0) } }
+
+    /// Takes away the coordinator's topmost page and everything above it.
+    ///
+    /// Popping the first page finishes the coordinator: it's stopped and removed, and who runs it gets `dismissed`.
+    public func pop() { node.navigate(.pop) }
+
+    /// Takes away everything above a page of the coordinator; without effect when it doesn't show that page.
+    public func pop(to page: C.Page) { move(page) { .popTo($0) } }
+
+    /// Shows a page on top of the flow, apart from it, until it's dismissed.
+    public func present(_ page: C.Page) { move(page) { .show($0, isModal: true) } }
+
+    /// Takes away the coordinator's topmost presented page and everything above it.
+    public func dismiss() { node.navigate(.dismiss) }
+
+    /// The coordinator's own pages, bottom first.
+    public var pages: [C.Page] { node.pages.compactMap { try? C.Page(decoding: $0.page) } }
+
+    /// The whole stack that the coordinator shares with others.
+    public func navigation() async throws -> [NavigationEntry] { try await node.navigationEntries() }
+
+    private func move(_ page: C.Page, _ move: (JSONValue) -> NavigationMove) {
+        do {
+            node.navigate(move(try page.encodedAsJSON()))
+        } catch {
+            node.logger.error("a page can't be encoded, and isn't shown", metadata: ["error": "\(error)"])
+        }
+    }
+}
+
+extension Encodable {
+    /// The value as JSON, whatever it's made of.
+    func encodedAsJSON() throws(CoordinatorError) -> JSONValue {
+        try PayloadCoder.decode(JSONValue.self, from: PayloadCoder.encode(self, as: .json), codec: .json)
+    }
+}
+
+extension Decodable {
+    /// The value that a JSON stands for.
+    init(decoding json: JSONValue) throws(CoordinatorError) {
+        self = try PayloadCoder.decode(Self.self, from: PayloadCoder.encode(json, as: .json), codec: .json)
+    }
+}

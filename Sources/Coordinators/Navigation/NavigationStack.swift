@@ -1,0 +1,102 @@
+import Synchronization
+import WireProtocol
+
+/// What a coordinator does to the stack that it shares with others.
+enum NavigationMove: Sendable, Hashable, Codable {
+    case show(JSONValue, isModal: Bool)
+    case replaceTop(JSONValue)
+    case setRoot(JSONValue)
+    case pop
+    case popTo(JSONValue)
+    case dismiss
+    /// The coordinator's subtree has ended: its pages go.
+    case rewind
+}
+
+/// The pages of a flow that several coordinators share, each with its own slice.
+///
+/// Follows radianttap/Coordinator's NavigationCoordinator: popping below a coordinator's first page finishes it, and whoever is uncovered
+/// is told.
+final class NavigationStack: Sendable {
+    /// What others have to be told after a move.
+    struct Effects: Sendable, Equatable {
+        /// The pages of coordinators whose slice has changed by somebody else's move.
+        var slices: [CoordinatorPath: [NavigationEntry]] = [:]
+        /// Coordinators that have no pages left because they were popped; the innermost first.
+        var finished: [CoordinatorPath] = []
+        /// Who is on top now that wasn't, and with which page; `nil` path: the stack is empty.
+        var uncovered: (path: CoordinatorPath?, page: JSONValue?)?
+
+        static func == (left: Self, right: Self) -> Bool {
+            left.slices == right.slices && left.finished == right.finished && left.uncovered?.path == right.uncovered?.path
+                && left.uncovered?.page == right.uncovered?.page
+        }
+    }
+
+    private let state = Mutex<[NavigationEntry]>([])
+
+    var entries: [NavigationEntry] { state.withLock { $0 } }
+
+    func apply(_ move: NavigationMove, by path: CoordinatorPath) -> Effects {
+        state.withLock { entries in
+            let before = entries
+            entries.apply(move, by: path)
+            return Self.effects(from: before, to: entries, of: move, by: path)
+        }
+    }
+
+    private static func effects(
+        from before: [NavigationEntry],
+        to after: [NavigationEntry],
+        of move: NavigationMove,
+        by path: CoordinatorPath
+    ) -> Effects {
+        var effects = Effects()
+        let owners = Set(before.map(\.path))
+        let left = Dictionary(grouping: after, by: \.path)
+        for owner in owners where owner != path || move == .rewind {
+            let slice = left[owner] ?? []
+            if slice != before.filter({ $0.path == owner }) { effects.slices[owner] = slice }
+        }
+        if move == .rewind {
+            // They have ended already.
+            for owner in effects.slices.keys where owner.isWithin(path) { effects.slices[owner] = nil }
+        } else {
+            effects.finished = owners.filter { left[$0] == nil }.sorted { $0.components.count > $1.components.count }
+        }
+        guard before.last != after.last, after.count < before.count else { return effects }
+        let top = after.last
+        // Who has popped a page of its own knows what is below it.
+        if top?.path != path || move == .rewind { effects.uncovered = (top?.path, top?.page) }
+        return effects
+    }
+}
+
+extension [NavigationEntry] {
+    /// The stack after a move by the coordinator at `path`.
+    fileprivate mutating func apply(_ move: NavigationMove, by path: CoordinatorPath) {
+        switch move {
+        case .show(let page, let isModal):
+            append(NavigationEntry(path: path, page: page, isModal: isModal))
+        case .replaceTop(let page):
+            guard let index = lastIndex(where: { $0.path == path }) else { return apply(.show(page, isModal: false), by: path) }
+            let isModal = self[index].isModal
+            removeSubrange(index...)
+            append(NavigationEntry(path: path, page: page, isModal: isModal))
+        case .setRoot(let page):
+            if let index = firstIndex(where: { $0.path == path }) { removeSubrange(index...) }
+            append(NavigationEntry(path: path, page: page, isModal: false))
+        case .pop:
+            if let index = lastIndex(where: { $0.path == path }) { removeSubrange(index...) }
+        case .popTo(let page):
+            if let index = lastIndex(where: { $0.path == path && $0.page == page }) { removeSubrange((index + 1)...) }
+        case .dismiss:
+            if let index = lastIndex(where: { $0.path == path && $0.isModal }) { removeSubrange(index...) }
+        case .rewind:
+            removeAll { $0.path.isWithin(path) }
+        }
+    }
+
+    /// The same move as the coordinator itself sees it: nothing but its own pages.
+    mutating func applyToSlice(_ move: NavigationMove, by path: CoordinatorPath) { apply(move, by: path) }
+}

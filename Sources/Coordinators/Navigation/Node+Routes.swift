@@ -1,0 +1,46 @@
+import Synchronization
+
+extension Node {
+    /// Every coordinator answers this: it shows a page of its own, and opens what is below it.
+    static let openRow = MessageRow(.type(name: OpenRoute.name, ObjectIdentifier(OpenRoute.self))) { coordinator, envelope, node, _ in
+        let route = try envelope.message(as: OpenRoute.self)
+        if let page = route.page { try await node.type.display(coordinator, page) }
+        try await node.open(route.rest, by: coordinator, deadline: envelope.deadline)
+        return .value(NoReply())
+    }
+
+    /// Opens the rest of a route below this coordinator: what is missing is started, what isn't ready is waited for.
+    func open(_ steps: [Route.Step], by coordinator: any Coordinator, deadline: MonotonicTime?) async throws {
+        guard let step = steps.first else { return }
+        if existingChildren?.lives(step.section) != true { try await type.open(coordinator, step.section) }
+        let onward = OpenRoute(page: step.page, rest: Array(steps.dropFirst()))
+        let envelope = Envelope(.value(onward), sender: path, deadline: deadline, isBuiltin: true)
+        _ = try await envelope.delivered(owner: openAsks) { children.deliver($0, to: step.section, [], isDirect: true) }
+    }
+
+    /// Opens a route below this coordinator, in its turn among the coordinator's messages.
+    func open(_ route: Route, timeout: Duration) async throws {
+        let envelope = Envelope(
+            .value(OpenRoute(page: nil, rest: route.steps)),
+            sender: path,
+            deadline: .now + timeout,
+            isBuiltin: true
+        )
+        _ = try await envelope.delivered(owner: openAsks) { acceptBuiltin($0) }
+    }
+}
+
+extension ChildSupervisor {
+    /// Whether there is a child that lives, or is about to.
+    func lives(_ key: String) -> Bool { state.withLock { $0.isAlive(key) } }
+}
+
+extension Context {
+    /// Opens a route below this coordinator: a section that is missing is started by its parent's `open`, one that isn't ready is waited
+    /// for, each shows its page by its `display`, and the next is opened below it.
+    ///
+    /// - Throws: what a hook threw; `timedOut`; `peerLost` when a section died on the way: nothing is opened twice.
+    public func open(_ route: Route, timeout: Duration = .seconds(30)) async throws {
+        try await node.open(route, timeout: timeout)
+    }
+}

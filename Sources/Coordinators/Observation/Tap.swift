@@ -1,0 +1,112 @@
+import Glibc
+import Synchronization
+import WireProtocol
+
+/// Where everything that happens in a process passes, if somebody looks: in this process, or in one above.
+final class Tap: Sendable {
+    /// How many events may wait for one that looks; then the oldest are gone.
+    private static let capacity = 4_096
+
+    private struct State {
+        var viewers: [UInt64: AsyncStream<TreeEvent>.Continuation] = [:]
+        var isWantedAbove = false
+        var next: UInt64 = 0
+        /// Told when somebody begins to look, and when nobody does any more.
+        var switches: [UInt64: @Sendable (Bool) -> Void] = [:]
+    }
+
+    private let uplink: Uplink?
+    private let isOn = Atomic<Bool>(false)
+    private let state = Mutex(State())
+
+    init(uplink: Uplink?) { self.uplink = uplink }
+
+    var isActive: Bool { isOn.load(ordering: .relaxed) }
+
+    func publish(_ event: @autoclosure () -> TreeEvent) {
+        guard isActive else { return }
+        let event = event()
+        let (viewers, isWantedAbove) = state.withLock { (Array($0.viewers.values), $0.isWantedAbove) }
+        for viewer in viewers { viewer.yield(event) }
+        if isWantedAbove { _ = uplink?.notify(Notification.tap, event) }
+    }
+
+    /// A new look at everything from now on.
+    func open() -> AsyncStream<TreeEvent> {
+        let (stream, continuation) = AsyncStream<TreeEvent>.makeStream(bufferingPolicy: .bufferingNewest(Self.capacity))
+        let id = state.withLock { state -> UInt64 in
+            state.next += 1
+            state.viewers[state.next] = continuation
+            return state.next
+        }
+        continuation.onTermination = { [weak self] _ in
+            self?.state.withLock { _ = $0.viewers.removeValue(forKey: id) }
+            self?.update()
+        }
+        update()
+        return stream
+    }
+
+    /// Whether the process above wants to see what happens here.
+    func setWantedAbove(_ isWanted: Bool) {
+        state.withLock { $0.isWantedAbove = isWanted }
+        update()
+    }
+
+    /// Names somebody who passes on that this process looks: a link to a process below.
+    func whenSwitched(_ change: @escaping @Sendable (Bool) -> Void) -> UInt64 {
+        state.withLock { state in
+            state.next += 1
+            state.switches[state.next] = change
+            return state.next
+        }
+    }
+
+    func forget(_ id: UInt64) {
+        state.withLock { _ = $0.switches.removeValue(forKey: id) }
+    }
+
+    /// Ends every look.
+    func close() {
+        for viewer in state.withLock({ Array($0.viewers.values) }) { viewer.finish() }
+    }
+
+    private func update() {
+        let (isWanted, switches) = state.withLock { state -> (Bool, [@Sendable (Bool) -> Void]) in
+            let isWanted = state.isWantedAbove || !state.viewers.isEmpty
+            guard isOn.exchange(isWanted, ordering: .relaxed) != isWanted else { return (isWanted, []) }
+            return (isWanted, Array(state.switches.values))
+        }
+        for change in switches { change(isWanted) }
+    }
+}
+
+extension TreeEvent {
+    static func handled(
+        _ envelope: Envelope,
+        by node: Node,
+        _ row: MessageRow,
+        since began: MonotonicTime,
+        _ error: (any Error)?
+    ) -> TreeEvent {
+        let kind = Kind.handled(
+            message: envelope.body.name,
+            sender: envelope.sender,
+            nanoseconds: (MonotonicTime.now - began).nanosecondsClamped,
+            error: error.map { "\($0)" }
+        )
+        return TreeEvent(path: node.path, processID: getpid(), trace: TraceContext(envelope.trace), kind: kind)
+    }
+
+    static func emitted(at path: CoordinatorPath, _ type: String) -> TreeEvent {
+        TreeEvent(path: path, processID: getpid(), trace: nil, kind: .event(type: type))
+    }
+
+    static func dropped(_ letter: DeadLetter) -> TreeEvent {
+        TreeEvent(path: letter.target, processID: getpid(), trace: nil, kind: .dropped(letter))
+    }
+
+    static func changed(_ path: CoordinatorPath, _ change: LifecycleChange) -> TreeEvent {
+        TreeEvent(path: path, processID: getpid(), trace: nil, kind: .lifecycle(change))
+    }
+}

@@ -1,0 +1,110 @@
+import DequeModule
+import Synchronization
+
+/// The replies to a message that may be answered more than once.
+///
+///     for try await products in context.stream(Catalog.Promoted()) { show(products) }
+///
+/// At most 64 replies are unread; then the responder waits. The stream ends when the responder's body does, and throws what it threw;
+/// `peerLost` when its process dies, `timedOut`, `stopped`. Leaving the loop, or cancelling its task, cancels the body. To be read once.
+public struct ReplyStream<Reply: Codable & Sendable>: AsyncSequence, Sendable {
+    public typealias Element = Reply
+
+    let buffer: ReplyBuffer
+
+    /// Reads the replies.
+    public func makeAsyncIterator() -> Iterator { Iterator(buffer: buffer) }
+
+    /// Reads one reply after the other.
+    public struct Iterator: AsyncIteratorProtocol {
+        let buffer: ReplyBuffer
+
+        /// The next reply; `nil` at the end.
+        public mutating func next() async throws -> Reply? {
+            try await buffer.next()?.decoded(as: Reply.self)
+        }
+    }
+}
+
+/// The unread replies of a stream.
+///
+/// When nobody can read them any more the message is cancelled.
+final class ReplyBuffer: Sendable {
+    private struct State {
+        var unread: Deque<Answer> = []
+        var end: Result<Void, any Error>?
+        var reader: CheckedContinuation<Void, Never>?
+        var envelope: Envelope?
+    }
+
+    private let content: Content
+
+    /// Apart from the buffer, so that the envelope doesn't keep the buffer alive.
+    private final class Content: Sendable {
+        let state = Mutex(State())
+
+        func append(_ answer: Answer) {
+            state.withLock { state in
+                state.unread.append(answer)
+                defer { state.reader = nil }
+                return state.reader
+            }?.resume()
+        }
+
+        func finish(_ result: Result<Answer, any Error>) {
+            state.withLock { state in
+                // A responder that isn't a stream has answered once.
+                if case .success(let answer) = result, case .none = answer {} else if case .success(let answer) = result { state.unread.append(answer) }
+                state.end = result.map { _ in }
+                defer { state.reader = nil }
+                return state.reader
+            }?.resume()
+        }
+    }
+
+    /// Sends a message on its way, by `dispatch`.
+    init(_ body: Envelope.Body, sender: Node, deadline: MonotonicTime?, isBuiltin: Bool = false, dispatch: (Envelope) -> Void) {
+        let content = Content()
+        self.content = content
+        let envelope = Envelope(
+            body,
+            sender: sender.path,
+            deadline: deadline,
+            flow: ReplyFlow { content.append($0) },
+            isBuiltin: isBuiltin
+        )
+        content.state.withLock { $0.envelope = envelope }
+        envelope.open(owner: sender.openAsks) { content.finish($0) }
+        if !envelope.hasEnded { dispatch(envelope) }
+    }
+
+    deinit { content.state.withLock { $0.envelope }?.cancel() }
+
+    func next() async throws -> Answer? {
+        while true {
+            let (answer, end, envelope) = content.state.withLock { state in
+                (state.unread.popFirst(), state.end, state.envelope)
+            }
+            if let answer {
+                envelope?.flow?.grant(1)
+                return answer
+            }
+            if let end {
+                try end.get()
+                return nil
+            }
+            await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in
+                    let mustResume = content.state.withLock { state -> Bool in
+                        guard state.unread.isEmpty, state.end == nil else { return true }
+                        state.reader = continuation
+                        return false
+                    }
+                    if mustResume { continuation.resume() }
+                }
+            } onCancel: {
+                envelope?.cancel()
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+import Synchronization
+
+/// A coordinator of several children of which exactly one is active: it's selected, the others are paused.
+///
+///     actor Tabs: TabCoordinator {
+///         func startTab(_ key: ChildKey) async throws { try await context.start(SearchCoordinator.self, as: key) }
+///     }
+///     try await context.select(.search)
+///
+/// For a blue and a green version of a service as for the tabs of an app.
+public protocol TabCoordinator: Coordinator {
+    /// Starts the child of a key, when it's selected and doesn't live.
+    func startTab(_ key: ChildKey) async throws
+}
+
+extension Context where C: TabCoordinator {
+    /// Makes a child the active one: the former is paused, this one started or resumed.
+    ///
+    /// Selections come one after the other. When the child can't be started the former is resumed, and stays selected.
+    ///
+    /// - Throws: what `startTab` threw; `stopped`.
+    public func select(_ key: C.ChildKey) async throws {
+        let node = node
+        let result = await node.selections.pass { () async -> Result<Void, any Error> in
+            do {
+                try await node.select(key.pathComponent) { coordinator in
+                    let me: C = try MessageRow.cast(coordinator)
+                    try await me.startTab(key)
+                }
+                return .success(())
+            } catch {
+                return .failure(error)
+            }
+        }
+        try result.get()
+    }
+
+    /// The active child's key.
+    public var selected: C.ChildKey? {
+        node.state.withLock { $0.selected }.flatMap { C.ChildKey(pathComponent: $0) }
+    }
+}
+
+extension Node {
+    fileprivate func select(_ key: String, start: @Sendable (any Coordinator) async throws -> Void) async throws {
+        let (former, instance) = state.withLock { ($0.selected, $0.instance) }
+        guard let instance else { throw CoordinatorError.hasStopped(path) }
+        let lives = children.lives(key)
+        if former == key, lives { return }
+        if let former, former != key { try? await children.pause(former, true, isByParent: true) }
+        do {
+            if !lives { try await start(instance) }
+            try? await children.pause(key, false, isByParent: true)
+        } catch {
+            if let former { try? await children.pause(former, false, isByParent: true) }
+            throw error
+        }
+        state.withLock { $0.selected = key }
+    }
+}

@@ -1,0 +1,54 @@
+import Synchronization
+
+extension Node {
+    /// Asks the parent, wherever it is, to dismiss this coordinator.
+    func requestDismissal(timeout: Duration) async -> Bool {
+        await signals.dismissalRequested(timeout)
+    }
+}
+
+extension ChildSupervisor {
+    /// A child would like to be dismissed: the coordinator's row decides, in its turn.
+    ///
+    /// - Returns: whether the child is being stopped. After the time it stays, whatever the row says.
+    func dismissalRequested(_ key: String, _ incarnation: Incarnation, timeout: Duration) async -> Bool {
+        guard let child = node.child(key), child.incarnation == incarnation else { return false }
+        let answer = Ending<DismissalDecision>()
+        let timer = Timers.shared.schedule(at: .now + timeout) { answer.settle(.refuse) }
+        defer { Timers.shared.cancel(timer) }
+        if node.type.table.dismissal != nil {
+            node.post(.dismissal(child, answer))
+        } else {
+            answer.settle(node.isFirstOnOwnStack(child.path) ? .forward : .dismiss)
+        }
+        switch await answer.value {
+        case .refuse: return false
+        case .forward: return await node.requestDismissal(timeout: timeout)
+        case .dismiss: return dismiss(key, incarnation)
+        }
+    }
+
+    private func dismiss(_ key: String, _ incarnation: Incarnation) -> Bool {
+        let (isDismissed, mustPerform) = state.withLock { state -> (Bool, Bool) in
+            guard state.slots[key]?.incarnation == incarnation, state.isAlive(key) else { return (false, false) }
+            state.slots[key]?.lastError = CoordinatorError(.dismissed, "\(node.path.appending(key)) was dismissed")
+            return (true, state.apply(.removeRequested(key)))
+        }
+        if mustPerform { performDirectives() }
+        return isDismissed
+    }
+}
+
+extension Node {
+    fileprivate func child(_ key: String) -> AnyChild? {
+        existingChildren?.state.withLock { $0.slots[key]?.definition.typeName }.map {
+            AnyChild(supervisor: children, key: key, typeName: $0)
+        }
+    }
+
+    /// Whether the first page of the stack that this coordinator has for itself is a child's.
+    fileprivate func isFirstOnOwnStack(_ path: CoordinatorPath) -> Bool {
+        guard type.ownsNavigation else { return false }
+        return ownNavigation?.entries.first?.path.isWithin(path) ?? false
+    }
+}

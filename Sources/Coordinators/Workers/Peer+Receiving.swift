@@ -1,0 +1,162 @@
+import Links
+import Synchronization
+import WireProtocol
+
+extension Peer {
+    func receive(_ frame: Frame) {
+        switch frame.content {
+        case .ask(let ask):
+            let deadline = ask.timeoutMicroseconds == 0 ? nil : MonotonicTime.now + .microseconds(Int64(clamping: ask.timeoutMicroseconds))
+            accept(frame, ask.target, ask.sender, ask.message, deadline, ask.trace, ask.payload, isOneWay: false)
+        case .send(let send):
+            accept(frame, send.target, send.sender, send.message, nil, send.trace, send.payload, isOneWay: true)
+        case .reply(let reply): accept(reply, to: frame)
+        case .streamItem(let bytes): acceptItem(bytes, of: frame)
+        case .streamEnd(let failure): accept(failure.map { .failure($0) }, to: frame)
+        case .cancel: state.withLock { $0.incoming.removeValue(forKey: frame.correlation) }?.cancel()
+        case .credit(let credit): receive(credit, for: frame.correlation)
+        case .inspect(let inspect): answer(inspect, in: frame)
+        case .event(let event):
+            guard let name = event.name == 0 ? "" : link.text(of: event.name) else { return }
+            owner.notified(name, frame.codec, event.payload)
+        case .ping(let probe): send(Frame(.pong(probe), correlation: frame.correlation))
+        default: owner.frameReceived(frame)
+        }
+    }
+
+    private func accept(
+        _ frame: Frame,
+        _ target: NameID,
+        _ sender: NameID,
+        _ message: NameID,
+        _ deadline: MonotonicTime?,
+        _ trace: Bytes,
+        _ payload: Bytes,
+        isOneWay: Bool
+    ) {
+        guard let target = link.text(of: target), let sender = link.text(of: sender), let message = link.text(of: message) else {
+            let error = CoordinatorError(.coding, "a message uses a name that was never defined on this link")
+            return reply(.failure(error), to: frame)
+        }
+        let envelope = Envelope(
+            .encoded(name: message, frame.codec, payload),
+            sender: CoordinatorPath(sender) ?? .root,
+            deadline: deadline,
+            trace: trace,
+            isOneWay: isOneWay,
+            flow: frame.flags.contains(.stream) ? flow(to: frame) : nil
+        )
+        let isOpen = state.withLock { state -> Bool in
+            guard !state.isClosed, state.incoming.count < Self.openAsksLimit else { return false }
+            state.incoming[frame.correlation] = envelope
+            return true
+        }
+        guard isOpen else {
+            return reply(.failure(CoordinatorError(.tooManyOpenAsks, "\(Self.openAsksLimit) asks are open on this link")), to: frame)
+        }
+        if !envelope.isBuiltin {
+            let route = Self.route(target, message)
+            envelope.whenReleased { [weak self] in self?.giveBack(route, Self.size(payload)) }
+        }
+        envelope.open { [weak self] result in
+            guard let self else { return }
+            state.withLock { _ = $0.incoming.removeValue(forKey: frame.correlation) }
+            if envelope.flow == nil { reply(result, to: frame) } else { endStream(result, of: frame) }
+        }
+        owner.messageReceived(envelope, target, frame.flags.contains(.direct))
+    }
+
+    /// A message waits in this process no more: the other side may send another.
+    private func giveBack(_ route: String, _ size: Int) {
+        guard let credit = state.withLock({ $0.credits.release(route, size) }) else { return }
+        try? link.send(lane: .control) { name in
+            Frame(.credit(Credit(target: name(route), messages: UInt32(credit.messages), bytes: UInt64(credit.bytes))))
+        }
+    }
+
+    // MARK: Answering
+
+    private func reply(_ result: Result<Answer, any Error>, to frame: Frame) {
+        let reply: Reply
+        do {
+            reply = .success(try result.get().encoded(as: frame.codec))
+        } catch {
+            reply = .failure(Failures.encode(error, codec: frame.codec))
+        }
+        do throws(LinkError) {
+            try link.send(Frame(.reply(reply), correlation: frame.correlation, codec: frame.codec))
+        } catch {
+            guard error.code == .frameTooLarge else { return }
+            let failure = Failures.encode(CoordinatorError(.messageTooLarge, "the reply: \(error.message)"), codec: frame.codec)
+            try? link.send(Frame(.reply(.failure(failure)), correlation: frame.correlation, codec: frame.codec))
+        }
+    }
+
+    /// Where the replies of a stream go that the other side reads.
+    private func flow(to frame: Frame) -> ReplyFlow {
+        ReplyFlow { [weak self] answer in
+            guard let self else { throw CancellationError() }
+            let bytes = try answer.encoded(as: frame.codec)
+            do throws(LinkError) {
+                try link.send(Frame(.streamItem(bytes), correlation: frame.correlation, codec: frame.codec))
+            } catch {
+                throw error.code == .frameTooLarge ? CoordinatorError(.messageTooLarge, "a reply: \(error.message)") : CancellationError()
+            }
+        }
+    }
+
+    private func endStream(_ result: Result<Answer, any Error>, of frame: Frame) {
+        var failure: Failure?
+        switch result {
+        case .success(.none): break
+        // A responder that isn't a stream has answered once.
+        case .success: return reply(result, to: frame)
+        case .failure(let error): failure = Failures.encode(error, codec: frame.codec)
+        }
+        try? link.send(Frame(.streamEnd(failure), correlation: frame.correlation, codec: frame.codec))
+    }
+
+    private func answer(_ inspect: Inspect, in frame: Frame) {
+        let target = link.text(of: inspect.target) ?? ""
+        tasks.add { [self] in
+            let result: Result<Answer, any Error>
+            do {
+                let payload = inspect.payload.isEmpty ? .null : try PayloadCoder.decode(JSONValue.self, from: inspect.payload, codec: .json)
+                result = .success(.value(try await owner.inspected(inspect.operation, target, payload)))
+            } catch {
+                result = .failure(error)
+            }
+            reply(result, to: frame)
+        }
+    }
+
+    // MARK: Answers
+
+    private func acceptItem(_ bytes: Bytes, of frame: Frame) {
+        guard case .message(let message) = state.withLock({ $0.outgoing[frame.correlation] }) else { return }
+        do {
+            try message.envelope.flow?.pass(.encoded(frame.codec, bytes))
+        } catch {
+            message.envelope.cancel()
+        }
+    }
+
+    /// - Parameter reply: `nil`: a stream has ended as it should.
+    private func accept(_ reply: Reply?, to frame: Frame) {
+        let outcome: Result<Answer, any Error> =
+            switch reply {
+            case .success(let bytes): .success(.encoded(frame.codec, bytes))
+            case .failure(let failure): .failure(Failures.decode(failure, codec: frame.codec))
+            case nil: .success(.none)
+            }
+        switch close(frame.correlation) {
+        case .message(let message):
+            message.envelope.complete(message.envelope.isOneWay ? outcome.map { _ in .none } : outcome)
+        case .request(let ending):
+            ending.settle(Result { () throws -> JSONValue in try outcome.get().decoded(as: JSONValue.self) })
+        case nil:
+            // Cancelled or timed out meanwhile, or the answer to a start.
+            owner.frameReceived(frame)
+        }
+    }
+}

@@ -1,0 +1,182 @@
+import Links
+import Synchronization
+import WireProtocol
+
+extension Peer {
+    /// Sends a message to the other side, or has it wait until the other side has room for it.
+    ///
+    /// - Parameter undelivered: takes back a message that was waiting when the link closed; without it the message is lost then.
+    /// - Returns: false when the link has closed and the message has not left: it can be sent elsewhere.
+    func forward(_ envelope: Envelope, to target: String, isDirect: Bool, undelivered: (@Sendable () -> Void)? = nil) -> Bool {
+        let (codec, payload): (PayloadCodec, Bytes)
+        do {
+            (codec, payload) = try encoded(envelope.body)
+        } catch {
+            envelope.end(.failure(error))
+            return true
+        }
+        return turn.withLock { _ in
+            let message: Outgoing
+            let opening = open { .message(outgoing($0)) }
+            func outgoing(_ correlation: UInt64) -> Outgoing {
+                Outgoing(
+                    envelope: envelope,
+                    target: target,
+                    isDirect: isDirect,
+                    codec: codec,
+                    payload: payload,
+                    correlation: correlation,
+                    undelivered: undelivered
+                )
+            }
+            switch opening {
+            case .opened(let correlation): message = outgoing(correlation)
+            case .closed: return false
+            case .full:
+                envelope.end(.failure(CoordinatorError(.tooManyOpenAsks, "\(Self.openAsksLimit) asks to \(name) are open")))
+                return true
+            }
+            attend(message)
+            let mayLeave = envelope.isBuiltin || state.withLock { $0.windows.take(message, route: message.route, size: message.size) }
+            return mayLeave ? transmit(message) : true
+        }
+    }
+
+    /// Tells the other side something; nobody answers.
+    ///
+    /// - Returns: false when the link has closed, or it's too large.
+    func notify(_ name: String, _ codec: PayloadCodec, _ payload: Bytes) -> Bool {
+        do throws(LinkError) {
+            try link.send { intern in Frame(.event(Event(subject: 0, name: intern(name), payload: payload)), codec: codec) }
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// The other side has room for more.
+    func receive(_ credit: Credit, for correlation: UInt64) {
+        let window = (messages: Int(credit.messages), bytes: Int(clamping: credit.bytes))
+        if correlation != 0 {
+            // A reader of a stream that is answered here.
+            state.withLock { $0.incoming[correlation] }?.flow?.grant(window.messages)
+            return
+        }
+        let route = credit.target == 0 ? "" : link.text(of: credit.target)
+        guard let route else { return }
+        let handedBack = turn.withLock { _ in
+            let free = state.withLock { $0.windows.add(.init(messages: window.messages, bytes: window.bytes), route: route) }
+            // What was given up meanwhile isn't open any more.
+            let open = free.filter { message in state.withLock { $0.outgoing[message.correlation] != nil } }
+            return open.filter { !transmit($0) }
+        }
+        for message in handedBack { message.undelivered?() }
+    }
+
+    /// Asks the other side's runtime for something.
+    func inspect(_ operation: String, _ target: String, _ payload: JSONValue = .null, timeout: Duration?) async throws -> JSONValue {
+        let bytes = try PayloadCoder.encode(payload, as: .json)
+        return try await request(target, timeout: timeout) { target in
+            .inspect(Inspect(target: target, operation: operation, payload: bytes))
+        }
+    }
+
+    /// Sends a control frame that is answered, and waits for the answer.
+    @discardableResult
+    func request(_ target: String, timeout: Duration?, _ content: (_ target: NameID) -> Content) async throws -> JSONValue {
+        let ending = Ending<Result<JSONValue, any Error>>()
+        guard case .opened(let correlation) = open({ _ in .request(ending) }) else { throw lost(maybeExecuted: false) }
+        do throws(LinkError) {
+            try link.send(lane: .control) { name in Frame(content(name(target)), correlation: correlation, codec: .json) }
+        } catch {
+            ending.settle(.failure(lost(maybeExecuted: false)))
+        }
+        let timer = timeout.map { timeout in
+            Timers.shared.schedule(at: .now + timeout) { [name] in
+                ending.settle(.failure(CoordinatorError(.timedOut, "\(name) did not answer within \(timeout)")))
+            }
+        }
+        defer {
+            if let timer { Timers.shared.cancel(timer) }
+            close(correlation)
+        }
+        return try await ending.value.get()
+    }
+
+    /// - Returns: false when the link has closed and the message is handed back.
+    private func transmit(_ message: Outgoing) -> Bool {
+        let envelope = message.envelope
+        do throws(LinkError) {
+            try link.send(lane: envelope.isBuiltin ? .control : .bulk) { name in
+                Frame(
+                    envelope.content(target: name(message.target), sender: name, payload: message.payload),
+                    correlation: message.correlation,
+                    codec: message.codec,
+                    flags: message.flags
+                )
+            }
+        } catch {
+            // Nobody else may have ended it meanwhile: then it isn't ours to hand back.
+            let isOurs = close(message.correlation) != nil
+            guard error.code == .frameTooLarge else { return !isOurs }
+            envelope.end(.failure(CoordinatorError(.messageTooLarge, error.message)))
+            return true
+        }
+        envelope.release()
+        return true
+    }
+
+    /// Whoever gives a message up, cancels it on the other side; whoever reads its replies, makes room there.
+    private func attend(_ message: Outgoing) {
+        let correlation = message.correlation
+        message.envelope.work { [weak self] in
+            guard let self, close(correlation) != nil else { return }
+            send(Frame(.cancel, correlation: correlation))
+        }
+        message.envelope.flow?.relayGrants { [weak self] count in
+            self?.send(Frame(.credit(Credit(target: 0, messages: UInt32(count), bytes: 0)), correlation: correlation))
+        }
+    }
+
+    private func encoded(_ body: Envelope.Body) throws(CoordinatorError) -> (PayloadCodec, Bytes) {
+        switch body {
+        case .value(let message): (codec, try PayloadCoder.encode(message, as: codec))
+        case .encoded(_, let codec, let bytes): (codec, bytes)
+        }
+    }
+}
+
+extension Peer.Outgoing {
+    /// Whose window it takes from: the coordinator's that it's for, or, while it climbs, its name's, which one coordinator responds to.
+    var route: String { Peer.route(target, envelope.body.name) }
+
+    var size: Int { Peer.size(payload) }
+
+    fileprivate var flags: Flags {
+        var flags: Flags = isDirect ? .direct : []
+        if envelope.flow != nil { flags.insert(.stream) }
+        return flags
+    }
+}
+
+extension Peer {
+    static func route(_ target: String, _ message: String) -> String { target.isEmpty ? message : target }
+
+    /// What a message takes of a window, on both sides alike.
+    static func size(_ payload: Bytes) -> Int { payload.count + 64 }
+}
+
+extension Envelope {
+    fileprivate func content(target: NameID, sender name: (String) -> NameID, payload: Bytes) -> Content {
+        let sender = name(sender.description)
+        let message = name(body.name)
+        if isOneWay {
+            return .send(Send(target: target, sender: sender, message: message, trace: trace, payload: payload))
+        }
+        // At least 1: 0 would be no deadline.
+        let remaining = deadline.map { UInt64(max(($0 - .now).nanosecondsClamped / 1_000, 1)) } ?? 0
+        return .ask(
+            Ask(target: target, sender: sender, message: message, timeoutMicroseconds: remaining, trace: trace, payload: payload)
+        )
+    }
+}

@@ -1,0 +1,106 @@
+import Coordinators
+
+/// Browses the contacts, and starts an editor for whoever is to be changed.
+///
+/// It knows how an editor is configured and what it says when the user is done; how one edits, it doesn't know.
+actor ContactsCoordinator: Coordinator {
+    /// Two names for one type of coordinator: to introduce oneself is to edit one's own, still empty contact.
+    enum ChildKey: String, CoordinatorKey { case edit, onboarding }
+
+    struct Configuration: CoordinatorConfiguration {
+        /// What is there before the user does anything.
+        var contacts = Contact.samples
+        /// Whether the user has to introduce herself first.
+        var isFirstLaunch = false
+    }
+
+    enum Page: Codable, Sendable, Equatable {
+        /// All contacts. Can transition to: detail.
+        case list
+        /// One of them. Can transition to: the detail of another.
+        case detail(id: Contact.ID)
+    }
+
+    enum Event: Codable, Sendable, Equatable {
+        /// The user is done with an editor, and back where she was before.
+        case editorClosed
+    }
+
+    let context: Context<ContactsCoordinator>
+    private let isFirstLaunch: Bool
+    private var contacts: [Contact]
+
+    init(_ context: Context<ContactsCoordinator>, _ configuration: Configuration) {
+        self.context = context
+        isFirstLaunch = configuration.isFirstLaunch
+        contacts = configuration.contacts
+    }
+
+    static let responders: [Responder<ContactsCoordinator>] = [
+        .respond(to: Contacts.List.self) { me, _ in me.contacts },
+        .respond(to: Contacts.Open.self) { me, open in try me.showDetail(of: open.id) },
+        .respond(to: Contacts.Edit.self) { me, edit in try await me.edit(edit.id) },
+
+        // The pages are reached through the coordinator that browses, whichever editor is in front.
+        .passOnToEditor(Editor.Save.self),
+        .passOnToEditor(Editor.Cancel.self),
+
+        // What was `coordinator.delegate = self`.
+        .observe(EditCoordinator.self) { me, editor, event in await me.editorIsDone(editor, event) },
+    ]
+
+    func start() async throws {
+        context.show(.list)
+        guard isFirstLaunch else { return }
+        try await context.start(EditCoordinator.self, as: .onboarding) {
+            $0.title = "Who are you?"
+            $0.contact.id = (contacts.map(\.id).max() ?? 0) + 1
+            $0.mayCancel = false
+        }
+    }
+
+    private func showDetail(of id: Contact.ID) throws(ContactsError) {
+        let page = Page.detail(id: try contact(id).id)
+        if context.pages.count > 1 { context.replaceTop(page) } else { context.show(page) }
+    }
+
+    private func edit(_ id: Contact.ID) async throws {
+        guard context.child(EditCoordinator.self) == nil else { throw ContactsError.editorIsOpen }
+        let contact = try contact(id)
+        // This runs before the editor starts. It's a value that is made, so it reaches an editor in another process, and every
+        // later life of it.
+        try await context.start(EditCoordinator.self, as: .edit, in: .worker) {
+            $0.contact = contact
+        }
+    }
+
+    private func editorIsDone(_ editor: Child<EditCoordinator>, _ event: EditCoordinator.Event) async {
+        if case .saved(let contact) = event { keep(contact) }
+        // Stopping it rewinds the pages to where they were before the start. The callback is the return.
+        await editor.stop()
+        context.delegates => .editorClosed
+    }
+
+    private func keep(_ contact: Contact) {
+        if let index = contacts.firstIndex(where: { $0.id == contact.id }) {
+            contacts[index] = contact
+        } else {
+            contacts.append(contact)
+        }
+    }
+
+    private func contact(_ id: Contact.ID) throws(ContactsError) -> Contact {
+        guard let contact = contacts.first(where: { $0.id == id }) else { throw .noSuchContact(id: id) }
+        return contact
+    }
+}
+
+extension Responder<ContactsCoordinator> {
+    /// A row that passes on what the user does in an editor to the one that is open.
+    fileprivate static func passOnToEditor<Message: ResponderMessage>(_ message: Message.Type) -> Responder {
+        .respond(to: message) { me, message, asked in
+            guard let editor = me.context.child(EditCoordinator.self) else { throw ContactsError.noEditor }
+            return try await editor.ask(message, timeout: asked.remainingTime ?? .seconds(5))
+        }
+    }
+}

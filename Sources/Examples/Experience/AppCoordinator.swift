@@ -1,0 +1,120 @@
+import Coordinators
+
+/// The root of the app: it decides which experience a person sees, and changes it when the login says so.
+///
+/// It presents; the log, another delegate of the same login, only writes down. Neither knows of the other.
+actor AppCoordinator: Coordinator {
+    enum ChildKey: String, CoordinatorKey { case login, main }
+
+    /// What the app itself puts on the screen.
+    enum Page: Codable, Sendable, Equatable {
+        /// Below everything else, so that the stack is never empty.
+        case launch
+        /// Modal: what went wrong.
+        case problem(String)
+    }
+
+    /// What the person sees now.
+    enum Event: Codable, Sendable, Equatable {
+        case showsProblem(String)
+        case showsMain(User)
+        case closedPlayer
+    }
+
+    let context: Context<AppCoordinator>
+    // Delegates are held weakly: this is who keeps it.
+    private let log = LoginLog()
+    private var resting: Set<CoordinatorPath> = []
+
+    init(_ context: Context<AppCoordinator>, _ configuration: Configuration) {
+        self.context = context
+    }
+
+    static let responders: [Responder<AppCoordinator>] = [
+        .observe(LoginCoordinator.self) { me, login, event in
+            switch event {
+            case .loggedIn(let user): await me.didLogIn(user, at: login)
+            case .failed(let reason): me.present(reason)
+            }
+        },
+        .observe(MainExperienceCoordinator.self) { me, _, event in
+            switch event {
+            case .closedPlayer: me.context.delegates => .closedPlayer
+            }
+        },
+        // Without the login there would be nothing on the screen.
+        .dismissal { _, child in child.key(as: ChildKey.self) == .login ? .refuse : .dismiss },
+
+        .respond(to: Account.Verify.self) { _, verify in try verify.user },
+        .respond(to: App.Children.self) { me, _ in me.context.children.map(\.path.key) },
+        .respond(to: App.Log.self) { me, _ in await me.log.lines },
+        .respond(to: App.EnterBackground.self) { me, _ in try await me.enterBackground() },
+        .respond(to: App.EnterForeground.self) { me, _ in try await me.enterForeground() },
+        .respond(to: App.Throttled.self) { me, message, asked in
+            if message.isResting { me.resting.insert(asked.sender) } else { me.resting.remove(asked.sender) }
+            return NoReply()
+        },
+
+        // Touches go down, to whose screen it is.
+        .respond(to: Login.Submit.self) { me, touch in try await me.onScreen(LoginCoordinator.self).ask(touch) },
+        .respond(to: Login.Cancel.self) { me, touch in try await me.onScreen(LoginCoordinator.self).ask(touch) },
+        .respond(to: Player.SwipeAway.self) { me, touch in try await me.onScreen(MainExperienceCoordinator.self).ask(touch) },
+    ]
+
+    /// The state of the session chooses the experience; after a restart it chooses again.
+    func start() async throws {
+        context.show(.launch)
+        if context.dependencies.session?.user == nil {
+            let login = try await context.start(LoginCoordinator.self, as: .login, in: .worker)
+            login.delegates += log
+        } else {
+            try await context.start(MainExperienceCoordinator.self, as: .main)
+        }
+    }
+
+    private func didLogIn(_ user: User, at login: Child<LoginCoordinator>) async {
+        dismissProblem()
+        login.delegates -= log
+        do {
+            try await context.stop(.login)
+            await context.provide(\.session, Session(user: user, cachedEmail: user.email))
+            try await context.start(MainExperienceCoordinator.self, as: .main)
+            context.delegates => .showsMain(user)
+        } catch {
+            context.fail(error)
+        }
+    }
+
+    private func present(_ reason: String) {
+        dismissProblem()
+        context.present(.problem(reason))
+        context.delegates => .showsProblem(reason)
+    }
+
+    private func dismissProblem() {
+        if case .problem = context.pages.last { context.dismiss() }
+    }
+
+    private func enterBackground() async throws -> [CoordinatorPath] {
+        for child in context.children(in: .active) {
+            if let key: ChildKey = child.key() { try await context.pause(key) }
+        }
+        return resting.sorted { $0.description < $1.description }
+    }
+
+    private func enterForeground() async throws -> [CoordinatorPath] {
+        for child in context.children(in: .paused) {
+            if let key: ChildKey = child.key() { try await context.resume(key) }
+        }
+        return resting.sorted { $0.description < $1.description }
+    }
+
+    /// A child that has a screen now.
+    private func onScreen<K: Coordinator>(_ type: K.Type) throws(NotOnScreen) -> Child<K> {
+        guard let child = context.child(type) else { throw NotOnScreen() }
+        return child
+    }
+}
+
+/// A touch where nothing is.
+struct NotOnScreen: Error, Codable, Equatable {}

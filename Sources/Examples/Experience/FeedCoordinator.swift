@@ -1,0 +1,29 @@
+import Coordinators
+
+/// What is new.
+enum Feed {
+    /// Asks for the latest items; while the feed rests, the question waits.
+    struct Latest: ResponderMessage {
+        typealias Reply = [String]
+        static let isIdempotent = true
+    }
+}
+
+/// The feed of the main experience.
+actor FeedCoordinator: Coordinator {
+    let context: Context<FeedCoordinator>
+
+    init(_ context: Context<FeedCoordinator>, _ configuration: Configuration) {
+        self.context = context
+    }
+
+    static let responders: [Responder<FeedCoordinator>] = [
+        .respond(to: Feed.Latest.self) { me, _ in
+            let name = me.context.dependencies.session?.user?.name ?? "stranger"
+            return ["Good morning, \(name)"]
+        }
+    ]
+
+    func pause() async { await context.reportThrottled(true) }
+    func resume() async { await context.reportThrottled(false) }
+}

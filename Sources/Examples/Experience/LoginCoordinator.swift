@@ -1,0 +1,43 @@
+import Coordinators
+
+/// The login: one screen, and what is done there.
+///
+/// It doesn't know what comes after it. It says what has happened, and whoever observes it decides.
+actor LoginCoordinator: SceneCoordinator {
+    enum Event: Codable, Sendable, Equatable {
+        case loggedIn(User)
+        case failed(reason: String)
+    }
+
+    enum Page: Codable, Sendable, Equatable {
+        case form(email: String)
+    }
+
+    let context: Context<LoginCoordinator>
+    let scene = LoginScreen()
+
+    init(_ context: Context<LoginCoordinator>, _ configuration: Configuration) {
+        self.context = context
+    }
+
+    static let responders: [Responder<LoginCoordinator>] = [
+        .respond(to: Login.Submit.self) { me, submit in await me.logIn(password: submit.password) },
+        .respond(to: Login.Cancel.self) { me, _ in await me.context.requestDismissal() },
+    ]
+
+    /// Fills in the address, if somebody was here before.
+    func start() async throws {
+        if let email = context.dependencies.session?.cachedEmail { scene.email = email }
+        context.show(.form(email: scene.email))
+    }
+
+    private func logIn(password: String) async {
+        do {
+            // Whoever knows the accounts is further up.
+            let user = try await context.ask(Account.Verify(email: scene.email, password: password))
+            context.delegates => .loggedIn(user)
+        } catch {
+            context.delegates => .failed(reason: "\(error)")
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import Coordinators
+
+/// What a person sees who is logged in: a feed, and a player in a process of its own.
+///
+/// Pausing it pauses both; there is nothing here that says so.
+actor MainExperienceCoordinator: Coordinator {
+    enum ChildKey: String, CoordinatorKey { case feed, player }
+
+    enum Event: Codable, Sendable, Equatable {
+        case closedPlayer
+    }
+
+    enum Page: Codable, Sendable, Equatable {
+        case home
+    }
+
+    let context: Context<MainExperienceCoordinator>
+
+    init(_ context: Context<MainExperienceCoordinator>, _ configuration: Configuration) {
+        self.context = context
+    }
+
+    static let responders: [Responder<MainExperienceCoordinator>] = [
+        .respond(to: Player.SwipeAway.self) { me, touch in
+            // One way: the player may be gone before it could answer.
+            _ = try await me.context.child(PlayerCoordinator.self)?.send(touch)
+        },
+        // The player's screen is gone, so the player may go: that is the answer to all who ask here.
+        .dismissal { _, _ in .dismiss },
+        .lifecycle { me, child, change in
+            if case .stopped = change, child.key(as: ChildKey.self) == .player { me.context.delegates => .closedPlayer }
+        },
+    ]
+
+    func start() async throws {
+        context.show(.home)
+        try await context.start(FeedCoordinator.self, as: .feed)
+        try await context.start(PlayerCoordinator.self, as: .player, in: .worker)
+    }
+
+    func pause() async { await context.reportThrottled(true) }
+    func resume() async { await context.reportThrottled(false) }
+}

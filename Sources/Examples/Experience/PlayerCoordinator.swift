@@ -1,0 +1,42 @@
+import Coordinators
+
+/// What a person can do on the player's screen.
+enum Player {
+    /// Swipes the screen away: it is gone, whatever anybody thinks of it.
+    struct SwipeAway: ResponderMessage {}
+}
+
+/// Plays something, on a screen of its own.
+///
+/// When the screen dies the runtime asks the parent to dismiss the coordinator: without its scene it is nothing.
+actor PlayerCoordinator: SceneCoordinator {
+    enum Page: Codable, Sendable, Equatable {
+        case playing
+    }
+
+    let context: Context<PlayerCoordinator>
+    let scene = PlayerScreen()
+
+    init(_ context: Context<PlayerCoordinator>, _ configuration: Configuration) {
+        self.context = context
+    }
+
+    static let responders: [Responder<PlayerCoordinator>] = [
+        .respond(to: Player.SwipeAway.self) { me, _ in await me.scene.close() }
+    ]
+
+    func start() async throws {
+        context.show(.playing)
+    }
+
+    func pause() async { await context.reportThrottled(true) }
+    func resume() async { await context.reportThrottled(false) }
+}
+
+/// The player's screen.
+final class PlayerScreen: Scene {
+    private let life = ScreenLife()
+
+    func close() async { life.end() }
+    func closed() async { await life.ended() }
+}

@@ -1,0 +1,79 @@
+import Coordinators
+import Logging
+
+/// Shows the home screen, and starts a coordinator for the details when somebody wants to see them.
+actor HomeCoordinator: Coordinator {
+    struct Configuration: CoordinatorConfiguration {
+        /// The language of the details.
+        var language = "en"
+    }
+
+    enum ChildKey: String, CoordinatorKey { case details }
+
+    enum Page: Codable, Sendable, Equatable {
+        case home
+    }
+
+    enum Event: Codable, Sendable, Equatable {
+        /// The details are gone, and nothing is left of their coordinator.
+        case isShownAgain
+    }
+
+    let context: Context<HomeCoordinator>
+    private let configuration: Configuration
+    private var callback: Subscription?
+
+    init(_ context: Context<HomeCoordinator>, _ configuration: Configuration) {
+        self.context = context
+        self.configuration = configuration
+    }
+
+    static let responders: [Responder<HomeCoordinator>] = [
+        .respond(to: Home.ShowDetails.self) { me, show in
+            try await me.showDetails(of: show.item, in: show.inWorker ? .worker : .inProcess)
+        },
+        .respond(to: Home.ChildCount.self) { me, _ in me.context.children.count },
+
+        .respond(to: Details.Text.self) { me, text in try await me.details.ask(text) },
+        .respond(to: Details.GoBack.self) { me, back in try await me.details.ask(back) },
+    ]
+
+    /// Injects what the details need, and shows the home screen.
+    func start() async throws {
+        await context.provide(DetailsServiceKey.self, describedBy: configuration.language)
+        context.show(.home)
+    }
+
+    /// The entry to a screen is its coordinator: nobody else shows its page.
+    private func showDetails(of item: Int, in placement: Placement) async throws {
+        let details = try await context.start(DetailsCoordinator.self, as: .details, in: placement) { $0.item = item }
+        callback = details.onEvent { [weak self] event in
+            switch event {
+            case .wentBack: await self?.removeDetails()
+            }
+        }
+    }
+
+    /// Lets go of the details: nothing else would.
+    private func removeDetails() async {
+        callback?.cancel()
+        callback = nil
+        do {
+            try await context.stop(.details)
+        } catch {
+            // It is gone already, which is what was wanted.
+            context.logger.debug("there were no details to remove", metadata: ["error": "\(error)"])
+        }
+        context.delegates => .isShownAgain
+    }
+
+    private var details: Child<DetailsCoordinator> {
+        get throws(NoDetails) {
+            guard let details = context.child(DetailsCoordinator.self, as: .details) else { throw NoDetails() }
+            return details
+        }
+    }
+}
+
+/// The details aren't shown.
+struct NoDetails: Error, Codable, Equatable {}

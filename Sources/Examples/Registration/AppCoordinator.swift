@@ -1,0 +1,43 @@
+import Coordinators
+
+/// Decides what the application begins with: a registration, or the dashboard for somebody who is known.
+actor AppCoordinator: Coordinator {
+    typealias Output = User
+
+    /// A misspelt key doesn't compile.
+    enum ChildKey: String, CoordinatorKey { case registration, dashboard, settings }
+
+    struct Configuration: CoordinatorConfiguration {
+        /// Who has registered before.
+        var user: User?
+        /// What is known of somebody who hasn't.
+        var known = DeviceManagement()
+    }
+
+    let context: Context<AppCoordinator>
+    private let configuration: Configuration
+
+    init(_ context: Context<AppCoordinator>, _ configuration: Configuration) {
+        self.context = context
+        self.configuration = configuration
+    }
+
+    static let responders: [Responder<AppCoordinator>] = [
+        .respond(to: App.ChangeSettings.self) { me, change in
+            try await me.context.run(SettingsCoordinator.self, as: .settings, with: change.user)
+        }
+    ]
+
+    /// Each `run` starts a child, waits until it finishes, and removes it: there is no list of children to keep.
+    func run() async throws {
+        let user = try await registeredUser()
+        context.finish(try await context.run(DashboardCoordinator.self, as: .dashboard, with: user))
+    }
+
+    private func registeredUser() async throws -> User {
+        if let user = configuration.user { return user }
+        return try await context.run(RegistrationCoordinator.self, as: .registration, in: .worker) {
+            $0.known = configuration.known
+        }
+    }
+}

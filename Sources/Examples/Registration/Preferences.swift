@@ -1,0 +1,4 @@
+/// What somebody wants.
+struct Preferences: Codable, Sendable, Equatable {
+    var newsletter: Bool
+}

@@ -1,0 +1,9 @@
+import Coordinators
+
+/// What the settings' pages tell their coordinator.
+enum Settings {
+    /// The user has closed the sheet in which the profile is edited.
+    ///
+    /// Without a sheet it does nothing.
+    struct CloseSheet: ResponderMessage {}
+}

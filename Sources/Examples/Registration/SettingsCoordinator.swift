@@ -1,0 +1,54 @@
+import Coordinators
+
+/// Has the user change her settings, and finishes with who she is then.
+actor SettingsCoordinator: Coordinator {
+    typealias Configuration = User
+    typealias Output = User
+
+    enum ChildKey: String, CoordinatorKey { case registration }
+
+    enum Page: String, Codable, Sendable {
+        /// The list of settings.
+        case menu
+        /// What the registration is shown in; modal.
+        case sheet
+    }
+
+    let context: Context<SettingsCoordinator>
+    private var user: User
+
+    init(_ context: Context<SettingsCoordinator>, _ configuration: User) {
+        self.context = context
+        user = configuration
+    }
+
+    static let responders: [Responder<SettingsCoordinator>] = [
+        .respond(to: Settings.CloseSheet.self) { me, _ in me.closeSheet() }
+    ]
+
+    func run() async throws {
+        context.show(.menu)
+        while try await context.ask(Screen.SettingsMenu(user: user), timeout: Screen.patience) == .editProfile {
+            try await editProfile()
+        }
+        context.finish(user)
+    }
+
+    /// The registration again, in a sheet: the preferences are known here, so it asks for the profile only.
+    private func editProfile() async throws {
+        context.present(.sheet)
+        do {
+            user = try await context.run(RegistrationCoordinator.self, as: .registration) {
+                $0.known.preferences = user.preferences
+            }
+            closeSheet()
+        } catch let error as CoordinatorError where error.code == .dismissed {
+            // The user has closed the sheet, and the registration went with it: everything stays as it was.
+        }
+    }
+
+    /// Takes away the sheet and everything over it.
+    private func closeSheet() {
+        if context.pages.contains(.sheet) { context.dismiss() }
+    }
+}

@@ -1,0 +1,108 @@
+import Coordinators
+import CoordinatorsTesting
+import Testing
+
+@Suite("The articles' main examples run", .timeLimit(.minutes(1)))
+struct ExampleTests {
+    @Test("Getting started: an item reaches the cart, and a full cart's error comes back")
+    func gettingStarted() async throws {
+        try await withRuntime(AppCoordinator.self, inOneProcess: true) { runtime in
+            let counts = try await [
+                runtime.ask(Cart.Add(sku: "tea"), at: "/catalog"), runtime.ask(Cart.Add(sku: "milk"), at: "/catalog"),
+            ]
+            #expect(counts == [1, 2])
+            let full = await #expect(throws: Cart.Full.self) { try await runtime.ask(Cart.Add(sku: "sugar"), at: "/catalog") }
+            #expect(full?.limit == 2)
+        }
+    }
+
+    @Test("Writing a coordinator: a child runs to its end, and its output comes back")
+    func writingACoordinator() async throws {
+        try await withRuntime(FeedsCoordinator.self, inOneProcess: true) { runtime in
+            let rows = try await runtime.ask(Feeds.Refresh(source: "a,b,c"))
+            #expect(rows == 3)
+            #expect(try await runtime.snapshot().children.isEmpty)
+        }
+    }
+
+    @Test("The responder chain: intercepted, answered, streamed")
+    func theResponderChain() async throws {
+        try await withRuntime(MarketCoordinator.self, inOneProcess: true) { runtime in
+            let price = try await runtime.ask(Trader.Buy(symbol: "ACME"), at: "/trader")
+            #expect(price == 42)
+            #expect(try await runtime.ask(Trader.Watch(symbol: "ACME"), at: "/trader") == [40, 41])
+            await #expect(throws: MarketIsClosed.self) { try await runtime.ask(Prices.Quote(symbol: "NONE"), at: "/trader") }
+        }
+    }
+
+    @Test("Delegates: the parent acts on an event, and an auditor hears it too")
+    func delegates() async throws {
+        try await withRuntime(GateCoordinator.self, inOneProcess: true) { runtime in
+            #expect(try await runtime.ask(Login.Submit(name: "eve", password: "apple"), at: "/login") == false)
+            try await eventually("the auditor has heard it") { try await runtime.ask(Gate.Audit()).count == 1 }
+            #expect(try await runtime.ask(Login.Submit(name: "ada", password: "open sesame"), at: "/login"))
+            try await eventually("the parent stops the login") { try await runtime.snapshot().children.isEmpty }
+            #expect(try await runtime.ask(Gate.WhoIsIn()) == "ada")
+        }
+    }
+
+    @Test("Dependencies: what is asked too early waits, and a test's own value wins")
+    func dependencies() async throws {
+        try await withRuntime(BankCoordinator.self, inOneProcess: true) { runtime in
+            let isIn = try await runtime.ask(Account.SignIn(name: "ada", password: "lovelace"), at: "/account")
+            #expect(isIn)
+            #expect(try await runtime.ask(Account.Where(), at: "/account") == "/var/lib/bank.sqlite")
+        }
+        let accounts = MemoryAccounts(passwords: ["eve": "apple"])
+        try await withRuntime(BankCoordinator.self, dependencies: { $0.accounts = accounts }, inOneProcess: true) { runtime in
+            let isIn = try await runtime.ask(Account.SignIn(name: "eve", password: "apple"), at: "/account")
+            #expect(isIn)
+        }
+    }
+
+    @Test("Pages and scenes: a link opens what is missing, and a flow rewinds its pages")
+    func pagesAndScenes() async throws {
+        try await withRuntime(MallCoordinator.self, inOneProcess: true) { runtime in
+            try await follow(runtime)
+            #expect(try await runtime.navigation().map(\.path) == ["/store/shelf", "/store/shelf"])
+        }
+        try await withRuntime(StoreTabs.self, inOneProcess: true) { runtime in
+            #expect(try await runtime.snapshot().children.map(\.state) == [.active])
+            try await runtime.ask(Tabs.Select(tab: .checkout))
+            #expect(try await runtime.snapshot().children.map(\.state) == [.paused, .active])
+            try await runtime.ask(Checkout.Continue(), at: "/checkout")
+            try await runtime.ask(Checkout.Continue(), at: "/checkout")
+            try await runtime.ask(Checkout.Continue(), at: "/checkout")
+            try await eventually("the flow's pages are gone") {
+                try await runtime.navigation().allSatisfy { $0.path == "/shelf" }
+            }
+        }
+    }
+
+    @Test("Workers: the same program in one process")
+    func workers() async throws {
+        try await withRuntime(StudioCoordinator.self, inOneProcess: true) { runtime in
+            let picture = try await runtime.ask(Studio.Render(scene: "dawn"))
+            #expect(picture == "dawn at 1920")
+        }
+    }
+
+    @Test("Migration: registration ends, and the dashboard follows")
+    func migration() async throws {
+        try await withRuntime(EntryCoordinator.self, inOneProcess: true) { runtime in
+            try await eventually("the registration runs") { try await runtime.snapshot().children.map(\.path) == ["/registration"] }
+            try await runtime.ask(Registration.Submit(name: "Ada"), at: "/registration")
+            try await eventually("the dashboard runs") { try await runtime.snapshot().children.map(\.path) == ["/dashboard"] }
+        }
+    }
+
+    /// Waits until something holds, at most ten seconds.
+    private func eventually(_ what: Comment, _ condition: () async throws -> Bool) async throws {
+        let deadline = ContinuousClock.now + .seconds(10)
+        while ContinuousClock.now < deadline {
+            if try await condition() { return }
+            try await Task.sleep(for: .milliseconds(2))
+        }
+        Issue.record(what)
+    }
+}

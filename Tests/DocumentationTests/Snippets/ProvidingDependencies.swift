@@ -1,0 +1,99 @@
+import Coordinators
+
+// snippet: service
+protocol AccountStore: Sendable {
+    func verify(_ name: String, _ password: String) async throws -> Bool
+}
+
+enum AccountsKey: DependencyKey { typealias Value = any AccountStore }
+
+extension Dependencies {
+    var accounts: (any AccountStore)? {
+        get { self[AccountsKey.self] }
+        set { self[AccountsKey.self] = newValue }
+    }
+}
+// end
+
+// snippet: described
+struct Database: Sendable { let path: String }
+
+enum DatabaseKey: DescribedDependencyKey {
+    typealias Value = Database
+    typealias Descriptor = String
+
+    static func make(from path: String) throws -> Database { Database(path: path) }
+}
+
+extension Dependencies {
+    var database: Database? {
+        get { self[DatabaseKey.self] }
+        set { self[DatabaseKey.self] = newValue }
+    }
+}
+// end
+
+struct MemoryAccounts: AccountStore {
+    var passwords: [String: String]
+
+    func verify(_ name: String, _ password: String) async throws -> Bool { passwords[name] == password }
+}
+
+enum Account {
+    struct SignIn: ResponderMessage {
+        typealias Reply = Bool
+        var name: String
+        var password: String
+    }
+
+    struct Where: ResponderMessage { typealias Reply = String }
+}
+
+actor BankCoordinator: Coordinator {
+    let context: Context<BankCoordinator>
+
+    init(_ context: Context<BankCoordinator>, _ configuration: Configuration) { self.context = context }
+
+    // snippet: provide
+    func start() async throws {
+        try await context.start(AccountCoordinator.self, as: "account", in: .worker)
+        await context.provide(DatabaseKey.self, describedBy: "/var/lib/bank.sqlite")
+    }
+    // end
+}
+
+actor AccountCoordinator: Coordinator {
+    let context: Context<AccountCoordinator>
+
+    init(_ context: Context<AccountCoordinator>, _ configuration: Configuration) { self.context = context }
+
+    // snippet: needs
+    static let responders: [Responder<AccountCoordinator>] = [
+        .respond(to: Account.SignIn.self, needs: \.accounts) { me, message, accounts in
+            try await accounts.verify(message.name, message.password)
+        },
+        .respond(to: Account.Where.self, needs: \.database) { me, message, database in
+            database.path
+        },
+    ]
+    // end
+
+    // snippet: late
+    func start() async throws {
+        context.task { [context] in
+            try await Task.sleep(for: .milliseconds(20))
+            let store: any AccountStore = MemoryAccounts(passwords: ["ada": "lovelace"])
+            await context.provide(\.accounts, store)
+        }
+    }
+    // end
+}
+
+func runtimeWithAccounts() -> CoordinatorRuntime {
+    // snippet: options
+    var options = CoordinatorRuntime.Options()
+    options.dependencies.accounts = MemoryAccounts(passwords: ["ada": "lovelace"])
+    let runtime = CoordinatorRuntime(BankCoordinator.self, options: options)
+    // end
+    return runtime
+}

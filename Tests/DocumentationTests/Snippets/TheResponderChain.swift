@@ -1,0 +1,107 @@
+import Coordinators
+
+// snippet: messages
+enum Prices {
+    struct Quote: ResponderMessage {
+        typealias Reply = Int
+        static let isIdempotent = true
+        var symbol: String
+    }
+}
+
+struct Ticks: ResponderMessage {
+    typealias Reply = Int
+    static let name = "Market.Ticks"
+    var symbol: String
+}
+// end
+
+enum Trader {
+    struct Buy: ResponderMessage {
+        typealias Reply = Int
+        var symbol: String
+    }
+
+    struct Watch: ResponderMessage {
+        typealias Reply = [Int]
+        var symbol: String
+    }
+}
+
+struct MarketIsClosed: Error, Codable {}
+
+actor MarketCoordinator: Coordinator {
+    let context: Context<MarketCoordinator>
+    private var asked: [String: Int] = [:]
+    private var history = ["ACME": [40, 41, 42]]
+
+    init(_ context: Context<MarketCoordinator>, _ configuration: Configuration) { self.context = context }
+
+    // snippet: table
+    static let responders: [Responder<MarketCoordinator>] = [
+        .intercept(prefix: "Prices.") { me, message, chain in
+            me.asked[message.name, default: 0] += 1
+            return try await chain.next()
+        },
+        .respond(to: Prices.Quote.self) { me, quote in
+            guard let price = me.history[quote.symbol]?.last else { throw MarketIsClosed() }
+            return price
+        },
+        .stream(Ticks.self) { me, ticks, replies in
+            for price in me.history[ticks.symbol, default: []] {
+                try await replies.send(price)
+            }
+        },
+    ]
+    // end
+
+    func start() async throws {
+        try await context.start(TraderCoordinator.self, as: "trader")
+    }
+}
+
+actor TraderCoordinator: Coordinator {
+    let context: Context<TraderCoordinator>
+    private var known: [String: Int] = [:]
+
+    init(_ context: Context<TraderCoordinator>, _ configuration: Configuration) { self.context = context }
+
+    static let responders: [Responder<TraderCoordinator>] = [
+        // snippet: interceptor
+        .intercept(Prices.Quote.self) { me, quote, chain in
+            if let price = me.known[quote.symbol] { return price }
+            let price = try await chain.next(quote)
+            me.known[quote.symbol] = price
+            return price
+        },
+        // end
+        // snippet: deadline
+        .respond(to: Trader.Buy.self) { me, buy, context in
+            if let time = context.remainingTime, time < .milliseconds(50) { throw MarketIsClosed() }
+            return try await me.price(of: buy.symbol)
+        },
+        // end
+        .respond(to: Trader.Watch.self) { me, watch in try await me.firstTicks(of: watch.symbol) },
+    ]
+
+    // snippet: errors
+    func price(of symbol: String) async throws -> Int {
+        do {
+            return try await context.ask(Prices.Quote(symbol: symbol), timeout: .milliseconds(500))
+        } catch let error as CoordinatorError where error.code == .timedOut {
+            throw MarketIsClosed()
+        }
+    }
+    // end
+
+    // snippet: stream
+    func firstTicks(of symbol: String) async throws -> [Int] {
+        var prices: [Int] = []
+        for try await price in context.stream(Ticks(symbol: symbol), timeout: .seconds(30)) {
+            prices.append(price)
+            if prices.count == 2 { break }
+        }
+        return prices
+    }
+    // end
+}

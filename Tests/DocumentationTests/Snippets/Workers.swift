@@ -1,0 +1,100 @@
+import Coordinators
+
+// snippet: message
+enum Studio {
+    struct Render: ResponderMessage {
+        typealias Reply = String
+        static let isIdempotent = true
+        var scene: String
+    }
+}
+// end
+
+actor RendererCoordinator: Coordinator {
+    struct Configuration: CoordinatorConfiguration { var width = 640 }
+
+    let context: Context<RendererCoordinator>
+    private let width: Int
+
+    init(_ context: Context<RendererCoordinator>, _ configuration: Configuration) {
+        self.context = context
+        width = configuration.width
+    }
+
+    static let responders: [Responder<RendererCoordinator>] = [
+        .respond(to: Studio.Render.self) { me, render in "\(render.scene) at \(me.width)" }
+    ]
+}
+
+actor StudioCoordinator: Coordinator {
+    enum ChildKey: String, CoordinatorKey { case renderer, mailer }
+
+    let context: Context<StudioCoordinator>
+
+    init(_ context: Context<StudioCoordinator>, _ configuration: Configuration) { self.context = context }
+
+    // snippet: start
+    static let supervision = SupervisionPolicy(.oneForOne, intensity: 5, period: .seconds(60))
+
+    func start() async throws {
+        try await context.start(
+            RendererCoordinator.self,
+            as: .renderer,
+            in: .worker,
+            restart: .permanent,
+            shutdown: .timeout(.seconds(10))
+        ) { $0.width = 1_920 }
+    }
+    // end
+
+    static let responders: [Responder<StudioCoordinator>] = [
+        // snippet: down
+        .respond(to: Studio.Render.self) { me, render in
+            guard let renderer = me.context.child(RendererCoordinator.self, as: .renderer) else {
+                throw CoordinatorError(.noSuchChild, "there is no renderer")
+            }
+            return try await renderer.ask(render, timeout: .seconds(30))
+        },
+        // end
+        // snippet: lifecycle
+        .lifecycle { me, child, change in
+            switch change {
+            case .crashed(let reason): print("\(child.path) crashed: \(reason)")
+            case .gaveUp(let reason): me.context.fail(RendererIsLost(reason: reason))
+            default: break
+            }
+        },
+        // end
+    ]
+
+    func startMailer() async throws {
+        // snippet: program
+        let mailer = ProgramSpecification(command: ["python3", "mailer.py"], environment: ["QUEUE": "outgoing"], directory: "/srv/mailer")
+        try await context.start(program: mailer, as: .mailer, restart: .transient)
+        // end
+    }
+}
+
+struct RendererIsLost: Error { var reason: ExitReason }
+
+struct StudioProgram {
+    // snippet: embed
+    static func main() async throws {
+        await CoordinatorRuntime.runWorkerIfRequested([RendererCoordinator.self])
+
+        var options = CoordinatorRuntime.Options()
+        options.startTimeout = .seconds(10)
+        options.hungAfter = .seconds(20)
+        let runtime = CoordinatorRuntime(StudioCoordinator.self, options: options)
+        try await runtime.run()
+    }
+    // end
+}
+
+func operate(_ runtime: CoordinatorRuntime) async throws {
+    // snippet: operate
+    let snapshot = try await runtime.snapshot(of: "/renderer")
+    print(snapshot.state, snapshot.processID ?? 0, snapshot.restarts, snapshot.lastExit ?? "still in its first life")
+    try await runtime.restart("/renderer")
+    // end
+}

@@ -1,0 +1,75 @@
+import Coordinators
+
+enum Feeds {
+    struct Refresh: ResponderMessage {
+        typealias Reply = Int
+        var source: String
+    }
+
+    struct Sweep: ResponderMessage {}
+}
+
+// snippet: shape
+actor ImportCoordinator: Coordinator {
+    struct Configuration: Codable, Sendable { var source: String }
+    struct Output: Codable, Sendable { var rows: Int }
+
+    let context: Context<ImportCoordinator>
+    private let source: String
+    private var isThrottled = false
+
+    init(_ context: Context<ImportCoordinator>, _ configuration: Configuration) {
+        self.context = context
+        source = configuration.source
+    }
+
+    func run() async throws {
+        var rows = 0
+        for row in source.split(separator: ",") where !row.isEmpty {
+            if isThrottled { try await Task.sleep(for: .milliseconds(100)) }
+            rows += 1
+        }
+        context.finish(Output(rows: rows))
+    }
+
+    func pause() async { isThrottled = true }
+    func resume() async { isThrottled = false }
+}
+// end
+
+actor FeedsCoordinator: Coordinator {
+    let context: Context<FeedsCoordinator>
+
+    init(_ context: Context<FeedsCoordinator>, _ configuration: Configuration) { self.context = context }
+
+    // snippet: policies
+    static let supervision = SupervisionPolicy(.oneForOne, intensity: 3, period: .seconds(30))
+    static let mailbox = MailboxPolicy(messages: 256, bytes: 1 << 20, whenFull: .fail)
+    // end
+
+    // snippet: run
+    static let responders: [Responder<FeedsCoordinator>] = [
+        .respond(to: Feeds.Refresh.self) { me, refresh in
+            let output = try await me.context.run(ImportCoordinator.self, as: "import", with: .init(source: refresh.source))
+            return output.rows
+        },
+        .respond(to: Feeds.Sweep.self) { me, _ in
+            for child in me.context.children(in: .paused) {
+                guard let key = child.key(as: String.self) else { continue }
+                try await me.context.stop(key)
+            }
+        },
+    ]
+    // end
+
+    // snippet: task
+    func start() async throws {
+        context.task { [context] in
+            while true {
+                try await Task.sleep(for: .seconds(60))
+                try await context.send(Feeds.Sweep())
+            }
+        }
+    }
+    // end
+}

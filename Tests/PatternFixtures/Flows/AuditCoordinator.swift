@@ -1,0 +1,35 @@
+public import Coordinators
+
+/// Sees every message of the basket pass, and answers one of them itself, further down in the same table.
+public actor AuditCoordinator: Coordinator {
+    public struct Configuration: CoordinatorConfiguration {
+        public var notebook = Notebook()
+        public init() {}
+    }
+
+    public nonisolated let context: Context<AuditCoordinator>
+    private let configuration: Configuration
+
+    public init(_ context: Context<AuditCoordinator>, _ configuration: Configuration) {
+        self.context = context
+        self.configuration = configuration
+    }
+
+    public static let responders: [Responder<AuditCoordinator>] = [
+        .intercept(prefix: "Basket.") { me, message, chain in
+            me.note("saw \(message.name) from \(message.context.sender)")
+            if message.name == Basket.Add.name { me.note("of \(try message.decoded(as: Basket.Add.self).sku)") }
+            let reply = try await chain.next()
+            me.note("answered \(message.name)")
+            return reply
+        },
+        .respond(to: Basket.Toggle.self) { me, _ in me.note("toggled") },
+        .respond(to: Basketball.Throw.self) { _, _ in "in the basket" },
+        .respond(to: Flow.StartStep.self) { me, start in try await me.context.startStep(start) },
+    ]
+
+    private func note(_ words: String) { configuration.notebook.note(context.path, words) }
+
+    public func pause() async { note("pause") }
+    public func resume() async { note("resume") }
+}

@@ -1,0 +1,115 @@
+public import Coordinators
+
+extension Flow {
+    /// Needs a greeting.
+    public struct Greet: ResponderMessage {
+        public typealias Reply = String
+        public var name: String
+        public init(_ name: String) { self.name = name }
+    }
+
+    /// The greeting that is there now, "none" if there is none.
+    public struct ReadGreeting: ResponderMessage {
+        public typealias Reply = String
+        public init() {}
+    }
+
+    /// The greeting that was there in the initialiser.
+    public struct FirstGreeting: ResponderMessage {
+        public typealias Reply = String
+        public init() {}
+    }
+
+    /// Needs a vault, and says what is known of it: description, process, how many its process has built.
+    public struct Withdraw: ResponderMessage {
+        public typealias Reply = [String]
+        public init() {}
+    }
+
+    /// The ledger's name, "none" if this process has none.
+    public struct ReadLedger: ResponderMessage {
+        public typealias Reply = String
+        public init() {}
+    }
+
+    /// Needs a greeting, and answers with the greeting that the inner clerk has while this handler runs.
+    public struct GreetingBelow: ResponderMessage {
+        public typealias Reply = String
+        public var key: String
+        public init(_ key: String) { self.key = key }
+    }
+
+    public struct ProvideGreeting: ResponderMessage {
+        public var greeting: String
+        public init(_ greeting: String) { self.greeting = greeting }
+    }
+
+    public struct StartClerk: ResponderMessage {
+        public var key: String
+        public var inWorker: Bool
+        public init(_ key: String, inWorker: Bool) {
+            self.key = key
+            self.inWorker = inWorker
+        }
+    }
+
+    public struct FailClerk: ResponderMessage {
+        public init() {}
+    }
+}
+
+/// Answers with what it depends on.
+public actor ClerkCoordinator: Coordinator {
+    public struct Configuration: CoordinatorConfiguration {
+        public var notebook = Notebook()
+        public init() {}
+    }
+
+    public nonisolated let context: Context<ClerkCoordinator>
+    private let configuration: Configuration
+    private let firstGreeting: String?
+
+    public init(_ context: Context<ClerkCoordinator>, _ configuration: Configuration) {
+        self.context = context
+        self.configuration = configuration
+        firstGreeting = context.dependencies.greeting
+    }
+
+    public static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
+
+    public static let responders: [Responder<ClerkCoordinator>] = [
+        .respond(to: Flow.Greet.self, needs: \.greeting) { me, greet, greeting in
+            me.configuration.notebook.note(me.context.path, "greeted \(greet.name)")
+            return "\(greeting), \(greet.name)"
+        },
+        .respond(to: Flow.GreetingBelow.self, needs: \.greeting) { me, below, _ in
+            guard let child = me.context.child(ClerkCoordinator.self, as: below.key) else { return "no child" }
+            return try await child.ask(Flow.ReadGreeting(), timeout: .seconds(15))
+        },
+        .respond(to: Flow.Withdraw.self, needs: \.vault) { _, _, vault in [vault.description, "\(vault.pid)", "\(vault.number)"] },
+        .respond(to: Flow.ReadGreeting.self) { me, _ in me.context.dependencies.greeting ?? "none" },
+        .respond(to: Flow.FirstGreeting.self) { me, _ in me.firstGreeting ?? "none" },
+        .respond(to: Flow.ReadLedger.self) { me, _ in me.context.dependencies.ledger?.name ?? "none" },
+        .respond(to: Flow.WhereAmI.self) { me, _ in .here(me.context) },
+        .respond(to: Flow.ProvideGreeting.self) { me, provide in await me.context.provide(\.greeting, provide.greeting) },
+        .respond(to: Flow.StartClerk.self) { me, start in
+            try await me.context.start(ClerkCoordinator.self, as: start.key, in: start.inWorker ? .worker : .inProcess) {
+                $0.notebook = me.configuration.notebook
+            }
+        },
+        .respond(to: Flow.FailClerk.self) { me, _ in me.context.fail(Flow.Refused("told to fail")) },
+    ]
+}
+
+/// A clerk that has room for four who wait.
+public actor HoardingClerk: Coordinator {
+    public nonisolated let context: Context<HoardingClerk>
+
+    public init(_ context: Context<HoardingClerk>, _ configuration: NoConfiguration) { self.context = context }
+
+    public static let mailbox = MailboxPolicy(messages: 4, bytes: 1 << 20, whenFull: .fail)
+
+    public static let responders: [Responder<HoardingClerk>] = [
+        .respond(to: Flow.Greet.self, needs: \.greeting) { _, greet, greeting in "\(greeting), \(greet.name)" }
+    ]
+}

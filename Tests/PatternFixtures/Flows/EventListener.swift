@@ -1,0 +1,32 @@
+public import Coordinators
+
+/// Listens, from its own process, to a coordinator somewhere else in the tree.
+public actor EventListener: Coordinator {
+    public struct Configuration: CoordinatorConfiguration {
+        public var notebook = Notebook()
+        public var subject = "/"
+        public init() {}
+    }
+
+    public nonisolated let context: Context<EventListener>
+    private let configuration: Configuration
+
+    public init(_ context: Context<EventListener>, _ configuration: Configuration) {
+        self.context = context
+        self.configuration = configuration
+    }
+
+    public static let responders: [Responder<EventListener>] = [
+        .respond(to: Flow.WhereAmI.self) { me, _ in .here(me.context) }
+    ]
+
+    public func start() async throws {
+        guard let subject = CoordinatorPath(configuration.subject) else { throw Flow.Refused("'\(configuration.subject)' is no path") }
+        let events = try await context.events(of: StepCoordinator.self, at: subject)
+        context.task { [context, configuration] in
+            // However it ends.
+            defer { configuration.notebook.note(context.path, "heard the end") }
+            for try await event in events { configuration.notebook.note(context.path, "heard \(event)") }
+        }
+    }
+}

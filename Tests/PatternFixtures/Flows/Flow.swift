@@ -1,0 +1,81 @@
+public import Coordinators
+import Glibc
+
+/// What the tests of rows 31 to 57 ask of the fixture's coordinators.
+public enum Flow {
+    /// Answered by the root alone.
+    public struct Echo: ResponderMessage {
+        public typealias Reply = String
+        public var text: String
+        public init(_ text: String) { self.text = text }
+    }
+
+    /// Noted down in the notebook by who handles it.
+    public struct Note: ResponderMessage {
+        public var number: Int
+        public init(_ number: Int) { self.number = number }
+    }
+
+    public struct Place: Codable, Sendable, Hashable {
+        public var path: String
+        public var pid: Int32
+        public var incarnation: UInt32
+
+        static func here(_ context: Context<some Coordinator>) -> Place {
+            Place(path: context.path.description, pid: getpid(), incarnation: context.incarnation)
+        }
+    }
+
+    public struct WhereAmI: ResponderMessage {
+        public typealias Reply = Place
+        public init() {}
+    }
+
+    /// The slice of the navigation stack that a step coordinator calls its own.
+    public struct Pages: ResponderMessage {
+        public typealias Reply = [StepCoordinator.Page]
+        public init() {}
+    }
+
+    /// Starts a step coordinator as a child of who is asked.
+    public struct StartStep: ResponderMessage {
+        public typealias Reply = String
+        public var key: String
+        public var inWorker: Bool
+        public var configuration: StepCoordinator.Configuration
+        public init(_ key: String, inWorker: Bool, _ configuration: StepCoordinator.Configuration) {
+            self.key = key
+            self.inWorker = inWorker
+            self.configuration = configuration
+        }
+    }
+
+    /// How a parent decides about the dismissal of its children.
+    public enum Decision: String, Codable, Sendable {
+        case dismiss, refuse, forward
+        /// It never does.
+        case never
+    }
+
+    static func decide(_ decision: Decision) async -> DismissalDecision {
+        switch decision {
+        case .dismiss: return .dismiss
+        case .refuse: return .refuse
+        case .forward: return .forward
+        case .never:
+            try? await Task.sleep(for: .seconds(600))
+            return .dismiss
+        }
+    }
+
+    public struct Refused: Error, Codable, Hashable, CustomStringConvertible {
+        public var reason: String
+        public init(_ reason: String) { self.reason = reason }
+        public var description: String { reason }
+
+        /// The reason, whether the error crossed a process or not.
+        static func reason(of error: any Error) -> String {
+            (error as? RemoteError)?.description ?? "\(error)"
+        }
+    }
+}

@@ -1,0 +1,117 @@
+public import Coordinators
+import Synchronization
+
+/// The root of most trees of these tests: it hands its context to the test, answers what climbs, and notes down what it hears.
+public actor FlowRoot: Coordinator {
+    public typealias Page = StepCoordinator.Page
+
+    public struct Configuration: CoordinatorConfiguration {
+        public var notebook = Notebook()
+        public var decision = Flow.Decision.dismiss
+        /// The sections that a deep link may have it start, and whether in a worker.
+        public var sections: [String: Bool] = [:]
+        public init() {}
+    }
+
+    public nonisolated let context: Context<FlowRoot>
+    private let configuration: Configuration
+    private var basket: [String] = []
+    private var sent = 0
+    private var endedStreams: [String] = []
+
+    public init(_ context: Context<FlowRoot>, _ configuration: Configuration) {
+        self.context = context
+        self.configuration = configuration
+        HandedContexts.put(context, for: configuration.notebook)
+    }
+
+    public static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
+
+    public static let responders: [Responder<FlowRoot>] = [
+        .respond(to: Flow.Echo.self) { _, echo in echo.text },
+        .respond(to: Flow.WhereAmI.self) { me, _ in .here(me.context) },
+        .respond(to: Flow.Failing.self) { _, _ in throw Flow.Refused("it fails") },
+        .respond(to: Basket.Add.self) { me, add in
+            me.basket.append(add.sku)
+            return me.basket.count
+        },
+        .respond(to: Basket.Toggle.self) { me, _ in me.note("toggled") },
+        .respond(to: Account.Login.self) { me, login in
+            guard login.password == "secret" else { throw Flow.Refused("wrong password") }
+            return login.name
+        },
+        .stream(Flow.Count.self) { me, count, replies in
+            // Counted from nothing for every stream: a test has one at a time.
+            me.sent = 0
+            do {
+                for number in 1...count.to {
+                    try await replies.send(Flow.Counted(number: number, padding: count.padding))
+                    me.sent = number
+                    if number == count.failsAt { throw Flow.Refused("no further") }
+                    if number == count.holdsAt { try await Task.sleep(for: .seconds(600)) }
+                }
+                me.endedStreams.append("whole")
+            } catch is CancellationError {
+                me.endedStreams.append("cancelled")
+                throw CancellationError()
+            } catch {
+                me.endedStreams.append("failed")
+                throw error
+            }
+        },
+        .respond(to: Flow.SentSoFar.self) { me, _ in me.sent },
+        .respond(to: Flow.EndedStreams.self) { me, _ in me.endedStreams },
+        .observe(StepCoordinator.self) { me, child, event in me.note("\(child.path.key) told \(event)") },
+        .observe(LoginFlow.self) { me, child, event in me.note("\(child.path.key) told \(event)") },
+        .lifecycle { me, child, change in me.note("\(child.path.key) \(Flow.word(for: change))") },
+        .dismissal { me, child in
+            me.note("\(child.path.key) asked to go")
+            return await Flow.decide(me.configuration.decision)
+        },
+    ]
+
+    private func note(_ words: String) { configuration.notebook.note(context.path, words) }
+
+    public func popped(to page: Page?) async { note("popped \(page.map { "\($0)" } ?? "nil")") }
+
+    public func unhandled(_ message: UnhandledMessage) async { note("unhandled \(message.name) from \(message.sender)") }
+
+    public func open(_ section: String) async throws {
+        note("open \(section)")
+        guard let inWorker = configuration.sections[section] else {
+            throw CoordinatorError(.noSuchChild, "there is no section '\(section)'")
+        }
+        var inner = StepCoordinator.Configuration(configuration.notebook)
+        inner.sections = configuration.sections
+        _ = try await context.startStep(Flow.StartStep(section, inWorker: inWorker, inner))
+    }
+}
+
+/// The contexts of roots that live in the tests' own process, so that a test does what a root would.
+public enum HandedContexts {
+    private static let contexts = Mutex<[Notebook: Context<FlowRoot>]>([:])
+
+    /// Takes it out: nothing of a tree is kept when its test has ended.
+    public static func take(for notebook: Notebook) -> Context<FlowRoot>? {
+        contexts.withLock { $0.removeValue(forKey: notebook) }
+    }
+
+    static func put(_ context: Context<FlowRoot>, for notebook: Notebook) {
+        contexts.withLock { $0[notebook] = context }
+    }
+}
+
+extension Flow {
+    public static func word(for change: LifecycleChange) -> String {
+        switch change {
+        case .started: "started"
+        case .stopped: "stopped"
+        case .crashed: "crashed"
+        case .restarted: "restarted"
+        case .startFailed: "startFailed"
+        case .gaveUp: "gaveUp"
+        case .paused: "paused"
+        case .resumed: "resumed"
+        }
+    }
+}

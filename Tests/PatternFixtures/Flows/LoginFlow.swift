@@ -1,0 +1,65 @@
+public import Coordinators
+
+public enum Account {
+    /// Climbs to whoever knows the accounts.
+    public struct Login: ResponderMessage {
+        public typealias Reply = String
+        public var name: String
+        public var password: String
+        public init(name: String, password: String) {
+            self.name = name
+            self.password = password
+        }
+    }
+}
+
+/// The seed's login flow: an error comes back to the login page, success replaces it by the profile.
+public actor LoginFlow: Coordinator {
+    public enum Page: Codable, Sendable, Equatable {
+        case login(error: String?)
+        case profile(user: String)
+    }
+
+    public enum Event: Codable, Sendable, Equatable {
+        case didLogIn(user: String)
+        case didFail(reason: String)
+    }
+
+    /// What the login page sends when its button is pressed.
+    public struct Submit: ResponderMessage {
+        public var name: String
+        public var password: String
+        public init(name: String, password: String) {
+            self.name = name
+            self.password = password
+        }
+    }
+
+    public struct Shown: ResponderMessage {
+        public typealias Reply = [Page]
+        public init() {}
+    }
+
+    public nonisolated let context: Context<LoginFlow>
+
+    public init(_ context: Context<LoginFlow>, _ configuration: NoConfiguration) { self.context = context }
+
+    public static let responders: [Responder<LoginFlow>] = [
+        .respond(to: Submit.self) { me, submit in await me.logIn(submit.name, submit.password) },
+        .respond(to: Shown.self) { me, _ in me.context.pages },
+    ]
+
+    public func start() async throws { context.show(.login(error: nil)) }
+
+    private func logIn(_ name: String, _ password: String) async {
+        do {
+            let user = try await context.ask(Account.Login(name: name, password: password), timeout: .seconds(15))
+            context.replaceTop(.profile(user: user))
+            context.delegates => .didLogIn(user: user)
+        } catch {
+            let reason = Flow.Refused.reason(of: error)
+            context.replaceTop(.login(error: reason))
+            context.delegates => .didFail(reason: reason)
+        }
+    }
+}

@@ -1,0 +1,62 @@
+public import Coordinators
+import Glibc
+
+/// A file that coordinators of every process note things down in, in order.
+///
+/// What a coordinator has gone through is asked for after it has crashed or stopped, so it can't be the coordinator's own state.
+public struct Notebook: Codable, Sendable, Hashable {
+    public struct Failure: Error { public let code: Int32 }
+
+    /// Empty: nothing is noted down.
+    public var file = ""
+
+    public init() {}
+
+    public static func temporary() throws -> Notebook {
+        var template = Array("/tmp/coordinators-notebook-XXXXXX".utf8CString)
+        let descriptor = mkstemp(&template)
+        guard descriptor >= 0 else { throw Failure(code: errno) }
+        close(descriptor)
+        var notebook = Notebook()
+        notebook.file = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return notebook
+    }
+
+    public func note(_ path: CoordinatorPath, _ words: String) {
+        note("\(path) \(words)")
+    }
+
+    /// One write with `O_APPEND`: lines of two processes don't mix.
+    public func note(_ line: String) {
+        let descriptor = open(file, O_WRONLY | O_APPEND | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        let bytes = Array("\(line)\n".utf8)
+        _ = write(descriptor, bytes, bytes.count)
+    }
+
+    public var lines: [String] {
+        let descriptor = open(file, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return [] }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        while case let count = read(descriptor, &chunk, chunk.count), count > 0 { bytes += chunk[..<count] }
+        return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+
+    /// What was noted down at a path.
+    public func words(at path: CoordinatorPath) -> [String] {
+        let prefix = "\(path) "
+        return lines.filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
+    }
+
+    public func reads(_ line: String) -> Bool { lines.contains(line) }
+
+    /// Returns when the line has been written: how a test lets a handler go on that has begun.
+    public func wait(for line: String) async throws {
+        while !reads(line) { try await Task.sleep(for: .milliseconds(5)) }
+    }
+
+    public func remove() { unlink(file) }
+}

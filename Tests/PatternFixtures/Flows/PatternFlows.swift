@@ -1,0 +1,11 @@
+public import Coordinators
+
+/// The coordinators of rows 31 to 57, for the program that the tests' workers run.
+public enum PatternFlows {
+    public static let coordinators: [any Coordinator.Type] = [
+        FlowRoot.self, StepCoordinator.self, AuditCoordinator.self, ShelfCoordinator.self, PaymentFlow.self, LoginFlow.self,
+        ClerkCoordinator.self, HoardingClerk.self, StackCoordinator.self, ResourceCoordinator.self, TabsCoordinator.self,
+        ReaderCoordinator.self, EventListener.self, SmallestCoordinator.self, SlowCoordinator.self, SenderCoordinator.self,
+        WaitingBox.self, FailingBox.self, OldestDroppingBox.self, NewestDroppingBox.self,
+    ]
+}

@@ -1,0 +1,86 @@
+public import Coordinators
+
+/// The catalogue of the seed's shop: its badge comes from the reply on its way down.
+public actor ShelfCoordinator: Coordinator {
+    public enum Page: Codable, Sendable, Equatable {
+        case products
+        case product(String)
+    }
+
+    public struct Badge: ResponderMessage {
+        public typealias Reply = Int
+        public init() {}
+    }
+
+    /// Adds to the basket, as a tap on the page would.
+    public struct Tap: ResponderMessage {
+        public typealias Reply = Int
+        public var sku: String
+        public init(_ sku: String) { self.sku = sku }
+    }
+
+    public struct ToggleBasket: ResponderMessage {
+        public init() {}
+    }
+
+    /// Buys at once: runs the payment and answers with its receipt.
+    public struct BuyNow: ResponderMessage {
+        public typealias Reply = String
+        public var sku: String
+        public var inWorker: Bool
+        public init(_ sku: String, inWorker: Bool) {
+            self.sku = sku
+            self.inWorker = inWorker
+        }
+    }
+
+    public nonisolated let context: Context<ShelfCoordinator>
+    private var badge = 0
+
+    public init(_ context: Context<ShelfCoordinator>, _ configuration: NoConfiguration) { self.context = context }
+
+    public static let responders: [Responder<ShelfCoordinator>] = [
+        .intercept(Basket.Add.self) { me, add, chain in
+            let count = try await chain.next(add)
+            me.badge = count
+            return count
+        },
+        .respond(to: Badge.self) { me, _ in me.badge },
+        .respond(to: Tap.self) { me, tap in
+            me.context.show(.product(tap.sku))
+            return try await me.context.ask(Basket.Add(sku: tap.sku), timeout: .seconds(15))
+        },
+        .respond(to: ToggleBasket.self) { me, _ in try await me.context.ask(Basket.Toggle(), timeout: .seconds(15)) },
+        .respond(to: BuyNow.self) { me, buy in
+            try await me.context.run(PaymentFlow.self, as: "payment", in: buy.inWorker ? .worker : .inProcess) { $0.sku = buy.sku }
+        },
+    ]
+
+    public func start() async throws { context.show(.products) }
+}
+
+/// Pays, and finishes with the receipt.
+public actor PaymentFlow: Coordinator {
+    public typealias Output = String
+
+    public enum Page: Codable, Sendable, Equatable { case paying }
+
+    public struct Configuration: CoordinatorConfiguration {
+        public var sku = ""
+        public init() {}
+    }
+
+    public nonisolated let context: Context<PaymentFlow>
+    private let configuration: Configuration
+
+    public init(_ context: Context<PaymentFlow>, _ configuration: Configuration) {
+        self.context = context
+        self.configuration = configuration
+    }
+
+    public func start() async throws {
+        context.show(.paying)
+        let count = try await context.ask(Basket.Add(sku: configuration.sku), timeout: .seconds(15))
+        context.finish("paid \(configuration.sku), basket of \(count)")
+    }
+}

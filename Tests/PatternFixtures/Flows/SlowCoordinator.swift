@@ -1,0 +1,124 @@
+public import Coordinators
+import Glibc
+
+extension Flow {
+    /// Takes a second to handle.
+    public struct Load: ResponderMessage {
+        public var number: Int
+        public var padding: String
+        public init(_ number: Int, padding: String = "") {
+            self.number = number
+            self.padding = padding
+        }
+    }
+
+    /// Sends loads as fast as they are taken, for a while.
+    public struct Flood: ResponderMessage {
+        public typealias Reply = Flooded
+        public var milliseconds: Int
+        public var bytes: Int
+        public init(milliseconds: Int, bytes: Int) {
+            self.milliseconds = milliseconds
+            self.bytes = bytes
+        }
+    }
+
+    /// What became of the sends.
+    public struct Flooded: Codable, Sendable, Hashable {
+        public var begun = 0
+        public var taken = 0
+        public var refused = 0
+        public var failed = 0
+        public init() {}
+    }
+
+    /// Has the one who is asked ask the root.
+    public struct EchoAbove: ResponderMessage {
+        public typealias Reply = String
+        public var text: String
+        public init(_ text: String) { self.text = text }
+    }
+}
+
+/// Handles one message a second, and has room for 64 or a mebibyte.
+public actor SlowCoordinator: Coordinator {
+    public struct Configuration: CoordinatorConfiguration {
+        public var notebook = Notebook()
+        /// Blocks its executor while it handles, as hard work does; otherwise it awaits.
+        public var blocks = false
+        /// How many workers that send are started below it.
+        public var senders = 0
+        public init() {}
+    }
+
+    public static let mailbox = MailboxPolicy(messages: 64, bytes: 1 << 20, whenFull: .wait)
+
+    public nonisolated let context: Context<SlowCoordinator>
+    private let configuration: Configuration
+    private var turn = ContinuousClock.now
+
+    public init(_ context: Context<SlowCoordinator>, _ configuration: Configuration) {
+        self.context = context
+        self.configuration = configuration
+    }
+
+    public static let responders: [Responder<SlowCoordinator>] = [
+        .respond(to: Flow.Load.self) { me, load in
+            me.configuration.notebook.note(me.context.path, "load")
+            try await me.takeSecond()
+        }
+    ]
+
+    public func start() async throws {
+        try await context.start(SenderCoordinator.self, as: "neighbour")
+        for number in 0..<configuration.senders {
+            try await context.start(SenderCoordinator.self, as: "sender\(number)", in: .worker)
+        }
+    }
+
+    private func takeSecond() async throws {
+        if configuration.blocks {
+            usleep(1_000_000)
+        } else {
+            // One after the other: handlers interleave where they await.
+            turn = max(turn, .now) + .seconds(1)
+            try await Task.sleep(until: turn, clock: .continuous)
+        }
+    }
+}
+
+/// Sends as fast as it's taken, and asks the root in between.
+public actor SenderCoordinator: Coordinator {
+    public nonisolated let context: Context<SenderCoordinator>
+    public init(_ context: Context<SenderCoordinator>, _ configuration: NoConfiguration) { self.context = context }
+
+    public static let responders: [Responder<SenderCoordinator>] = [
+        .respond(to: Flow.Flood.self) { me, flood in
+            let context = me.context
+            return await Flow.flood(flood) { try await context.send($0) }
+        },
+        .respond(to: Flow.EchoAbove.self) { me, echo in try await me.context.ask(Flow.Echo(echo.text), timeout: .seconds(20)) },
+    ]
+}
+
+extension Flow {
+    /// Sends until the time is over, then cancels the send that is still waiting, and counts.
+    public static func flood(_ flood: Flood, _ send: @escaping @Sendable (Load) async throws -> Bool) async -> Flooded {
+        let padding = String(repeating: "x", count: flood.bytes)
+        let sending = Task {
+            var result = Flooded()
+            while !Task.isCancelled {
+                result.begun += 1
+                do {
+                    if try await send(Load(result.begun, padding: padding)) { result.taken += 1 } else { result.refused += 1 }
+                } catch {
+                    result.failed += 1
+                }
+            }
+            return result
+        }
+        try? await Task.sleep(for: .milliseconds(flood.milliseconds))
+        sending.cancel()
+        return await sending.value
+    }
+}

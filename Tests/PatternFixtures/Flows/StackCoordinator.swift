@@ -1,0 +1,40 @@
+public import Coordinators
+
+/// Owns a navigation stack of its own for its subtree.
+public actor StackCoordinator: NavigationCoordinator {
+    public typealias Page = StepCoordinator.Page
+
+    public struct Configuration: CoordinatorConfiguration {
+        public var notebook = Notebook()
+        public var pagesAtStart: [Page] = []
+        public init() {}
+    }
+
+    /// The paths on its own stack, bottom first.
+    public struct Stack: ResponderMessage {
+        public typealias Reply = [String]
+        public init() {}
+    }
+
+    public nonisolated let context: Context<StackCoordinator>
+    private let configuration: Configuration
+
+    public init(_ context: Context<StackCoordinator>, _ configuration: Configuration) {
+        self.context = context
+        self.configuration = configuration
+    }
+
+    public static let responders: [Responder<StackCoordinator>] = [
+        .respond(to: Flow.StartStep.self) { me, start in try await me.context.startStep(start) },
+        .respond(to: Stack.self) { me, _ in try await me.context.navigation().map { "\($0.path)" } },
+        .respond(to: Flow.WhereAmI.self) { me, _ in .here(me.context) },
+    ]
+
+    public func start() async throws {
+        for page in configuration.pagesAtStart { context.show(page) }
+    }
+
+    public func popped(to page: Page?) async {
+        configuration.notebook.note(context.path, "popped \(page.map { "\($0)" } ?? "nil")")
+    }
+}

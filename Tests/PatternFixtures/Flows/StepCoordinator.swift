@@ -1,0 +1,94 @@
+public import Coordinators
+
+/// A flow with pages and events that does what it's told, and notes down what it goes through.
+public actor StepCoordinator: Coordinator {
+    public typealias Output = String
+
+    public enum Page: Codable, Sendable, Equatable {
+        case list
+        case product(Int)
+        case review(of: Int, stars: Int)
+    }
+
+    public enum Event: Codable, Sendable, Equatable {
+        case loggedIn(user: String)
+        case failed(reason: String)
+        case count(Int)
+    }
+
+    public struct Configuration: CoordinatorConfiguration {
+        public var notebook = Notebook()
+        public var pagesAtStart: [Page] = []
+        public var eventsAtStart: [Event] = []
+        public var decision = Flow.Decision.dismiss
+        /// The sections that a deep link may have it start, and whether in a worker.
+        public var sections: [String: Bool] = [:]
+        /// `start` returns when the notebook reads it.
+        public var startsAt: String?
+        /// Fails in every life but the first, before it's ready.
+        public var livesOnce = false
+        public init() {}
+        public init(_ notebook: Notebook) { self.notebook = notebook }
+    }
+
+    public nonisolated let context: Context<StepCoordinator>
+    let configuration: Configuration
+
+    public init(_ context: Context<StepCoordinator>, _ configuration: Configuration) {
+        self.context = context
+        self.configuration = configuration
+    }
+
+    public static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
+
+    public static let responders: [Responder<StepCoordinator>] = [
+        .respond(to: Flow.Do.self) { me, request in try await me.perform(request.action) },
+        .respond(to: Flow.Note.self) { me, note in me.note("note \(note.number)") },
+        .respond(to: Flow.WhereAmI.self) { me, _ in .here(me.context) },
+        .respond(to: Flow.Pages.self) { me, _ in me.context.pages },
+        .respond(to: Flow.StartStep.self) { me, start in try await me.context.startStep(start) },
+        .dismissal { me, _ in await Flow.decide(me.configuration.decision) },
+    ]
+
+    func note(_ words: String) { configuration.notebook.note(context.path, words) }
+
+    public func start() async throws {
+        note("start")
+        if configuration.livesOnce, context.incarnation > 1 { throw Flow.Refused("one life was enough") }
+        for event in configuration.eventsAtStart { context.delegates => event }
+        for page in configuration.pagesAtStart { context.show(page) }
+        if let line = configuration.startsAt { try await configuration.notebook.wait(for: line) }
+    }
+
+    public func stop() async { note("stop") }
+    public func pause() async { note("pause") }
+    public func resume() async { note("resume") }
+    public func popped(to page: Page?) async { note("popped \(page.map { "\($0)" } ?? "nil")") }
+
+    public func open(_ section: String) async throws {
+        note("open \(section)")
+        guard let inWorker = configuration.sections[section] else {
+            throw CoordinatorError(.noSuchChild, "there is no section '\(section)'")
+        }
+        var inner = Configuration(configuration.notebook)
+        inner.sections = configuration.sections
+        _ = try await context.startStep(Flow.StartStep(section, inWorker: inWorker, inner))
+    }
+
+    public func display(_ page: Page) async throws {
+        note("display \(page)")
+        context.show(page)
+    }
+}
+
+extension Context where C.ChildKey == String {
+    func startStep(_ start: Flow.StartStep) async throws -> String {
+        let child = try await self.start(
+            StepCoordinator.self,
+            as: start.key,
+            in: start.inWorker ? .worker : .inProcess,
+            with: start.configuration
+        )
+        return child.path.description
+    }
+}

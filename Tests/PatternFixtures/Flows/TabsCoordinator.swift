@@ -1,0 +1,43 @@
+public import Coordinators
+
+/// Exactly one of its tabs is active.
+public actor TabsCoordinator: TabCoordinator {
+    public struct Configuration: CoordinatorConfiguration {
+        public var notebook = Notebook()
+        public var inWorker = false
+        public init() {}
+    }
+
+    public struct Select: ResponderMessage {
+        public var key: String
+        public init(_ key: String) { self.key = key }
+    }
+
+    /// The selected tab, "none" if there is none.
+    public struct Selected: ResponderMessage {
+        public typealias Reply = String
+        public init() {}
+    }
+
+    public nonisolated let context: Context<TabsCoordinator>
+    private let configuration: Configuration
+
+    public init(_ context: Context<TabsCoordinator>, _ configuration: Configuration) {
+        self.context = context
+        self.configuration = configuration
+    }
+
+    public static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
+
+    public static let responders: [Responder<TabsCoordinator>] = [
+        .respond(to: Select.self) { me, select in try await me.context.select(select.key) },
+        .respond(to: Selected.self) { me, _ in me.context.selected ?? "none" },
+    ]
+
+    public func startTab(_ key: String) async throws {
+        configuration.notebook.note(context.path, "startTab \(key)")
+        guard key != "missing" else { throw Flow.Refused("there is no such tab") }
+        let inner = StepCoordinator.Configuration(configuration.notebook)
+        _ = try await context.startStep(Flow.StartStep(key, inWorker: configuration.inWorker, inner))
+    }
+}

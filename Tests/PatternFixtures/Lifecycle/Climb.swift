@@ -1,0 +1,83 @@
+public import Coordinators
+
+/// What climbs in the tests of the responder chain.
+public enum Climb {
+    /// Answered by the nearest coordinator that has a row for it, with its path; the leaf has none.
+    public struct Nearest: ResponderMessage {
+        public typealias Reply = String
+        public init() {}
+    }
+
+    /// Answered by the leaf itself, and by the root.
+    public struct Own: ResponderMessage {
+        public typealias Reply = String
+        public init() {}
+    }
+
+    /// Added up by the root; the coordinators between do with it what its `manner` says.
+    public struct Add: ResponderMessage {
+        public typealias Reply = Int
+        public enum Manner: String, Codable, Sendable, CaseIterable {
+            /// The message climbs on and the reply comes back, both as they are.
+            case pass
+            /// The message climbs on with twice the amount.
+            case change
+            /// The reply comes back with a thousand more.
+            case changeReply
+            /// The message stops here.
+            case swallow
+        }
+        public var amount: Int
+        public var manner: Manner
+        public init(_ amount: Int, _ manner: Manner) {
+            self.amount = amount
+            self.manner = manner
+        }
+    }
+
+    /// Intercepted and answered by one and the same coordinator.
+    public struct Both: ResponderMessage {
+        public typealias Reply = String
+        public init() {}
+    }
+
+    /// Refused by the root.
+    public struct Refuse: ResponderMessage {
+        public typealias Reply = String
+        public var isCodable: Bool
+        public init(isCodable: Bool) { self.isCodable = isCodable }
+    }
+
+    /// Answered by the root more than once.
+    public struct Feed: ResponderMessage {
+        public typealias Reply = Int
+        public enum End: String, Codable, Sendable { case returns, refuses, never }
+        public var count: Int
+        public var end: End
+        public init(_ count: Int, _ end: End) {
+            self.count = count
+            self.end = end
+        }
+    }
+
+    /// What a handler knows of a message besides the message.
+    public struct Origin: ResponderMessage {
+        public struct Reply: Codable, Sendable, Hashable {
+            public var sender: String
+            /// How much of the asker's time is left; `nil`: no deadline.
+            public var remainingMilliseconds: Int?
+            public var trace: String?
+            public init(sender: String, remainingMilliseconds: Int?, trace: String?) {
+                self.sender = sender
+                self.remainingMilliseconds = remainingMilliseconds
+                self.trace = trace
+            }
+        }
+        public init() {}
+    }
+
+    /// Answered by nobody.
+    public struct Nobody: ResponderMessage {
+        public init() {}
+    }
+}

@@ -1,0 +1,44 @@
+public import Coordinators
+
+extension Life {
+    /// Makes a child do something from where it is.
+    public struct Do: ResponderMessage {
+        public typealias Reply = String
+        public var action: Action
+        public init(_ action: Action) { self.action = action }
+    }
+
+    public enum Action: Codable, Sendable {
+        /// The greeting that its start hook has seen.
+        case greeting
+        /// How often this life was asked to count.
+        case count
+        /// Has the root repeat a text.
+        case echo(String)
+        /// Writes into the journal.
+        case note(String)
+        /// Waits at the root's gate, and writes down how that ended.
+        case passGate
+        case passGateAndFail
+        case startChild(String, inWorker: Bool)
+        case startChildren(Int)
+        case stopChild(String)
+        /// Its children's keys, in start order.
+        case children
+        /// How many actors with that greeting its process has.
+        case instances(String)
+        case finish(String)
+        case finishTwice(String, String)
+        case fail
+        case hang
+        /// Leaves a task behind that goes on asking, and writes down how that ends.
+        case outlive
+        case show(Int)
+        case pages
+    }
+
+    /// How a child behaves when it's started.
+    public enum Opening: String, Codable, Sendable {
+        case plain, refuses, refusesOpaquely, hangs, passesGate, asksWhetherItIsKnown, finishes
+    }
+}

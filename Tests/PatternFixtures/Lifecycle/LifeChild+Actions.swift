@@ -1,0 +1,96 @@
+import Coordinators
+
+extension LifeChild {
+    func perform(_ action: Life.Action) async throws -> String {
+        switch action {
+        case .greeting:
+            return greetingAtStart
+        case .count:
+            counted += 1
+            return String(counted)
+        case .echo(let text):
+            return try await context.ask(Life.Echo(text), timeout: .seconds(60))
+        case .note(let text):
+            write(text)
+            return text
+        case .passGate:
+            return try await passGate()
+        case .passGateAndFail:
+            _ = try await passGate()
+            context.fail(Life.Refusal("told to fail"))
+            return "failing"
+        case .startChild(let key, let inWorker):
+            return try await startChild(key, inWorker ? .worker : .inProcess)
+        case .startChildren(let count):
+            for number in 0..<count { try await startChild("child-\(number)", .inProcess) }
+            return "started"
+        case .stopChild(let key):
+            try await context.stop(key)
+            return "stopped"
+        case .children:
+            return context.children.map(\.path.key).joined(separator: " ")
+        case .instances(let greeting):
+            return String(LifeInstances.count(of: greeting))
+        case .finish(let output):
+            context.finish(output)
+            return "finishing"
+        case .finishTwice(let first, let second):
+            context.finish(first)
+            context.finish(second)
+            return "finishing"
+        case .fail:
+            context.fail(Life.Refusal("told to fail"))
+            return "failing"
+        case .hang:
+            try await Task.sleep(for: .seconds(600))
+            return "woken"
+        case .outlive:
+            outlive()
+            return "outliving"
+        case .show(let step):
+            context.show(.step(step))
+            return "shown"
+        case .pages:
+            return context.pages.map { "\($0)" }.joined(separator: " ")
+        }
+    }
+
+    @discardableResult
+    func startChild(_ key: String, _ placement: Placement) async throws -> String {
+        let journal = configuration.journal
+        let child = try await context.start(LifeChild.self, as: key, in: placement) {
+            $0.greeting = key
+            $0.journal = journal
+        }
+        return child.path.description
+    }
+
+    private func passGate() async throws -> String {
+        do {
+            try await context.ask(Life.PassGate(), timeout: .seconds(60))
+            write("gate passed \(context.path)")
+            return "passed"
+        } catch {
+            write("gate \((error as? CoordinatorError)?.code.description ?? "\(error)") \(context.path)")
+            throw error
+        }
+    }
+
+    /// The task holds the context, as an operation that is still under way would, and not the coordinator.
+    private func outlive() {
+        let context = context
+        let journal = configuration.journal
+        Task {
+            let deadline = ContinuousClock.now + .seconds(30)
+            while ContinuousClock.now < deadline {
+                do {
+                    _ = try await context.ask(Life.Echo("still there"))
+                    try await Task.sleep(for: .milliseconds(5))
+                } catch {
+                    return journal.write("orphan \((error as? CoordinatorError)?.code.description ?? "\(error)")")
+                }
+            }
+            journal.write("orphan was answered for ever")
+        }
+    }
+}

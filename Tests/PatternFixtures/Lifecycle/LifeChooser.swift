@@ -1,0 +1,31 @@
+public import Coordinators
+
+/// A coordinator whose start chooses the child: the login, or what comes after it.
+public actor LifeChooser: Coordinator {
+    public struct Configuration: CoordinatorConfiguration {
+        public var isLoggedIn = false
+        public init() {}
+    }
+
+    /// Makes it fail, so that it has to choose anew.
+    public struct Fail: ResponderMessage {
+        public init() {}
+    }
+
+    public nonisolated let context: Context<LifeChooser>
+    private let configuration: Configuration
+
+    public init(_ context: Context<LifeChooser>, _ configuration: Configuration) {
+        self.context = context
+        self.configuration = configuration
+    }
+
+    public static let responders: [Responder<LifeChooser>] = [
+        .respond(to: Life.WhereAmI.self) { me, _ in Life.Place(of: me.context) },
+        .respond(to: Fail.self) { me, _ in me.context.fail(Life.Refusal("told to fail")) },
+    ]
+
+    public func start() async throws {
+        try await context.start(LifeBare.self, as: configuration.isLoggedIn ? "main" : "login")
+    }
+}

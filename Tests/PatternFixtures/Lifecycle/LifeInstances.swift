@@ -1,0 +1,10 @@
+import Synchronization
+
+/// How many coordinators that were given a greeting exist in this process: actors, not entries of a tree.
+public enum LifeInstances {
+    private static let counts = Mutex<[String: Int]>([:])
+
+    public static func count(of greeting: String) -> Int { counts.withLock { $0[greeting, default: 0] } }
+
+    static func add(_ number: Int, of greeting: String) { counts.withLock { $0[greeting, default: 0] += number } }
+}

@@ -1,0 +1,345 @@
+import Coordinators
+import Glibc
+import PatternFixtures
+import Synchronization
+import Testing
+
+/// Nobody who is slow may cost others more than the room that is set aside for it.
+///
+/// Ratios are printed and never asserted: they are the machine's affair.
+@Suite("Pattern: bounds", .serialized, .timeLimit(.minutes(5)))
+struct BoundsTests {
+    // MARK: Observers
+
+    @Test("Bounds: a slow observer delays nobody", arguments: Where.allCases)
+    func slowObserver(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let child = try await tree.step("child", place)
+            // Once for what is made when it's first needed.
+            _ = try await tree.timeOfFiftyEvents(child)
+            let alone = try await tree.timeOfFiftyEvents(child)
+            let slow = Dawdler(.seconds(1))
+            child.delegates += slow
+            let together = try await tree.timeOfFiftyEvents(child)
+            // A minute's work for the slow one, had it been waited for.
+            #expect(slow.count < 50)
+            try await Support.eventually("the slow one has begun") { slow.count > 0 }
+            print("50 events, \(place): \(Measure.ratio(together, alone)) times as long with a slow observer (\(alone), \(together))")
+        }
+    }
+
+    // MARK: Memory
+
+    /// What a process may grow by for reasons of its own: allocator, thread stacks, the runtime's first use of what it uses.
+    ///
+    /// Other suites run in the process of the tests at the same time. Without a bound the senders would take gigabytes.
+    private static func noise(of pid: Int32) -> Int { pid == getpid() ? 64 << 20 : 16 << 20 }
+    /// `SlowCoordinator.mailbox.bytes`, and a tenth.
+    private static let allowed = (1 << 20) * 11 / 10
+
+    @Test("Bounds: ten fast senders and a slow coordinator", arguments: Where.allCases, [false, true])
+    func slowCoordinator(_ senders: Where, _ blocks: Bool) async throws {
+        // The slow one is always in a worker; what differs is where the senders are, and whether it blocks or awaits.
+        try await PageTree.run { tree in
+            let slow = try await tree.root.start(SlowCoordinator.self, as: "slow", in: .worker) {
+                $0.notebook = tree.notebook
+                $0.blocks = blocks
+                $0.senders = senders.isWorker ? 10 : 0
+            }
+            // On the link that is flooded: behind the slow one's process, or one of the senders, whose asks pass it on their way up.
+            let prober: CoordinatorPath = senders.isWorker ? "/slow/sender0" : "/slow/neighbour"
+            _ = try await tree.roundTrips(to: prober, for: .milliseconds(500))
+            let alone = try await tree.roundTrips(to: prober, for: .milliseconds(1_000))
+
+            let pids = try await tree.pids()
+            #expect(pids.count == (senders.isWorker ? 12 : 2))
+            let before = pids.map { Measure.residentBytes(of: $0) }
+            let flood = Flow.Flood(milliseconds: 5_000, bytes: 16 << 10)
+            let flooding = Task { try await tree.flood(slow, from: senders, flood) }
+            var most = 0
+            func look() throws {
+                for (pid, former) in zip(pids, before) {
+                    let growth = Measure.residentBytes(of: pid) - former
+                    if growth > Self.allowed + Self.noise(of: pid) { throw Grown(pid: pid, bytes: growth) }
+                    most = max(most, growth)
+                }
+            }
+            let together = try await tree.roundTrips(to: prober, for: .milliseconds(4_000), look)
+            let flooded = try await flooding.value
+            try look()
+            // They are the same processes still.
+            let after = try await tree.pids()
+            #expect(after == pids)
+
+            // Every send has ended, and what was taken has begun or is in the mailbox.
+            #expect(flooded.begun == flooded.taken + flooded.refused + flooded.failed)
+            #expect(flooded.refused == 0)
+            #expect(flooded.taken > 0)
+            let letters = Int(tree.runtime.deadLetters().count)
+            let began = tree.count("/slow load")
+            #expect(began > 0)
+            #expect(flooded.taken <= began + 64 + letters)
+            try await tree.root.stop("slow")
+            // What it has taken and never begins is a dead letter; one that blocks past its grace is killed, with all it knows.
+            if !blocks {
+                try await Support.eventually("what was taken has begun or is counted as dropped") {
+                    let letters = Int(tree.runtime.deadLetters().count)
+                    return flooded.taken <= tree.count("/slow load") + letters
+                }
+            }
+            print(
+                """
+                flood, senders \(senders), \(blocks ? "blocking" : "awaiting"): round trip of a neighbour \
+                \(Measure.ratio(together, alone)) times the one without (\(alone), \(together)); \
+                \(flooded.taken) taken, \(flooded.failed) failed; grown by at most \(most >> 10) KiB
+                """
+            )
+        }
+    }
+
+    // MARK: Policies
+
+    @Test("Bounds: wait: the fifth sender waits until there is room", arguments: Where.allCases)
+    func waiting(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let box = try await tree.paused(WaitingBox.self, place)
+            for number in 1...4 { _ = try await box.send(Flow.Load(number)) }
+            let asking = Task.immediate { try await box.ask(Flow.Load(5), timeout: .seconds(60)) }
+            let cancelled = Task.immediate { try await box.ask(Flow.Load(6), timeout: .seconds(60)) }
+            // Who waits for room can be cancelled, and times out.
+            cancelled.cancel()
+            await #expect(throws: CancellationError.self) { try await cancelled.value }
+            let error = await #expect(throws: CoordinatorError.self) {
+                try await box.ask(Flow.Load(7), timeout: .milliseconds(100))
+            }
+            #expect(error?.code == .timedOut)
+            #expect(tree.notebook.words(at: "/box") == [])
+            await box.resume()
+            try await asking.value
+            try await Support.eventually("all are handled") { tree.notebook.words(at: "/box").count == 5 }
+            #expect(tree.notebook.words(at: "/box") == (1...5).map { "load \($0)" })
+            let report = tree.runtime.deadLetters()
+            #expect(report.count == 0)
+        }
+    }
+
+    @Test("Bounds: wait: a one-way send waits too", arguments: Where.allCases)
+    func waitingSend(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let box = try await tree.paused(WaitingBox.self, place)
+            for number in 1...4 { _ = try await box.send(Flow.Load(number)) }
+            let fifth = Ended()
+            let sending = Task.immediate {
+                let isTaken = try await box.send(Flow.Load(5))
+                fifth.end()
+                return isTaken
+            }
+            // Other things get done meanwhile.
+            for _ in 0..<50 { _ = try await tree.runtime.snapshot(of: "/box") }
+            #expect(!fifth.hasEnded)
+            await box.resume()
+            let isTaken = try await sending.value
+            #expect(isTaken)
+            try await Support.eventually("all are handled") { tree.notebook.words(at: "/box").count == 5 }
+        }
+    }
+
+    @Test("Bounds: fail: the fifth sender is told at once", arguments: Where.allCases)
+    func failing(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let box = try await tree.paused(FailingBox.self, place)
+            for number in 1...4 {
+                let isTaken = try await box.send(Flow.Load(number))
+                #expect(isTaken)
+            }
+            let sent = await #expect(throws: CoordinatorError.self) { try await box.send(Flow.Load(5)) }
+            #expect(sent?.code == .mailboxFull)
+            // Not by its deadline.
+            let asked = await #expect(throws: CoordinatorError.self) { try await box.ask(Flow.Load(6), timeout: .seconds(600)) }
+            #expect(asked?.code == .mailboxFull)
+            await box.resume()
+            try await Support.eventually("four are handled") { tree.notebook.words(at: "/box").count == 4 }
+            // There is room again.
+            try await box.ask(Flow.Load(7), timeout: .seconds(15))
+            #expect(tree.notebook.words(at: "/box") == ["load 1", "load 2", "load 3", "load 4", "load 7"])
+        }
+    }
+
+    @Test("Bounds: bytes fill a mailbox too")
+    func bytes() async throws {
+        // One placement: messages within a process are never encoded, and have no length.
+        try await PageTree.run { tree in
+            let box = try await tree.paused(FailingBox.self, .worker)
+            let padding = String(repeating: "x", count: 400 << 10)
+            let error = await #expect(throws: CoordinatorError.self) {
+                for number in 1...4 { _ = try await box.send(Flow.Load(number, padding: padding)) }
+            }
+            #expect(error?.code == .mailboxFull)
+            await box.resume()
+            try await Support.eventually("at least two had room") { tree.notebook.words(at: "/box").count >= 2 }
+            try await box.ask(Flow.Load(5), timeout: .seconds(15))
+            #expect(tree.notebook.words(at: "/box").count < 5)
+        }
+    }
+
+    @Test("Bounds: dropOldest: the newest four are handled, and each drop is a dead letter", arguments: Where.allCases)
+    func dropOldest(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let box = try await tree.paused(OldestDroppingBox.self, place)
+            for number in 1...10 { _ = try await box.send(Flow.Load(number)) }
+            try await tree.expectLetters(6)
+            await box.resume()
+            try await Support.eventually("four are handled") { tree.notebook.words(at: "/box").count == 4 }
+            #expect(tree.notebook.words(at: "/box") == (7...10).map { "load \($0)" })
+        }
+    }
+
+    @Test("Bounds: dropNewest: the oldest four are handled, and each drop is a dead letter", arguments: Where.allCases)
+    func dropNewest(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let box = try await tree.paused(NewestDroppingBox.self, place)
+            for number in 1...10 { _ = try await box.send(Flow.Load(number)) }
+            try await tree.expectLetters(6)
+            await box.resume()
+            try await Support.eventually("four are handled") { tree.notebook.words(at: "/box").count == 4 }
+            #expect(tree.notebook.words(at: "/box") == (1...4).map { "load \($0)" })
+        }
+    }
+
+    @Test("Bounds: an ask that is dropped is told so", arguments: Where.allCases)
+    func droppedAsk(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let box = try await tree.paused(OldestDroppingBox.self, place)
+            let first = Task.immediate { try await box.ask(Flow.Load(1), timeout: .seconds(600)) }
+            for number in 2...5 { _ = try await box.send(Flow.Load(number)) }
+            let error = await #expect(throws: CoordinatorError.self) { try await first.value }
+            #expect(error?.code == .mailboxFull)
+            let newest = try await tree.paused(NewestDroppingBox.self, place, as: "newest")
+            for number in 1...4 { _ = try await newest.send(Flow.Load(number)) }
+            let refused = await #expect(throws: CoordinatorError.self) { try await newest.ask(Flow.Load(5), timeout: .seconds(600)) }
+            #expect(refused?.code == .mailboxFull)
+        }
+    }
+}
+
+/// A process that has grown by more than it may.
+private struct Grown: Error {
+    let pid: Int32
+    let bytes: Int
+}
+
+private enum Measure {
+    /// `VmRSS` of `/proc/PID/status`; 0 when the process is gone.
+    static func residentBytes(of pid: Int32) -> Int {
+        guard let file = fopen("/proc/\(pid)/status", "r") else { return 0 }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 256)
+        while fgets(&line, Int32(line.count), file) != nil {
+            let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            guard text.hasPrefix("VmRSS:") else { continue }
+            return (Int(text.filter(\.isNumber)) ?? 0) << 10
+        }
+        return 0
+    }
+
+    static func ratio(_ one: Duration, _ other: Duration) -> Double {
+        (one / other * 100).rounded() / 100
+    }
+}
+
+extension PageTree {
+    /// Has the child tell fifty events, and waits until an observer of its own has them all.
+    fileprivate func timeOfFiftyEvents(_ child: Child<StepCoordinator>) async throws -> Duration {
+        let quick = Auditor()
+        child.delegates += quick
+        let start = ContinuousClock.now
+        try await perform(.emitCounts(50), at: child.path)
+        try await Support.eventually("the quick observer has all") { quick.events.count == 50 }
+        let time = ContinuousClock.now - start
+        child.delegates -= quick
+        #expect(quick.events == (1...50).map { .count($0) })
+        return time
+    }
+
+    /// Has the coordinator at `path` ask the root, one ask after the other, for a while.
+    ///
+    /// - Returns: the median.
+    fileprivate func roundTrips(
+        to path: CoordinatorPath,
+        for time: Duration,
+        _ between: () throws -> Void = {}
+    ) async throws -> Duration {
+        var times: [Duration] = []
+        let end = ContinuousClock.now + time
+        while ContinuousClock.now < end || times.isEmpty {
+            let start = ContinuousClock.now
+            let echo = try await runtime.ask(Flow.EchoAbove("there"), at: path, timeout: .seconds(20))
+            times.append(ContinuousClock.now - start)
+            #expect(echo == "there")
+            if times.count % 20 == 1 { try between() }
+        }
+        return times.sorted()[times.count / 2]
+    }
+
+    /// The processes of the tree, this one first.
+    fileprivate func pids() async throws -> [Int32] {
+        func pids(of snapshot: CoordinatorSnapshot) -> [Int32] {
+            [snapshot.processID].compactMap(\.self) + snapshot.children.flatMap(pids(of:))
+        }
+        var unique: [Int32] = []
+        for pid in pids(of: try await runtime.snapshot()) where !unique.contains(pid) { unique.append(pid) }
+        return unique
+    }
+
+    /// Ten senders at once, as tasks of this process or as workers.
+    fileprivate func flood(_ slow: Child<SlowCoordinator>, from senders: Where, _ flood: Flow.Flood) async throws -> Flow.Flooded {
+        try await withThrowingTaskGroup(of: Flow.Flooded.self) { group in
+            for number in 0..<10 {
+                group.addTask {
+                    guard senders.isWorker else { return await Flow.flood(flood) { try await slow.send($0) } }
+                    return try await runtime.ask(flood, at: slow.path.appending("sender\(number)"), timeout: .seconds(30))
+                }
+            }
+            var whole = Flow.Flooded()
+            for try await part in group {
+                whole.begun += part.begun
+                whole.taken += part.taken
+                whole.refused += part.refused
+                whole.failed += part.failed
+            }
+            return whole
+        }
+    }
+
+    /// Starts a box and pauses it: what is sent to it fills its mailbox.
+    fileprivate func paused<B: Box>(_ type: B.Type, _ place: Where, as key: String = "box") async throws -> Child<B>
+    where B.Configuration == BoxConfiguration {
+        let box = try await root.start(type, as: key, in: place.isWorker ? .worker : .inProcess) { $0.notebook = notebook }
+        await box.pause()
+        #expect(box.state == .paused)
+        return box
+    }
+
+    /// Waits for so many dead letters of the box, and looks at what they say.
+    fileprivate func expectLetters(_ count: Int) async throws {
+        try await Support.eventually("\(count) letters are counted") { runtime.deadLetters().count == count }
+        let report = runtime.deadLetters()
+        #expect(report.count == count)
+        #expect(report.letters.count == count)
+        for letter in report.letters {
+            #expect(letter.name == "Flow.Load")
+            #expect(letter.sender == "/")
+            #expect(letter.target == "/box")
+            // The reason names the mailbox, whatever else it says.
+            #expect("\(letter.reason)".lowercased().contains("mailbox"))
+        }
+    }
+}
+
+/// Whether something has ended.
+private final class Ended: Sendable {
+    private let flag = Mutex(false)
+
+    var hasEnded: Bool { flag.withLock { $0 } }
+    func end() { flag.withLock { $0 = true } }
+}

@@ -1,0 +1,116 @@
+import Coordinators
+import PatternFixtures
+import Testing
+
+@Suite("Pattern: dismissal", .timeLimit(.minutes(3)))
+struct DelegateDismissalTests {
+    @Test("Row 41: without a row the parent lets the child go", arguments: Where.allCases)
+    func row41_default(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            try await tree.root.start(AuditCoordinator.self, as: "audit", in: place.isWorker ? .worker : .inProcess) {
+                $0.notebook = tree.notebook
+            }
+            try await tree.step("step", below: "/audit", place)
+            await tree.asksToGo("/audit/step", milliseconds: 15_000)
+            try await tree.isGone("/audit/step")
+            try await tree.reads("/audit/step stop")
+            // Dismissed is not crashed: nobody starts it again.
+            #expect(tree.count("/audit/step start") == 1)
+            let snapshot = try await tree.runtime.snapshot(of: "/audit")
+            #expect(snapshot.state == .active)
+        }
+    }
+
+    @Test("Row 41: a parent may dismiss or refuse", arguments: Where.allCases, [Flow.Decision.dismiss, .refuse])
+    func row41_decided(_ place: Where, _ decision: Flow.Decision) async throws {
+        try await PageTree.run(configure: { $0.decision = decision }) { tree in
+            let child = try await tree.step("child", place)
+            await tree.asksToGo("/child", milliseconds: 15_000)
+            try await tree.reads("/ child asked to go")
+            if decision == .dismiss {
+                try await tree.isGone("/child")
+                try await tree.reads("/child stop")
+            } else {
+                try await tree.reads("/child refused")
+                #expect(child.state == .active)
+                #expect(child.incarnation == 1)
+                let echo = try await tree.perform(.echo("still there"), at: "/child")
+                #expect(echo == "still there")
+            }
+        }
+    }
+
+    @Test("Row 41: without an answer in time the child stays active", arguments: Where.allCases)
+    func row41_noAnswer(_ place: Where) async throws {
+        try await PageTree.run(configure: { $0.decision = .never }) { tree in
+            let child = try await tree.step("child", place)
+            await tree.asksToGo("/child", milliseconds: 300)
+            try await tree.reads("/child refused")
+            #expect(child.state == .active)
+            let echo = try await tree.perform(.echo("still there"), at: "/child")
+            #expect(echo == "still there")
+        }
+    }
+
+    @Test("Row 41: a forwarded request is the parent's own", arguments: Where.allCases)
+    func row41_forward(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            try await tree.step("outer", place) { $0.decision = .forward }
+            try await tree.step("inner", below: "/outer", place)
+            await tree.asksToGo("/outer/inner", milliseconds: 15_000)
+            try await tree.reads("/ outer asked to go")
+            try await tree.isGone("/outer")
+            try await tree.reads("/outer/inner stop")
+        }
+    }
+
+    @Test("Row 41: a forwarded request that is refused above is refused below", arguments: Where.allCases)
+    func row41_forwardRefused(_ place: Where) async throws {
+        try await PageTree.run(configure: { $0.decision = .refuse }) { tree in
+            let outer = try await tree.step("outer", place) { $0.decision = .forward }
+            try await tree.step("inner", below: "/outer", place)
+            await tree.asksToGo("/outer/inner", milliseconds: 15_000)
+            try await tree.reads("/outer/inner refused")
+            #expect(tree.count("/ outer asked to go") == 1)
+            #expect(outer.state == .active)
+            let inner = try await tree.runtime.snapshot(of: "/outer/inner")
+            #expect(inner.state == .active)
+        }
+    }
+
+    @Test("Row 41: who owns the bottom of a navigation stack asks for the whole stack", arguments: Where.allCases)
+    func row41_navigationRoot(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            try await tree.root.start(StackCoordinator.self, as: "stack", in: place.isWorker ? .worker : .inProcess) {
+                $0.notebook = tree.notebook
+            }
+            try await tree.step("bottom", below: "/stack", place) { $0.pagesAtStart = [.list] }
+            try await Support.eventually("its page is the bottom") {
+                try await tree.runtime.ask(StackCoordinator.Stack(), at: "/stack", timeout: .seconds(15)) == ["/stack/bottom"]
+            }
+            await tree.asksToGo("/stack/bottom", milliseconds: 15_000)
+            try await tree.reads("/ stack asked to go")
+            try await tree.isGone("/stack")
+        }
+    }
+
+    @Test("Row 41: who stands higher on a navigation stack asks for itself", arguments: Where.allCases)
+    func row41_notTheBottom(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            try await tree.root.start(StackCoordinator.self, as: "stack", in: place.isWorker ? .worker : .inProcess) {
+                $0.notebook = tree.notebook
+                $0.pagesAtStart = [.list]
+            }
+            try await tree.step("above", below: "/stack", place) { $0.pagesAtStart = [.product(1)] }
+            try await Support.eventually("its page is above the stack's own") {
+                try await tree.runtime.ask(StackCoordinator.Stack(), at: "/stack", timeout: .seconds(15)) == ["/stack", "/stack/above"]
+            }
+            await tree.asksToGo("/stack/above", milliseconds: 15_000)
+            try await tree.isGone("/stack/above")
+            try await tree.reads("/stack popped list")
+            #expect(tree.count("/ stack asked to go") == 0)
+            let stack = try await tree.runtime.snapshot(of: "/stack")
+            #expect(stack.state == .active)
+        }
+    }
+}

@@ -1,0 +1,179 @@
+import Coordinators
+import PatternFixtures
+import Testing
+
+@Suite("Pattern: delegates", .timeLimit(.minutes(3)))
+struct DelegateTests {
+    @Test("Row 36: a delegate hears of every change, in order; the defaults are empty", arguments: Where.allCases)
+    func row36_changes(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let child = try await tree.step("child", place)
+            let auditor = Auditor()
+            let deaf = Deaf()
+            child.delegates += auditor
+            child.delegates += deaf
+            try await tree.root.pause("child")
+            try await tree.root.resume("child")
+            await tree.fail("/child")
+            try await tree.reaches(.active, at: "/child", incarnation: 2)
+            try await tree.root.stop("child")
+            // The initiator learns by return, everybody else by event.
+            let expected = ["paused", "resumed", "crashed", "restarted", "stopped"]
+            try await Support.eventually("the auditor has heard the end") { auditor.changes.count >= expected.count }
+            #expect(auditor.changes == expected)
+            // The parent has stopped, paused and resumed it itself.
+            let told = tree.notebook.words(at: "/").filter { $0.hasPrefix("child ") }
+            #expect(told == ["child crashed", "child restarted"])
+            withExtendedLifetime(deaf) {}
+        }
+    }
+
+    @Test("Row 36: giving up is a change too", arguments: Where.allCases)
+    func row36_gaveUp(_ place: Where) async throws {
+        var options = Support.options
+        options.supervision = SupervisionPolicy(.oneForOne, intensity: 1, period: .seconds(60), backoff: .none)
+        try await PageTree.run(options: options) { tree in
+            let child = try await tree.step("child", place)
+            let auditor = Auditor()
+            child.delegates += auditor
+            await tree.fail("/child")
+            try await tree.reaches(.active, at: "/child", incarnation: 2)
+            await tree.fail("/child")
+            try await Support.eventually("it's given up") { auditor.changes.contains("gaveUp") }
+            #expect(auditor.changes == ["crashed", "restarted", "crashed", "gaveUp"])
+        }
+    }
+
+    @Test("Row 37: the parent observes before the start", arguments: Where.allCases)
+    func row37_parentFirst(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            for round in 1...3 {
+                try await tree.step("child", place) { $0.eventsAtStart = [.loggedIn(user: "ann"), .count(round)] }
+                // Told while it started, once in each life: a stop has ended the subscription of the life before.
+                try await tree.reads("/ child told loggedIn(user: \"ann\")", times: round)
+                try await tree.reads("/ child told count(\(round))")
+                try await tree.root.stop("child")
+            }
+            let told = tree.notebook.words(at: "/").filter { $0.contains(" told ") }
+            #expect(told.count == 6)
+        }
+    }
+
+    @Test("Row 38: one audits while another presents; adding twice is adding once", arguments: Where.allCases)
+    func row38_multicast(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let child = try await tree.step("child", place)
+            let auditor = Auditor()
+            let presenter = Auditor()
+            child.delegates += auditor
+            child.delegates += auditor
+            child.delegates += presenter
+            try await tree.perform(.emit(.loggedIn(user: "ann")), at: "/child")
+            try await Support.eventually("both hear it") { auditor.events.count == 1 && presenter.events.count == 1 }
+            // Any handle on the child leads to the same delegates.
+            let other = try #require(tree.root.child(StepCoordinator.self, as: "child"))
+            other.delegates -= presenter
+            try await tree.perform(.emit(.count(1)), at: "/child")
+            try await tree.perform(.emit(.count(2)), at: "/child")
+            try await Support.eventually("the auditor hears on") { auditor.events.last == .count(2) }
+            #expect(auditor.events == [.loggedIn(user: "ann"), .count(1), .count(2)])
+            #expect(presenter.events == [.loggedIn(user: "ann")])
+            // Removing who is not there is no error.
+            other.delegates -= presenter
+        }
+    }
+
+    @Test("Row 38: delegates survive the child's restart", arguments: Where.allCases)
+    func row38_restart(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let child = try await tree.step("child", place)
+            let auditor = Auditor()
+            child.delegates += auditor
+            await tree.fail("/child")
+            try await tree.reaches(.active, at: "/child", incarnation: 2)
+            try await tree.perform(.emit(.count(2)), at: "/child")
+            try await Support.eventually("it hears the second life") { auditor.events == [.count(2)] }
+        }
+    }
+
+    @Test("Row 38: a slow delegate delays neither another nor the child", arguments: Where.allCases)
+    func row38_slow(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let child = try await tree.step("child", place)
+            let slow = Dawdler(.seconds(600))
+            let quick = Auditor()
+            child.delegates += slow
+            child.delegates += quick
+            try await tree.perform(.emitCounts(100), at: "/child")
+            try await Support.eventually("the quick one has all") { quick.events.count == 100 }
+            #expect(quick.events == (1...100).map { .count($0) })
+            try await Support.eventually("the slow one is at its first") { slow.count == 1 }
+            let echo = try await tree.perform(.echo("still there"), at: "/child")
+            #expect(echo == "still there")
+        }
+    }
+
+    @Test("Row 39: delegates are weak", arguments: Where.allCases)
+    func row39_weak(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let child = try await tree.step("child", place)
+            let stays = Auditor()
+            child.delegates += stays
+            let reference = { () -> WeakReference<Auditor> in
+                let goes = Auditor()
+                child.delegates += goes
+                return WeakReference(object: goes)
+            }()
+            try await Support.eventually("nobody keeps it") { reference.object == nil }
+            try await tree.perform(.emit(.count(1)), at: "/child")
+            try await Support.eventually("the one that is kept hears") { stays.events == [.count(1)] }
+        }
+    }
+
+    @Test("Row 39: a listener's subscription ends with its process, and the subject's end ends the listening", arguments: Where.allCases)
+    func row39_listener(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            try await tree.step("child", place)
+            let before = "\(try await tree.runtime.counters(of: "/child"))"
+            for round in 1...3 {
+                try await tree.root.start(EventListener.self, as: "listener", in: place.isWorker ? .worker : .inProcess) {
+                    $0.notebook = tree.notebook
+                    $0.subject = "/child"
+                }
+                // Active when `start` has returned: nothing that is told from now on is missed.
+                try await tree.perform(.emit(.count(round)), at: "/child")
+                try await tree.reads("/listener heard count(\(round))")
+                if place.isWorker { _ = try await tree.runtime.kill("/listener") }
+                try await tree.root.stop("listener")
+                // Nobody listens, and telling is no error.
+                try await tree.perform(.emit(.failed(reason: "\(round)")), at: "/child")
+            }
+            try await Support.eventually("the subject has no observer left") {
+                let counters = try await tree.runtime.counters(of: "/child")
+                return "\(counters)" == before
+            }
+            #expect(tree.notebook.words(at: "/listener").filter { $0.hasPrefix("heard failed") } == [])
+            try await tree.root.start(EventListener.self, as: "listener", in: place.isWorker ? .worker : .inProcess) {
+                $0.notebook = tree.notebook
+                $0.subject = "/child"
+            }
+            try await tree.root.stop("child")
+            try await tree.reads("/listener heard the end")
+        }
+    }
+
+    @Test("Row 40: events are typed, for children of several types in one table", arguments: Where.allCases)
+    func row40_typedEvents(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            try await tree.step("step", place)
+            let login = try await tree.root.start(LoginFlow.self, as: "login", in: place.isWorker ? .worker : .inProcess)
+            try await login.ask(LoginFlow.Submit(name: "ann", password: "guess"), timeout: .seconds(15))
+            try await login.ask(LoginFlow.Submit(name: "ann", password: "secret"), timeout: .seconds(15))
+            try await tree.perform(.emit(.failed(reason: "another type's failure")), at: "/step")
+            try await tree.reads("/ step told failed(reason: \"another type's failure\")")
+            try await tree.reads("/ login told didLogIn(user: \"ann\")")
+            let told = tree.notebook.words(at: "/").filter { $0.hasPrefix("login told") }
+            #expect(told == ["login told didFail(reason: \"wrong password\")", "login told didLogIn(user: \"ann\")"])
+        }
+    }
+}

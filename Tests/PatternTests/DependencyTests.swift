@@ -1,0 +1,279 @@
+import Coordinators
+import CoordinatorsTesting
+import Glibc
+import PatternFixtures
+import Testing
+
+@Suite("Pattern: dependencies", .timeLimit(.minutes(3)))
+struct DependencyTests {
+    @Test("Row 42: a dependency is there at every level, in the initialiser already", arguments: Where.allCases)
+    func row42_everyLevel(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            await tree.root.provide(\.greeting, "hello")
+            try await tree.clerk("clerk", place)
+            try await tree.clerk("inner", below: "/clerk", place)
+            try await tree.clerk("innermost", below: "/clerk/inner", place)
+            #expect(tree.root.dependencies.greeting == "hello")
+            for path: CoordinatorPath in ["/clerk", "/clerk/inner", "/clerk/inner/innermost"] {
+                let greeting = try await tree.runtime.ask(Flow.Greet("ann"), at: path, timeout: .seconds(15))
+                #expect(greeting == "hello, ann")
+                let first = try await tree.runtime.ask(Flow.FirstGreeting(), at: path, timeout: .seconds(15))
+                #expect(first == "hello")
+            }
+        }
+    }
+
+    @Test("Row 42: the root inherits what the options say", arguments: Where.allCases)
+    func row42_options(_ place: Where) async throws {
+        var options = Support.options
+        options.dependencies.greeting = "good evening"
+        try await PageTree.run(options: options) { tree in
+            #expect(tree.root.dependencies.greeting == "good evening")
+            let clerk = try await tree.clerk("clerk", place)
+            let greeting = try await clerk.ask(Flow.FirstGreeting(), timeout: .seconds(15))
+            #expect(greeting == "good evening")
+        }
+    }
+
+    @Test("Row 42: a test's overrides win over what the tree provides", arguments: [true, false])
+    func row42_overrides(_ inOneProcess: Bool) async throws {
+        // With `inOneProcess` the clerk that asks for a worker lives here, and sees the live ledger; without, it's the other placement.
+        let notebook = try Notebook.temporary()
+        defer { notebook.remove() }
+        try await withRuntime(
+            FlowRoot.self,
+            options: Support.options,
+            configure: { $0.notebook = notebook },
+            dependencies: {
+                $0.greeting = "the test's"
+                $0.ledger = Ledger("a fake")
+            },
+            inOneProcess: inOneProcess
+        ) { runtime in
+            let root = try #require(HandedContexts.take(for: notebook))
+            await root.provide(\.greeting, "the tree's")
+            let clerk = try await root.start(ClerkCoordinator.self, as: "clerk", in: .worker)
+            let greeting = try await clerk.ask(Flow.ReadGreeting(), timeout: .seconds(15))
+            #expect(greeting == "the test's")
+            let ledger = try await clerk.ask(Flow.ReadLedger(), timeout: .seconds(15))
+            #expect(ledger == (inOneProcess ? "a fake" : "none"))
+            let there = try await clerk.ask(Flow.WhereAmI(), timeout: .seconds(15))
+            #expect((there.pid == getpid()) == inOneProcess)
+        }
+    }
+
+    @Test("Row 43: an update reaches the whole subtree, and nothing beside it", arguments: Where.allCases)
+    func row43_update(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            await tree.root.provide(\.greeting, "one")
+            try await tree.clerk("clerk", place)
+            try await tree.clerk("sibling", place)
+            try await tree.clerk("inner", below: "/clerk", place)
+            await tree.root.provide(\.greeting, "two")
+            // It has reached everybody when `provide` has returned.
+            for path: CoordinatorPath in ["/clerk", "/clerk/inner", "/sibling"] {
+                let greeting = try await tree.runtime.ask(Flow.ReadGreeting(), at: path, timeout: .seconds(15))
+                #expect(greeting == "two")
+            }
+            try await tree.runtime.ask(Flow.ProvideGreeting("the clerk's own"), at: "/clerk", timeout: .seconds(15))
+            var greetings: [String] = []
+            for path: CoordinatorPath in ["/clerk", "/clerk/inner", "/sibling"] {
+                greetings.append(try await tree.runtime.ask(Flow.ReadGreeting(), at: path, timeout: .seconds(15)))
+            }
+            #expect(greetings == ["the clerk's own", "the clerk's own", "two"])
+            #expect(tree.root.dependencies.greeting == "two")
+        }
+    }
+
+    @Test("Row 43: children have the new value before their parent takes up what waited", arguments: Where.allCases)
+    func row43_childrenFirst(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            try await tree.clerk("clerk", place)
+            try await tree.clerk("inner", below: "/clerk", place)
+            // Parked at the parent; when it runs it asks the child what it has.
+            let below = Task.immediate { try await tree.runtime.ask(Flow.GreetingBelow("inner"), at: "/clerk", timeout: .seconds(20)) }
+            _ = try await tree.runtime.ask(Flow.ReadGreeting(), at: "/clerk", timeout: .seconds(15))
+            await tree.root.provide(\.greeting, "hello")
+            let greeting = try await below.value
+            #expect(greeting == "hello")
+        }
+    }
+
+    @Test("Row 43: a new life has the newest value", arguments: Where.allCases)
+    func row43_restart(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            await tree.root.provide(\.greeting, "one")
+            let clerk = try await tree.clerk("clerk", place)
+            for (round, greeting) in ["two", "three", "four"].enumerated() {
+                await tree.root.provide(\.greeting, greeting)
+                try? await clerk.ask(Flow.FailClerk(), timeout: .seconds(15))
+                try await tree.reaches(.active, at: "/clerk", incarnation: UInt32(round + 2))
+                let first = try await clerk.ask(Flow.FirstGreeting(), timeout: .seconds(15))
+                #expect(first == greeting)
+            }
+        }
+    }
+
+    @Test("Row 44: messages wait for what they need, and are taken up in order", arguments: Where.allCases)
+    func row44_parking(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let clerk = try await tree.clerk("clerk", place)
+            for number in 0..<50 { try await clerk.send(Flow.Greet("\(number)")) }
+            let asked = Task.immediate { try await clerk.ask(Flow.Greet("last"), timeout: .seconds(20)) }
+            // What needs nothing isn't held up by what waits.
+            let none = try await clerk.ask(Flow.ReadGreeting(), timeout: .seconds(15))
+            #expect(none == "none")
+            #expect(tree.notebook.words(at: "/clerk") == [])
+            await tree.root.provide(\.greeting, "hello")
+            let reply = try await asked.value
+            #expect(reply == "hello, last")
+            try await Support.eventually("all are greeted") { tree.notebook.words(at: "/clerk").count == 51 }
+            let numbers = tree.notebook.words(at: "/clerk").filter { $0 != "greeted last" }
+            #expect(numbers == (0..<50).map { "greeted \($0)" })
+            // What comes later needs no waiting.
+            let later = try await clerk.ask(Flow.Greet("ann"), timeout: .seconds(15))
+            #expect(later == "hello, ann")
+        }
+    }
+
+    @Test("Row 45: who waits at a coordinator that stops is told so", arguments: Where.allCases)
+    func row45_stopped(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let clerk = try await tree.clerk("clerk", place)
+            let waiting = Task.immediate { try await clerk.ask(Flow.Greet("ann"), timeout: .seconds(600)) }
+            try await tree.isBehind(clerk)
+            try await tree.root.stop("clerk")
+            let error = await #expect(throws: CoordinatorError.self) { try await waiting.value }
+            #expect(error?.code == .stopped)
+            // The provision comes too late for it, and a successor doesn't inherit what waited.
+            await tree.root.provide(\.greeting, "hello")
+            let successor = try await tree.clerk("clerk", place)
+            let greeting = try await successor.ask(Flow.Greet("bob"), timeout: .seconds(15))
+            #expect(greeting == "hello, bob")
+            #expect(tree.notebook.words(at: "/clerk") == ["greeted bob"])
+        }
+    }
+
+    @Test("Row 45: who waits at a coordinator that crashes is told so", arguments: Where.allCases)
+    func row45_crashed(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let clerk = try await tree.clerk("clerk", place)
+            let waiting = Task.immediate { try await clerk.ask(Flow.Greet("ann"), timeout: .seconds(600)) }
+            try await tree.isBehind(clerk)
+            if place.isWorker {
+                _ = try await tree.runtime.kill("/clerk")
+            } else {
+                try? await clerk.ask(Flow.FailClerk(), timeout: .seconds(15))
+            }
+            let error = await #expect(throws: CoordinatorError.self) { try await waiting.value }
+            #expect(error?.code == .peerLost)
+            try await tree.reaches(.active, at: "/clerk", incarnation: 2)
+            await tree.root.provide(\.greeting, "hello")
+            let greeting = try await clerk.ask(Flow.Greet("bob"), timeout: .seconds(15))
+            #expect(greeting == "hello, bob")
+            #expect(tree.notebook.words(at: "/clerk") == ["greeted bob"])
+        }
+    }
+
+    @Test("Row 46: what waits is bounded", arguments: Where.allCases)
+    func row46_bounded(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let clerk = try await tree.root.start(HoardingClerk.self, as: "clerk", in: place.isWorker ? .worker : .inProcess)
+            let outcomes = try await withThrowingTaskGroup(of: Result<String, CoordinatorError>.self) { group in
+                for number in 0..<6 {
+                    group.addTask {
+                        do {
+                            return .success(try await clerk.ask(Flow.Greet("\(number)"), timeout: .seconds(60)))
+                        } catch let error as CoordinatorError {
+                            return .failure(error)
+                        }
+                    }
+                }
+                var outcomes: [Result<String, CoordinatorError>] = []
+                // Four wait, so the two that come first have found no room.
+                for try await outcome in group {
+                    outcomes.append(outcome)
+                    if outcomes.count == 2 { await tree.root.provide(\.greeting, "hello") }
+                }
+                return outcomes
+            }
+            #expect(outcomes.count == 6)
+            for outcome in outcomes.prefix(2) {
+                let error = #expect(throws: CoordinatorError.self) { try outcome.get() }
+                #expect(error?.code == .mailboxFull)
+            }
+            for outcome in outcomes.dropFirst(2) {
+                let greeting = try outcome.get()
+                #expect(greeting.hasPrefix("hello, "))
+            }
+        }
+    }
+
+    @Test("Row 46: an ask whose deadline passes while it waits never runs", arguments: Where.allCases)
+    func row46_deadline(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let clerk = try await tree.clerk("clerk", place)
+            let error = await #expect(throws: CoordinatorError.self) {
+                try await clerk.ask(Flow.Greet("too late"), timeout: .milliseconds(100))
+            }
+            #expect(error?.code == .timedOut)
+            let cancelled = Task.immediate { try await clerk.ask(Flow.Greet("cancelled"), timeout: .seconds(600)) }
+            try await tree.isBehind(clerk)
+            cancelled.cancel()
+            await #expect(throws: CancellationError.self) { try await cancelled.value }
+            await tree.root.provide(\.greeting, "hello")
+            let greeting = try await clerk.ask(Flow.Greet("in time"), timeout: .seconds(15))
+            #expect(greeting == "hello, in time")
+            #expect(tree.notebook.words(at: "/clerk") == ["greeted in time"])
+        }
+    }
+
+    @Test("Row 47: a live service stays in its process", arguments: Where.allCases)
+    func row47_live(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            await tree.root.provide(\.ledger, Ledger("the root's"))
+            let clerk = try await tree.clerk("clerk", place)
+            let name = try await clerk.ask(Flow.ReadLedger(), timeout: .seconds(15))
+            #expect(name == (place.isWorker ? "none" : "the root's"))
+        }
+    }
+
+    @Test("Row 47: each process builds a described service once, when it's first needed", arguments: Where.allCases)
+    func row47_described(_ place: Where) async throws {
+        let descriptor = "vault of \(place) in \(getpid())"
+        try await PageTree.run { tree in
+            let clerk = try await tree.clerk("clerk", place)
+            let parked = Task.immediate { try await clerk.ask(Flow.Withdraw(), timeout: .seconds(20)) }
+            try await tree.isBehind(clerk)
+            await tree.root.provide(VaultKey.self, describedBy: descriptor)
+            try await tree.clerk("inner", below: "/clerk", .inProcess)
+            try await tree.clerk("far", below: "/clerk", .worker)
+            let there = try await clerk.ask(Flow.WhereAmI(), timeout: .seconds(15))
+            let first = try await parked.value
+            #expect(first == [descriptor, "\(there.pid)", "1"])
+            // The same one for the whole process, and another one in another process.
+            let inner = try await tree.runtime.ask(Flow.Withdraw(), at: "/clerk/inner", timeout: .seconds(15))
+            #expect(inner == first)
+            let far = try await tree.runtime.ask(Flow.Withdraw(), at: "/clerk/far", timeout: .seconds(15))
+            #expect(far.first == descriptor)
+            #expect(far.last == "1")
+            #expect(far != first)
+        }
+    }
+}
+
+extension PageTree {
+    @discardableResult
+    func clerk(_ key: String, _ place: Where) async throws -> Child<ClerkCoordinator> {
+        try await root.start(ClerkCoordinator.self, as: key, in: place.isWorker ? .worker : .inProcess) { $0.notebook = notebook }
+    }
+
+    func clerk(_ key: String, below path: CoordinatorPath, _ place: Where) async throws {
+        try await runtime.ask(Flow.StartClerk(key, inWorker: place.isWorker), at: path, timeout: .seconds(20))
+    }
+
+    /// Returns when a clerk has what was sent to it before: what needs nothing overtakes what waits, and nothing else.
+    func isBehind(_ clerk: Child<ClerkCoordinator>) async throws {
+        _ = try await clerk.ask(Flow.ReadGreeting(), timeout: .seconds(15))
+    }
+}

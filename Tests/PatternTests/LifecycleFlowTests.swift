@@ -1,0 +1,208 @@
+import Coordinators
+import Glibc
+import PatternFixtures
+import Testing
+
+@Suite("Pattern: flows", .serialized, .timeLimit(.minutes(3)))
+struct LifecycleFlowTests {
+    // MARK: Row 18: finish, removed, next
+
+    @Test("Row 18: run starts, waits for the finish, removes, and hands over the output", arguments: Where.allCases)
+    func row18_run(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            let login = Task {
+                try await tree.context.run(LifeChild.self, as: "login", in: place.placement) { $0.journal = tree.journal }
+            }
+            try await Support.eventually("it's there") { tree.context.child("login")?.state == .active }
+            _ = try? await tree.perform(.finish("Ada"), at: "/login")
+            #expect(try await login.value == "Ada")
+            #expect(tree.context.child("login") == nil)
+            #expect(tree.lines("start", "stop") == ["start /login", "stop /login"])
+            let next = try await tree.context.run(LifeChild.self, as: "login", in: place.placement) {
+                $0.greeting = "Grace"
+                $0.opening = .finishes
+            }
+            #expect(next == "Grace")
+        }
+    }
+
+    @Test("Row 18: registration first, then the dashboard, with the key free in between", arguments: Where.allCases)
+    func row18_registrationThenDashboard(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            let what = try await tree.runtime.ask(LifecycleRoot.Onboard(inWorker: place.isWorker), timeout: .seconds(30))
+            #expect(what == "Ada, registration gone, then /dashboard")
+            #expect(tree.lines("start", "stop") == ["start /registration", "stop /registration", "start /dashboard"])
+            #expect(try await tree.perform(.greeting, at: "/dashboard") == "Ada")
+            #expect(tree.context.children.map(\.path) == ["/dashboard"])
+        }
+    }
+
+    @Test("Row 18: a child that finishes by itself is gone before its parent hears of it", arguments: Where.allCases)
+    func row18_finishIsHeard(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            let child = try await tree.startChild("a", place)
+            _ = try? await child.perform(.finish("done"))
+            try await Support.eventually("the parent hears of it") { tree.journal.lines.last == "gone /a" }
+            #expect(tree.journal.lines == ["start /a", "stop /a", "heard stopped /a", "gone /a"])
+            #expect(child.state == .inactive)
+        }
+    }
+
+    @Test("Row 18: run throws when the child dies for good before it has finished", arguments: Where.allCases)
+    func row18_diesForGood(_ place: Where) async throws {
+        var options = Support.options
+        options.supervision = SupervisionPolicy(.oneForOne, intensity: 1, period: .seconds(60), backoff: .none)
+        try await LifecycleTree.run(options) { tree in
+            let login = Task {
+                try await tree.context.run(LifeChild.self, as: "login", in: place.placement) { $0.journal = tree.journal }
+            }
+            for life in 1...2 {
+                _ = try await tree.place(of: "/login", incarnation: UInt32(life))
+                _ = try? await tree.perform(.fail, at: "/login")
+            }
+            switch await login.result {
+            case .success(let output): Issue.record("it can't have finished with \(output)")
+            case .failure: break
+            }
+            #expect(tree.context.child("login") == nil)
+        }
+    }
+
+    // MARK: Row 19: nothing left
+
+    @Test("Row 19: after stop and finish nothing is left of a path", arguments: Where.allCases)
+    func row19_nothingLeft(_ place: Where) async throws {
+        var options = Support.options
+        var template = Array("/tmp/pattern-runtime-XXXXXX".utf8CString)
+        #expect(mkdtemp(&template) != nil)
+        let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        defer { rmdir(directory) }
+        options.runtimeDirectory = directory
+        try await LifecycleTree.run(options) { tree in
+            // The first worker makes what belongs to the process as a whole: the listener and its socket.
+            try await tree.startChild("first", place)
+            try await tree.context.stop("first")
+            let sockets = Census.entries(of: directory)
+            let before = tree.runtime.counters
+            for finishes in [true, false] {
+                let child = try await tree.startChild("a", place) { $0.greeting = "row 19" }
+                try await child.perform(.startChild("b", inWorker: place.isWorker))
+                try await child.perform(.show(1))
+                let processes = try await [tree.whereIs("/a").processID, tree.whereIs("/a/b").processID]
+                let open = Task.immediate { try await child.perform(.hang, timeout: .seconds(60)) }
+                if finishes {
+                    _ = try? await child.perform(.finish("done"))
+                } else {
+                    try await tree.context.stop("a")
+                }
+                await Support.expect(.stopped) { _ = try await open.value }
+                try await Support.eventually("the list is empty") { tree.context.children.isEmpty }
+                try await Support.eventually("its actor is gone") { LifeInstances.count(of: "row 19") == 0 }
+                if place.isWorker {
+                    try await Support.eventually("its processes are gone") {
+                        processes.allSatisfy { kill($0, 0) == -1 && errno == ESRCH }
+                    }
+                }
+                try await Support.eventually("its sockets are gone") { Census.entries(of: directory) == sockets }
+                try await Support.eventually("its pages are gone") { try await tree.runtime.navigation().isEmpty }
+                try await Support.eventually("nothing of it is counted") {
+                    var after = tree.runtime.counters
+                    // Timers are the whole process's, in which other tests run.
+                    after.timers = before.timers
+                    return after == before
+                }
+            }
+        }
+        #expect(Census.entries(of: directory).isEmpty)
+    }
+
+    // MARK: Row 20: a flow is entered through its coordinator
+
+    @Test("Row 20: another flow's page is reached by starting its coordinator, or by a deep link that does", arguments: Where.allCases)
+    func row20_entryPoint(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            #expect(try await tree.runtime.navigation().isEmpty)
+            let flow = try await tree.startChild("flow", place)
+            tree.context.show(.home)
+            try await flow.perform(.show(1))
+            try await Support.eventually("each page is its coordinator's") {
+                try await tree.runtime.navigation().map(\.path) == ["/", "/flow"]
+            }
+            #expect(tree.context.pages == [.home])
+            #expect(try await flow.perform(.pages) == "step(1)")
+            // The link leads to a coordinator that isn't there, and so it's started.
+            try await tree.runtime.open(Route("flow").then("inner", LifeChild.Page.step(7)))
+            #expect(tree.journal.lines.contains("start /flow/inner"))
+            #expect(try await tree.perform(.pages, at: "/flow/inner") == "step(7)")
+            try await Support.eventually("its page is on top") {
+                try await tree.runtime.navigation().map(\.path) == ["/", "/flow", "/flow/inner"]
+            }
+        }
+    }
+
+    @Test("Row 20: a deep link can't go around a coordinator that doesn't lead there", arguments: Where.allCases)
+    func row20_noWayAround(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            try await tree.context.start(LifeBare.self, as: "closed", in: place.placement)
+            // Its `open` hook is the default one.
+            await Support.expect(.noSuchChild) { try await tree.runtime.open(Route("closed").then("inner", LifeChild.Page.step(7))) }
+            #expect(try await tree.runtime.navigation().isEmpty)
+        }
+    }
+
+    // MARK: Row 21: start chooses
+
+    @Test("Row 21: start chooses the child by what it knows, and after a crash the same", arguments: Where.allCases, [true, false])
+    func row21_startChooses(_ place: Where, _ isLoggedIn: Bool) async throws {
+        try await LifecycleTree.run { tree in
+            let child = try await tree.context.start(LifeChooser.self, as: "a", in: place.placement) { $0.isLoggedIn = isLoggedIn }
+            let expected = isLoggedIn ? "/a/main" : "/a/login"
+            for life in 1...3 {
+                _ = try await tree.place(of: "/a", incarnation: UInt32(life))
+                try await Support.eventually("life \(life) has chosen") {
+                    try await tree.runtime.snapshot(of: "/a").children.map(\.path.description) == [expected]
+                }
+                if life < 3 { _ = try? await child.ask(LifeChooser.Fail()) }
+            }
+        }
+    }
+
+    // MARK: Row 22: one flow, used twice
+
+    @Test("Row 22: one type under two keys: each its own configuration and state", arguments: Where.allCases)
+    func row22_reuse(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            let onboarding = try await tree.startChild("onboarding", place) { $0.greeting = "create" }
+            let editing = try await tree.startChild("editing", place) { $0.greeting = "change" }
+            #expect(try await onboarding.perform(.greeting) == "create")
+            #expect(try await editing.perform(.greeting) == "change")
+            for _ in 0..<3 { try await onboarding.perform(.count) }
+            #expect(try await onboarding.perform(.count) == "4")
+            #expect(try await editing.perform(.count) == "1")
+            await onboarding.stop()
+            #expect(try await editing.perform(.count) == "2")
+        }
+    }
+
+    // MARK: Row 23: started by the parent only
+
+    @Test("Row 23: a child comes into being through its parent, and its hooks run by the runtime alone", arguments: Where.allCases)
+    func row23_onlyByTheParent(_ place: Where) async throws {
+        // A handle has no `start`, and a context no public initialiser: what remains to be tested is the operator's way.
+        try await LifecycleTree.run { tree in
+            await #expect(throws: CoordinatorError.self) { try await tree.runtime.start("/a") }
+            let child = try await tree.startChild("a", place)
+            await #expect(throws: CoordinatorError.self) { try await tree.runtime.start("/a/b") }
+            try await tree.runtime.start("/a")
+            #expect(tree.journal.lines == ["start /a"])
+            try await tree.runtime.stop("/a")
+            #expect(try await tree.runtime.start("/a").state == .active)
+            #expect(child.incarnation == 2)
+            #expect(tree.lines("start", "stop") == ["start /a", "stop /a", "start /a"])
+            try await Support.eventually("the parent hears what it hasn't done") {
+                await tree.root.heard == ["stopped /a", "started /a"]
+            }
+            await Support.expect(.stopped) { try await tree.runtime.start() }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+import Coordinators
+import Glibc
+import PatternFixtures
+import Testing
+
+@Suite("Pattern: starting and stopping", .serialized, .timeLimit(.minutes(3)))
+struct LifecycleHooksTests {
+    // MARK: Row 1: start
+
+    @Test("Row 1: the start hook runs once in a life, when the configuration is in place", arguments: Where.allCases)
+    func row01_startOncePerLife(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            let child = try await tree.startChild("a", place) { $0.greeting = "configured" }
+            #expect(child.state == .active)
+            #expect(try await child.perform(.greeting) == "configured")
+            try await tree.startChild("a", place)
+            #expect(tree.journal.lines == ["start /a"])
+            _ = try? await child.perform(.fail)
+            _ = try await tree.place(of: "/a", incarnation: 2)
+            #expect(tree.journal.count(of: "start /a") == 2)
+        }
+    }
+
+    @Test("Row 1: a start that throws reaches whoever started, and the key is free", arguments: Where.allCases)
+    func row01_startThrows(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            for (opening, reason) in [(Life.Opening.refuses, "won't start"), (.refusesOpaquely, "won't say why")] {
+                do {
+                    try await tree.startChild("a", place) { $0.opening = opening }
+                    Issue.record("the start must fail")
+                } catch {
+                    // Thrown as it is where the type is known, and else as a RemoteError: both speak with the handler's words.
+                    #expect("\(error)" == reason)
+                }
+                #expect(tree.context.child("a") == nil)
+                #expect(try await tree.runtime.snapshot().children.isEmpty)
+            }
+            try await tree.startChild("a", place)
+            #expect(tree.journal.lines == ["start /a"])
+            // The initiator has learnt it by the throw.
+            #expect(await tree.root.heard.isEmpty)
+        }
+    }
+
+    @Test("Row 1: a start that takes too long is ended", arguments: Where.allCases)
+    func row01_startTimesOut(_ place: Where) async throws {
+        var options = Support.options
+        options.startTimeout = .milliseconds(300)
+        try await LifecycleTree.run(options) { tree in
+            await Support.expect(.startTimedOut) { try await tree.startChild("a", place) { $0.opening = .hangs } }
+            #expect(tree.context.child("a") == nil)
+            let children = try await tree.runtime.snapshot().children
+            #expect(children.isEmpty)
+        }
+    }
+
+    // MARK: Row 2: stop
+
+    @Test("Row 2: stop ends the children first, then runs the hook, then rewinds, then tells", arguments: Where.allCases)
+    func row02_stopOrder(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            tree.context.show(.home)
+            let child = try await tree.startChild("a", place)
+            try await child.perform(.startChild("b", inWorker: false))
+            try await child.perform(.startChild("c", inWorker: place.isWorker))
+            try await child.perform(.show(1))
+            try await tree.perform(.show(2), at: "/a/b")
+            try await Support.eventually("the pages of all three are shown") {
+                try await tree.runtime.navigation().map(\.path.description) == ["/", "/a", "/a/b"]
+            }
+            // An operator's stop: the parent learns by event.
+            try await tree.runtime.stop("/a")
+            try await Support.eventually("the parent hears of it") { await tree.root.heard == ["stopped /a"] }
+            #expect(tree.lines("stop", "heard") == ["stop /a/c", "stop /a/b", "stop /a", "heard stopped /a"])
+            try await Support.eventually("what the subtree has shown is gone") {
+                try await tree.runtime.navigation().map(\.path.description) == ["/"]
+            }
+        }
+    }
+
+    @Test("Row 2: open asks from and to what is stopped end with stopped", arguments: Where.allCases)
+    func row02_openAsks(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            let child = try await tree.startChild("a", place)
+            let fromIt = Task.immediate { try await child.perform(.passGate, timeout: .seconds(60)) }
+            let toIt = Task.immediate { try await child.perform(.hang, timeout: .seconds(60)) }
+            try await Support.eventually("its ask has arrived") { tree.root.gate.waiting == 1 }
+            // One sender's messages begin in order: when this has been answered, the other has begun.
+            _ = try await child.perform(.greeting)
+            await child.stop()
+            _ = await fromIt.result
+            #expect(tree.lines("gate") == ["gate stopped /a"])
+            await Support.expect(.stopped) { _ = try await toIt.value }
+            try await Support.eventually("nobody waits at the gate for it any more") { tree.root.gate.waiting == 0 }
+        }
+    }
+
+    @Test("Row 2: a stop hook that doesn't return counts as stopped after the grace", arguments: Where.allCases)
+    func row02_stopTimesOut(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            let child = try await tree.startChild("a", place, shutdown: .timeout(.milliseconds(300))) { $0.ignoresStop = true }
+            let process = try await tree.whereIs("/a").processID
+            try await tree.context.stop("a")
+            #expect(child.state == .inactive)
+            #expect(try await tree.runtime.snapshot().children.isEmpty)
+            if place.isWorker { #expect(kill(process, 0) == -1 && errno == ESRCH) }
+        }
+    }
+
+    @Test("Row 2: stopping what has just died is no error", arguments: Where.allCases)
+    func row02_stopOfTheDead(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            for restart in [RestartType.permanent, .temporary] {
+                let child = try await tree.startChild("a", place, restart: restart)
+                if place.isWorker {
+                    try await tree.runtime.kill("/a")
+                } else {
+                    _ = try? await child.perform(.fail)
+                }
+                await child.stop()
+                #expect(child.state == .inactive)
+                #expect(try await tree.runtime.snapshot().children.isEmpty)
+            }
+        }
+    }
+
+    // MARK: Row 5: transitions that make no sense
+
+    @Test("Row 5: an illegal transition is a no-op: no hook, no event", arguments: Where.allCases)
+    func row05_noOps(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            let child = try await tree.startChild("a", place)
+            try await tree.startChild("a", place)
+            try await tree.runtime.start("/a")
+            try await tree.runtime.resume("/a")
+            try await tree.runtime.pause("/a")
+            try await tree.runtime.pause("/a")
+            try await tree.context.pause("a")
+            try await tree.runtime.resume("/a")
+            try await tree.context.resume("a")
+            await child.resume()
+            try await tree.runtime.stop("/a")
+            try await tree.runtime.stop("/a")
+            await child.stop()
+            await child.stop()
+            #expect(tree.lines("start", "pause", "resume", "stop") == ["start /a", "pause /a", "resume /a", "stop /a"])
+            try await Support.eventually("each of the operator's changes is told") { await tree.root.heard.count >= 3 }
+            #expect(await tree.root.heard == ["paused /a", "resumed /a", "stopped /a"])
+            await Support.expect(.noSuchChild) { try await tree.context.pause("nobody") }
+            await Support.expect(.noSuchChild) { try await tree.context.resume("nobody") }
+            await Support.expect(.noSuchChild) { try await tree.context.stop("nobody") }
+        }
+    }
+
+    @Test("Row 5: transitions of one coordinator are serialised", arguments: Where.allCases)
+    func row05_serialised(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            let child = try await tree.startChild("a", place) { $0.isSlow = true }
+            await withTaskGroup(of: Void.self) { group in
+                for number in 0..<30 {
+                    group.addTask { if number.isMultiple(of: 2) { await child.pause() } else { await child.resume() } }
+                }
+            }
+            await child.resume()
+            #expect(child.state == .active)
+            let changes = tree.lines("pause", "resume")
+            #expect(!changes.isEmpty)
+            for (index, change) in changes.enumerated() {
+                #expect(change == (index.isMultiple(of: 2) ? "pause /a" : "resume /a"))
+            }
+        }
+    }
+
+    // MARK: Row 6: hooks are optional
+
+    @Test("Row 6: a coordinator without hooks goes through all transitions", arguments: Where.allCases)
+    func row06_noHooks(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            let child = try await tree.context.start(LifeBare.self, as: "bare", in: place.placement)
+            await child.pause()
+            #expect(child.state == .paused)
+            await child.resume()
+            #expect(child.state == .active)
+            await child.stop()
+            #expect(child.state == .inactive)
+        }
+    }
+
+    @Test("Row 6: what is stopped while paused runs its stop hook only", arguments: Where.allCases)
+    func row06_pausedThenStopped(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            let child = try await tree.startChild("a", place)
+            await child.pause()
+            await child.stop()
+            #expect(tree.journal.lines == ["start /a", "pause /a", "stop /a"])
+        }
+    }
+
+    // MARK: Row 7: return is completion
+
+    @Test("Row 7: a call returns when the child's process has confirmed", arguments: Where.allCases)
+    func row07_confirmed(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            let child = try await tree.startChild("a", place) { $0.isSlow = true }
+            #expect(tree.journal.lines.last == "start /a")
+            let process = try await tree.whereIs("/a").processID
+            #expect((process == getpid()) == !place.isWorker)
+            try await tree.context.pause("a")
+            #expect(tree.journal.lines.last == "pause /a")
+            try await tree.context.resume("a")
+            #expect(tree.journal.lines.last == "resume /a")
+            try await tree.context.stop("a")
+            #expect(tree.journal.lines.last == "stop /a")
+            #expect(child.state == .inactive)
+            if place.isWorker { #expect(kill(process, 0) == -1 && errno == ESRCH) }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+import Coordinators
+import PatternFixtures
+import Synchronization
+import Testing
+
+/// A running tree whose root a test can act for.
+struct LifecycleTree: Sendable {
+    let root: LifecycleRoot
+    let runtime: CoordinatorRuntime
+    let journal: Journal
+
+    var context: Context<LifecycleRoot> { root.context }
+
+    private static let numbers = Mutex(0)
+
+    /// Runs a tree for the length of a test, and ends it whatever happens.
+    static func run(_ options: CoordinatorRuntime.Options = Support.options, _ body: (LifecycleTree) async throws -> Void) async throws {
+        let number = numbers.withLock { number in
+            number += 1
+            return number
+        }
+        let journal = Journal.temporary()
+        defer { journal.remove() }
+        let runtime = CoordinatorRuntime(LifecycleRoot.self, options: options) {
+            $0.number = number
+            $0.journal = journal
+        }
+        try await runtime.start()
+        let root = try #require(LifecycleRoot.take(number))
+        do {
+            try await body(LifecycleTree(root: root, runtime: runtime, journal: journal))
+        } catch {
+            root.gate.open()
+            await runtime.stop()
+            throw error
+        }
+        root.gate.open()
+        await runtime.stop()
+    }
+
+    @discardableResult
+    func startChild(
+        _ key: String = "a",
+        _ place: Where,
+        restart: RestartType = .permanent,
+        shutdown: Shutdown = .timeout(.seconds(10)),
+        configure: (inout LifeChild.Configuration) -> Void = { _ in }
+    ) async throws -> Child<LifeChild> {
+        try await context.start(LifeChild.self, as: key, in: place.placement, restart: restart, shutdown: shutdown) {
+            $0.journal = journal
+            configure(&$0)
+        }
+    }
+
+    /// Has the coordinator at a path do something.
+    @discardableResult
+    func perform(_ action: Life.Action, at path: CoordinatorPath) async throws -> String {
+        try await runtime.ask(Life.Do(action), at: path, timeout: .seconds(30))
+    }
+
+    func whereIs(_ path: CoordinatorPath) async throws -> Life.Place {
+        try await runtime.ask(Life.WhereAmI(), at: path, timeout: .seconds(30))
+    }
+
+    /// Asks until a certain life answers: what is sent while a life ends may be lost with it, and says so.
+    func place(of path: CoordinatorPath, incarnation: UInt32) async throws -> Life.Place {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while true {
+            let place = try? await runtime.ask(Life.WhereAmI(), at: path, timeout: .seconds(5))
+            if let place, place.incarnation == incarnation { return place }
+            guard ContinuousClock.now < deadline else { throw Life.Refusal("\(path) never had incarnation \(incarnation)") }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
+    /// The lines of the journal that are about some matter, in order.
+    func lines(_ prefixes: String...) -> [String] {
+        journal.lines.filter { line in prefixes.contains { line.hasPrefix($0) } }
+    }
+}
+
+extension Child<LifeChild> {
+    @discardableResult
+    func perform(_ action: Life.Action, timeout: Duration = .seconds(30)) async throws -> String {
+        try await ask(Life.Do(action), timeout: timeout)
+    }
+}

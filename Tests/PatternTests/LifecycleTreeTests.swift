@@ -1,0 +1,270 @@
+import Coordinators
+import Glibc
+import PatternFixtures
+import Testing
+
+/// Known to this program and not to the worker's.
+private actor Unlisted: Coordinator {
+    nonisolated let context: Context<Unlisted>
+    init(_ context: Context<Unlisted>, _ configuration: NoConfiguration) { self.context = context }
+}
+
+@Suite("Pattern: the tree", .serialized, .timeLimit(.minutes(3)))
+struct LifecycleTreeTests {
+    // MARK: Row 8: start registers, then starts, then returns the child
+
+    @Test("Row 8: a child is registered before its start hook, which may ask the parent that is starting it", arguments: Where.allCases)
+    func row08_registeredBeforeStart(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            try await tree.runtime.ask(LifecycleRoot.StartChild(key: "a", inWorker: place.isWorker), timeout: .seconds(30))
+            #expect(tree.journal.lines == ["known true", "start /a"])
+        }
+    }
+
+    @Test("Row 8: start returns the child it has started", arguments: Where.allCases)
+    func row08_returnsTheChild(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            let child = try await tree.startChild("a", place) { $0.greeting = "mine" }
+            #expect(child.path == "/a")
+            #expect(try await child.perform(.greeting) == "mine")
+            let again = try await tree.startChild("a", place) { $0.greeting = "somebody else's" }
+            #expect(try await again.perform(.greeting) == "mine")
+            #expect(try await again.perform(.count) == "1")
+            #expect(try await child.perform(.count) == "2")
+        }
+    }
+
+    // MARK: Row 9: configured before it starts
+
+    @Test("Row 9: the configuration is a value, given before the start and again at every restart", arguments: Where.allCases)
+    func row09_configurationIsReplayed(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            var greeting = "as it was then"
+            let child = try await tree.startChild("a", place) { $0.greeting = greeting }
+            greeting = "as it is now"
+            for life in 1...3 {
+                #expect(try await tree.place(of: "/a", incarnation: UInt32(life)).incarnation == UInt32(life))
+                #expect(try await child.perform(.greeting) == "as it was then")
+                _ = try? await child.perform(.fail)
+            }
+        }
+    }
+
+    @Test("Row 9: nothing starts when the configuring closure throws", arguments: Where.allCases)
+    func row09_closureThrows(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            await #expect(throws: Life.Refusal.self) {
+                try await tree.context.start(LifeChild.self, as: "a", in: place.placement) {
+                    $0.journal = tree.journal
+                    throw Life.Refusal("not like this")
+                }
+            }
+            #expect(tree.context.child("a") == nil)
+            #expect(tree.journal.lines.isEmpty)
+        }
+    }
+
+    // MARK: Row 10: one initialiser
+
+    @Test("Row 10: any coordinator is made from a context and a configuration", arguments: Where.allCases)
+    func row10_uniformInitialiser(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            try await tree.context.start(LifeBare.self, as: "bare", in: place.placement)
+            try await tree.context.start(LifeChooser.self, as: "chooser", in: place.placement)
+            try await tree.context.start(LifeChild.self, as: "child", in: place.placement)
+            let types = try await tree.runtime.snapshot().children.map(\.type)
+            #expect(types == ["LifeBare", "LifeChooser", "LifeChild"])
+        }
+    }
+
+    @Test("Row 10: a worker that doesn't know the type refuses, and lives no longer", arguments: Where.allCases)
+    func row10_unknownType(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            // In the parent's process the type itself is at hand, and no name is looked up.
+            if place == .inProcess {
+                let child = try await tree.context.start(Unlisted.self, as: "unlisted", in: place.placement)
+                return #expect(child.state == .active)
+            }
+            await Support.expect(.unknownType) { try await tree.context.start(Unlisted.self, as: "unlisted", in: place.placement) }
+            let children = try await tree.runtime.snapshot().children
+            #expect(children.isEmpty)
+            // The name is free for a type that is known.
+            let child = try await tree.context.start(LifeBare.self, as: "unlisted", in: place.placement)
+            #expect(child.state == .active)
+        }
+    }
+
+    // MARK: Row 11: identity
+
+    @Test("Row 11: a place has a path, a life a number", arguments: Where.allCases)
+    func row11_identity(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            let child = try await tree.startChild("account", place)
+            try await child.perform(.startChild("login", inWorker: place.isWorker))
+            let first = try await tree.whereIs("/account/login")
+            #expect(first.path == "/account/login")
+            #expect(first.incarnation == 1)
+            #expect(child.incarnation == 1)
+            let outer = try await tree.whereIs("/account")
+            #expect(outer.path == "/account")
+            let processes = Set([getpid(), outer.processID, first.processID])
+            #expect(processes.count == (place.isWorker ? 3 : 1))
+            _ = try? await tree.perform(.fail, at: "/account/login")
+            let second = try await tree.place(of: "/account/login", incarnation: 2)
+            #expect(second.path == first.path)
+            await child.stop()
+            let successor = try await tree.startChild("account", place)
+            // A name's lives are counted on.
+            #expect(successor.incarnation == 2)
+            #expect(try await tree.whereIs("/account").incarnation == 2)
+        }
+    }
+
+    // MARK: Row 12: typed keys
+
+    @Test("Row 12: children are named by an enum, so that a misspelt name doesn't compile", arguments: Where.allCases)
+    func row12_typedKeys(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            let child = try await tree.context.start(LifeKeyed.self, as: "keyed", in: place.placement)
+            let paths = try await child.ask(LifeKeyed.StartBoth(), timeout: .seconds(30))
+            #expect(paths == ["/keyed/registration", "/keyed/dashboard"])
+            #expect(try await child.ask(LifeKeyed.Keys(), timeout: .seconds(20)) == [.registration, .dashboard])
+            try await child.ask(LifeKeyed.Stop(.registration), timeout: .seconds(30))
+            #expect(try await child.ask(LifeKeyed.Keys(), timeout: .seconds(20)) == [.dashboard])
+            await Support.expect(.noSuchChild) { try await child.ask(LifeKeyed.Stop(.registration), timeout: .seconds(20)) }
+            await Support.expect(.keyInUse) { try await tree.startChild("keyed", place) }
+        }
+    }
+
+    // MARK: Row 13: the list of children
+
+    @Test("Row 13: a parent finds its children by key and by type, an operator sees them all", arguments: Where.allCases)
+    func row13_children(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            #expect(tree.context.children.isEmpty)
+            try await tree.startChild("a", place)
+            try await tree.startChild("b", place)
+            try await tree.context.start(LifeBare.self, as: "bare", in: place.placement)
+            try await tree.perform(.startChild("below", inWorker: place.isWorker), at: "/b")
+            #expect(tree.context.children.map(\.path) == ["/a", "/b", "/bare"])
+            #expect(tree.context.child("b")?.path == "/b")
+            #expect(tree.context.child("nobody") == nil)
+            #expect(tree.context.child(LifeChild.self)?.path == "/a")
+            #expect(tree.context.child(LifeBare.self)?.path == "/bare")
+            #expect(tree.context.child(LifeChooser.self) == nil)
+            #expect(tree.context.child(LifeBare.self, as: "a") == nil)
+            let found = try #require(tree.context.child(LifeChild.self, as: "b"))
+            #expect(try await found.perform(.children) == "below")
+            try await Support.eventually("the operator sees the grandchild too") {
+                let paths = try await tree.runtime.snapshot().children.flatMap { [$0.path] + $0.children.map(\.path) }
+                return paths == ["/a", "/b", "/b/below", "/bare"]
+            }
+            try await tree.context.stop("a")
+            #expect(tree.context.children.map(\.path) == ["/b", "/bare"])
+            #expect(tree.context.child("a") == nil)
+        }
+    }
+
+    // MARK: Row 14: as many and as deep as one likes
+
+    @Test("Row 14: two hundred children, all active at once, need no processes of their own", arguments: Where.allCases)
+    func row14_manyChildren(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            let child = try await tree.startChild("a", place)
+            try await child.perform(.startChildren(200))
+            let home = try await tree.whereIs("/a").processID
+            try await withThrowingTaskGroup(of: Int32.self) { group in
+                for number in 0..<200 {
+                    group.addTask { try await tree.whereIs(CoordinatorPath.root.appending("a").appending("child-\(number)")).processID }
+                }
+                for try await process in group { #expect(process == home) }
+            }
+            try await Support.eventually("all are active") {
+                let children = try await tree.runtime.snapshot(of: "/a").children
+                return children.count == 200 && children.allSatisfy { $0.state == .active }
+            }
+        }
+    }
+
+    @Test("Row 14: a tree is as deep as one likes", arguments: Where.allCases)
+    func row14_depth(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            try await tree.startChild("level", place)
+            var path: CoordinatorPath = "/level"
+            // Every second level is where the child is, the others in their parents' processes.
+            for level in 0..<6 {
+                try await tree.perform(.startChild("level", inWorker: place.isWorker && level.isMultiple(of: 2)), at: path)
+                path = path.appending("level")
+            }
+            #expect(try await tree.whereIs(path).path == "/level/level/level/level/level/level/level")
+            #expect(try await tree.perform(.echo("from below"), at: path) == "from below")
+        }
+    }
+
+    // MARK: Row 15: the root lives, the others come on demand
+
+    @Test("Row 15: only the root is there from the beginning, and it outlives its children's crashes", arguments: Where.allCases)
+    func row15_root(_ place: Where) async throws {
+        var options = Support.options
+        options.supervision = SupervisionPolicy(.oneForOne, intensity: 2, period: .seconds(60), backoff: .none)
+        try await LifecycleTree.run(options) { tree in
+            #expect(try await tree.runtime.snapshot().children.isEmpty)
+            try await tree.startChild("good", place)
+            let bad = try await tree.startChild("bad", place)
+            for life in 1...3 {
+                _ = try await tree.place(of: "/bad", incarnation: UInt32(life))
+                _ = try? await bad.perform(.fail)
+            }
+            try await Support.eventually("it's given up") { try await tree.runtime.snapshot(of: "/bad").state == .failed }
+            #expect(try await tree.runtime.snapshot().incarnation == 1)
+            #expect(try await tree.perform(.echo("fine"), at: "/good") == "fine")
+            #expect(try await tree.whereIs("/good").incarnation == 1)
+        }
+    }
+
+    // MARK: Row 16: no parent after the stop
+
+    @Test("Row 16: what is left running of a stopped coordinator has no parent: its asks end with stopped", arguments: Where.allCases)
+    func row16_orphan(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            // The process must outlive the coordinator: so the one that stops is the child's child.
+            let child = try await tree.startChild("a", place)
+            try await child.perform(.startChild("orphan", inWorker: false))
+            try await tree.perform(.outlive, at: "/a/orphan")
+            try await child.perform(.stopChild("orphan"))
+            try await Support.eventually("its task is told") { tree.lines("orphan") == ["orphan stopped"] }
+            try await Support.eventually("the context that the task held did not hold the actor") {
+                try await child.perform(.instances("orphan")) == "0"
+            }
+        }
+    }
+
+    // MARK: Row 17: the runtime owns the children
+
+    @Test("Row 17: the actor is gone after stop, finish and crash, and there is nothing to drop by hand", arguments: Where.allCases)
+    func row17_ownership(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            let child = try await tree.startChild("a", place)
+            let ends: [(String, Life.Action?)] = [("stopped", nil), ("finished", .finish("done")), ("failed", .fail)]
+            for (key, action) in ends {
+                try await child.perform(.startChild(key, inWorker: false))
+                #expect(try await child.perform(.instances(key)) == "1")
+                let path = CoordinatorPath.root.appending("a").appending(key)
+                if let action {
+                    // Its end may overtake the answer.
+                    _ = try? await tree.perform(action, at: path)
+                } else {
+                    try await child.perform(.stopChild(key))
+                }
+                if key == "failed" {
+                    // The next life takes the place of the former, which is gone.
+                    _ = try await tree.place(of: path, incarnation: 2)
+                    try await Support.eventually("one of two is left") { try await child.perform(.instances(key)) == "1" }
+                    try await child.perform(.stopChild(key))
+                }
+                try await Support.eventually("the \(key) one is gone") { try await child.perform(.instances(key)) == "0" }
+            }
+            try await Support.eventually("and the list knows none of them") { try await child.perform(.children) == "" }
+        }
+    }
+}

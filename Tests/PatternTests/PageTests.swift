@@ -1,0 +1,269 @@
+import Coordinators
+import PatternFixtures
+import Testing
+
+@Suite("Pattern: pages", .timeLimit(.minutes(3)))
+struct PageTests {
+    @Test("Row 48: a section is a coordinator, a page a step with its values", arguments: Where.allCases)
+    func row48_sections(_ place: Where) async throws {
+        try await PageTree.run(configure: { $0.sections = ["shop": place.isWorker] }) { tree in
+            let product = StepCoordinator.Page.product(7)
+            let review = StepCoordinator.Page.review(of: 7, stars: 5)
+            // Get or start, then display: the second time nothing is started.
+            try await tree.runtime.open(Route("shop", product), timeout: .seconds(20))
+            try await tree.runtime.open(Route("shop", review), timeout: .seconds(20))
+            #expect(tree.count("/shop start") == 1)
+            try await tree.shows(["/shop product(7)", "/shop review(of: 7, stars: 5)"])
+            let pages = try await tree.runtime.ask(Flow.Pages(), at: "/shop", timeout: .seconds(15))
+            #expect(pages == [product, review])
+        }
+    }
+
+    @Test("Row 49: one stack for the tree, of which each owns its slice", arguments: Where.allCases)
+    func row49_sharedStack(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            tree.root.show(.list)
+            try await tree.step("child", place) { $0.pagesAtStart = [.product(1)] }
+            try await tree.shows(["/ list", "/child product(1)"])
+            try await tree.step("inner", below: "/child", place) { $0.pagesAtStart = [.product(2), .review(of: 2, stars: 3)] }
+            let whole = ["/ list", "/child product(1)", "/child/inner product(2)", "/child/inner review(of: 2, stars: 3)"]
+            try await tree.shows(whole)
+            // The same from everywhere.
+            let seen = try await tree.perform(.navigation, at: "/child/inner")
+            #expect(seen == "/ /child /child/inner /child/inner")
+            let here = try await tree.root.navigation().map { "\($0.path)" }
+            #expect(here == ["/", "/child", "/child/inner", "/child/inner"])
+            // And to each its own.
+            #expect(tree.root.pages == [.list])
+            let childs = try await tree.runtime.ask(Flow.Pages(), at: "/child", timeout: .seconds(15))
+            #expect(childs == [.product(1)])
+            let inners = try await tree.runtime.ask(Flow.Pages(), at: "/child/inner", timeout: .seconds(15))
+            #expect(inners == [.product(2), .review(of: 2, stars: 3)])
+        }
+    }
+
+    @Test("Row 49: show, replaceTop, pop, pop to, set root", arguments: Where.allCases)
+    func row49_operations(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            try await tree.step("child", place)
+            try await tree.perform(.show(.list), at: "/child")
+            try await tree.perform(.show(.product(1)), at: "/child")
+            try await tree.shows(["/child list", "/child product(1)"])
+            try await tree.perform(.replaceTop(.product(2)), at: "/child")
+            try await tree.shows(["/child list", "/child product(2)"])
+            try await tree.perform(.show(.product(3)), at: "/child")
+            try await tree.perform(.pop, at: "/child")
+            try await tree.shows(["/child list", "/child product(2)"])
+            try await tree.perform(.show(.product(4)), at: "/child")
+            try await tree.perform(.show(.product(5)), at: "/child")
+            try await tree.perform(.popTo(.list), at: "/child")
+            try await tree.shows(["/child list"])
+            try await tree.perform(.show(.product(6)), at: "/child")
+            try await tree.perform(.setRoot(.review(of: 6, stars: 1)), at: "/child")
+            try await tree.shows(["/child review(of: 6, stars: 1)"])
+            let snapshot = try await tree.runtime.snapshot(of: "/child")
+            #expect(snapshot.incarnation == 1)
+        }
+    }
+
+    @Test("Row 49: dismiss removes the topmost modal page and all above it", arguments: Where.allCases)
+    func row49_modal(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            try await tree.step("child", place) { $0.pagesAtStart = [.list] }
+            try await tree.perform(.present(.product(1)), at: "/child")
+            try await tree.perform(.show(.product(2)), at: "/child")
+            try await tree.perform(.present(.product(3)), at: "/child")
+            try await tree.perform(.show(.product(4)), at: "/child")
+            try await tree.shows(["/child list", "/child product(1)", "/child product(2)", "/child product(3)", "/child product(4)"])
+            try await tree.perform(.dismiss, at: "/child")
+            try await tree.shows(["/child list", "/child product(1)", "/child product(2)"])
+            try await tree.perform(.dismiss, at: "/child")
+            try await tree.shows(["/child list"])
+        }
+    }
+
+    @Test("Row 49: what a coordinator presented goes with the pages of others above it", arguments: Where.allCases)
+    func row49_modalOfOthers(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            tree.root.show(.list)
+            tree.root.present(.product(1))
+            try await tree.step("child", place) { $0.pagesAtStart = [.product(2)] }
+            try await tree.shows(["/ list", "/ product(1)", "/child product(2)"])
+            tree.root.dismiss()
+            try await tree.shows(["/ list"])
+            // Its first page is gone, and so is it.
+            try await tree.isGone("/child")
+        }
+    }
+
+    @Test("Row 49: a navigation coordinator has a stack of its own", arguments: Where.allCases)
+    func row49_ownStack(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            tree.root.show(.list)
+            try await tree.root.start(StackCoordinator.self, as: "stack", in: place.isWorker ? .worker : .inProcess) {
+                $0.notebook = tree.notebook
+                $0.pagesAtStart = [.product(1)]
+            }
+            try await tree.step("inner", below: "/stack", place) { $0.pagesAtStart = [.product(2)] }
+            try await Support.eventually("its stack has both pages") {
+                try await tree.runtime.ask(StackCoordinator.Stack(), at: "/stack", timeout: .seconds(15)) == ["/stack", "/stack/inner"]
+            }
+            try await tree.shows(["/ list"])
+            let seen = try await tree.perform(.navigation, at: "/stack/inner")
+            #expect(seen == "/stack /stack/inner")
+        }
+    }
+
+    @Test("Row 50: a stop rewinds to what was before the start", arguments: Where.allCases)
+    func row50_stop(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            tree.root.show(.list)
+            try await tree.step("child", place) { $0.pagesAtStart = [.product(1)] }
+            try await tree.step("inner", below: "/child", place) { $0.pagesAtStart = [.product(2)] }
+            try await tree.shows(["/ list", "/child product(1)", "/child/inner product(2)"])
+            try await tree.root.stop("child")
+            let stack = try await tree.stack()
+            #expect(stack == ["/ list"])
+            // The former owner is told once, however many pages were above.
+            try await tree.reads("/ popped list")
+            try await tree.step("child", place) { $0.pagesAtStart = [.product(3)] }
+            try await tree.shows(["/ list", "/child product(3)"])
+        }
+    }
+
+    @Test("Row 50: a stop between others takes out its own alone", arguments: Where.allCases)
+    func row50_between(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            try await tree.step("one", place) { $0.pagesAtStart = [.product(1)] }
+            try await tree.shows(["/one product(1)"])
+            try await tree.step("two", place) { $0.pagesAtStart = [.product(2)] }
+            try await tree.shows(["/one product(1)", "/two product(2)"])
+            try await tree.step("three", place) { $0.pagesAtStart = [.product(3)] }
+            try await tree.shows(["/one product(1)", "/two product(2)", "/three product(3)"])
+            try await tree.root.stop("two")
+            try await tree.shows(["/one product(1)", "/three product(3)"])
+            try await tree.root.stop("three")
+            try await tree.shows(["/one product(1)"])
+            try await tree.reads("/one popped product(1)")
+        }
+    }
+
+    @Test("Row 50: with no page of the parent's own, the parent's section is uncovered without a page", arguments: Where.allCases)
+    func row50_uncovered(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            try await tree.step("child", place) { $0.pagesAtStart = [.list] }
+            try await tree.shows(["/child list"])
+            try await tree.root.stop("child")
+            try await tree.shows([])
+            try await tree.reads("/ popped nil")
+        }
+    }
+
+    @Test("Row 50: a new life shows its pages again; those of the old one are gone", arguments: Where.allCases)
+    func row50_restart(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            tree.root.show(.list)
+            try await tree.step("child", place) { $0.pagesAtStart = [.product(1)] }
+            try await tree.perform(.show(.product(2)), at: "/child")
+            try await tree.step("inner", below: "/child", place) { $0.pagesAtStart = [.product(3)] }
+            try await tree.shows(["/ list", "/child product(1)", "/child product(2)", "/child/inner product(3)"])
+            if place.isWorker { _ = try await tree.runtime.kill("/child") } else { await tree.fail("/child") }
+            try await tree.reaches(.active, at: "/child", incarnation: 2)
+            try await tree.shows(["/ list", "/child product(1)"])
+        }
+    }
+
+    @Test("Row 50: giving up rewinds too", arguments: Where.allCases)
+    func row50_gaveUp(_ place: Where) async throws {
+        var options = Support.options
+        options.supervision = SupervisionPolicy(.oneForOne, intensity: 1, period: .seconds(60), backoff: .none)
+        try await PageTree.run(options: options) { tree in
+            tree.root.show(.list)
+            try await tree.step("child", place) {
+                $0.pagesAtStart = [.product(1)]
+                $0.livesOnce = true
+            }
+            try await tree.shows(["/ list", "/child product(1)"])
+            await tree.fail("/child")
+            try await tree.reaches(.failed, at: "/child")
+            try await tree.shows(["/ list"])
+            try await Support.eventually("the root's page is on top again") { tree.count("/ popped list") > 0 }
+        }
+    }
+
+    @Test("Row 51: popping past its first page finishes a child, and the run throws", arguments: Where.allCases)
+    func row51_dismissed(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            tree.root.show(.list)
+            let running = Task {
+                try await tree.root.run(StepCoordinator.self, as: "child", in: place.isWorker ? .worker : .inProcess) {
+                    $0.notebook = tree.notebook
+                    $0.pagesAtStart = [.product(1), .product(2)]
+                }
+            }
+            try await tree.shows(["/ list", "/child product(1)", "/child product(2)"])
+            try await tree.perform(.pop, at: "/child")
+            try await tree.shows(["/ list", "/child product(1)"])
+            _ = try? await tree.perform(.pop, at: "/child")
+            let error = await #expect(throws: CoordinatorError.self) { try await running.value }
+            #expect(error?.code == .dismissed)
+            try await tree.isGone("/child")
+            try await tree.reads("/child stop")
+            try await tree.reads("/ popped list")
+            try await tree.shows(["/ list"])
+            // A transient child that was dismissed isn't started again.
+            #expect(tree.count("/child start") == 1)
+        }
+    }
+
+    @Test("Row 51: popping to a page below a child finishes it, and its subtree", arguments: Where.allCases)
+    func row51_popTo(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            tree.root.show(.list)
+            tree.root.show(.product(0))
+            try await tree.step("child", place) { $0.pagesAtStart = [.product(1)] }
+            try await tree.step("inner", below: "/child", place) { $0.pagesAtStart = [.product(2)] }
+            try await tree.shows(["/ list", "/ product(0)", "/child product(1)", "/child/inner product(2)"])
+            tree.root.pop(to: .list)
+            try await tree.shows(["/ list"])
+            try await tree.isGone("/child")
+            try await tree.reads("/child/inner stop")
+            try await tree.reads("/child stop")
+        }
+    }
+
+    @Test("Row 51: a permanent child is finished by the pop all the same", arguments: Where.allCases)
+    func row51_permanent(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            tree.root.show(.list)
+            // Permanent is the default of `start`.
+            try await tree.step("child", place) { $0.pagesAtStart = [.product(1)] }
+            try await tree.shows(["/ list", "/child product(1)"])
+            _ = try? await tree.perform(.pop, at: "/child")
+            try await tree.isGone("/child")
+            try await tree.reads("/ popped list")
+            #expect(tree.count("/child start") == 1)
+            // Its key is free.
+            try await tree.step("child", place) { $0.pagesAtStart = [.product(2)] }
+            try await tree.shows(["/ list", "/child product(2)"])
+        }
+    }
+
+    @Test("Row 51: the child between is told when the one above it is popped", arguments: Where.allCases)
+    func row51_exposed(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            tree.root.show(.list)
+            try await tree.step("child", place) { $0.pagesAtStart = [.product(1)] }
+            try await tree.step("inner", below: "/child", place) { $0.pagesAtStart = [.product(2)] }
+            try await tree.shows(["/ list", "/child product(1)", "/child/inner product(2)"])
+            _ = try? await tree.perform(.pop, at: "/child/inner")
+            try await tree.reads("/child popped product(1)")
+            try await tree.shows(["/ list", "/child product(1)"])
+            try await tree.isGone("/child/inner")
+            // It owns the top again, and the root was never exposed.
+            #expect(tree.count("/ popped list") == 0)
+            try await tree.perform(.show(.product(3)), at: "/child")
+            try await tree.shows(["/ list", "/child product(1)", "/child product(3)"])
+        }
+    }
+}

@@ -1,0 +1,123 @@
+import Coordinators
+import CoordinatorsTesting
+import Foundation
+import PatternFixtures
+import Testing
+
+/// A running tree whose root has handed its context to the test: a test starts, pauses and observes as a parent does.
+struct PageTree: Sendable {
+    let runtime: CoordinatorRuntime
+    let root: Context<FlowRoot>
+    let notebook: Notebook
+
+    static func run(
+        options: CoordinatorRuntime.Options = Support.options,
+        configure: (inout FlowRoot.Configuration) -> Void = { _ in },
+        _ body: (PageTree) async throws -> Void
+    ) async throws {
+        let notebook = try Notebook.temporary()
+        defer { notebook.remove() }
+        try await withRuntime(
+            FlowRoot.self,
+            options: options,
+            configure: {
+                $0.notebook = notebook
+                configure(&$0)
+            }
+        ) { runtime in
+            let root = try #require(HandedContexts.take(for: notebook))
+            try await body(PageTree(runtime: runtime, root: root, notebook: notebook))
+        }
+    }
+
+    /// Starts a step coordinator as a child of the root.
+    @discardableResult
+    func step(
+        _ key: String,
+        _ place: Where,
+        _ configure: (inout StepCoordinator.Configuration) -> Void = { _ in }
+    ) async throws -> Child<StepCoordinator> {
+        try await root.start(StepCoordinator.self, as: key, in: place.isWorker ? .worker : .inProcess) {
+            $0.notebook = notebook
+            configure(&$0)
+        }
+    }
+
+    /// Starts a step coordinator somewhere further down.
+    func step(
+        _ key: String,
+        below path: CoordinatorPath,
+        _ place: Where,
+        _ configure: (inout StepCoordinator.Configuration) -> Void = { _ in }
+    ) async throws {
+        var configuration = StepCoordinator.Configuration(notebook)
+        configure(&configuration)
+        let started = try await runtime.ask(
+            Flow.StartStep(key, inWorker: place.isWorker, configuration),
+            at: path,
+            timeout: .seconds(20)
+        )
+        #expect(started == path.appending(key).description)
+    }
+
+    /// Has the step coordinator at `path` do something.
+    @discardableResult
+    func perform(_ action: Flow.Action, at path: CoordinatorPath, timeout: Duration = .seconds(20)) async throws -> String {
+        try await runtime.ask(Flow.Do(action), at: path, timeout: timeout)
+    }
+
+    /// Makes a step coordinator fail; its answer may be lost with it.
+    func fail(_ path: CoordinatorPath) async { _ = try? await perform(.fail, at: path) }
+
+    /// Makes a step coordinator request its dismissal; its answer may be lost with it.
+    func asksToGo(_ path: CoordinatorPath, milliseconds: Int) async {
+        _ = try? await perform(.requestDismissal(milliseconds: milliseconds), at: path)
+    }
+
+    /// How often the notebook reads a line.
+    func count(_ line: String) -> Int { notebook.lines.count { $0 == line } }
+
+    /// Waits until the notebook reads a line so many times.
+    func reads(_ line: String, times: Int = 1) async throws {
+        try await Support.eventually("the notebook reads '\(line)' \(times) times") { count(line) == times }
+    }
+
+    /// Waits until a coordinator is in a state, and at least in its so many-eth life.
+    func reaches(_ state: CoordinatorSnapshot.State, at path: CoordinatorPath, incarnation: UInt32 = 1) async throws {
+        try await Support.eventually("\(path) is \(state)") {
+            let snapshot = try? await runtime.snapshot(of: path)
+            return snapshot?.state == state && (snapshot?.incarnation ?? 0) >= incarnation
+        }
+    }
+
+    /// Waits until there is nothing at a path.
+    func isGone(_ path: CoordinatorPath) async throws {
+        try await Support.eventually("\(path) is gone") {
+            do {
+                return try await runtime.snapshot(of: path).state == .inactive
+            } catch let error as CoordinatorError where error.code == .noSuchPath || error.code == .noSuchChild {
+                return true
+            }
+        }
+    }
+
+    /// The whole stack, bottom first: "/child product(7)".
+    func stack() async throws -> [String] {
+        try await runtime.navigation().map { entry in
+            let page = try JSONDecoder().decode(StepCoordinator.Page.self, from: JSONEncoder().encode(entry.page))
+            return "\(entry.path) \(page)"
+        }
+    }
+
+    /// Waits until the stack is this: pages never block, so their effect is seen a moment later.
+    func shows(_ expected: [String], _ location: SourceLocation = #_sourceLocation) async throws {
+        var last: [String] = []
+        let deadline = ContinuousClock.now + .seconds(20)
+        while ContinuousClock.now < deadline {
+            last = try await stack()
+            if last == expected { return }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        #expect(last == expected, sourceLocation: location)
+    }
+}

@@ -1,0 +1,252 @@
+import Coordinators
+import Glibc
+import PatternFixtures
+import Testing
+
+/// The proofs that the tree leaves nothing behind and never waits for itself; the numbers are printed.
+@Suite("Pattern: proofs", .serialized, .timeLimit(.minutes(5)))
+struct PatternProofTests {
+    // MARK: a: nothing is left
+
+    @Test("Proof a: a thousand children run to their ends in the root's process, and everything is as before")
+    func a_cyclesBesideTheRoot() async throws {
+        try await LifecycleTree.run { tree in
+            let before = Alive(tree.runtime.counters)
+            for _ in 0..<1_000 {
+                let output = try await tree.context.run(LifeChild.self, as: "cycle") {
+                    $0.greeting = "proof a"
+                    $0.opening = .finishes
+                }
+                try #require(output == "proof a")
+            }
+            try await Support.eventually("everything is as before") {
+                Alive(tree.runtime.counters) == before && LifeInstances.count(of: "proof a") == 0
+            }
+            #expect(tree.context.children.isEmpty)
+            print("proof a, 1000 beside the root: before \(before), after \(Alive(tree.runtime.counters))")
+        }
+    }
+
+    /// Where the children run to their ends: each time in a process that does nothing else, for other tests run in this one.
+    enum Cycles: String, CaseIterable, CustomTestStringConvertible {
+        case inTheProcessOfTheirParent = "in their parent's process"
+        case inOneLongLivedWorker = "in one long-lived worker"
+        case inWorkersOfTheirOwn = "in workers of their own"
+
+        var count: Int { self == .inWorkersOfTheirOwn ? 50 : 1_000 }
+        var testDescription: String { rawValue }
+    }
+
+    @Test("Proof a: children by the thousand, workers by the fifty: everything is as before", arguments: Cycles.allCases)
+    func a_cyclesInAWorker(_ cycles: Cycles) async throws {
+        var options = Support.options
+        var template = Array("/tmp/pattern-proof-XXXXXX".utf8CString)
+        try #require(mkdtemp(&template) != nil)
+        let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        defer { rmdir(directory) }
+        options.runtimeDirectory = directory
+        try await LifecycleTree.run(options) { tree in
+            try await tree.context.start(LifeLab.self, as: "lab", in: .worker)
+            var paths: [CoordinatorPath] = ["/lab"]
+            if cycles == .inOneLongLivedWorker {
+                let inner = try await tree.runtime.ask(LifeLab.StartInner(), at: "/lab", timeout: .seconds(30))
+                #expect(inner == "/lab/inner")
+                paths.append("/lab/inner")
+            }
+            let isWorker = cycles == .inWorkersOfTheirOwn
+            let place = paths[paths.count - 1]
+            // What a process makes once and keeps is made by the first few: threads, listener, allocations.
+            let warmUp = isWorker ? 5 : 100
+            let warm = try await tree.runtime.ask(LifeLab.Cycle(warmUp, inWorker: isWorker), at: place, timeout: .seconds(120))
+            #expect(warm == warmUp)
+
+            let before = try await Remains.found(in: tree, at: paths, sockets: directory)
+            let done = try await tree.runtime.ask(LifeLab.Cycle(cycles.count, inWorker: isWorker), at: place, timeout: .seconds(240))
+            #expect(done == cycles.count)
+            var after = before
+            try await Support.eventually("everything is as before") {
+                after = try await Remains.found(in: tree, at: paths, sockets: directory)
+                return after.isNoMore(than: before)
+            }
+            #expect(after.isNoMore(than: before), "before \(before), after \(after)")
+            print("proof a, \(cycles.count) \(cycles.rawValue):\n  before \(before)\n  after  \(after)")
+        }
+        #expect(Census.entries(of: directory).isEmpty)
+    }
+
+    // MARK: b: one instance
+
+    @Test("Proof b: a hundred concurrent starts of one key make one instance", arguments: Where.allCases)
+    func b_oneInstance(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            let greetings = try await withThrowingTaskGroup(of: String.self) { group in
+                for number in 0..<100 {
+                    group.addTask {
+                        let child = try await tree.startChild("one", place) { $0.greeting = "proof b \(number)" }
+                        #expect(child.incarnation == 1)
+                        return try await child.perform(.greeting)
+                    }
+                }
+                return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+            }
+            #expect(greetings.count == 1)
+            #expect(tree.journal.lines == ["start /one"])
+            #expect(tree.context.children.map(\.path) == ["/one"])
+            if place == .inProcess { #expect((0..<100).map { LifeInstances.count(of: "proof b \($0)") }.reduce(0, +) == 1) }
+            // All hundred have learnt it by return.
+            #expect(await tree.root.heard.isEmpty)
+        }
+    }
+
+    // MARK: c: a late stop
+
+    @Test("Proof c: a stop that ends late never removes the successor", arguments: Where.allCases)
+    func c_lateStop(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            let rounds = place.isWorker ? 15 : 300
+            for round in 1...rounds {
+                let child = try await tree.startChild("a", place)
+                // The stop is requested here and now, and ends whenever it does.
+                let late = Task.immediate { await child.stop() }
+                let successor = try await tree.startChild("a", place)
+                await late.value
+                try #require(successor.state == .active)
+                try #require(successor.incarnation == UInt32(2 * round))
+                try #require(try await successor.perform(.echo("alive")) == "alive")
+                try #require(tree.context.children.map(\.path) == ["/a"])
+                await successor.stop()
+            }
+            #expect(tree.lines("start", "stop") == (0..<2 * rounds).flatMap { _ in ["start /a", "stop /a"] })
+            #expect(tree.context.children.isEmpty)
+        }
+    }
+
+    @Test("Proof c: the late end of one that has finished never removes the successor", arguments: Where.allCases)
+    func c_lateFinish(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            for _ in 1...(place.isWorker ? 15 : 300) {
+                let output = try await tree.context.run(LifeChild.self, as: "a", in: place.placement) { $0.opening = .finishes }
+                try #require(output == "hello")
+                let successor = try await tree.startChild("a", place)
+                try #require(try await successor.perform(.echo("alive")) == "alive")
+                try #require(successor.state == .active)
+                try await tree.context.stop("a")
+            }
+            #expect(tree.context.children.isEmpty)
+        }
+    }
+
+    // MARK: d: finish twice
+
+    @Test("Proof d: finishing twice is one event, with the first output", arguments: Where.allCases)
+    func d_finishTwice(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            let child = try await tree.startChild("a", place)
+            _ = try? await child.perform(.finishTwice("first", "second"))
+            try await Support.eventually("the first is heard") { await tree.root.heard.contains("stopped /a") }
+            let output = Task {
+                try await tree.context.run(LifeChild.self, as: "b", in: place.placement) { $0.journal = tree.journal }
+            }
+            try await Support.eventually("it's there") { tree.context.child("b")?.state == .active }
+            _ = try? await tree.perform(.finishTwice("first", "second"), at: "/b")
+            #expect(try await output.value == "first")
+            // A later event of one more child stands behind all that the others could still bring.
+            try await tree.startChild("last", place)
+            try await tree.runtime.stop("/last")
+            try await Support.eventually("the last is heard") { await tree.root.heard.contains("stopped /last") }
+            let heard = await tree.root.heard
+            #expect(heard.count { $0 == "stopped /a" } == 1)
+            #expect(heard.count { $0 == "stopped /b" } <= 1)
+            #expect(heard.allSatisfy { $0.hasPrefix("stopped") })
+            #expect(tree.journal.count(of: "stop /a") == 1)
+            #expect(tree.journal.count(of: "stop /b") == 1)
+        }
+    }
+
+    // MARK: e: asking each other
+
+    @Test("Proof e: a parent asks its child while the child asks the parent, a thousand times each: no deadlock", arguments: Where.allCases)
+    func e_askingEachOther(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            try await tree.startChild("a", place)
+            for round in 0..<10 {
+                try await withThrowingTaskGroup(of: Bool.self) { group in
+                    for number in 0..<100 {
+                        let text = "\(round).\(number)"
+                        // From a row of the root's down, and from there up to the root again.
+                        group.addTask {
+                            try await tree.runtime.ask(LifecycleRoot.AskChild(key: "a", text: text), timeout: .seconds(60)) == text
+                        }
+                        // From a row of the child's up.
+                        group.addTask { try await tree.perform(.echo(text), at: "/a") == text }
+                    }
+                    for try await isRight in group { #expect(isRight) }
+                }
+            }
+            try await Support.eventually("no ask is left open") { tree.runtime.counters.openAsks == 0 }
+        }
+    }
+}
+
+/// What the runtime itself counts of one tree; its timers are the whole process's, in which other tests run.
+private struct Alive: Equatable, CustomStringConvertible {
+    var coordinators: Int
+    var links: Int
+    var openAsks: Int
+    var observers: Int
+
+    init(_ counters: RuntimeCounters) {
+        coordinators = counters.coordinators
+        links = counters.links
+        openAsks = counters.openAsks
+        observers = counters.observers
+    }
+
+    var description: String { "\(coordinators) coordinators, \(links) links, \(openAsks) open asks, \(observers) observers" }
+}
+
+/// What is there of a tree at a moment: in the kernel's eyes, in the runtime's, and in the directory of its sockets.
+private struct Remains: CustomStringConvertible {
+    var root: Alive
+    var processes: [Census]
+    var runtimes: [Alive]
+    var timers: [Int]
+    var sockets: [String]
+
+    static func found(in tree: LifecycleTree, at paths: [CoordinatorPath], sockets directory: String) async throws -> Remains {
+        var processes: [Census] = []
+        var counters: [RuntimeCounters] = []
+        for path in paths {
+            processes.append(try await tree.runtime.ask(LifeLab.TakeCensus(), at: path, timeout: .seconds(30)))
+            counters.append(try await tree.runtime.counters(of: path))
+        }
+        return Remains(
+            root: Alive(tree.runtime.counters),
+            processes: processes,
+            runtimes: counters.map(Alive.init),
+            timers: counters.map(\.timers),
+            sockets: Census.entries(of: directory)
+        )
+    }
+
+    func isNoMore(than before: Remains) -> Bool {
+        guard root == before.root, runtimes == before.runtimes, sockets == before.sockets else { return false }
+        // A heartbeat's timer comes and goes.
+        guard zip(timers, before.timers).allSatisfy({ $0 <= $1 + 2 }) else { return false }
+        // Swift makes the threads of its pool when it needs them, one for each processor at most.
+        let pool = sysconf(Int32(_SC_NPROCESSORS_ONLN))
+        return zip(processes, before.processes).allSatisfy { now, then in
+            now.instances == 0 && now.descriptors <= then.descriptors && now.threads <= then.threads + pool
+                && now.childProcesses <= then.childProcesses
+        }
+    }
+
+    var description: String {
+        let each = zip(zip(processes, runtimes), timers).map { pair, timers in
+            let (process, runtime) = pair
+            return "\(process.instances) instances, \(process.descriptors) descriptors, \(process.threads) threads, "
+                + "\(process.childProcesses) child processes, \(runtime), \(timers) timers"
+        }
+        return "\(each.joined(separator: "; ")); root: \(root); \(sockets.count) sockets"
+    }
+}

@@ -1,0 +1,201 @@
+import Coordinators
+import PatternFixtures
+import Testing
+
+@Suite("Pattern: streams", .timeLimit(.minutes(3)))
+struct StreamTests {
+    @Test("Row 28: replies come in order, and the stream ends with its handler", arguments: Where.allCases)
+    func row28_order(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let reader = try await tree.reader(place)
+            let read = try await reader.ask(Flow.Read(Flow.Count(to: 5_000)), timeout: .seconds(30))
+            #expect(read.numbers == Array(1...5_000))
+            #expect(read.end == "ended")
+            let ended = try await tree.runtime.ask(Flow.EndedStreams(), timeout: .seconds(15))
+            #expect(ended == ["whole"])
+        }
+    }
+
+    @Test("Row 28: a stream passes two processes", arguments: Where.allCases)
+    func row28_deep(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            _ = try await tree.reader(place)
+            try await tree.runtime.ask(Flow.StartReader("inner", inWorker: place.isWorker), at: "/reader", timeout: .seconds(20))
+            let read = try await tree.runtime.ask(Flow.Read(Flow.Count(to: 1_000)), at: "/reader/inner", timeout: .seconds(30))
+            #expect(read.numbers == Array(1...1_000))
+            #expect(read.end == "ended")
+        }
+    }
+
+    @Test("Row 28: the first reply comes while the handler still works", arguments: Where.allCases)
+    func row28_early(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let reader = try await tree.reader(place)
+            let reading = Task { try await reader.ask(Flow.Read(Flow.Count(to: 2, holdsAt: 1)), timeout: .seconds(600)) }
+            try await tree.reads("/reader first")
+            let ended = try await tree.runtime.ask(Flow.EndedStreams(), timeout: .seconds(15))
+            #expect(ended == [])
+            reading.cancel()
+            _ = try? await reading.value
+        }
+    }
+
+    @Test("Row 28: a slow reader holds the handler up", arguments: Where.allCases)
+    func row28_backpressure(_ place: Where) async throws {
+        // 50,000 × 200 bytes: far more than any buffer between the two should hold.
+        let total = 50_000
+        try await PageTree.run { tree in
+            let reader = try await tree.reader(place)
+            let count = Flow.Count(to: total, padding: String(repeating: "x", count: 200))
+            let reading = Task { try await reader.ask(Flow.Read(count, holdsAfter: 3), timeout: .seconds(120)) }
+            try await tree.reads("/reader holding")
+            // Wait until the handler makes no progress.
+            var sent = -1
+            var unchanged = 0
+            try await Support.eventually("the handler stands still") {
+                let now = try await tree.runtime.ask(Flow.SentSoFar(), timeout: .seconds(15))
+                unchanged = now == sent ? unchanged + 1 : 0
+                sent = now
+                try await Task.sleep(for: .milliseconds(5))
+                return unchanged == 50
+            }
+            #expect(sent < total / 2)
+            tree.notebook.note(ReaderCoordinator.readOn)
+            let read = try await reading.value
+            #expect(read.numbers.count == total)
+            #expect(read.numbers == Array(1...total))
+            #expect(read.end == "ended")
+        }
+    }
+
+    @Test("Row 28: ending the loop cancels the handler", arguments: Where.allCases)
+    func row28_break(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let reader = try await tree.reader(place)
+            let before = "\(tree.runtime.counters)"
+            for round in 1...10 {
+                let read = try await reader.ask(Flow.Read(Flow.Count(to: 5, holdsAt: 3), stopsAfter: 3), timeout: .seconds(20))
+                #expect(read.numbers == [1, 2, 3])
+                #expect(read.end == "stopped")
+                try await Support.eventually("the handler is cancelled") {
+                    try await tree.runtime.ask(Flow.EndedStreams(), timeout: .seconds(15)).count == round
+                }
+            }
+            let ended = try await tree.runtime.ask(Flow.EndedStreams(), timeout: .seconds(15))
+            #expect(ended == Array(repeating: "cancelled", count: 10))
+            try await Support.eventually("nothing is left of the streams") { "\(tree.runtime.counters)" == before }
+        }
+    }
+
+    @Test("Row 28: cancelling the reader's task cancels the handler", arguments: Where.allCases)
+    func row28_cancel(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let reader = try await tree.reader(place)
+            let reading = Task { try await reader.ask(Flow.Read(Flow.Count(to: 5, holdsAt: 3)), timeout: .seconds(600)) }
+            try await tree.reads("/reader first")
+            reading.cancel()
+            await #expect(throws: CancellationError.self) { try await reading.value }
+            try await Support.eventually("the handler is cancelled") {
+                try await tree.runtime.ask(Flow.EndedStreams(), timeout: .seconds(15)) == ["cancelled"]
+            }
+        }
+    }
+
+    @Test("Row 28: what the handler throws ends the stream, after what it has sent", arguments: Where.allCases)
+    func row28_failure(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let reader = try await tree.reader(place)
+            let read = try await reader.ask(Flow.Read(Flow.Count(to: 10, failsAt: 4)), timeout: .seconds(20))
+            #expect(read.numbers == [1, 2, 3, 4])
+            #expect(read.end == "no further")
+        }
+    }
+
+    @Test("Row 28: a stream's deadline ends it and cancels the handler", arguments: Where.allCases)
+    func row28_timeout(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let reader = try await tree.reader(place)
+            // It may pass before the handler begins, on a busy machine.
+            let read = try await reader.ask(Flow.Read(Flow.Count(to: 5, holdsAt: 3), milliseconds: 500), timeout: .seconds(20))
+            #expect(read.end == "timedOut")
+            #expect(read.numbers == Array([1, 2, 3].prefix(read.numbers.count)))
+            let whole = try await reader.ask(Flow.Read(Flow.Count(to: 3)), timeout: .seconds(20))
+            #expect(whole.numbers == [1, 2, 3])
+            let ended = try await tree.runtime.ask(Flow.EndedStreams(), timeout: .seconds(15))
+            #expect(ended.last == "whole")
+        }
+    }
+
+    @Test("Row 28: ask takes the first reply", arguments: Where.allCases)
+    func row28_first(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let reader = try await tree.reader(place)
+            let first = try await reader.ask(Flow.ReadFirst(), timeout: .seconds(20))
+            #expect(first == 1)
+            // The handler would go on for ever.
+            try await Support.eventually("the handler is cancelled") {
+                try await tree.runtime.ask(Flow.EndedStreams(), timeout: .seconds(15)) == ["cancelled"]
+            }
+        }
+    }
+
+    @Test("Row 28: the reader's end is the handler's", arguments: Where.allCases)
+    func row28_readerLost(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let reader = try await tree.reader(place)
+            let reading = Task { try await reader.ask(Flow.Read(Flow.Count(to: 5, holdsAt: 3)), timeout: .seconds(600)) }
+            try await tree.reads("/reader first")
+            if place.isWorker { _ = try await tree.runtime.kill("/reader") } else { _ = try await tree.runtime.restart("/reader") }
+            if place.isWorker {
+                let error = await #expect(throws: CoordinatorError.self) { try await reading.value }
+                #expect(error?.code == .peerLost)
+            } else {
+                // A restart is a stop: the reader sees its stream end, and may still answer.
+                let read = try await reading.value
+                #expect(read.end == "stopped")
+            }
+            try await Support.eventually("the handler is cancelled") {
+                try await tree.runtime.ask(Flow.EndedStreams(), timeout: .seconds(15)) == ["cancelled"]
+            }
+        }
+    }
+
+    @Test("Row 28: a stream whose handler's process dies ends with peerLost")
+    func row28_peerLost() async throws {
+        // One placement: only another process can be lost. A handler is above its reader, so the reader dies with it; who survives is
+        // whoever listens from the side, and for them the stream of events is what ends.
+        try await PageTree.run { tree in
+            try await tree.step("child", .worker)
+            try await tree.root.start(EventListener.self, as: "listener", in: .worker) {
+                $0.notebook = tree.notebook
+                $0.subject = "/child"
+            }
+            try await tree.perform(.emit(.count(1)), at: "/child")
+            try await tree.reads("/listener heard count(1)")
+            _ = try await tree.runtime.kill("/child")
+            try await tree.reads("/listener heard the end")
+        }
+    }
+
+    @Test("Row 28: many streams at once don't mix", arguments: Where.allCases)
+    func row28_concurrent(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let reader = try await tree.reader(place)
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                for number in 1...20 {
+                    group.addTask {
+                        let read = try await reader.ask(Flow.Read(Flow.Count(to: number * 10)), timeout: .seconds(60))
+                        return read.numbers == Array(1...number * 10) && read.end == "ended"
+                    }
+                }
+                for try await isWhole in group { #expect(isWhole) }
+            }
+        }
+    }
+}
+
+extension PageTree {
+    func reader(_ place: Where) async throws -> Child<ReaderCoordinator> {
+        try await root.start(ReaderCoordinator.self, as: "reader", in: place.isWorker ? .worker : .inProcess) { $0.notebook = notebook }
+    }
+}

@@ -1,0 +1,159 @@
+import Coordinators
+import PatternFixtures
+import Synchronization
+import Testing
+
+@Suite("Pattern: the tap and the counters", .timeLimit(.minutes(3)))
+struct TapTests {
+    @Test("Beyond: the tap sees the lifecycle of the whole tree", arguments: Where.allCases)
+    func lifecycle(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let tap = Tap(tree.runtime)
+            try await tree.step("child", place)
+            try await tree.step("inner", below: "/child", place)
+            await tree.fail("/child/inner")
+            try await tree.reaches(.active, at: "/child/inner", incarnation: 2)
+            try await tree.root.stop("child")
+            try await tap.sees("started", "/child/inner")
+            try await tap.sees("crashed", "/child/inner")
+            try await tap.sees("restarted", "/child/inner")
+            try await tap.sees("stopped", "/child")
+            tap.close()
+        }
+    }
+
+    @Test("Beyond: the tap sees each message that is handled once, and each event", arguments: Where.allCases)
+    func messages(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            try await tree.step("child", place)
+            try await tree.step("inner", below: "/child", place)
+            let tap = Tap(tree.runtime)
+            for number in 0..<20 {
+                try await tree.runtime.ask(Flow.Note(number), at: "/child/inner", timeout: .seconds(15))
+            }
+            try await tree.perform(.emit(.count(7)), at: "/child/inner")
+            try await tree.perform(.echo("climbs to the root"), at: "/child/inner")
+            try await tap.sees("Flow.Echo", "/")
+            try await tap.sees("Flow.Note", "/child/inner")
+            try await tap.sees("event", "/child/inner")
+            // The echo came after them on the same way.
+            #expect(tap.count("Flow.Note", "/child/inner") == 20)
+            tap.close()
+        }
+    }
+
+    @Test("Beyond: the tap sees dead letters, and they are counted for the whole tree", arguments: Where.allCases)
+    func deadLetters(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            try await tree.step("child", place)
+            let tap = Tap(tree.runtime)
+            try await tree.perform(.sendFailing, at: "/child")
+            try await tap.sees("Flow.Failing", "/child")
+            try await Support.eventually("the letter is counted") {
+                let report = tree.runtime.deadLetters()
+                return report.letters.contains { "\($0.name)" == "Flow.Failing" && $0.sender == "/child" && $0.target == "/" }
+            }
+            let report = tree.runtime.deadLetters()
+            #expect(report.count >= 1)
+            // They survive the worker.
+            try await tree.root.stop("child")
+            let later = tree.runtime.deadLetters()
+            #expect(later.count >= report.count)
+            tap.close()
+        }
+    }
+
+    @Test("Beyond: dead letters of a worker are counted after its end", arguments: Where.allCases)
+    func deadLettersSurvive(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let box = try await tree.root.start(OldestDroppingBox.self, as: "box", in: place.isWorker ? .worker : .inProcess)
+            await box.pause()
+            for number in 0..<10 { _ = try await box.send(Flow.Load(number)) }
+            try await Support.eventually("six are dropped") { tree.runtime.deadLetters().count == 6 }
+            if place.isWorker { _ = try await tree.runtime.kill("/box") }
+            try await tree.root.stop("box")
+            let report = tree.runtime.deadLetters()
+            #expect(report.count >= 6)
+        }
+    }
+
+    @Test("Beyond: who doesn't read the tap holds nobody up", arguments: Where.allCases)
+    func unread(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let child = try await tree.step("child", place)
+            let stream = tree.runtime.tap()
+            for _ in 0..<2_000 { _ = try await child.ask(Flow.WhereAmI(), timeout: .seconds(15)) }
+            let there = try await child.ask(Flow.WhereAmI(), timeout: .seconds(15))
+            #expect(there.incarnation == 1)
+            withExtendedLifetime(stream) {}
+        }
+    }
+
+    @Test("Beyond: after a scenario the counters are what they were before", arguments: Where.allCases)
+    func counters(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            // Once for what is made when it's first needed, and then for good.
+            try await tree.scenario(place)
+            let before = "\(tree.runtime.counters)"
+            for _ in 0..<3 { try await tree.scenario(place) }
+            try await Support.eventually("nothing is left") { "\(tree.runtime.counters)" == before }
+            let after = "\(tree.runtime.counters)"
+            #expect(after == before)
+            try await tree.step("child", place)
+            let during = "\(tree.runtime.counters)"
+            #expect(during != before)
+            let there = "\(try await tree.runtime.counters(of: "/child"))"
+            #expect(there != before)
+        }
+    }
+}
+
+extension PageTree {
+    /// Starts, asks, listens, pauses, parks, shows, crashes, and stops.
+    fileprivate func scenario(_ place: Where) async throws {
+        let child = try await step("child", place) { $0.pagesAtStart = [.list] }
+        try await step("inner", below: "/child", place)
+        let auditor = Auditor()
+        child.delegates += auditor
+        let subscription = child.onEvent { _ in }
+        try await perform(.emit(.count(1)), at: "/child")
+        try await perform(.echo("there"), at: "/child/inner")
+        try await perform(.beginTask, at: "/child")
+        try await root.pause("child")
+        let parked = Task.immediate { try await child.ask(Flow.Note(1), timeout: .seconds(600)) }
+        if place.isWorker { _ = try await runtime.kill("/child") }
+        _ = try? await root.stop("child")
+        _ = try? await parked.value
+        subscription.cancel()
+    }
+}
+
+/// What a runtime's tap has said, as text: what an event is called is the runtime's affair, that it names path and message is not.
+private final class Tap: Sendable {
+    private let seen = Mutex<[String]>([])
+    private let reading = Mutex<Task<Void, Never>?>(nil)
+
+    init(_ runtime: CoordinatorRuntime) {
+        let stream = runtime.tap()
+        let task = Task { [weak self] in
+            for await event in stream { self?.seen.withLock { $0.append("\(event)") } }
+        }
+        reading.withLock { $0 = task }
+    }
+
+    func count(_ word: String, _ path: CoordinatorPath) -> Int {
+        seen.withLock { seen in seen.count { Self.names($0, word, path) } }
+    }
+
+    func sees(_ word: String, _ path: CoordinatorPath) async throws {
+        try await Support.eventually("the tap sees '\(word)' at \(path)") { count(word, path) > 0 }
+    }
+
+    func close() { reading.withLock { $0?.cancel() } }
+
+    /// Whether a text has the word in it, and the path as a whole.
+    private static func names(_ text: String, _ word: String, _ path: CoordinatorPath) -> Bool {
+        guard text.contains(word) else { return false }
+        return text.split { !($0.isLetter || $0.isNumber || $0 == "/") }.contains { $0 == path.description }
+    }
+}

@@ -1,0 +1,10 @@
+import Coordinators
+import PatternFixtures
+
+/// The program that the tests' workers run.
+@main
+struct PatternWorker {
+    static func main() async throws {
+        try await CoordinatorRuntime.main(PatternRoot.self, workers: PatternLifecycle.coordinators + PatternFlows.coordinators)
+    }
+}

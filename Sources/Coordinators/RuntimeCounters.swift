@@ -8,6 +8,4 @@ public struct RuntimeCounters: Sendable, Hashable, Codable {
     public var openAsks: Int
     /// Delegates, event streams and subscriptions.
     public var observers: Int
-    /// Deadlines that are running.
-    public var timers: Int
 }

@@ -188,7 +188,7 @@ struct PatternProofTests {
     }
 }
 
-/// What the runtime itself counts of one tree; its timers are the whole process's, in which other tests run.
+/// What the runtime itself counts of one tree.
 private struct Alive: Equatable, CustomStringConvertible {
     var coordinators: Int
     var links: Int
@@ -210,7 +210,6 @@ private struct Remains: CustomStringConvertible {
     var root: Alive
     var processes: [Census]
     var runtimes: [Alive]
-    var timers: [Int]
     var sockets: [String]
 
     static func found(in tree: LifecycleTree, at paths: [CoordinatorPath], sockets directory: String) async throws -> Remains {
@@ -224,15 +223,12 @@ private struct Remains: CustomStringConvertible {
             root: Alive(tree.runtime.counters),
             processes: processes,
             runtimes: counters.map(Alive.init),
-            timers: counters.map(\.timers),
             sockets: Census.entries(of: directory)
         )
     }
 
     func isNoMore(than before: Remains) -> Bool {
         guard root == before.root, runtimes == before.runtimes, sockets == before.sockets else { return false }
-        // A heartbeat's timer comes and goes.
-        guard zip(timers, before.timers).allSatisfy({ $0 <= $1 + 2 }) else { return false }
         // Swift makes the threads of its pool when it needs them, one for each processor at most.
         let pool = sysconf(Int32(_SC_NPROCESSORS_ONLN))
         return zip(processes, before.processes).allSatisfy { now, then in
@@ -242,10 +238,9 @@ private struct Remains: CustomStringConvertible {
     }
 
     var description: String {
-        let each = zip(zip(processes, runtimes), timers).map { pair, timers in
-            let (process, runtime) = pair
-            return "\(process.instances) instances, \(process.descriptors) descriptors, \(process.threads) threads, "
-                + "\(process.childProcesses) child processes, \(runtime), \(timers) timers"
+        let each = zip(processes, runtimes).map { process, runtime in
+            "\(process.instances) instances, \(process.descriptors) descriptors, \(process.threads) threads, "
+                + "\(process.childProcesses) child processes, \(runtime)"
         }
         return "\(each.joined(separator: "; ")); root: \(root); \(sockets.count) sockets"
     }

@@ -165,14 +165,16 @@ struct StreamTests {
         // One placement: only another process can be lost. A handler is above its reader, so the reader dies with it; who survives is
         // whoever listens from the side, and for them the stream of events is what ends.
         try await PageTree.run { tree in
-            try await tree.step("child", .worker)
+            try await tree.step("middle", .worker)
+            try await tree.step("child", below: "/middle", .inProcess)
             try await tree.root.start(EventListener.self, as: "listener", in: .worker) {
                 $0.notebook = tree.notebook
-                $0.subject = "/child"
+                $0.subject = "/middle/child"
             }
-            try await tree.perform(.emit(.count(1)), at: "/child")
+            try await tree.perform(.emit(.count(1)), at: "/middle/child")
             try await tree.reads("/listener heard count(1)")
-            _ = try await tree.runtime.kill("/child")
+            // It follows the path through restarts of the child, but not of the process that supervises it.
+            _ = try await tree.runtime.kill("/middle")
             try await tree.reads("/listener heard the end")
         }
     }

@@ -28,7 +28,7 @@ public struct OwnDelegates<C: Coordinator>: Sendable {
 
     /// Tells all delegates; never waits for any of them.
     public static func => (delegates: OwnDelegates, event: C.Event) {
-        delegates.node.signals.emitted(.value(event))
+        delegates.node.emit(.value(event))
     }
 }
 

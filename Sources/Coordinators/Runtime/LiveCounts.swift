@@ -12,8 +12,7 @@ final class LiveCounts: Sendable {
             coordinators: coordinators.load(ordering: .relaxed),
             links: links.load(ordering: .relaxed),
             openAsks: openAsks.load(ordering: .relaxed),
-            observers: observers.load(ordering: .relaxed),
-            timers: Timers.shared.count
+            observers: observers.load(ordering: .relaxed)
         )
     }
 }

@@ -38,9 +38,6 @@ final class Timers: Sendable {
     /// It lives as long as the process.
     private let alarm: (reader: Int32, writer: Int32)
 
-    /// How many are scheduled.
-    var count: Int { state.withLock { $0.buckets.values.reduce(0) { $0 + $1.count } } }
-
     private init() {
         var ends: [Int32] = [-1, -1]
         let status = pipe(&ends)

@@ -43,7 +43,6 @@ extension ChildSupervisor {
         if node.type.table.observers[typeName] != nil {
             node.post(.event(AnyChild(supervisor: self, key: key, typeName: typeName), event))
         }
-        if node.runtime.tap.isActive { node.runtime.tap.publish(.emitted(at: node.path.appending(key), typeName)) }
     }
 
     /// A change that hasn't to do with supervision.

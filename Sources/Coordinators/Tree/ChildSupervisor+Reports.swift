@@ -12,6 +12,7 @@ extension ChildSupervisor {
         /// The same for those who have caused nothing.
         var observed: LifecycleChange?
         var comesBack = false
+        var outcomes: [ChildSlot.Outcome] = []
         let path = node.path.appending(key)
         var typeName = ""
         state.withLock { state in
@@ -70,6 +71,11 @@ extension ChildSupervisor {
                 stops = slot.stops
                 slot.stops = []
             }
+            if !change.isProgress, !comesBack {
+                // With the stops: whoever takes the key again once they are told must not get this life's outcome.
+                let reason = slot.lastExit.map { "\($0)" } ?? "unknown"
+                outcomes = slot.takeEnds(otherwise: CoordinatorError(.stopped, "\(path) has ended without finishing: \(reason)"))
+            }
             state.slots[key] = slot
         }
         if !change.isBeginning, !change.isPause { node.rewind(path) }
@@ -78,7 +84,7 @@ extension ChildSupervisor {
         for message in parked { message.envelope.end(.failure(failure ?? CoordinatorError.hasStopped(path))) }
         for start in starts { start.settle(failure.map { .failure($0) } ?? .success(())) }
         if mustFlush { flush(key) }
-        if !change.isProgress, !comesBack { settleEnds(key) }
+        for outcome in outcomes { outcome.tell() }
         node.runtime.childChanged(path, change)
         if let event, !node.type.table.lifecycle.isEmpty {
             node.post(.lifecycle(AnyChild(supervisor: self, key: key, typeName: typeName), event))
@@ -100,15 +106,6 @@ extension ChildSupervisor {
                 host.deliver(message.envelope, to: message.rest, isDirect: message.isDirect)
             }
         }
-    }
-
-    private func settleEnds(_ key: String) {
-        let outcomes = state.withLock { state -> [ChildSlot.Outcome] in
-            let reason = state.slots[key]?.lastExit.map { "\($0)" } ?? "unknown"
-            let error = CoordinatorError(.stopped, "\(node.path.appending(key)) has ended without finishing: \(reason)")
-            return state.slots[key]?.takeEnds(otherwise: error) ?? []
-        }
-        for outcome in outcomes { outcome.tell() }
     }
 }
 

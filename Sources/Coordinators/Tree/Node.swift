@@ -129,6 +129,12 @@ final class Node: Sendable {
 
     var existingChildren: ChildSupervisor? { state.withLock { $0.children } }
 
+    /// Tells the delegates something.
+    func emit(_ event: Answer) {
+        signals.emitted(event)
+        runtime.tap.publish(.emitted(at: path, type.name))
+    }
+
     /// Tells the host, once, that the coordinator ends by its own doing.
     func end(_ end: End) {
         let isFirst = state.withLock { state -> Bool in

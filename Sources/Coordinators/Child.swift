@@ -64,9 +64,9 @@ public struct Child<C: Coordinator>: Sendable {
 
     private func deliver(_ message: some ResponderMessage, timeout: Duration, isOneWay: Bool) async throws -> Answer {
         let node = supervisor.node
-        guard supervisor.has(key) else { throw CoordinatorError(.stopped, "\(path) is gone") }
         let envelope = Envelope(.value(message), sender: node.path, deadline: .now + timeout, isOneWay: isOneWay)
         return try await envelope.delivered(owner: node.openAsks) {
+            guard supervisor.has(key) else { return $0.end(.failure(CoordinatorError(.stopped, "\(path) is gone"))) }
             supervisor.deliver($0, to: key, [], isDirect: true)
         }
     }

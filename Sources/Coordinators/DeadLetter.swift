@@ -8,7 +8,7 @@ public struct DeadLetter: Sendable, Hashable, Codable {
         case mailboxFull(MailboxPolicy.Overflow)
         /// An observer was too slow, and this was the oldest that waited for it.
         case observerTooSlow
-        /// The coordinator stopped while a message that had been taken still waited.
+        /// The coordinator stopped before the message that it had taken was handled.
         case stopped
         /// It couldn't be delivered; the text says why.
         case undeliverable(String)

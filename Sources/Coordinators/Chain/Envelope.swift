@@ -59,7 +59,7 @@ final class Envelope: Sendable {
         var canceller: (@Sendable () -> Void)?
         var timer: Timers.Timer?
         var owner: OpenAsks?
-        /// Told once that the message waits nowhere any more.
+        /// Told once that the message isn't under way any more.
         var released: (@Sendable () -> Void)?
         var isReleased = false
     }
@@ -136,7 +136,8 @@ final class Envelope: Sendable {
         finish(result, cancels: true)
     }
 
-    /// Names who is told, once, that the message waits in this process no more: its handler has begun, it has left, or it has ended.
+    /// Names who is told, once, that the message isn't under way any more: a mailbox had room for it, its handler has begun, it has left
+    /// for another process, or it has ended.
     func whenReleased(_ released: @escaping @Sendable () -> Void) {
         let isLate = state.withLock { state -> Bool in
             if !state.isReleased { state.released = released }
@@ -145,7 +146,7 @@ final class Envelope: Sendable {
         if isLate { released() }
     }
 
-    /// The message waits in this process no more.
+    /// The message isn't under way any more.
     func release() {
         state.withLock { state in
             state.isReleased = true

@@ -36,29 +36,36 @@ struct Mailbox {
     /// How many events of children may wait.
     static let eventLimit = 1_024
 
+    /// An item and its turn among all that have arrived.
+    private struct Arrival {
+        let turn: UInt64
+        let item: Item
+    }
+
     private let policy: MailboxPolicy
-    private var waiting: Deque<Item> = []
-    /// Messages that wait for the coordinator to be resumed.
-    private var paused: Deque<Item> = []
+    private var messages: Deque<Arrival> = []
+    /// What isn't a message: neither a pause nor a full mailbox holds it up.
+    private var notices: Deque<Arrival> = []
     /// Messages that wait for what their rows need.
     private var needing: Deque<Item> = []
-    private var messages = 0
+    private var next: UInt64 = 0
+    /// Messages that wait or run, and their bytes.
+    private var count = 0
     private var bytes = 0
+    private var running = 0
+    private var runningBytes = 0
     private var events = 0
-    private(set) var isDraining = false
     private(set) var isPaused = false
+    private var isDraining = false
 
     init(_ policy: MailboxPolicy) { self.policy = policy }
-
-    /// How many messages wait or run.
-    var messageCount: Int { messages }
 
     /// Takes a message, as the policy says.
     ///
     /// - Parameter isNeeding: what its row needs isn't there yet.
     mutating func take(_ envelope: Envelope, _ row: MessageRow, isNeeding: Bool) -> Admission {
         var admission = Admission.admitted
-        if messages >= policy.messages || bytes + envelope.size > max(policy.bytes, envelope.size) {
+        if count >= policy.messages || count > 0 && bytes + envelope.size > policy.bytes {
             switch policy.whenFull {
             case .wait: admission = .delayed
             case .fail: return .refused
@@ -69,15 +76,9 @@ struct Mailbox {
                 admission = .instead(of: oldest, oldestRow)
             }
         }
-        messages += 1
+        count += 1
         bytes += envelope.size
-        if isNeeding {
-            needing.append(.message(envelope, row))
-        } else if isPaused {
-            paused.append(.message(envelope, row))
-        } else {
-            waiting.append(.message(envelope, row))
-        }
+        if isNeeding { needing.append(.message(envelope, row)) } else { append(message: .message(envelope, row)) }
         return admission
     }
 
@@ -85,17 +86,18 @@ struct Mailbox {
     ///
     /// - Returns: an event that had to give way.
     mutating func append(_ item: Item) -> Item? {
-        waiting.append(item)
+        next += 1
+        notices.append(Arrival(turn: next, item: item))
         guard item.isEvent else { return nil }
         events += 1
-        guard events > Self.eventLimit, let oldest = waiting.firstIndex(where: \.isEvent) else { return nil }
+        guard events > Self.eventLimit, let oldest = notices.firstIndex(where: { $0.item.isEvent }) else { return nil }
         events -= 1
-        return waiting.remove(at: oldest)
+        return notices.remove(at: oldest).item
     }
 
     /// - Returns: whether somebody has to begin draining.
     mutating func beginDraining() -> Bool {
-        guard !isDraining, !waiting.isEmpty else { return false }
+        guard !isDraining, !notices.isEmpty || mayBeginMessage else { return false }
         isDraining = true
         return true
     }
@@ -103,17 +105,16 @@ struct Mailbox {
     /// The next items to begin, or nothing: draining has ended then.
     mutating func takeBatch(of limit: Int = 64) -> [Item] {
         var batch: [Item] = []
-        while batch.count < limit, let item = waiting.popFirst() {
-            if isPaused, item.envelope != nil { paused.append(item) } else { batch.append(item) }
-        }
+        while batch.count < limit, let item = takeNext() { batch.append(item) }
         if batch.isEmpty { isDraining = false }
         return batch
     }
 
     mutating func ended(_ item: Item) {
         if let envelope = item.envelope {
-            messages -= 1
-            bytes -= envelope.size
+            forget(envelope)
+            running -= 1
+            runningBytes -= envelope.size
         } else if item.isEvent {
             events -= 1
         }
@@ -122,44 +123,53 @@ struct Mailbox {
     /// Messages wait from now on; what has begun goes on.
     mutating func pause() { isPaused = true }
 
-    /// What has waited comes first.
-    mutating func resume() {
-        isPaused = false
-        waiting = paused + waiting
-        paused = []
-    }
+    mutating func resume() { isPaused = false }
 
     /// Lets go what has waited for a dependency, in order.
     mutating func release(where isSatisfied: (MessageRow) -> Bool) {
-        var remaining: Deque<Item> = []
-        for item in needing {
-            if case .message(_, let row) = item, isSatisfied(row) {
-                if isPaused { paused.append(item) } else { waiting.append(item) }
-            } else {
-                remaining.append(item)
-            }
+        let waiting = needing
+        needing = []
+        for item in waiting {
+            if case .message(_, let row) = item, isSatisfied(row) { append(message: item) } else { needing.append(item) }
         }
-        needing = remaining
     }
 
     var hasNeeding: Bool { !needing.isEmpty }
 
     /// Everything that waits, taken out.
     mutating func removeAll() -> [Item] {
-        defer { (waiting, paused, needing, messages, bytes, events) = ([], [], [], 0, 0, 0) }
-        return Array(waiting) + Array(paused) + Array(needing)
+        defer { (messages, notices, needing, count, bytes, events) = ([], [], [], running, runningBytes, 0) }
+        return messages.map(\.item) + needing + notices.map(\.item)
+    }
+
+    private var mayBeginMessage: Bool {
+        guard !isPaused, let first = messages.first?.item.envelope else { return false }
+        // Waiting and running together are bounded: those that were let in beyond that wait for their turn.
+        return running == 0 || running < policy.messages && runningBytes + first.size <= policy.bytes
+    }
+
+    private mutating func takeNext() -> Item? {
+        guard mayBeginMessage, let message = messages.first else { return notices.popFirst()?.item }
+        if let notice = notices.first, notice.turn < message.turn { return notices.popFirst()?.item }
+        messages.removeFirst()
+        running += 1
+        runningBytes += message.item.envelope?.size ?? 0
+        return message.item
+    }
+
+    private mutating func append(message: Item) {
+        next += 1
+        messages.append(Arrival(turn: next, item: message))
     }
 
     private mutating func removeOldestMessage() -> (Envelope, MessageRow)? {
-        if let index = paused.firstIndex(where: { $0.envelope != nil }) { return forget(paused.remove(at: index)) }
-        if let index = waiting.firstIndex(where: { $0.envelope != nil }) { return forget(waiting.remove(at: index)) }
-        if let index = needing.firstIndex(where: { $0.envelope != nil }) { return forget(needing.remove(at: index)) }
-        return nil
+        guard case .message(let envelope, let row) = messages.popFirst()?.item ?? needing.popFirst() else { return nil }
+        forget(envelope)
+        return (envelope, row)
     }
 
-    private mutating func forget(_ item: Item) -> (Envelope, MessageRow)? {
-        guard case .message(let envelope, let row) = item else { return nil }
-        ended(item)
-        return (envelope, row)
+    private mutating func forget(_ envelope: Envelope) {
+        count -= 1
+        bytes -= envelope.size
     }
 }

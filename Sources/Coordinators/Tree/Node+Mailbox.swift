@@ -31,7 +31,9 @@ extension Node {
         if let instance { beginDraining(instance) }
     }
 
+    /// The mailbox has room for it: it no longer counts among what is under way on its link.
     private func take(_ envelope: Envelope, _ row: MessageRow) {
+        envelope.release()
         if envelope.isOneWay, !row.isInterceptor { envelope.complete(.success(.none)) }
     }
 
@@ -144,28 +146,29 @@ extension Node {
     }
 
     private func fail(_ envelope: Envelope, _ row: MessageRow, _ error: any Error) {
-        let isUnhandled = (error as? CoordinatorError)?.code == .unhandled
-        if envelope.isOneWay, !isUnhandled {
-            let name = envelope.body.name
-            runtime.deadLetters.record(
-                DeadLetter(name: name, sender: envelope.sender, target: path, reason: .handlerFailed("\(error)"))
-            )
-            logger.warning(
-                "a handler of a one-way message failed",
-                metadata: ["message.name": "\(name)", "message.sender": "\(envelope.sender)", "error": "\(error)"]
-            )
-        }
         // A handler that was cancelled by the stop has not been cancelled by its asker, who learns of the stop.
         let (areCancelled, hasFailed) = state.withLock { ($0.areHandlersCancelled, $0.hasFailed) }
-        if error is CancellationError, areCancelled {
-            envelope.complete(.failure(endError(hasFailed, maybeExecuted: true)))
-        } else {
-            envelope.complete(.failure(Failures.crossable(error)))
+        let isStopped = areCancelled && error is CancellationError
+        let isUnhandled = (error as? CoordinatorError)?.code == .unhandled
+        if envelope.isOneWay, !isUnhandled {
+            let reason: DeadLetter.Reason = isStopped ? .stopped : .handlerFailed("\(error)")
+            runtime.deadLetters.record(DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: reason))
+            if !isStopped {
+                logger.warning(
+                    "a handler of a one-way message failed",
+                    metadata: ["message.name": "\(envelope.body.name)", "message.sender": "\(envelope.sender)", "error": "\(error)"]
+                )
+            }
         }
+        envelope.complete(.failure(isStopped ? endError(hasFailed, maybeExecuted: true) : Failures.crossable(error)))
     }
 
     private func ended(_ item: Mailbox.Item, _ handler: UInt64?) {
-        state.withLock { $0.mailbox.ended(item) }
+        let instance = state.withLock { state -> (any Coordinator)? in
+            state.mailbox.ended(item)
+            return state.mailbox.beginDraining() ? state.instance : nil
+        }
+        if let instance { beginDraining(instance) }
         if let handler { handlerEnded(handler) }
     }
 }

@@ -66,7 +66,7 @@ extension Peer {
         owner.messageReceived(envelope, target, frame.flags.contains(.direct))
     }
 
-    /// A message waits in this process no more: the other side may send another.
+    /// A message isn't under way any more: the other side may send another.
     private func giveBack(_ route: String, _ size: Int) {
         guard let credit = state.withLock({ $0.credits.release(route, size) }) else { return }
         try? link.send(lane: .control) { name in

@@ -96,7 +96,7 @@ struct SendWindows<Waiting> {
     }
 }
 
-/// What has been received and waits no more, by route, until it's worth a frame to say so.
+/// What was received and isn't under way any more, by route, until it's worth a frame to say so.
 struct ReceiveCredits {
     /// What a process lets the other side of a link have under way.
     static let linkMessages = 16_384

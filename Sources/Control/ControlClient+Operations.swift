@@ -31,6 +31,16 @@ extension ControlClient {
         try ControlJSON.decode(LifecycleResult.self, from: try await call(.restart(path: path)))
     }
 
+    /// Pauses what is at a path and below it, and waits until all have followed.
+    public func pause(_ path: String) async throws(ControlError) -> LifecycleResult {
+        try ControlJSON.decode(LifecycleResult.self, from: try await call(.pause(path: path)))
+    }
+
+    /// Resumes what was paused by its path; it stays paused while something above it is.
+    public func resume(_ path: String) async throws(ControlError) -> LifecycleResult {
+        try ControlJSON.decode(LifecycleResult.self, from: try await call(.resume(path: path)))
+    }
+
     /// Kills the process of what is at a path.
     public func kill(_ path: String) async throws(ControlError) -> LifecycleResult {
         try ControlJSON.decode(LifecycleResult.self, from: try await call(.kill(path: path)))
@@ -50,6 +60,11 @@ extension ControlClient {
     /// Sends as if from the coordinator at the path.
     public func send(_ path: String, _ message: String, payload: JSONValue = .object([:])) async throws(ControlError) -> SendResult {
         try ControlJSON.decode(SendResult.self, from: try await call(.send(path: path, message: message, payload: payload)))
+    }
+
+    /// What was dropped in the whole tree.
+    public func deadLetters() async throws(ControlError) -> DeadLetterList {
+        try ControlJSON.decode(DeadLetterList.self, from: try await call(.deadLetters))
     }
 
     /// Returns when the daemon answers.

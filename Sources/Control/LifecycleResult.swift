@@ -1,4 +1,4 @@
-/// How it stands with a path after a start, a stop, a restart or a kill.
+/// How it stands with a path after a start, a stop, a restart, a pause, a resumption or a kill.
 public struct LifecycleResult: Codable, Hashable, Sendable {
     /// The path that was named in the request.
     public var path: String

@@ -8,7 +8,7 @@ extension Operation {
     var fields: [String: JSONValue] {
         var fields: [String: JSONValue] = ["op": .string(name)]
         switch self {
-        case .tree, .ps, .ping, .shutdown: break
+        case .tree, .ps, .deadLetters, .ping, .shutdown: break
         case .status(let path), .start(let path), .stop(let path), .restart(let path), .kill(let path), .pause(let path), .resume(let path):
             fields["path"] = .string(path)
         case .ask(let path, let message, let payload, let timeout):
@@ -29,6 +29,7 @@ extension Operation {
         switch try fields.text("op") {
         case "tree": self = .tree
         case "ps": self = .ps
+        case "dead-letters": self = .deadLetters
         case "ping": self = .ping
         case "shutdown": self = .shutdown
         case "status": self = .status(path: try fields.path())

@@ -18,14 +18,16 @@ public enum Operation: Hashable, Sendable {
     case restart(path: String)
     /// Kills its process; what becomes of it afterwards is its supervisor's decision: a ``LifecycleResult``.
     case kill(path: String)
-    /// Reserved.
+    /// Pauses it and what is below it, so that what is sent to them waits: a ``LifecycleResult``.
     case pause(path: String)
-    /// Reserved.
+    /// Resumes what was paused by its path: a ``LifecycleResult``.
     case resume(path: String)
     /// Asks as if from the coordinator at the path, so the question climbs from there: an ``AskResult``.
     case ask(path: String, message: String, payload: JSONValue, timeout: Duration)
     /// Sends as if from the coordinator at the path: a ``SendResult``.
     case send(path: String, message: String, payload: JSONValue)
+    /// What was dropped in the whole tree: a ``DeadLetterList``.
+    case deadLetters
     /// Nothing; that there is an answer is the answer.
     case ping
     /// Stops the tree and ends the daemon.
@@ -45,6 +47,7 @@ public enum Operation: Hashable, Sendable {
         case .resume: "resume"
         case .ask: "ask"
         case .send: "send"
+        case .deadLetters: "dead-letters"
         case .ping: "ping"
         case .shutdown: "shutdown"
         }
@@ -53,7 +56,7 @@ public enum Operation: Hashable, Sendable {
     /// Whether it may change something, so that carrying it out twice isn't the same as once.
     public var isMutating: Bool {
         switch self {
-        case .tree, .ps, .status, .ping: false
+        case .tree, .ps, .status, .deadLetters, .ping: false
         case .start, .stop, .restart, .kill, .pause, .resume, .ask, .send, .shutdown: true
         }
     }
@@ -68,7 +71,7 @@ public enum Operation: Hashable, Sendable {
     /// How long a client waits for the answer when its user didn't say.
     var defaultTimeout: Duration {
         switch self {
-        case .tree, .ps, .status, .ping, .send: .seconds(10)
+        case .tree, .ps, .status, .deadLetters, .ping, .send: .seconds(10)
         // A stop waits for the subtree's own shutdown times.
         case .start, .stop, .restart, .kill, .pause, .resume, .shutdown: .seconds(60)
         // The daemon's own answer, that the time is over, is better than ours.

@@ -23,17 +23,19 @@ struct OperatorDesk: ControlHandler {
         case .start(let path): try ControlJSON.value(of: LifecycleResult(await runtime.start(try place(path))))
         case .stop(let path): try ControlJSON.value(of: LifecycleResult(await runtime.stop(try place(path))))
         case .restart(let path): try ControlJSON.value(of: LifecycleResult(await runtime.restart(try place(path))))
+        case .pause(let path): try ControlJSON.value(of: LifecycleResult(await runtime.pause(try place(path))))
+        case .resume(let path): try ControlJSON.value(of: LifecycleResult(await runtime.resume(try place(path))))
         case .kill(let path): try ControlJSON.value(of: LifecycleResult(await runtime.kill(try place(path))))
         case .ask(let path, let message, let payload, let timeout):
             try await ask(message, payload, at: try place(path), timeout: timeout)
         case .send(let path, let message, let payload):
             try ControlJSON.value(of: SendResult(delivered: await runtime.send(named: message, payload: payload, at: try place(path))))
+        case .deadLetters:
+            try ControlJSON.value(of: DeadLetterList(runtime.deadLetters))
         case .ping:
             [:]
         case .shutdown:
             await endEverything()
-        case .pause, .resume:
-            throw ControlError(.invalidRequest, "this daemon can't \(operation.name) coordinators")
         }
     }
 

@@ -20,6 +20,30 @@ public struct AnyChild: Sendable {
     /// Counts the child's lives; 0 when it's gone.
     public var incarnation: UInt32 { supervisor.incarnation(of: key) }
 
+    /// Stops the child and frees its key.
+    ///
+    /// Stopping one that is gone does nothing.
+    public func stop() async {
+        try? await supervisor.stop(key, isByParent: true, forgets: true)
+    }
+
+    /// Pauses the child and those below it; see `Child.pause`.
+    public func pause() async {
+        try? await supervisor.pause(key, true, isByParent: true)
+    }
+
+    /// Resumes the child, unless an ancestor is paused.
+    public func resume() async {
+        try? await supervisor.pause(key, false, isByParent: true)
+    }
+
+    /// Ends the child and its subtree, whatever its state, and starts it anew with the configuration it was given first.
+    ///
+    /// - Throws: `noSuchChild`; what its `start` threw.
+    public func restart() async throws {
+        try await supervisor.restart(key)
+    }
+
     /// The child as one of a type; `nil` when it's of another.
     public func typed<K: Coordinator>(as type: K.Type = K.self) -> Child<K>? {
         typeName == TypeNames.name(of: type) ? Child(supervisor: supervisor, key: key) : nil

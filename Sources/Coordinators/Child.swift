@@ -22,7 +22,9 @@ public struct Child<C: Coordinator>: Sendable {
     ///
     /// - Throws: `unhandled` when it has no row for the message; otherwise as `Context.ask`.
     public func ask<M: ResponderMessage>(_ message: M, timeout: Duration = .seconds(5)) async throws -> M.Reply {
-        try await deliver(message, timeout: timeout, isOneWay: false).decoded(as: M.Reply.self)
+        try await M.retried(within: timeout) { remaining in
+            try await deliver(message, timeout: remaining, isOneWay: false).decoded(as: M.Reply.self)
+        }
     }
 
     /// Asks the child what has no reply, and returns when the handler has ended.
@@ -36,11 +38,23 @@ public struct Child<C: Coordinator>: Sendable {
     @discardableResult
     public func send<M: ResponderMessage>(_ message: M) async throws -> Bool {
         do {
-            _ = try await deliver(message, timeout: .seconds(5), isOneWay: true)
+            _ = try await deliver(message, timeout: nil, isOneWay: true)
             return true
         } catch let error as CoordinatorError where error.code == .unhandled {
             return false
         }
+    }
+
+    /// The child's key, as the parent's type of keys.
+    public func key<Key: CoordinatorKey>(as type: Key.Type = Key.self) -> Key? { Key(pathComponent: key) }
+
+    /// Ends the child and its subtree, whatever its state, and starts it anew with the configuration it was given first.
+    ///
+    /// Returns when it's ready; not cancellable.
+    ///
+    /// - Throws: `noSuchChild`; what its `start` threw.
+    public func restart() async throws {
+        try await supervisor.restart(key)
     }
 
     /// Stops the child and frees its key.
@@ -62,9 +76,9 @@ public struct Child<C: Coordinator>: Sendable {
         try? await supervisor.pause(key, false, isByParent: true)
     }
 
-    private func deliver(_ message: some ResponderMessage, timeout: Duration, isOneWay: Bool) async throws -> Answer {
+    private func deliver(_ message: some ResponderMessage, timeout: Duration?, isOneWay: Bool) async throws -> Answer {
         let node = supervisor.node
-        let envelope = Envelope(.value(message), sender: node.path, deadline: .now + timeout, isOneWay: isOneWay)
+        let envelope = Envelope(.value(message), sender: node.path, deadline: timeout.map { .now + $0 }, isOneWay: isOneWay)
         return try await envelope.delivered(owner: node.openAsks) {
             guard supervisor.has(key) else { return $0.end(.failure(CoordinatorError(.stopped, "\(path) is gone"))) }
             supervisor.deliver($0, to: key, [], isDirect: true)

@@ -9,23 +9,33 @@ extension Context {
     ///
     /// - Parameters:
     ///   - restart: when the child is restarted; `permanent` by default.
+    ///   - isSignificant: whether its end by itself may end this coordinator too: see `SupervisionPolicy.autoShutdown`. It must be transient or
+    ///     temporary then.
     ///   - shutdown: how long it's given to end; five seconds by default.
-    ///   - program: what a worker runs, if not this executable.
     ///   - configure: sets the configuration before the child starts; kept, and given again at every restart.
-    /// - Throws: what the child's `start` threw; `keyInUse`, `startTimedOut`, `spawnFailed`, `stopped`. Nothing is left of the child then.
-    ///   Cancelling the task that waits removes the child.
+    /// - Throws: what the child's `start` threw; `keyInUse`, `invalidKey`, `unknownType`, `startTimedOut`, `spawnFailed`, `stopped`. Nothing
+    ///   is left of the child then. Cancelling the task that waits removes the child, unless somebody else waits for it too.
     @discardableResult
     public func start<K: Coordinator>(
         _ type: K.Type = K.self,
         as key: C.ChildKey,
         in placement: Placement = .inProcess,
         restart: RestartType = .permanent,
+        significant isSignificant: Bool = false,
         shutdown: Shutdown = .timeout(.seconds(5)),
         configure: (inout K.Configuration) throws -> Void = { _ in }
     ) async throws -> Child<K> where K.Configuration: CoordinatorConfiguration {
         var configuration = K.Configuration()
         try configure(&configuration)
-        return try await start(type, as: key, in: placement, restart: restart, shutdown: shutdown, with: configuration)
+        return try await start(
+            type,
+            as: key,
+            in: placement,
+            restart: restart,
+            significant: isSignificant,
+            shutdown: shutdown,
+            with: configuration
+        )
     }
 
     /// Starts a child whose configuration has fields without defaults.
@@ -35,10 +45,13 @@ extension Context {
         as key: C.ChildKey,
         in placement: Placement = .inProcess,
         restart: RestartType = .permanent,
+        significant isSignificant: Bool = false,
         shutdown: Shutdown = .timeout(.seconds(5)),
         with configuration: K.Configuration
     ) async throws -> Child<K> {
-        try await node.children.start(definition(type, key, placement, restart, shutdown, configuration))
+        var definition = definition(type, key, placement, restart, shutdown, configuration)
+        definition.isSignificant = isSignificant
+        try await node.children.start(definition)
         return Child(supervisor: node.children, key: key.pathComponent)
     }
 
@@ -46,7 +59,8 @@ extension Context {
     ///
     /// The child is `transient`: it's restarted when it fails, and removed when it finishes.
     ///
-    /// - Throws: when the child ends for good without finishing. Cancelling the task that waits stops the child.
+    /// - Throws: when the child ends for good without finishing: `dismissed`, `stopped`, what its last `start` threw. Cancelling the task that
+    ///   waits stops the child.
     public func run<K: Coordinator>(
         _ type: K.Type = K.self,
         as key: C.ChildKey,
@@ -133,6 +147,10 @@ extension Context {
     }
 
     /// Ends a child and its subtree, whatever its state, and starts it anew with the configuration it was given first.
+    ///
+    /// Returns when it's ready; not cancellable.
+    ///
+    /// - Throws: `noSuchChild`; what its `start` threw.
     public func restart(_ key: C.ChildKey) async throws {
         try await node.children.restart(key.pathComponent)
     }

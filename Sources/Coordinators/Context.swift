@@ -21,16 +21,16 @@ public struct Context<C: Coordinator>: Sendable {
     /// After `peerLost` nothing is retried, unless the message type declares itself idempotent.
     ///
     /// - Parameter timeout: after it the handler is cancelled and the ask fails with `timedOut`.
-    /// - Throws: `CoordinatorError` with `unhandled` at once when nobody responds, `timedOut`, `peerLost`, `stopped`, `restarting`;
-    ///   what the handler threw, or `RemoteError` if that can't cross; `CancellationError`.
+    /// - Throws: `CoordinatorError` with `unhandled` at once when nobody responds, `timedOut`, `peerLost`, `stopped`, `restarting`,
+    ///   `mailboxFull`, `tooManyOpenAsks`, `messageTooLarge`, `coding`; what the handler threw, or `RemoteError` if that can't cross;
+    ///   `CancellationError`.
     public func ask<M: ResponderMessage>(_ message: M, timeout: Duration = .seconds(5)) async throws -> M.Reply {
-        let deadline = MonotonicTime.now + timeout
-        while true {
-            do {
-                return try await node.ask(.value(message), timeout: deadline - .now, isOneWay: false).decoded(as: M.Reply.self)
-            } catch let error as CoordinatorError where error.code == .peerLost && M.isIdempotent && .now < deadline {
-                try await Task.sleep(for: .milliseconds(10))
-            }
+        if let (row, instance, responder) = node.directRow(for: M.self) {
+            // In this task: cancelling it cancels nothing that could be cancelled.
+            if let reply = try await row.run(message, on: instance, of: responder) { return reply }
+        }
+        return try await M.retried(within: timeout) { remaining in
+            try await node.ask(.value(message), timeout: remaining, isOneWay: false).decoded(as: M.Reply.self)
         }
     }
 
@@ -41,7 +41,10 @@ public struct Context<C: Coordinator>: Sendable {
 
     /// Sends one way: like `ask`, but nobody waits for the handler.
     ///
+    /// Waits while the responder's mailbox is full, or does what its policy says. Cancelling the task withdraws a message that still waits.
+    ///
     /// - Returns: whether somebody responds; a handler that fails later is counted among the dead letters.
+    /// - Throws: as `ask`, without what the handler throws and `timedOut`.
     @discardableResult
     public func send<M: ResponderMessage>(_ message: M) async throws -> Bool {
         do {

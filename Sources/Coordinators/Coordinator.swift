@@ -64,7 +64,7 @@ public protocol Coordinator: Actor {
     /// - Parameter page: `nil` when the stack, which is this coordinator's, is empty.
     func popped(to page: Page?) async
 
-    /// Starts a child that a deep link leads to and that doesn't live. Throws `noSuchChild` by default.
+    /// Starts a child that a deep link leads to, or that is selected, and that doesn't live. Throws `noSuchChild` by default.
     func open(_ section: ChildKey) async throws
 
     /// Shows the page that a deep link leads to. Shows it on top by default, unless it's there.

@@ -3,8 +3,9 @@ public struct CoordinatorError: Error, Sendable, Hashable, Codable, CustomString
     /// The kinds of failure, open for more.
     public struct Code: Sendable, Hashable, Codable, CustomStringConvertible {
         enum Kind: String, Codable {
-            case unhandled, timedOut, stopped, peerLost, restarting, keyInUse, noSuchChild, noSuchPath, unknownType, unknownMessage
-            case dismissed, startFailed, startTimedOut, invalidKey, notAWorker, tooManyOpenAsks, mailboxFull, messageTooLarge, coding, spawnFailed,
+            case unhandled, timedOut, stopped, peerLost, restarting, keyInUse, noSuchChild, noSuchPath, unknownType, failed
+            case invalidSpecification, dismissed, startFailed, startTimedOut, invalidKey, notAWorker, tooManyOpenAsks, mailboxFull,
+                messageTooLarge, coding, spawnFailed,
                 unsupported
         }
         let kind: Kind
@@ -29,10 +30,12 @@ public struct CoordinatorError: Error, Sendable, Hashable, Codable, CustomString
         public static let noSuchPath = Code(kind: .noSuchPath)
         /// The worker's program doesn't know the coordinator's type.
         public static let unknownType = Code(kind: .unknownType)
-        /// The coordinator asked has no row for the message.
-        public static let unknownMessage = Code(kind: .unknownMessage)
+        /// The coordinator has failed, and nobody above it restarts it.
+        public static let failed = Code(kind: .failed)
         /// The coordinator could not be started.
         public static let startFailed = Code(kind: .startFailed)
+        /// The child was asked for in a way that makes no sense, as a permanent one that is significant.
+        public static let invalidSpecification = Code(kind: .invalidSpecification)
         /// The coordinator was not ready in time.
         public static let startTimedOut = Code(kind: .startTimedOut)
         /// The key is empty or has a slash in it.

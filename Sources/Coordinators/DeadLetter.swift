@@ -15,16 +15,15 @@ public struct DeadLetter: Sendable, Hashable, Codable {
     }
 
     /// The message's name.
-    public var name: String
+    public let name: String
     /// Who sent it.
-    public var sender: CoordinatorPath
+    public let sender: CoordinatorPath
     /// Whom it would have reached.
-    public var target: CoordinatorPath
+    public let target: CoordinatorPath
     /// Why it was dropped.
-    public var reason: Reason
+    public let reason: Reason
 
-    /// Creates a dead letter.
-    public init(name: String, sender: CoordinatorPath, target: CoordinatorPath, reason: Reason) {
+    init(name: String, sender: CoordinatorPath, target: CoordinatorPath, reason: Reason) {
         self.name = name
         self.sender = sender
         self.target = target
@@ -48,7 +47,7 @@ extension DeadLetter.Reason: CustomStringConvertible {
 /// What was dropped in a whole tree.
 public struct DeadLetterReport: Sendable, Hashable, Codable {
     /// How many since the tree was started.
-    public var count: UInt64
+    public internal(set) var count: UInt64
     /// The latest of them, oldest first: at most 256.
-    public var letters: [DeadLetter]
+    public internal(set) var letters: [DeadLetter]
 }

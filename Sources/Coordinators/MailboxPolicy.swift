@@ -3,7 +3,7 @@
 ///     static let mailbox = MailboxPolicy(messages: 64, bytes: 1 << 20, whenFull: .dropOldest)
 ///
 /// Messages that wait and messages whose handlers run count alike. Bytes are those of the encoded payload, and of a value that was never
-/// encoded the size of the value itself, without what it refers to. Lifecycle changes and control aren't counted and are never dropped.
+/// encoded the size of the value itself, without what it refers to, and 256 for each message. Lifecycle changes and control aren't counted and are never dropped.
 public struct MailboxPolicy: Sendable, Hashable {
     /// What happens to a message that finds the mailbox full.
     public enum Overflow: String, Sendable, Hashable, Codable {
@@ -11,7 +11,8 @@ public struct MailboxPolicy: Sendable, Hashable {
         case wait
         /// Its sender gets `mailboxFull`.
         case fail
-        /// It's taken, and the oldest that waits goes to the dead letters; the asker of that one gets `mailboxFull`.
+        /// It's taken, and the oldest that waits goes to the dead letters; the asker of that one gets `mailboxFull`. Where all are running
+        /// already, none waits, and this one is dropped.
         case dropOldest
         /// It goes to the dead letters; its asker gets `mailboxFull`, a one-way sender nothing.
         case dropNewest

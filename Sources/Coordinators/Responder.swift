@@ -16,6 +16,32 @@ public struct Responder<C: Coordinator>: Sendable {
 // MARK: - Answering
 
 extension Responder {
+    /// Answers a message at once; the chain ends here.
+    ///
+    /// A body that doesn't await is chosen for by itself, and may run in the asker's task: the fastest way to be answered.
+    ///
+    /// What the body throws reaches the asker: as thrown if it's Codable, else as `RemoteError`.
+    @_disfavoredOverload
+    public static func respond<M: ResponderMessage>(
+        to message: M.Type,
+        _ body: @escaping @Sendable (isolated C, M) throws -> M.Reply
+    ) -> Responder {
+        var row = MessageRow(M.self, of: C.self) { me, message, _, _, _ in .value(try body(me, message)) }
+        row.direct = TypedDirectRow<C, M>(body)
+        return Responder(row: .message(row))
+    }
+
+    /// Answers a message that has no reply at once.
+    public static func respond<M: ResponderMessage>(
+        to message: M.Type,
+        _ body: @escaping @Sendable (isolated C, M) throws -> Void
+    ) -> Responder where M.Reply == NoReply {
+        respond(to: message) { me, message throws -> NoReply in
+            try body(me, message)
+            return NoReply()
+        }
+    }
+
     /// Answers a message; the chain ends here.
     ///
     /// What the body throws reaches the asker: as thrown if it's Codable, else as `RemoteError`. Disfavoured among the overloads, so that a
@@ -48,6 +74,17 @@ extension Responder {
             .value(try await body(me, message, MessageContext(envelope)))
         }
         return Responder(row: .message(row))
+    }
+
+    /// Answers a message that has no reply, knowing who sent it and until when.
+    public static func respond<M: ResponderMessage>(
+        to message: M.Type,
+        _ body: @escaping @Sendable (isolated C, M, MessageContext) async throws -> Void
+    ) -> Responder where M.Reply == NoReply {
+        respond(to: message) { me, message, context -> NoReply in
+            try await body(me, message, context)
+            return NoReply()
+        }
     }
 
     /// Answers a message with the help of a dependency.
@@ -109,6 +146,17 @@ extension Responder {
             return envelope.hasReplied ? .none : .value(reply)
         }
         return Responder(row: .message(row))
+    }
+
+    /// Sees a message pass that has no reply.
+    public static func intercept<M: ResponderMessage>(
+        _ message: M.Type,
+        _ body: @escaping @Sendable (isolated C, M, Chain<M>) async throws -> Void
+    ) -> Responder where M.Reply == NoReply {
+        intercept(message) { me, message, chain -> NoReply in
+            try await body(me, message, chain)
+            return NoReply()
+        }
     }
 
     /// Sees every message pass whose name begins so, for audit and authorisation.

@@ -15,6 +15,18 @@ extension ResponderMessage {
     public static var name: String { TypeNames.name(of: Self.self) }
     /// False.
     public static var isIdempotent: Bool { false }
+
+    /// Asks, and asks again when the peer was lost, if the message may be sent twice.
+    static func retried<Reply>(within timeout: Duration, _ ask: (_ remaining: Duration) async throws -> Reply) async throws -> Reply {
+        let deadline = MonotonicTime.now + timeout
+        while true {
+            do {
+                return try await ask(deadline - .now)
+            } catch let error as CoordinatorError where error.code == .peerLost && isIdempotent && .now < deadline {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+        }
+    }
 }
 
 /// The answer to a message that has none.

@@ -3,7 +3,7 @@ public protocol Scene: Sendable {
     /// Ends the resource; closing it again does nothing.
     func close() async
     /// Returns when the resource has ended, whoever has ended it, or when the waiting task is cancelled.
-    func closed() async
+    func waitUntilClosed() async
 }
 
 /// A coordinator that owns exactly one resource, its scene.
@@ -22,7 +22,7 @@ extension SceneCoordinator {
         let scene = scene
         let id = node.noteHandler()
         let task = Task {
-            await scene.closed()
+            await scene.waitUntilClosed()
             if !Task.isCancelled { _ = await node.requestDismissal(timeout: .seconds(5)) }
             node.handlerEnded(id)
         }

@@ -3,29 +3,27 @@ import Synchronization
 /// A coordinator of several children of which exactly one is active: it's selected, the others are paused.
 ///
 ///     actor Tabs: TabCoordinator {
-///         func startTab(_ key: ChildKey) async throws { try await context.start(SearchCoordinator.self, as: key) }
+///         func open(_ key: ChildKey) async throws { try await context.start(SearchCoordinator.self, as: key) }
 ///     }
 ///     try await context.select(.search)
 ///
-/// For a blue and a green version of a service as for the tabs of an app.
-public protocol TabCoordinator: Coordinator {
-    /// Starts the child of a key, when it's selected and doesn't live.
-    func startTab(_ key: ChildKey) async throws
-}
+/// A child that is selected and doesn't live is started by ``Coordinator/open(_:)``, as for a deep link. For a blue and a green version of a
+/// service as for the tabs of an app.
+public protocol TabCoordinator: Coordinator {}
 
 extension Context where C: TabCoordinator {
     /// Makes a child the active one: the former is paused, this one started or resumed.
     ///
     /// Selections come one after the other. When the child can't be started the former is resumed, and stays selected.
     ///
-    /// - Throws: what `startTab` threw; `stopped`.
+    /// - Throws: what `open` threw; `stopped`.
     public func select(_ key: C.ChildKey) async throws {
         let node = node
         let result = await node.selections.pass { () async -> Result<Void, any Error> in
             do {
                 try await node.select(key.pathComponent) { coordinator in
                     let me: C = try MessageRow.cast(coordinator)
-                    try await me.startTab(key)
+                    try await me.open(key)
                 }
                 return .success(())
             } catch {

@@ -4,8 +4,8 @@ public struct TreeEvent: Sendable, Hashable, Codable {
     public enum Kind: Sendable, Hashable, Codable {
         /// A coordinator has changed.
         case lifecycle(LifecycleChange)
-        /// A message was handled by a row of the coordinator: by whom it was sent, how long that took (nanoseconds), and what it threw.
-        case handled(message: String, sender: CoordinatorPath, nanoseconds: Int64, error: String?)
+        /// A message was handled by a row of the coordinator: by whom it was sent, how long that took, and what it threw.
+        case handled(message: String, sender: CoordinatorPath, duration: Duration, error: String?)
         /// A coordinator has told its delegates an event.
         case event(type: String)
         /// A message was dropped.
@@ -13,11 +13,11 @@ public struct TreeEvent: Sendable, Hashable, Codable {
     }
 
     /// The coordinator that it's about.
-    public var path: CoordinatorPath
+    public let path: CoordinatorPath
     /// The process in which it happened.
-    public var processID: Int32
+    public let processID: Int32
     /// The trace of the message.
-    public var trace: TraceContext?
+    public let trace: TraceContext?
     /// What has happened.
-    public var kind: Kind
+    public let kind: Kind
 }

@@ -15,7 +15,9 @@ public struct ChildSpecification<ID: Hashable & Sendable>: Sendable, Hashable {
     public var restart: RestartType
     /// How long it is given to stop.
     public var shutdown: Shutdown
-    /// Whether the group's end may hang on this child's (OTP's `significant`); carried, not acted upon yet.
+    /// Whether the supervisor's end hangs on this child's, as its policy's ``SupervisionPolicy/autoShutdown`` says (OTP's `significant`).
+    ///
+    /// A permanent child never ends for good, so it can't be significant.
     public var isSignificant: Bool
     /// Whether a first start that fails is a failure like any other, retried as the restart type and the policy say.
     ///
@@ -35,5 +37,25 @@ public struct ChildSpecification<ID: Hashable & Sendable>: Sendable, Hashable {
         self.shutdown = shutdown
         self.isSignificant = isSignificant
         self.isRetriedAtFirstStart = isRetriedAtFirstStart
+    }
+}
+
+extension ChildSpecification {
+    /// Checks that the specification makes sense, by itself and under a supervisor's policy.
+    ///
+    /// - Throws: a ``SupervisionError`` that names the child and what to mend.
+    public func validate(under autoShutdown: AutoShutdown) throws(SupervisionError) {
+        if case .timeout(let time) = shutdown, time < .zero {
+            throw SupervisionError(.invalidShutdown, "child \(id): its time to stop is \(time); give 0 s or more")
+        }
+        guard isSignificant else { return }
+        guard restart != .permanent else {
+            let remedy = "give the restart type transient or temporary, or isSignificant false"
+            throw SupervisionError(.invalidSignificance, "child \(id): it is significant and permanent, so it never ends for good; \(remedy)")
+        }
+        guard autoShutdown != .never else {
+            let remedy = "give isSignificant false, or the supervisor's policy autoShutdown anySignificant or allSignificant"
+            throw SupervisionError(.invalidSignificance, "child \(id): it is significant under a policy of autoShutdown never; \(remedy)")
+        }
     }
 }

@@ -15,6 +15,10 @@ struct Child<ID: Hashable & Sendable>: Sendable {
     /// The latest life, begun or not.
     var incarnation: Incarnation
     var launch = Launch.first
+    /// It has failed for good: it is not brought back for a sibling's sake, only by a request.
+    var hasGivenUp = false
+    /// It is stopped because it has said that it has nothing left to do, and not by anybody's wish.
+    var isFinishing = false
     /// The restarts in a row, without a long enough time of being ready between them.
     var attempts = 0
     /// Where it stands in ``Children``; good until the next removal, and a way to it without another look-up.
@@ -23,6 +27,15 @@ struct Child<ID: Hashable & Sendable>: Sendable {
     var ticket: UInt64?
 
     var id: ID { specification.id }
+
+    /// Whether the supervisor's end may hang on this child's: a significant one that is alive and not to be stopped, or about to live.
+    var isSignificantAndActive: Bool {
+        guard specification.isSignificant else { return false }
+        return switch state {
+        case .starting, .running, .waiting, .stopping(_, .start), .stopping(_, .restartWithSiblings): true
+        case .stopping(_, .stop), .stopping(_, .remove), .stopped: false
+        }
+    }
 }
 
 /// The children in start order, with constant-time access by id.
@@ -32,6 +45,8 @@ struct Children<ID: Hashable & Sendable>: Sendable {
     private var slots: [Child<ID>?] = []
     private var places: [ID: Int] = [:]
     private var counts = [Int](repeating: 0, count: ChildState.Kind.allCases.count)
+    /// How many children are significant and active; see ``Child/isSignificantAndActive``.
+    private(set) var significantCount = 0
 
     var inOrder: some Sequence<Child<ID>> { slots.lazy.compactMap { $0 } }
 
@@ -59,15 +74,15 @@ struct Children<ID: Hashable & Sendable>: Sendable {
         places[child.id] = place
         slots.append(child)
         slots[place]?.place = place
-        counts[child.state.kind.rawValue] += 1
+        count(child, 1)
         return place
     }
 
     mutating func update(_ place: Int, _ change: (inout Child<ID>) -> Void) {
         guard var child = slots[place] else { return }
-        counts[child.state.kind.rawValue] -= 1
+        count(child, -1)
         change(&child)
-        counts[child.state.kind.rawValue] += 1
+        count(child, 1)
         slots[place] = child
     }
 
@@ -76,11 +91,16 @@ struct Children<ID: Hashable & Sendable>: Sendable {
         guard let child = slots[place] else { return nil }
         slots[place] = nil
         places[child.id] = nil
-        counts[child.state.kind.rawValue] -= 1
+        count(child, -1)
         if slots.count > 32, slots.count > 2 * places.count {
             closeGaps()
         }
         return child
+    }
+
+    private mutating func count(_ child: Child<ID>, _ change: Int) {
+        counts[child.state.kind.rawValue] += change
+        if child.isSignificantAndActive { significantCount += change }
     }
 
     private mutating func closeGaps() {

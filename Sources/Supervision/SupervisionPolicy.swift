@@ -10,18 +10,22 @@ public struct SupervisionPolicy: Sendable, Hashable, Codable {
     public var period: Duration
     /// How long restarts are held back.
     public var backoff: Backoff
+    /// Whether the supervisor ends of itself when its significant children have.
+    public var autoShutdown: AutoShutdown
 
     /// Makes a policy; nothing is checked here, see ``validate()``.
     public init(
         _ strategy: Strategy = .oneForOne,
         intensity: Int = 5,
         period: Duration = .seconds(60),
-        backoff: Backoff = Backoff()
+        backoff: Backoff = Backoff(),
+        autoShutdown: AutoShutdown = .never
     ) {
         self.strategy = strategy
         self.intensity = intensity
         self.period = period
         self.backoff = backoff
+        self.autoShutdown = autoShutdown
     }
 
     /// Checks that the numbers make sense together.

@@ -1,7 +1,7 @@
 extension Supervisor {
     /// What the owner is to do.
     public enum Directive: Sendable, Hashable {
-        /// Begin this life; `attempt` is 0 when it was requested, else the number of restarts in a row.
+        /// Begin this life; `attempt` is the number of restarts in a row, 0 when it was requested or is for a sibling's sake.
         case start(ID, Incarnation, attempt: Int)
         /// End this life, and say `exited` when it has ended. Given once per life.
         case stop(ID, Incarnation, Shutdown)
@@ -15,6 +15,11 @@ extension Supervisor {
         case escalate(ExitReason)
         /// All children have been stopped, as was requested. Given once, as the last directive of all.
         case terminated(ExitReason)
+        /// Significant children have ended, and all others have been stopped: the supervisor's exit reason is ``ExitReason/shutdown``,
+        /// no failure. Given once, as the last directive of all.
+        case autoShutdown
+        /// The specification or policy that was given isn't valid, and nothing has changed; the id is nil when it was a policy.
+        case refused(ID?, SupervisionError)
     }
 
     /// What has become of a child.

@@ -2,7 +2,7 @@ extension Supervisor {
     /// What has happened.
     public enum Event: Sendable, Hashable {
         /// A child is wanted. Nothing happens if it lives or is about to; a stopped one is started with this specification, one that
-        /// is stopping as soon as it has ended.
+        /// is stopping as soon as it has ended. Refused if the specification isn't valid under the policy.
         case startRequested(ChildSpecification<ID>)
         /// A start has succeeded: the child is ready.
         case started(ID, Incarnation)
@@ -10,6 +10,8 @@ extension Supervisor {
         case startFailed(ID, Incarnation, ExitReason)
         /// A life has ended, and nothing of it is left; before `started` it counts as a failed start.
         case exited(ID, Incarnation, ExitReason)
+        /// A child has nothing left to do, whatever its restart type: it shall be stopped and forgotten, and counts as having ended by itself.
+        case finished(ID, Incarnation)
         /// A child shall not run; its specification is kept unless it is temporary.
         case stopRequested(ID)
         /// A child shall not run, and be forgotten.
@@ -20,7 +22,11 @@ extension Supervisor {
         case timePassed
         /// The supervisor shall end.
         case shutdownRequested(ExitReason)
-        /// From now on failures are judged by this policy; what was decided stays decided.
+        /// From now on failures, and ends of significant children, are judged by this policy; what was decided stays decided.
+        ///
+        /// Significant children may be there under a policy that doesn't ask about them.
         case policyChanged(SupervisionPolicy)
+        /// From now on the child is judged by this specification: its life goes on, and what was decided stays decided.
+        case specificationChanged(ChildSpecification<ID>)
     }
 }

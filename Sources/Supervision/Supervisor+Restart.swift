@@ -25,19 +25,41 @@ extension Supervisor {
         if case .running(_, let since) = child.state, now - since >= policy.backoff.resetAfter {
             table.update(child.place) { $0.attempts = 0 }
         }
-        // A significant child's end will concern the group from here (OTP's auto_shutdown): this is where children end by themselves.
         act(on: verdict(child.specification.restart, reason, isFailure: !reason.isNormal), child, reason)
     }
 
     private mutating func act(on verdict: Verdict, _ child: Child<ID>, _ reason: ExitReason) {
+        let isTemporary = child.specification.restart == .temporary
+        if case .stoppingSiblings(_, let siblings) = course, siblings.members.contains(child.id), isTemporary || verdict != .giveUp {
+            // It was about to be stopped for a sibling, whose failure is counted already: its end is that stop's, whatever the reason.
+            if isTemporary { retire(child.place) } else { wait(child.place, until: siblings.at) }
+            return
+        }
         switch verdict {
         case .restart:
             restart(child, after: reason)
         case .leave:
             retire(child.place)
+            hasEndedForGood(child)
         case .giveUp:
-            report(child.place, .gaveUp(reason))
-            retire(child.place)
+            giveUp(child.place, reason)
+            hasEndedForGood(child)
+        }
+    }
+
+    private mutating func giveUp(_ place: Int, _ reason: ExitReason) {
+        report(place, .gaveUp(reason))
+        table.update(place) { $0.hasGivenUp = true }
+        retire(place)
+    }
+
+    /// A child has ended by itself and isn't restarted: if it is significant, the supervisor may have to end as well.
+    mutating func hasEndedForGood(_ child: Child<ID>) {
+        guard child.specification.isSignificant else { return }
+        switch policy.autoShutdown {
+        case .never: break
+        case .anySignificant: end(.automatic)
+        case .allSignificant: if table.significantCount == 0 { end(.automatic) }
         }
     }
 
@@ -68,13 +90,8 @@ extension Supervisor {
 
     private mutating func restart(_ child: Child<ID>, after reason: ExitReason) {
         let place = child.place
-        if case .stoppingSiblings(_, let siblings) = course, siblings.members.contains(child.id) {
-            wait(place, until: siblings.at)  // It was about to be stopped for a sibling, whose restart is its own: counted already.
-            return
-        }
         guard isWithinIntensity() else {
-            report(place, .gaveUp(reason))
-            retire(place)
+            giveUp(place, reason)
             if isolatesFailures { return }
             let limit = "\(policy.intensity) restarts in \(policy.period)"
             end(.escalated(.escalated("gave up on \(child.id), more than \(limit): \(reason)")))

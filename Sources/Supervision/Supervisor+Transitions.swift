@@ -1,8 +1,9 @@
 extension Supervisor {
     /// What can happen to one child.
     enum Occurrence {
-        case started, startFailed(ExitReason), exited(ExitReason)
+        case started, startFailed(ExitReason), exited(ExitReason), finished
         case startRequested(ChildSpecification<ID>), stopRequested, removeRequested, restartRequested
+        case specificationChanged(ChildSpecification<ID>)
         case due
     }
 
@@ -32,6 +33,9 @@ extension Supervisor {
     private mutating func transition(_ child: Child<ID>, _ occurrence: Occurrence) {
         let place = child.place
         switch (child.state, occurrence) {
+        case (_, .specificationChanged(let specification)):
+            table.update(place) { $0.specification = specification }
+
         case (.starting(let incarnation), .started):
             setState(of: place, .running(incarnation, since: now))
             report(place, child.launch == .restart ? .restarted : .started)
@@ -41,6 +45,9 @@ extension Supervisor {
             lifeHasEnded(child, reason)
         case (.running, .started):
             break  // Said twice.
+        case (.starting(let incarnation), .finished), (.running(let incarnation, _), .finished):
+            table.update(place) { $0.isFinishing = true }
+            stop(child, incarnation, then: .remove)
 
         case (.starting, .startRequested), (.running, .startRequested), (.waiting, .startRequested):
             break  // It is there, or will be.
@@ -72,7 +79,7 @@ extension Supervisor {
             if follow != .remove {
                 setState(of: place, .stopping(incarnation, then: .stop))
             }
-        case (.stopping(let incarnation, _), .removeRequested):
+        case (.stopping(let incarnation, _), .removeRequested), (.stopping(let incarnation, _), .finished):
             setState(of: place, .stopping(incarnation, then: .remove))
         case (.stopping(let incarnation, let follow), .restartRequested):
             if follow == .stop {
@@ -101,8 +108,8 @@ extension Supervisor {
         case (.stopped, .removeRequested):
             forget(place)
 
-        case (.waiting, .started), (.waiting, .startFailed), (.waiting, .exited),
-            (.stopped, .started), (.stopped, .startFailed), (.stopped, .exited),
+        case (.waiting, .started), (.waiting, .startFailed), (.waiting, .exited), (.waiting, .finished),
+            (.stopped, .started), (.stopped, .startFailed), (.stopped, .exited), (.stopped, .finished),
             (.starting, .due), (.running, .due), (.stopping, .due), (.stopped, .due):
             break  // Nothing lives that could have given the sign; nothing waits that could be due.
         }
@@ -130,6 +137,8 @@ extension Supervisor {
     mutating func start(_ place: Int, as launch: Child<ID>.Launch) {
         table.update(place) {
             $0.launch = launch
+            $0.hasGivenUp = false
+            $0.isFinishing = false
             $0.incarnation &+= 1
             $0.state = .starting($0.incarnation)
         }

@@ -2,13 +2,13 @@
 extension Supervisor {
     /// Lets all children stop, the latest first, and ends then.
     ///
-    /// An ending that is under way is not begun again; a request to end
-    /// makes a failure that was to be escalated an ordinary end.
+    /// An ending that is under way is not begun again; a request to end makes a failure that was to be escalated an ordinary end, and
+    /// an end of itself one that was asked for.
     mutating func end(_ ending: Ending) {
         switch (course, ending) {
-        case (.ended, .escalated), (.ended, .terminated), (.ending, .escalated), (.ending(_, .terminated), .terminated):
+        case (.ended, _), (.ending, .escalated), (.ending, .automatic), (.ending(_, .terminated), .terminated):
             break
-        case (.ending(let turns, .escalated), .terminated):
+        case (.ending(let turns, .escalated), .terminated), (.ending(let turns, .automatic), .terminated):
             course = .ending(turns, ending)
         case (.steady, _), (.stoppingSiblings, _), (.startingSiblings, _):
             let all = ids
@@ -50,10 +50,35 @@ extension Supervisor {
             return max(latest, time)
         }
         for id in inOrder {
-            guard let child = table[id], case .waiting = child.state else { continue }
-            wait(child.place, until: at)
+            guard let child = table[id] else { continue }
+            join(child, at: at)
         }
         course = .stoppingSiblings(Turns(inOrder.reversed()), Siblings(inOrder: inOrder, members: members, at: at))
+    }
+
+    /// Lets a child that isn't alive, or won't be for long, take part in a restart of siblings.
+    ///
+    /// All of them means those as well that were stopped before (OTP's supervisor.erl, `start_children`).
+    private mutating func join(_ child: Child<ID>, at time: Duration) {
+        let isTemporary = child.specification.restart == .temporary
+        switch child.state {
+        case .starting, .running, .stopping(_, .remove), .stopping(_, .start), .stopping(_, .restartWithSiblings):
+            break  // Its turn comes, or its time is over.
+        case .stopping(let incarnation, .stop):
+            if !isTemporary { setState(of: child.place, .stopping(incarnation, then: .restartWithSiblings)) }
+        case .waiting where isTemporary:
+            report(child.place, .stopped(.shutdown))
+            forget(child.place)
+        case .stopped where isTemporary:
+            forget(child.place)
+        case .stopped where child.hasGivenUp:
+            break
+        case .stopped:
+            table.update(child.place) { $0.attempts = 0 }
+            wait(child.place, until: time)
+        case .waiting:
+            wait(child.place, until: time)
+        }
     }
 
     private func isWaiting(_ id: ID) -> Bool {
@@ -67,6 +92,7 @@ extension Supervisor {
             retire(child.place)
         case .remove:
             forget(child.place)
+            if child.isFinishing { hasEndedForGood(child) }
         case .start:
             var place = child.place
             if child.launch == .first, let removed = table.remove(place) {
@@ -96,6 +122,7 @@ extension Supervisor {
                     switch ending {
                     case .escalated(let reason): directives.append(.escalate(reason))
                     case .terminated(let reason): directives.append(.terminated(reason))
+                    case .automatic: directives.append(.autoShutdown)
                     }
                     return
                 }

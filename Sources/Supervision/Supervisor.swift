@@ -8,7 +8,7 @@
 /// `timePassed`. Signs of a life that is over are ignored, and so are requests about ids that it doesn't know.
 ///
 /// - Guarantees: at most one life per id at any time; children are stopped one at a time in reverse start order when it ends; a
-///   request to stop wins over a start, a backoff and a restart; it ends once, and answers nothing after that.
+///   request to stop wins over a start, a backoff and a restart that is under way; it ends once, and answers nothing after that.
 /// - Cost: an event costs O(log n) at most, except those that concern all children: ending, and a restart of siblings.
 /// - Memory: per child, and for at most 1,024 removed ids, whose incarnations it keeps apart; beyond that new ids begin above 1.
 ///
@@ -56,6 +56,8 @@ public struct Supervisor<ID: Hashable & Sendable>: Sendable {
     enum Ending: Sendable {
         case escalated(ExitReason)
         case terminated(ExitReason)
+        /// Its significant children have ended.
+        case automatic
     }
 
     /// What the supervisor does about children that fail; see `policyChanged`.
@@ -97,21 +99,50 @@ public struct Supervisor<ID: Hashable & Sendable>: Sendable {
         self.now = now
         switch event {
         case .startRequested(let specification):
-            request(specification.id, .startRequested(specification))
+            if accepts(specification) { request(specification.id, .startRequested(specification)) }
         case .stopRequested(let id): request(id, .stopRequested)
         case .removeRequested(let id): request(id, .removeRequested)
         case .restartRequested(let id): request(id, .restartRequested)
         case .started(let id, let incarnation): observe(id, incarnation, .started)
         case .startFailed(let id, let incarnation, let reason): observe(id, incarnation, .startFailed(reason))
         case .exited(let id, let incarnation, let reason): observe(id, incarnation, .exited(reason))
+        case .finished(let id, let incarnation):
+            if !isEnding { observe(id, incarnation, .finished) }
         case .timePassed: startWhatIsDue()
         case .shutdownRequested(let reason): end(.terminated(reason))
-        case .policyChanged(let policy): self.policy = policy
+        case .policyChanged(let policy): if accepts(policy) { self.policy = policy }
+        case .specificationChanged(let specification):
+            if accepts(specification) { request(specification.id, .specificationChanged(specification)) }
         }
         proceed()
         announceNextWake()
         defer { directives = [] }
         return directives
+    }
+}
+
+// MARK: - Refusing
+
+extension Supervisor {
+    private mutating func accepts(_ specification: ChildSpecification<ID>) -> Bool {
+        if isEnding { return false }
+        do {
+            try specification.validate(under: policy.autoShutdown)
+            return true
+        } catch {
+            directives.append(.refused(specification.id, error))
+            return false
+        }
+    }
+
+    private mutating func accepts(_ policy: SupervisionPolicy) -> Bool {
+        do {
+            try policy.validate()
+            return true
+        } catch {
+            directives.append(.refused(nil, error))
+            return false
+        }
     }
 }
 

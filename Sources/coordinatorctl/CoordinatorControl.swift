@@ -15,7 +15,8 @@ struct CoordinatorControl: AsyncParsableCommand {
             """,
         subcommands: [
             TreeCommand.self, ProcessesCommand.self, StatusCommand.self, StartCommand.self, StopCommand.self, RestartCommand.self,
-            KillCommand.self, AskCommand.self, SendCommand.self, ConfigurationCommand.self, ShutdownCommand.self,
+            PauseCommand.self, ResumeCommand.self, KillCommand.self, AskCommand.self, SendCommand.self, DeadLettersCommand.self,
+            ConfigurationCommand.self, ShutdownCommand.self,
         ]
     )
 

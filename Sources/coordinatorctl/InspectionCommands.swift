@@ -46,6 +46,21 @@ struct StatusCommand: DaemonCommand {
     }
 }
 
+/// The command `dead-letters`.
+struct DeadLettersCommand: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "dead-letters",
+        abstract: "Show the messages and events that were dropped, and why."
+    )
+
+    @ParentCommand var root: CoordinatorControl
+    @OptionGroup var options: CommonOptions
+
+    func operation() -> Operation { .deadLetters }
+
+    func text(of answer: DeadLetterList) -> String { answer.text }
+}
+
 extension ArgumentHelp {
     static let path = ArgumentHelp("The path in the tree, such as /shop/cart.")
 }

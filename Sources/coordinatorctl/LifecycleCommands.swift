@@ -41,6 +41,36 @@ struct RestartCommand: LifecycleCommand {
     func operation() -> Operation { .restart(path: path) }
 }
 
+/// The command `pause PATH`.
+struct PauseCommand: LifecycleCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pause",
+        abstract: "Pause a coordinator or program and what is below it.",
+        discussion: "What is sent to a paused coordinator waits, for as long as its sender does; a paused program gets no processor time."
+    )
+
+    @ParentCommand var root: CoordinatorControl
+    @OptionGroup var options: CommonOptions
+    @Argument(help: .path) var path: String
+
+    func operation() -> Operation { .pause(path: path) }
+}
+
+/// The command `resume PATH`.
+struct ResumeCommand: LifecycleCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "resume",
+        abstract: "Resume what was paused.",
+        discussion: "It stays paused while something above it is."
+    )
+
+    @ParentCommand var root: CoordinatorControl
+    @OptionGroup var options: CommonOptions
+    @Argument(help: .path) var path: String
+
+    func operation() -> Operation { .resume(path: path) }
+}
+
 /// The command `kill PATH`.
 struct KillCommand: LifecycleCommand {
     static let configuration = CommandConfiguration(

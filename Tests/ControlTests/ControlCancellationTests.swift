@@ -90,6 +90,20 @@ import WireProtocol
         #expect(handler.operations.filter { $0 != .ping } == [.restart(path: "/a")])
     }
 
+    @Test(arguments: [Operation.pause(path: "/a"), .resume(path: "/a")])
+    func aPauseAndItsEndAreNotMadeTwice(operation: Operation) async throws {
+        let handler = FakeHandler()
+        try await withServer(handler) { directory, _ in
+            // Each on a connection of its own, as after one that broke.
+            for _ in 0..<2 {
+                let client = try await ControlClient.connect(runtimeDirectory: directory)
+                let answer = try await client.call(operation, requestID: "r1")
+                #expect(answer == ["op": .string(operation.name)])
+            }
+        }
+        #expect(handler.operations == [operation])
+    }
+
     @Test func requestsWithoutAnIDOfTheirOwnAreMadeEachTime() async throws {
         let handler = FakeHandler { _ in .success(["path": "/a", "state": "active", "incarnation": 1]) }
         try await withServer(handler) { directory, _ in

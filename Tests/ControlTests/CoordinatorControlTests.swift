@@ -5,6 +5,8 @@ import WireProtocol
 
 /// The built `coordinatorctl`, run as a process: what it prints where, and its exit code.
 @Suite(.timeLimit(.minutes(1)), .serialized) struct CoordinatorControlTests {
+    static let letters = DeadLetterList(count: 300, letters: [TextTests.letters.letters[0]])
+
     /// A handler that behaves like a small daemon.
     static func daemon() -> FakeHandler {
         FakeHandler { operation in
@@ -16,13 +18,19 @@ import WireProtocol
                 case .status("/mailer"): return .success(try ControlJSON.value(of: TextTests.tree.children[1]))
                 case .restart("/shop"), .start("/shop"), .stop("/shop"), .kill("/shop"):
                     return .success(try ControlJSON.value(of: LifecycleResult(path: "/shop", state: "active", pid: 5, incarnation: 2)))
+                case .pause("/shop"):
+                    return .success(try ControlJSON.value(of: LifecycleResult(path: "/shop", state: "paused", pid: 5, incarnation: 2)))
+                case .resume("/shop"):
+                    return .success(try ControlJSON.value(of: LifecycleResult(path: "/shop", state: "active", pid: 5, incarnation: 2)))
+                case .deadLetters: return .success(try ControlJSON.value(of: letters))
                 case .ask("/shop", "Echo", let payload, let timeout):
                     return .success(["reply": ["got": payload, "ms": .number(timeout / .milliseconds(1))], "duration_us": 7])
                 case .ask(_, "Slow", _, _): return .failure(ControlError(.timedOut, "no reply within 5s"))
                 case .ask(_, "Stopped", _, _): return .failure(ControlError(.notRunning, "/shop isn't running"))
                 case .send(_, let message, _): return .success(["delivered": .bool(message == "Known")])
                 case .shutdown: return .success([:])
-                case .status(let path): return .failure(ControlError(.noSuchPath, "there is no \(path); see `coordinatorctl tree`"))
+                case .status(let path), .pause(let path), .resume(let path):
+                    return .failure(ControlError(.noSuchPath, "there is no \(path); see `coordinatorctl tree`"))
                 default: return .failure(ControlError(.failed, "no"))
                 }
             } catch {
@@ -47,6 +55,17 @@ import WireProtocol
             (["kill", "/shop"], "/shop: active (pid 5, life 2)\n", "", 0),
             (["restart", "/shop", "--json"], "{\"incarnation\":2,\"path\":\"/shop\",\"pid\":5,\"state\":\"active\"}\n", "", 0),
             (["restart", "/mailer"], "", "coordinatorctl: no\n", 1),
+            (["pause", "/shop"], "/shop: paused (pid 5, life 2)\n", "", 0),
+            (["--json", "pause", "/shop"], "{\"incarnation\":2,\"path\":\"/shop\",\"pid\":5,\"state\":\"paused\"}\n", "", 0),
+            (["pause", "/x"], "", "coordinatorctl: there is no /x; see `coordinatorctl tree`\n", 4),
+            (["resume", "/shop"], "/shop: active (pid 5, life 2)\n", "", 0),
+            (["resume", "/x"], "", "coordinatorctl: there is no /x; see `coordinatorctl tree`\n", 4),
+            (["dead-letters"], CoordinatorControlTests.letters.text, "", 0),
+            (
+                ["dead-letters", "--json"],
+                "{\"count\":300,\"letters\":[{\"name\":\"Cart.Toggle\",\"reason\":\"the handler failed: full\","
+                    + "\"sender\":\"/shop/catalog\",\"target\":\"/shop/cart\"}]}\n", "", 0
+            ),
             (["ask", "/shop", "Echo"], "{\"got\":{},\"ms\":5000}\n", "", 0),
             (["ask", "/shop", "Echo", "[1, \"/\"]", "--timeout", "250ms"], "{\"got\":[1,\"/\"],\"ms\":250}\n", "", 0),
             (["ask", "--json", "/shop", "Echo", "1"], "{\"duration_us\":7,\"reply\":{\"got\":1,\"ms\":5000}}\n", "", 0),
@@ -71,7 +90,8 @@ import WireProtocol
     }
 
     @Test(arguments: [
-        ["status"], ["bogus"], ["ask", "/a", "M", "{}", "--timeout", "5"], ["ask", "/a", "M", "--timeout", "0s"], ["tree", "--colour"],
+        ["status"], ["pause"], ["resume"], ["bogus"], ["ask", "/a", "M", "{}", "--timeout", "5"],
+        ["ask", "/a", "M", "--timeout", "0s"], ["tree", "--colour"],
     ])
     func usage(arguments: [String]) async throws {
         let ended = try await Executable.run("coordinatorctl", arguments)

@@ -141,6 +141,37 @@ import Testing
         #expect(LifecycleResult(path: "/a", state: "inactive", incarnation: 2).text == "/a: inactive (life 2)\n")
     }
 
+    static let letters = DeadLetterList(
+        count: 2,
+        letters: [
+            .init(name: "Cart.Toggle", sender: "/shop/catalog", target: "/shop/cart", reason: "the handler failed: full"),
+            .init(name: "Note", sender: "/", target: "/a", reason: "undeliverable: \u{1B}[2J\n"),
+        ]
+    )
+
+    @Test func deadLetters() {
+        #expect(
+            Self.letters.text == #"""
+                NAME         SENDER         TARGET      REASON
+                Cart.Toggle  /shop/catalog  /shop/cart  the handler failed: full
+                Note         /              /a          undeliverable: \u{1B}[2J\n
+
+                """#
+        )
+        #expect(DeadLetterList(count: 0, letters: []).text == "no dead letters\n")
+        #expect(DeadLetterList(count: 300, letters: Self.letters.letters).text.hasSuffix("\nthe latest 2 of 300\n"))
+    }
+
+    @Test func deadLettersJSON() throws {
+        let list = DeadLetterList(count: 300, letters: [Self.letters.letters[0]])
+        let json = try ControlJSON.text(of: list)
+        #expect(
+            json == #"{"count":300,"letters":[{"name":"Cart.Toggle","reason":"the handler failed: full","#
+                + #""sender":"/shop/catalog","target":"/shop/cart"}]}"#
+        )
+        #expect(try ControlJSON.decode(DeadLetterList.self, from: ControlJSON.value(of: list)) == list)
+    }
+
     @Test func aTreesJSON() throws {
         let json = try ControlJSON.text(of: Self.tree.children[1])
         #expect(

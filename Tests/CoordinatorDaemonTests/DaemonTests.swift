@@ -145,6 +145,97 @@ struct DaemonTests {
         }
     }
 
+    @Test("pause and resume, with their exit codes: what is sent to a paused coordinator waits")
+    func pauses() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            try await daemon.everythingActive()
+            let pid = try #require(try await daemon.node("/app/a").pid)
+            // The second time nothing is left to do.
+            for _ in 0..<2 {
+                let paused = try await daemon.control("pause", "/app/a")
+                #expect(paused.code == 0)
+                #expect(paused.output == "/app/a: paused (pid \(pid), life 1)\n")
+            }
+            #expect(try await daemon.control("tree").output.contains("├─ a     paused"))
+            let list = try ControlJSON.decode(ProcessList.self, from: try await daemon.call(.ps))
+            #expect(list.processes.first { $0.path == "/app/a" }?.state == "paused")
+            #expect(list.processes.first { $0.path == "/app/b" }?.state == "active")
+            #expect(try await daemon.control("status", "/app/a").code == 0)
+            #expect(try await daemon.control("ask", "/app/a", "Fixture.WhereAmI", "--timeout", "200ms").code == 75)
+            // It has no row for an echo, which passes it.
+            #expect(try await daemon.control("ask", "/app/a", "Fixture.Echo", #"{"text":"past it"}"#).code == 0)
+            for _ in 0..<2 {
+                let resumed = try await daemon.control("resume", "/app/a")
+                #expect(resumed.code == 0)
+                #expect(resumed.output == "/app/a: active (pid \(pid), life 1)\n")
+            }
+            let answer = try await daemon.control("ask", "/app/a", "Fixture.WhereAmI")
+            #expect(answer.code == 0)
+            #expect(answer.output.contains("\"pid\":\(pid)"))
+            for verb in ["pause", "resume"] {
+                #expect(try await daemon.control(verb, "/nowhere").code == 4)
+                #expect(try await daemon.control(verb, "/app/nowhere").code == 4)
+                #expect(try await daemon.control(verb, "nowhere").code == 64)
+                #expect(try await daemon.control(verb, "/").code == 64)
+            }
+        }
+    }
+
+    @Test("A pause reaches what is below, and a program too; a child that was paused by name stays paused")
+    func pausedSubtree() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            try await daemon.everythingActive()
+            #expect(try await daemon.control("pause", "/app/a").code == 0)
+            #expect(try await daemon.control("pause", "/app").code == 0)
+            #expect(try await daemon.node("/app").children.map(\.state) == ["paused", "paused"])
+            #expect(try await daemon.control("ask", "/app/b", "Fixture.WhereAmI", "--timeout", "200ms").code == 75)
+            let held = try await daemon.control("resume", "/app/a")
+            #expect(held.code == 0)
+            #expect(held.output.hasPrefix("/app/a: paused "))
+            #expect(try await daemon.control("pause", "/app/a").code == 0)
+            #expect(try await daemon.control("resume", "/app").code == 0)
+            #expect(try await daemon.node("/app").children.map(\.state) == ["paused", "active"])
+            #expect(try await daemon.control("ask", "/app/b", "Fixture.WhereAmI").code == 0)
+            #expect(try await daemon.control("resume", "/app/a").code == 0)
+            try await daemon.everythingActive()
+            #expect(try await daemon.control("pause", "/sleeper").code == 0)
+            #expect(try await daemon.node("/sleeper").state == "paused")
+            #expect(try await daemon.control("resume", "/sleeper").code == 0)
+            try await daemon.everythingActive()
+        }
+    }
+
+    @Test("dead-letters: what a handler threw away is listed, and outlives its process")
+    func deadLetters() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            try await daemon.everythingActive()
+            let none = try await daemon.control("dead-letters")
+            #expect(none.code == 0)
+            #expect(none.output == "no dead letters\n")
+            #expect(try await daemon.control("--json", "dead-letters").output == "{\"count\":0,\"letters\":[]}\n")
+
+            #expect(try await daemon.control("send", "/app/a", "Fixture.Refuse", #"{"asCodable":true}"#).code == 0)
+            let reason = #"the handler failed: Refusal(reason: "not today")"#
+            let expected = DeadLetterList(
+                count: 1,
+                letters: [.init(name: "Fixture.Refuse", sender: "/app/a", target: "/app", reason: reason)]
+            )
+            try await daemon.eventually("the letter has come up") { try await daemon.deadLetters().count > 0 }
+            #expect(try await daemon.deadLetters() == expected)
+            let printed = try await daemon.control("dead-letters")
+            #expect(printed.code == 0)
+            #expect(printed.output == expected.text)
+
+            #expect(try await daemon.control("kill", "/app").code == 0)
+            try await daemon.eventually("it's back") { try await daemon.node("/app").incarnation == 2 }
+            try await daemon.everythingActive()
+            let json = try await daemon.control("dead-letters", "--json")
+            #expect(json.code == 0)
+            let text = try ControlJSON.text(of: expected) + "\n"
+            #expect(json.output == text)
+        }
+    }
+
     @Test("A bad file is refused with places and reasons, and a running daemon is untouched; a second daemon too")
     func badFile() async throws {
         try await RunningDaemon.with(Self.tree) { daemon in

@@ -93,6 +93,10 @@ final class RunningDaemon: Sendable {
         try ControlJSON.decode(TreeNode.self, from: try await call(.status(path: path)))
     }
 
+    func deadLetters() async throws -> DeadLetterList {
+        try ControlJSON.decode(DeadLetterList.self, from: try await call(.deadLetters))
+    }
+
     /// All processes of the tree, the daemon's own excepted.
     func processes() async throws -> [ProcessIdentity] {
         let list = try ControlJSON.decode(ProcessList.self, from: try await call(.ps))

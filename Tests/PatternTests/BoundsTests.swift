@@ -75,7 +75,7 @@ struct BoundsTests {
             #expect(flooded.begun == flooded.taken + flooded.refused + flooded.failed)
             #expect(flooded.refused == 0)
             #expect(flooded.taken > 0)
-            let letters = Int(tree.runtime.deadLetters().count)
+            let letters = Int(tree.runtime.deadLetters.count)
             let began = tree.count("/slow load")
             #expect(began > 0)
             #expect(flooded.taken <= began + 64 + letters)
@@ -83,7 +83,7 @@ struct BoundsTests {
             // What it has taken and never begins is a dead letter; one that blocks past its grace is killed, with all it knows.
             if !blocks {
                 try await Support.eventually("what was taken has begun or is counted as dropped") {
-                    let letters = Int(tree.runtime.deadLetters().count)
+                    let letters = Int(tree.runtime.deadLetters.count)
                     return flooded.taken <= tree.count("/slow load") + letters
                 }
             }
@@ -118,7 +118,7 @@ struct BoundsTests {
             try await asking.value
             try await Support.eventually("all are handled") { tree.notebook.words(at: "/box").count == 5 }
             #expect(tree.notebook.words(at: "/box") == (1...5).map { "load \($0)" })
-            let report = tree.runtime.deadLetters()
+            let report = tree.runtime.deadLetters
             #expect(report.count == 0)
         }
     }
@@ -322,8 +322,8 @@ extension PageTree {
 
     /// Waits for so many dead letters of the box, and looks at what they say.
     fileprivate func expectLetters(_ count: Int) async throws {
-        try await Support.eventually("\(count) letters are counted") { runtime.deadLetters().count == count }
-        let report = runtime.deadLetters()
+        try await Support.eventually("\(count) letters are counted") { runtime.deadLetters.count == count }
+        let report = runtime.deadLetters
         #expect(report.count == count)
         #expect(report.letters.count == count)
         for letter in report.letters {

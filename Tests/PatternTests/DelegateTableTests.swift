@@ -82,7 +82,7 @@ struct DelegateTableTests {
     func row34_events(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
-            let events = child.events
+            let events = child.events()
             let listening = Task {
                 var heard: [StepCoordinator.Event] = []
                 for try await event in events { heard.append(event) }
@@ -120,7 +120,7 @@ struct DelegateTableTests {
     func row34_bounded(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
-            let events = child.events
+            let events = child.events()
             let heard = Heard()
             let subscription = child.onEvent { heard.append($0) }
             defer { subscription.cancel() }

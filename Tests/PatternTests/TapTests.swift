@@ -50,14 +50,14 @@ struct TapTests {
             try await tree.perform(.sendFailing, at: "/child")
             try await tap.sees("Flow.Failing", "/child")
             try await Support.eventually("the letter is counted") {
-                let report = tree.runtime.deadLetters()
+                let report = tree.runtime.deadLetters
                 return report.letters.contains { "\($0.name)" == "Flow.Failing" && $0.sender == "/child" && $0.target == "/" }
             }
-            let report = tree.runtime.deadLetters()
+            let report = tree.runtime.deadLetters
             #expect(report.count >= 1)
             // They survive the worker.
             try await tree.root.stop("child")
-            let later = tree.runtime.deadLetters()
+            let later = tree.runtime.deadLetters
             #expect(later.count >= report.count)
             tap.close()
         }
@@ -69,10 +69,10 @@ struct TapTests {
             let box = try await tree.root.start(OldestDroppingBox.self, as: "box", in: place.isWorker ? .worker : .inProcess)
             await box.pause()
             for number in 0..<10 { _ = try await box.send(Flow.Load(number)) }
-            try await Support.eventually("six are dropped") { tree.runtime.deadLetters().count == 6 }
+            try await Support.eventually("six are dropped") { tree.runtime.deadLetters.count == 6 }
             if place.isWorker { _ = try await tree.runtime.kill("/box") }
             try await tree.root.stop("box")
-            let report = tree.runtime.deadLetters()
+            let report = tree.runtime.deadLetters
             #expect(report.count >= 6)
         }
     }

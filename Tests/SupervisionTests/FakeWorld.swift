@@ -28,6 +28,15 @@ struct FakeWorld {
 
     private let book = Book()
     private var known: Set<String> = []
+    /// Ids that shall be forgotten.
+    private var leaving: Set<String> = []
+    /// Ids that failed for good.
+    private var givenUp: Set<String> = []
+    /// Ids that are to be started again together.
+    private var together: Set<String> = []
+    /// Whether an end has come that may end the supervisor.
+    private var hasEndThatCounts = false
+    private var mustEnd = false
     private var highest: [String: Incarnation] = [:]
     /// Ids whose start nobody has taken back: nothing else may be started.
     private var wanted: Set<String> = []
@@ -55,6 +64,7 @@ struct FakeWorld {
     mutating func send(_ event: Event) {
         let wasOver = isOver
         let wasEnding = supervisor.isEnding
+        mustEnd = false
         note(event, wasEnding: wasEnding)
         let directives = supervisor.handle(event, now: now)
         if supervisor.isEnding, orderAtEnd == nil { orderAtEnd = supervisor.ids + lives.keys.filter { supervisor.state(of: $0) == nil } }
@@ -65,6 +75,7 @@ struct FakeWorld {
             expect(!isOver, "\(directive) came after the end")
             carryOut(directive, isLast: index == directives.count - 1)
         }
+        expect(!mustEnd || supervisor.isEnding, "a significant child has ended, and the supervisor lives on")
         compare()
     }
 
@@ -72,9 +83,10 @@ struct FakeWorld {
     private mutating func note(_ event: Event, wasEnding: Bool) {
         switch event {
         case .startRequested(let specification):
-            guard !wasEnding else { return }
+            guard !wasEnding, (try? specification.validate(under: policy.autoShutdown)) != nil else { return }
             let id = specification.id
             known.insert(id)
+            leaving.remove(id)
             // A child that lives or waits keeps its specification.
             switch supervisor.state(of: id) {
             case nil, .stopped, .stopping: specifications[id] = specification
@@ -84,8 +96,20 @@ struct FakeWorld {
         case .restartRequested(let id):
             guard !wasEnding, known.contains(id) else { return }
             if supervisor.state(of: id).map({ if case .stopping(_, .remove) = $0 { false } else { true } }) ?? false { wanted.insert(id) }
-        case .stopRequested(let id), .removeRequested(let id):
+        case .stopRequested(let id):
             wanted.remove(id)
+        case .removeRequested(let id):
+            wanted.remove(id)
+            leaving.insert(id)
+        case .finished(let id, let incarnation):
+            guard !wasEnding, let life = lives[id], life.incarnation == incarnation else { return }
+            wanted.remove(id)
+            leaving.insert(id)
+            if !life.isToldToStop, specifications[id]?.isSignificant == true { hasEndThatCounts = true }
+        case .specificationChanged(let specification):
+            let id = specification.id
+            guard !wasEnding, known.contains(id), (try? specification.validate(under: policy.autoShutdown)) != nil else { return }
+            specifications[id] = specification
         case .started(let id, let incarnation):
             if lives[id]?.incarnation == incarnation { lives[id]?.isReady = true }
         case .startFailed(let id, let incarnation, let reason), .exited(let id, let incarnation, let reason):
@@ -94,7 +118,12 @@ struct FakeWorld {
             let type = specifications[id]?.restart
             if !life.isToldToStop {
                 if reason.isPermanentFailure || type == .temporary { wanted.remove(id) }
-                if life.isReady, type == .transient, reason.isNormal { wanted.remove(id) }
+                if life.isReady, type == .transient, reason.isNormal, !together.contains(id) { wanted.remove(id) }
+                let isForGood = type == .temporary || reason.isNormal || reason.isPermanentFailure
+                if specifications[id]?.isSignificant == true, isForGood {
+                    hasEndThatCounts = true
+                    mustEnd = policy.autoShutdown == .anySignificant && life.isReady && together.isEmpty
+                }
             }
         case .shutdownRequested:
             wanted = []
@@ -119,6 +148,7 @@ struct FakeWorld {
             highest[id] = incarnation
             lives[id] = Life(incarnation: incarnation)
             unanswered[id] = incarnation
+            givenUp.remove(id)
         case .stop(let id, let incarnation, let shutdown):
             tally["stop", default: 0] += 1
             expect(lives[id]?.incarnation == incarnation, "stop of \(id) \(incarnation), which doesn't live")
@@ -140,6 +170,9 @@ struct FakeWorld {
             expect(lives[id] == nil, "\(id) removed while it lives")
             expect(supervisor.state(of: id) == nil, "\(id) removed and still there")
             known.remove(id)
+            leaving.remove(id)
+            givenUp.remove(id)
+            together.remove(id)
             wanted.remove(id)
         case .wake(let time):
             expect(time > now, "a wake at \(time), which has passed")
@@ -151,6 +184,12 @@ struct FakeWorld {
         case .terminated:
             tally["terminated", default: 0] += 1
             end(isLast)
+        case .autoShutdown:
+            tally["autoShutdown", default: 0] += 1
+            expect(hasEndThatCounts && policy.autoShutdown != .never, "an end of itself without a cause")
+            end(isLast)
+        case .refused:
+            tally["refused", default: 0] += 1
         }
     }
 
@@ -161,6 +200,7 @@ struct FakeWorld {
             expect(lives[id]?.isReady == true, "\(id) reported \(change) and isn't ready")
             expect(lives[id]?.isToldToStop == false, "\(id) reported \(change) while it is stopping")
             unanswered[id] = nil
+            if together.allSatisfy({ lives[$0]?.isReady == true }) { together = [] }
         case .stopped, .startFailed, .crashed:
             expect(lives[id] == nil, "\(id) reported \(change) while it lives")
             unanswered[id] = nil
@@ -171,16 +211,35 @@ struct FakeWorld {
             let full = policy.backoff.delay(attempt: attempt, random: 0)
             expect(at - now <= full && at - now >= full * (1 - policy.backoff.jitter), "delay \(at - now) at attempt \(attempt)")
             notBefore[id] = at
+            bringBack(with: id)
             restarts.append(now)
             restarts.removeAll { $0 < now - policy.period }
             expect(restarts.count <= policy.intensity, "\(restarts.count) restarts within \(policy.period)")
         case .gaveUp(let reason):
             tally["gaveUp", default: 0] += 1
             wanted.remove(id)
+            together.remove(id)
+            givenUp.insert(id)
             if !reason.isPermanentFailure {
                 restarts.removeAll { $0 < now - policy.period }
                 expect(restarts.count == policy.intensity, "gave up after \(restarts.count) restarts")
             }
+        }
+    }
+
+    /// With a child that failed its siblings are started, also those that were stopped before.
+    private mutating func bringBack(with id: String) {
+        let ids = supervisor.ids
+        let affected: ArraySlice<String> =
+            switch policy.strategy {
+            case .oneForOne: []
+            case .oneForAll: ids[...]
+            case .restForOne: ids[(ids.firstIndex(of: id) ?? 0)...]
+            }
+        guard affected.count > 1 else { return }
+        for id in affected where specifications[id]?.restart != .temporary && !leaving.contains(id) && !givenUp.contains(id) {
+            wanted.insert(id)
+            together.insert(id)
         }
     }
 

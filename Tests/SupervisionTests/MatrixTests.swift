@@ -48,7 +48,7 @@ import Testing
 
     enum Column: String, CaseIterable {
         case started, startFailed, crashed, ended, failedForGood, oldStarted, oldExited, futureExited
-        case start, stop, remove, restart, timePassed, shutdown, policyChanged
+        case start, stop, remove, restart, timePassed, shutdown, policyChanged, finished, specificationChanged
 
         func event(_ id: String, _ life: Incarnation, _ policy: SupervisionPolicy) -> Event {
             switch self {
@@ -67,6 +67,8 @@ import Testing
             case .timePassed: .timePassed
             case .shutdown: .shutdownRequested(.shutdown)
             case .policyChanged: .policyChanged(policy)
+            case .finished: .finished(id, life)
+            case .specificationChanged: .specificationChanged(Child(id: id))
             }
         }
     }
@@ -74,30 +76,43 @@ import Testing
     /// What becomes of a permanent child that is alone, by kind of state: `-` for a child that isn't known.
     static let expected: [Row: String] = [
         //               started   startFailed crashed ended   forGood  old old  future   start   stop    remove  restart time  shutdown policy
+        // and in the second line: finished, specificationChanged
         .unknown:
-            "-        -         -        -        -        -        -        -        starting -        -        -        -        -        -",
+            "-        -         -        -        -        -        -        -        starting -        -        -        -        -        -"
+            + " -        -",
         .startingFirst:
-            "running  -         -        -        -        starting starting starting starting stopping stopping stopping starting stopping starting",
+            "running  -         -        -        -        starting starting starting starting stopping stopping stopping starting stopping starting"
+            + " stopping starting",
         .startingAgain:
-            "running  stopped   stopped  stopped  stopped  starting starting starting starting stopping stopping stopping starting stopping starting",
+            "running  stopped   stopped  stopped  stopped  starting starting starting starting stopping stopping stopping starting stopping starting"
+            + " stopping starting",
         .restarting:
-            "running  starting  starting starting stopped  starting starting starting starting stopping stopping stopping starting stopping starting",
+            "running  starting  starting starting stopped  starting starting starting starting stopping stopping stopping starting stopping starting"
+            + " stopping starting",
         .running:
-            "running  starting  starting starting stopped  running  running  running  running  stopping stopping stopping running  stopping running",
+            "running  starting  starting starting stopped  running  running  running  running  stopping stopping stopping running  stopping running"
+            + " stopping running",
         .runningForLong:
-            "running  starting  starting starting stopped  running  running  running  running  stopping stopping stopping running  stopping running",
+            "running  starting  starting starting stopped  running  running  running  running  stopping stopping stopping running  stopping running"
+            + " stopping running",
         .stoppingToStop:
-            "stopping stopped   stopped  stopped  stopped  stopping stopping stopping stopping stopping stopping stopping stopping stopping stopping",
+            "stopping stopped   stopped  stopped  stopped  stopping stopping stopping stopping stopping stopping stopping stopping stopping stopping"
+            + " stopping stopping",
         .stoppingToRemove:
-            "stopping -         -        -        -        stopping stopping stopping stopping stopping stopping stopping stopping stopping stopping",
+            "stopping -         -        -        -        stopping stopping stopping stopping stopping stopping stopping stopping stopping stopping"
+            + " stopping stopping",
         .stoppingToStart:
-            "stopping starting  starting starting starting stopping stopping stopping stopping stopping stopping stopping stopping stopping stopping",
+            "stopping starting  starting starting starting stopping stopping stopping stopping stopping stopping stopping stopping stopping stopping"
+            + " stopping stopping",
         .waiting:
-            "waiting  waiting   waiting  waiting  waiting  waiting  waiting  waiting  waiting  stopped  -        starting starting stopped  waiting",
+            "waiting  waiting   waiting  waiting  waiting  waiting  waiting  waiting  waiting  stopped  -        starting starting stopped  waiting"
+            + " waiting  waiting",
         .stopped:
-            "stopped  stopped   stopped  stopped  stopped  stopped  stopped  stopped  starting stopped  -        starting stopped  stopped  stopped",
+            "stopped  stopped   stopped  stopped  stopped  stopped  stopped  stopped  starting stopped  -        starting stopped  stopped  stopped"
+            + " stopped  stopped",
         .ending:
-            "stopping stopped   stopped  stopped  stopped  stopping stopping stopping stopping stopping stopping stopping stopping stopping stopping",
+            "stopping stopped   stopped  stopped  stopped  stopping stopping stopping stopping stopping stopping stopping stopping stopping stopping"
+            + " stopping stopping",
     ]
 
     static let policy = SupervisionPolicy(intensity: 100, backoff: Backoff(minimum: .milliseconds(100), jitter: 0))

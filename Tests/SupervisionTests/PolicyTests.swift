@@ -9,6 +9,7 @@ import Testing
             policy.backoff
                 == Backoff(minimum: .milliseconds(100), maximum: .seconds(30), factor: 2, jitter: 0.5, resetAfter: .seconds(30))
         )
+        #expect(policy.autoShutdown == .never)
         try policy.validate()
         try SupervisionPolicy(intensity: 0, backoff: .none).validate()
         #expect(Child(id: "a") == Child(id: "a", restart: .permanent, shutdown: .timeout(.seconds(5)), isSignificant: false))
@@ -28,6 +29,28 @@ import Testing
         let error = #expect(throws: SupervisionError.self) { try policy.validate() }
         #expect(error?.code == code)
         #expect(error?.message.contains("give") == true)
+    }
+
+    @Test(arguments: RestartType.allCases, AutoShutdown.allCases) func aPermanentChildIsNeverSignificant(
+        type: RestartType,
+        autoShutdown: AutoShutdown
+    ) throws {
+        try Child(id: "a", restart: type).validate(under: autoShutdown)
+        let significant = Child(id: "the-id", restart: type, isSignificant: true)
+        if type != .permanent, autoShutdown != .never {
+            try significant.validate(under: autoShutdown)
+            return
+        }
+        let error = #expect(throws: SupervisionError.self) { try significant.validate(under: autoShutdown) }
+        #expect(error?.code == .invalidSignificance)
+        #expect(error?.message.contains("child the-id") == true)
+        #expect(error?.message.contains("give") == true)
+    }
+
+    @Test func aTimeToStopIsNotNegative() throws {
+        try Child(id: "a", shutdown: .timeout(.zero)).validate(under: .never)
+        let error = #expect(throws: SupervisionError.self) { try Child(id: "a", shutdown: .timeout(.seconds(-1))).validate(under: .never) }
+        #expect(error?.description == "invalidShutdown: child a: its time to stop is -1.0 seconds; give 0 s or more")
     }
 
     @Test func exitReasonsAreSorted() {

@@ -19,7 +19,10 @@ import Testing
 
     static let ids = (0..<8).map { "child-\($0)" }
 
-    @Test(arguments: Strategy.allCases, [UInt64(1), 2, .random(in: 3 ... .max)])
+    @Test(
+        arguments: Strategy.allCases,
+        [8526029023486289838, UInt64(1), 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, .random(in: 3 ... .max)]
+    )
     func tenThousandEvents(strategy: Strategy, seed: UInt64) {
         print("RandomWalkTests: \(strategy) seed \(seed)")
         var dice = Dice(state: seed)
@@ -30,7 +33,8 @@ import Testing
                 strategy,
                 intensity: [0, 1, 3, 10, 60].randomElement(using: &dice) ?? 0,
                 period: .seconds(.random(in: 1...60, using: &dice)),
-                backoff: Backoff(resetAfter: .seconds(.random(in: 0...10, using: &dice)))
+                backoff: Backoff(resetAfter: .seconds(.random(in: 0...10, using: &dice))),
+                autoShutdown: AutoShutdown.allCases.randomElement(using: &dice) ?? .never
             )
             var world = FakeWorld(policy, seed: dice.next())
             for _ in 0..<500 where world.complaints.isEmpty && !world.isOver {
@@ -45,7 +49,7 @@ import Testing
             }
             tally.merge(world.tally, uniquingKeysWith: +)
         }
-        for kind in ["start", "stop", "ready", "removed", "restarting", "gaveUp", "escalate", "terminated"] {
+        for kind in ["start", "stop", "ready", "removed", "restarting", "gaveUp", "escalate", "terminated", "autoShutdown", "refused"] {
             #expect(tally[kind, default: 0] > 0, "a walk without \(kind) proves little")
         }
     }
@@ -68,18 +72,25 @@ import Testing
         case 450..<480: world.send(.exited(id, incarnation &- .random(in: 1...2, using: &dice), reason(&dice)))
         case 480..<510: world.send(.started(id, incarnation &- 1))
         case 510..<650:
-            world.send(.startRequested(Child(id: id, restart: RestartType.allCases.randomElement(using: &dice) ?? .permanent)))
+            world.send(.startRequested(child(id, &dice)))
         case 650..<690: world.send(.stopRequested(id))
         case 690..<720: world.send(.removeRequested(id))
         case 720..<760: world.send(.restartRequested(id))
         case 760..<780: world.send(.policyChanged(world.policy))
         case 780..<781: world.send(.shutdownRequested(.shutdown))
-        case 781..<800: world.send(.timePassed)
+        case 781..<785: world.send(.finished(id, incarnation))
+        case 785..<795: world.send(.specificationChanged(child(id, &dice)))
+        case 795..<800: world.send(.timePassed)
         default:
             // The wake comes at its time, or late.
             if let wake = world.wake { world.now = max(world.now, wake) }
             world.send(.timePassed)
         }
+    }
+
+    private func child(_ id: String, _ dice: inout Dice) -> Child {
+        let restart = RestartType.allCases.randomElement(using: &dice) ?? .permanent
+        return Child(id: id, restart: restart, isSignificant: Int.random(in: 0..<10, using: &dice) == 0)
     }
 
     private func reason(_ dice: inout Dice) -> ExitReason {

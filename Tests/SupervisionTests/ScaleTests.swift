@@ -66,7 +66,7 @@ import Testing
             switch last {
             case .stop(let id, let incarnation, _): pending = supervisor.handle(.exited(id, incarnation, .shutdown), now: .seconds(1))
             case .start(let id, let incarnation, _): pending = supervisor.handle(.started(id, incarnation), now: .seconds(1))
-            case .report, .removed, .wake, .escalate, .terminated: pending = []
+            case .report, .removed, .wake, .escalate, .terminated, .autoShutdown, .refused: pending = []
             }
         }
         #expect(supervisor.count(in: .running) == Self.count)

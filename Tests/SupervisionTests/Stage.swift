@@ -11,8 +11,15 @@ struct Stage {
     var now: Duration = .seconds(1_000)
 
     /// Backoff and intensity are out of the way unless a test asks for them.
-    init(_ strategy: Strategy = .oneForOne, intensity: Int = 1_000, period: Duration = .seconds(60), backoff: Backoff = .none) {
-        supervisor = Supervisor(policy: SupervisionPolicy(strategy, intensity: intensity, period: period, backoff: backoff))
+    init(
+        _ strategy: Strategy = .oneForOne,
+        intensity: Int = 1_000,
+        period: Duration = .seconds(60),
+        backoff: Backoff = .none,
+        autoShutdown: AutoShutdown = .never
+    ) {
+        let policy = SupervisionPolicy(strategy, intensity: intensity, period: period, backoff: backoff, autoShutdown: autoShutdown)
+        supervisor = Supervisor(policy: policy)
     }
 
     mutating func send(_ event: Event) -> [Directive] {

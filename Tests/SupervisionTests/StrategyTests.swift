@@ -16,7 +16,7 @@ import Testing
                 queue += stage.send(.exited(id, incarnation, .shutdown))
             case .removed(let id):
                 done.append("removed \(id)")
-            case .report, .wake, .escalate, .terminated:
+            case .report, .wake, .escalate, .terminated, .autoShutdown, .refused:
                 break
             }
         }
@@ -54,14 +54,99 @@ import Testing
         #expect(settle(&stage, directives) == ["stop b", "removed b", "stop a", "start a", "start c"])
     }
 
-    @Test func stoppedSiblingsStayStopped() {
+    /// OTP's tree: a child that was terminated is there again after a restart of all.
+    @Test func stoppedSiblingsAreBroughtBack() {
         var stage = Stage(.oneForAll)
-        stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"))
+        stage.run(Child(id: "a"), Child(id: "b", restart: .transient), Child(id: "c"))
         let stops = stage.send(.stopRequested("a"))
         _ = settle(&stage, stops)
+        _ = stage.exit("b", .normal)
         let directives = stage.exit("c")
-        #expect(settle(&stage, directives) == ["stop b", "start b", "start c"])
+        #expect(settle(&stage, directives) == ["start a", "start b", "start c"])
+    }
+
+    @Test func restForOneBringsBackOnlyTheLaterOnes() {
+        var stage = Stage(.restForOne)
+        stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"))
+        for id in ["a", "c"] {
+            let stops = stage.send(.stopRequested(id))
+            _ = settle(&stage, stops)
+        }
+        let directives = stage.exit("b")
+        #expect(settle(&stage, directives) == ["start b", "start c"])
         #expect(stage.state("a") == .stopped)
+    }
+
+    @Test func aSiblingWhoseStopIsUnderWayIsBroughtBackAndAnotherStopWins() {
+        for isStoppedAgain in [false, true] {
+            var stage = Stage(.oneForAll)
+            stage.run(Child(id: "a"), Child(id: "b"))
+            _ = stage.send(.stopRequested("b"))
+            _ = stage.exit("a")
+            if isStoppedAgain { _ = stage.send(.stopRequested("b")) }
+            let directives = stage.exit("b", .shutdown)
+            #expect(settle(&stage, directives) == ["start a"] + (isStoppedAgain ? [] : ["start b"]))
+        }
+    }
+
+    @Test func aSiblingThatFailedForGoodIsNotBroughtBack() {
+        var stage = Stage(.oneForAll)
+        stage.run(Child(id: "a"), Child(id: "b"))
+        _ = stage.exit("a", .exited(code: 78))
+        let first = stage.exit("b")
+        #expect(settle(&stage, first) == ["start b"])
+        #expect(stage.state("a") == .stopped)
+        // A request is a new beginning.
+        stage.run(Child(id: "a"))
+        _ = settle(&stage, stage.send(.stopRequested("a")))
+        let second = stage.exit("b")
+        #expect(settle(&stage, second) == ["start a", "start b"])
+    }
+
+    /// OTP's terminate_children: a child that ended before its turn to be stopped is started with the others, whatever its reason.
+    @Test func aSiblingThatEndsNormallyBeforeItsTurnIsStartedWithTheOthers() {
+        var stage = Stage(.oneForAll)
+        stage.run(Child(id: "a", restart: .transient), Child(id: "b"), Child(id: "c"))
+        let directives = stage.exit("b")
+        #expect(stage.exit("a", .normal) == [.report("a", 1, .stopped(.normal))])
+        #expect(settle(&stage, directives) == ["stop c", "start a", "start b", "start c"])
+    }
+
+    /// OTP's temporary_bystander.
+    @Test(arguments: [Strategy.oneForAll, .restForOne]) func aTemporaryBystanderIsNotStartedAgain(strategy: Strategy) {
+        for isFirst in [true, false] {
+            var stage = Stage(strategy)
+            let temporary = Child(id: "t", restart: .temporary)
+            let permanent = Child(id: "p")
+            if isFirst { stage.run(temporary, permanent) } else { stage.run(permanent, temporary) }
+            let directives = stage.exit("p")
+            let isAffected = strategy == .oneForAll || !isFirst
+            #expect(settle(&stage, directives) == (isAffected ? ["stop t", "removed t", "start p"] : ["start p"]))
+            #expect(stage.state("t")?.kind == (isAffected ? nil : .running))
+        }
+    }
+
+    /// OTP's one_for_all_escalation and rest_for_one_escalation: the one whose starts fail takes the others with it.
+    @Test(arguments: [Strategy.oneForAll, .restForOne]) func aSiblingThatCannotBeStartedEscalates(strategy: Strategy) {
+        var stage = Stage(strategy, intensity: 4)
+        stage.run(Child(id: "a"), Child(id: "b"))
+        var queue = stage.exit("a")
+        var last: [Directive] = []
+        while !queue.isEmpty {
+            let directive = queue.removeFirst()
+            switch directive {
+            case .start("b", _, _): last = stage.fail("b")
+            case .start(let id, let incarnation, _): last = stage.send(.started(id, incarnation))
+            case .stop(let id, let incarnation, _): last = stage.send(.exited(id, incarnation, .shutdown))
+            case .escalate(let reason):
+                #expect(reason == .escalated("gave up on b, more than 4 restarts in 60.0 seconds: failed to start: x"))
+                last = []
+            default: last = []
+            }
+            queue += last
+        }
+        #expect(stage.supervisor.isEnding)
+        #expect(stage.supervisor.children.allSatisfy { $0.state == .stopped })
     }
 
     /// OTP's one_for_all_other_child_fails_restart.

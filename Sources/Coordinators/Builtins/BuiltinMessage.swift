@@ -38,7 +38,9 @@ struct FinishPopped: BuiltinMessage {
     var key: String
 }
 
-/// Listens to the events of a child; to its parent. The first reply is empty: it says that it listens.
+/// Listens to the events of a child; to its parent.
+///
+/// The first reply is empty: it says that it listens.
 struct ReadEvents: BuiltinMessage {
     /// An event, or nothing, as its coordinator's type encodes it.
     typealias Reply = NoReply

@@ -51,7 +51,7 @@ final class Envelope: Sendable {
     private enum Phase {
         case unopened(ended: (any Error)?)
         case open(Completion)
-        case ended
+        case ended(isFailure: Bool)
     }
 
     private struct State {
@@ -100,6 +100,17 @@ final class Envelope: Sendable {
         }
     }
 
+    /// Whether a handler need not begin: nobody waits any more, or a one-way message was never taken.
+    var isWithdrawn: Bool {
+        state.withLock { state in
+            switch state.phase {
+            case .unopened(let ended): ended != nil
+            case .open: false
+            case .ended(let isFailure): isFailure || !isOneWay
+            }
+        }
+    }
+
     /// Names who is told of the end.
     ///
     /// If the end came before, it's told now.
@@ -109,7 +120,7 @@ final class Envelope: Sendable {
         let early = state.withLock { state -> (any Error)? in
             guard case .unopened(let ended) = state.phase else { return nil }
             if let ended {
-                state.phase = .ended
+                state.phase = .ended(isFailure: true)
                 return ended
             }
             state.phase = .open(completion)
@@ -187,7 +198,7 @@ final class Envelope: Sendable {
         let (completion, canceller, timer, owner) = state.withLock {
             state -> (Completion?, (@Sendable () -> Void)?, Timers.Timer?, OpenAsks?) in
             guard case .open(let completion) = state.phase else { return (nil, nil, nil, nil) }
-            state.phase = .ended
+            if case .failure = result { state.phase = .ended(isFailure: true) } else { state.phase = .ended(isFailure: false) }
             defer {
                 if !isOneWay || cancels { state.canceller = nil }
                 state.timer = nil

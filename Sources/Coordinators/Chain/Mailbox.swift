@@ -95,6 +95,9 @@ struct Mailbox {
         return notices.remove(at: oldest).item
     }
 
+    /// Nothing waits and nothing runs.
+    var isIdle: Bool { count == 0 && notices.isEmpty && !isPaused && !isDraining }
+
     /// - Returns: whether somebody has to begin draining.
     mutating func beginDraining() -> Bool {
         guard !isDraining, !notices.isEmpty || mayBeginMessage else { return false }

@@ -15,6 +15,9 @@ final class OpenAsks: Sendable {
 
     private let state = Mutex(State())
 
+    /// Whether the coordinator has stopped.
+    var isClosed: Bool { state.withLock { $0.isClosed } }
+
     /// - Returns: false once the coordinator has stopped.
     func insert(_ envelope: Envelope) -> Bool {
         state.withLock { state in

@@ -57,6 +57,17 @@ final class ResponderTable: Sendable {
         self.dismissal = dismissal
     }
 
+    /// The row for a message, if it's the only one.
+    func onlyRow<M: ResponderMessage>(for message: M.Type) -> MessageRow? {
+        guard prefixed.isEmpty, let rows = byType[ObjectIdentifier(message)], rows.count == 1 else { return nil }
+        return rows[0]
+    }
+
+    /// Whether no row is for the message.
+    func isPlain<M: ResponderMessage>(for message: M.Type) -> Bool {
+        prefixed.isEmpty && byType[ObjectIdentifier(message)] == nil
+    }
+
     /// The first row for a message, or the first after another one.
     func row(for body: Envelope.Body, after index: Int = -1) -> MessageRow? {
         let rows =

@@ -25,6 +25,8 @@ struct MessageRow: Sendable {
     let isInterceptor: Bool
     let needs: Needs
     let body: Body
+    /// The same, if it doesn't suspend.
+    var direct: AnyDirectRow?
     /// Its place in the table.
     var index = 0
 
@@ -54,7 +56,11 @@ struct MessageRow: Sendable {
         needs: Needs = Needs(),
         body: @escaping @Sendable (isolated C, M, Envelope, Node, Int) async throws -> Answer
     ) {
-        self.init(.type(name: M.name, ObjectIdentifier(M.self)), isInterceptor: isInterceptor, needs: needs) { coordinator, envelope, node, index in
+        self.init(.type(name: M.name, ObjectIdentifier(M.self)), isInterceptor: isInterceptor, needs: needs) {
+            coordinator,
+            envelope,
+            node,
+            index in
             try await body(Self.cast(coordinator), envelope.message(as: M.self), envelope, node, index)
         }
     }

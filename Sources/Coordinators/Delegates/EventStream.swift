@@ -2,12 +2,14 @@ import Synchronization
 
 /// What a coordinator tells its delegates, as a sequence.
 ///
-///     for await event in child.events { … }
+///     for await event in child.events() { … }
 ///
 /// At most 256 events wait; then the oldest goes to the dead letters. It ends when the child is removed. To be read once; it listens from
 /// the moment it was asked for.
 public struct EventStream<C: Coordinator>: AsyncSequence, Sendable {
+    /// An event.
     public typealias Element = C.Event
+    /// It never fails: it ends.
     public typealias Failure = Never
 
     private let queue: NoticeQueue
@@ -86,7 +88,9 @@ public final class Subscription: Sendable {
 
 extension Child {
     /// What the child tells its delegates from now on.
-    public var events: EventStream<C> { EventStream(self) }
+    ///
+    /// Every call listens anew.
+    public func events() -> EventStream<C> { EventStream(self) }
 
     /// Has a closure called with what the child tells, one event after the other, until the subscription is cancelled or dropped.
     public func onEvent(_ body: @escaping @Sendable (C.Event) async -> Void) -> Subscription {

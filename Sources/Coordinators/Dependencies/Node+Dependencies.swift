@@ -34,7 +34,7 @@ extension Node {
         let instance = state.withLock { state -> (any Coordinator)? in
             guard state.mailbox.hasNeeding else { return nil }
             state.mailbox.release { $0.needs.isProvided(by: effective) }
-            return state.instance != nil && state.mailbox.beginDraining() ? state.instance : nil
+            return state.instanceToDrain()
         }
         if let instance { beginDraining(instance) }
     }

@@ -15,10 +15,12 @@ extension WorkerHost {
         }
         if inheritance.areEventsWanted { subscribe("", true, at: peer) }
         if runtime.tap.isActive { subscribe(Notification.tap, true, at: peer) }
-        let tapSwitch = state.withLock { $0.tapSwitch } ?? runtime.tap.whenSwitched { [weak self] isWanted in
-            guard let self, let peer = state.withLock({ $0.peer }) else { return }
-            subscribe(Notification.tap, isWanted, at: peer)
-        }
+        let tapSwitch =
+            state.withLock { $0.tapSwitch }
+            ?? runtime.tap.whenSwitched { [weak self] isWanted in
+                guard let self, let peer = state.withLock({ $0.peer }) else { return }
+                subscribe(Notification.tap, isWanted, at: peer)
+            }
         state.withLock { $0.tapSwitch = tapSwitch }
         if let stop { peer.send(Frame(.stop(stop))) }
     }

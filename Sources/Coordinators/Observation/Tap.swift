@@ -92,7 +92,7 @@ extension TreeEvent {
         let kind = Kind.handled(
             message: envelope.body.name,
             sender: envelope.sender,
-            nanoseconds: (MonotonicTime.now - began).nanosecondsClamped,
+            duration: MonotonicTime.now - began,
             error: error.map { "\($0)" }
         )
         return TreeEvent(path: node.path, processID: getpid(), trace: TraceContext(envelope.trace), kind: kind)

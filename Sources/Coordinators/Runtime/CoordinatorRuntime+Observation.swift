@@ -2,7 +2,7 @@ extension CoordinatorRuntime {
     /// What was dropped in the whole tree since it was started, also by workers that are gone.
     ///
     /// Letters of workers arrive some twenty milliseconds late.
-    public func deadLetters() -> DeadLetterReport { core.deadLetters.report }
+    public var deadLetters: DeadLetterReport { core.deadLetters.report }
 
     /// Everything that happens in the tree from now on, in every process: changes, messages that are handled, events, what is dropped.
     ///

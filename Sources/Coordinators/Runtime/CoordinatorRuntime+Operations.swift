@@ -12,7 +12,9 @@ extension CoordinatorRuntime {
     ) async throws -> M.Reply {
         // JSON: a message that is routed by path may pass processes of other builds.
         let body = Envelope.Body.encoded(name: M.name, .json, try PayloadCoder.encode(message, as: .json))
-        return try await deliver(body, at: path, timeout: timeout).decoded(as: M.Reply.self)
+        return try await M.retried(within: timeout) { remaining in
+            try await deliver(body, at: path, timeout: remaining).decoded(as: M.Reply.self)
+        }
     }
 
     /// Asks what has no reply, and returns when the handler has ended.
@@ -28,7 +30,7 @@ extension CoordinatorRuntime {
     public func ask(
         named name: String,
         payload: JSONValue,
-        at path: CoordinatorPath,
+        at path: CoordinatorPath = .root,
         timeout: Duration = .seconds(5)
     ) async throws -> JSONValue {
         let answer = try await deliver(try body(name, payload), at: path, timeout: timeout)
@@ -36,12 +38,25 @@ extension CoordinatorRuntime {
         return try CoordinatorSnapshot.encode(value)
     }
 
+    /// Sends one way, as if the coordinator at `path` did.
+    ///
+    /// - Returns: whether somebody from `path` upwards responds.
+    @discardableResult
+    public func send<M: ResponderMessage>(_ message: M, at path: CoordinatorPath = .root) async throws -> Bool {
+        try await send(.encoded(name: M.name, .json, try PayloadCoder.encode(message, as: .json)), at: path)
+    }
+
     /// Sends one way, by name.
     ///
     /// - Returns: whether somebody from `path` upwards responds.
-    public func send(named name: String, payload: JSONValue, at path: CoordinatorPath) async throws -> Bool {
+    @discardableResult
+    public func send(named name: String, payload: JSONValue, at path: CoordinatorPath = .root) async throws -> Bool {
+        try await send(try body(name, payload), at: path)
+    }
+
+    private func send(_ body: Envelope.Body, at path: CoordinatorPath) async throws -> Bool {
         do {
-            _ = try await deliver(try body(name, payload), at: path, timeout: .seconds(5), isOneWay: true)
+            _ = try await deliver(body, at: path, timeout: nil, isOneWay: true)
             return true
         } catch let error as CoordinatorError where error.code == .unhandled {
             return false
@@ -108,7 +123,7 @@ extension CoordinatorRuntime {
 
     private func operate(_ operation: Operation, _ path: CoordinatorPath) async throws -> CoordinatorSnapshot {
         guard !path.isRoot else {
-            throw CoordinatorError(.unsupported, "the root can't be \(operation.rawValue)ed by itself: end the runtime instead")
+            throw CoordinatorError(.unsupported, "the root has nobody above it to \(operation.rawValue) it: end the runtime instead")
         }
         return try CoordinatorSnapshot.decode(try await root.operate(operation, on: path.components[...]))
     }
@@ -117,10 +132,10 @@ extension CoordinatorRuntime {
         .encoded(name: name, .json, try PayloadCoder.encode(payload, as: .json))
     }
 
-    private func deliver(_ body: Envelope.Body, at path: CoordinatorPath, timeout: Duration, isOneWay: Bool = false) async throws -> Answer
+    private func deliver(_ body: Envelope.Body, at path: CoordinatorPath, timeout: Duration?, isOneWay: Bool = false) async throws -> Answer
     {
         let root = try root
-        let envelope = Envelope(body, sender: path, deadline: .now + timeout, isOneWay: isOneWay)
+        let envelope = Envelope(body, sender: path, deadline: timeout.map { .now + $0 }, isOneWay: isOneWay)
         return try await envelope.delivered(owner: nil) { root.deliver($0, to: path.components[...], isDirect: false) }
     }
 }

@@ -11,10 +11,12 @@ extension CoordinatorRuntime {
         ///
         /// Under a test runner it must be given.
         public var workerExecutable: String?
-        /// How long workers of this process may outlive it, in the hope of being adopted; zero: they die with it.
+        /// How long workers of this process may outlive it, to end in order; zero: they die with it.
         public var orphanGrace: Duration = .zero
         /// How long a coordinator may take to become ready.
         public var startTimeout: Duration = .seconds(30)
+        /// How long the root is given to end.
+        public var shutdown = Shutdown.timeout(.seconds(5))
         /// How long a worker may answer no ping, one of which is sent each second; then it's killed, and restarted as its type says.
         public var hungAfter: Duration = .seconds(10)
         /// Where workers and programs write to.
@@ -28,15 +30,13 @@ extension CoordinatorRuntime {
         /// Workers get what their parents have instead.
         public var dependencies = Dependencies()
         /// What every coordinator of this process gets instead of what is provided: for tests.
-        public var dependencyOverrides = Dependencies()
+        package var dependencyOverrides = Dependencies()
         /// Whether children that are placed in workers live in this process instead: for tests.
-        public var runsInOneProcess = false
+        package var runsInOneProcess = false
         /// Where the runtime logs to.
         ///
         /// Payloads are never logged.
         public var logger = Logger(label: "coordinators")
-        /// Told of every change of a coordinator that this process supervises; it must not block.
-        public var childChanged: (@Sendable (CoordinatorPath, LifecycleChange) -> Void)?
 
         /// Creates options with their defaults.
         public init() {}

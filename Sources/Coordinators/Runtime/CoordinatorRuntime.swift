@@ -21,6 +21,7 @@ public final class CoordinatorRuntime: Service {
     }
 
     let core: RuntimeCore
+    private let options: Options
     private let type: CoordinatorType
     private let configuration: ConfigurationValue
     private let state = Mutex(State.idle)
@@ -35,6 +36,7 @@ public final class CoordinatorRuntime: Service {
     /// Creates a runtime; nothing happens before `run` or `start`.
     public init<Root: Coordinator>(_ root: Root.Type, configuration: Root.Configuration, options: Options = Options()) {
         core = RuntimeCore(options)
+        self.options = options
         type = CoordinatorType(root)
         self.configuration = .value(configuration)
         core.registry.register(root)
@@ -53,14 +55,14 @@ public final class CoordinatorRuntime: Service {
 
     /// Starts the tree, and returns after it has ended: by graceful shutdown or cancellation, or because the root ended by itself.
     ///
-    /// - Throws: what the root's start threw, or `CoordinatorError` when the root failed. Nothing is left of the tree then.
+    /// - Throws: what the root's start threw; `failed` when the root failed. Nothing is left of the tree then.
     public func run() async throws {
         try await withTaskCancellationOrGracefulShutdownHandler {
             try await start()
             let end = await exit.value
             await stop()
             if case .reason(let reason) = end, !reason.isNormal {
-                throw CoordinatorError(.stopped, "the root coordinator has ended: \(reason)")
+                throw CoordinatorError(.failed, "the root coordinator has ended: \(reason)")
             }
         } onCancelOrGracefulShutdown: {
             self.exit.settle(.reason(.shutdown))
@@ -70,6 +72,8 @@ public final class CoordinatorRuntime: Service {
     /// Starts the root and returns when it's ready.
     ///
     /// `run` does this; tests and tools may want it apart.
+    ///
+    /// - Throws: what the root's start threw; `startTimedOut`; `stopped` the second time.
     public func start() async throws {
         let host = LocalHost(
             type,
@@ -78,7 +82,7 @@ public final class CoordinatorRuntime: Service {
             incarnation: 1,
             parent: nil,
             runtime: core,
-            startTimeout: .seconds(30),
+            startTimeout: options.startTimeout,
             inheritance: ChildInheritance(dependencies: core.dependencies),
             events: HostEvents(
                 exited: { [exit] in exit.settle(.reason($0)) },
@@ -116,7 +120,7 @@ public final class CoordinatorRuntime: Service {
             return nil
         }
         guard let host, let root = host.coordinator else { return }
-        _ = await root.stop(grace: .seconds(5))
+        _ = await root.stop(grace: options.shutdown.grace)
         core.close()
         exit.settle(.reason(.shutdown))
     }

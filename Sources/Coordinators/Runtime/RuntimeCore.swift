@@ -31,7 +31,6 @@ final class RuntimeCore: Sendable {
     let hungAfter: Duration
     private let startTimeout: Duration
     private let rootPolicy: SupervisionPolicy?
-    private let changes: (@Sendable (CoordinatorPath, LifecycleChange) -> Void)?
 
     init(_ options: CoordinatorRuntime.Options, counts: LiveCounts = LiveCounts(), uplink: Uplink? = nil) {
         self.counts = counts
@@ -48,7 +47,6 @@ final class RuntimeCore: Sendable {
         deadLetters = DeadLetters(tap: tap, uplink: uplink)
         startTimeout = options.startTimeout
         rootPolicy = options.supervision
-        changes = options.childChanged
         self.uplink = uplink
         for type in options.coordinators { registry.register(type) }
         ResourceLimits.raiseOpenFiles()
@@ -132,14 +130,12 @@ final class RuntimeCore: Sendable {
         }
         logger.log(level: level, "a child has changed", metadata: ["coordinator.path": "\(path)", "change": "\(change)"])
         guard let event else { return }
-        changes?(path, event)
         tap.publish(.changed(path, event))
     }
 
     /// Tells of a change that hasn't to do with supervision.
     func announce(_ path: CoordinatorPath, _ change: LifecycleChange) {
         logger.debug("a child has changed", metadata: ["coordinator.path": "\(path)", "change": "\(change)"])
-        changes?(path, change)
         tap.publish(.changed(path, change))
     }
 

@@ -2,6 +2,9 @@
 public struct Replies<M: ResponderMessage>: Sendable {
     let envelope: Envelope
 
+    /// What came with the message.
+    public var context: MessageContext { MessageContext(envelope) }
+
     /// Sends one reply, and waits while the asker has 64 unread.
     ///
     /// - Throws: `CancellationError` when nobody wants more; the body may let it pass.

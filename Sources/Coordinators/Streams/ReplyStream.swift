@@ -8,6 +8,7 @@ import Synchronization
 /// At most 64 replies are unread; then the responder waits. The stream ends when the responder's body does, and throws what it threw;
 /// `peerLost` when its process dies, `timedOut`, `stopped`. Leaving the loop, or cancelling its task, cancels the body. To be read once.
 public struct ReplyStream<Reply: Codable & Sendable>: AsyncSequence, Sendable {
+    /// A reply.
     public typealias Element = Reply
 
     let buffer: ReplyBuffer
@@ -54,7 +55,10 @@ final class ReplyBuffer: Sendable {
         func finish(_ result: Result<Answer, any Error>) {
             state.withLock { state in
                 // A responder that isn't a stream has answered once.
-                if case .success(let answer) = result, case .none = answer {} else if case .success(let answer) = result { state.unread.append(answer) }
+                if case .success(let answer) = result, case .none = answer {
+                } else if case .success(let answer) = result {
+                    state.unread.append(answer)
+                }
                 state.end = result.map { _ in }
                 defer { state.reader = nil }
                 return state.reader

@@ -13,6 +13,7 @@ struct ChildDefinition: Sendable {
     let shutdown: Shutdown
     let startTimeout: Duration
     var isRetriedAtFirstStart = false
+    var isSignificant = false
 
     /// What tells whether a child that lives under the key is the one that is wanted.
     var typeName: String {
@@ -23,7 +24,13 @@ struct ChildDefinition: Sendable {
     }
 
     var specification: ChildSpecification<String> {
-        ChildSpecification(id: key, restart: restart, shutdown: shutdown, isRetriedAtFirstStart: isRetriedAtFirstStart)
+        ChildSpecification(
+            id: key,
+            restart: restart,
+            shutdown: shutdown,
+            isSignificant: isSignificant,
+            isRetriedAtFirstStart: isRetriedAtFirstStart
+        )
     }
 }
 

@@ -12,7 +12,12 @@ extension ChildSupervisor {
         case .escalate(let reason):
             hasEnded()
             node.end(.failed(reason))
+        case .autoShutdown:
+            // Those that mattered have ended by themselves: so has their parent, as it should.
+            hasEnded()
+            node.end(.failed(.shutdown))
         case .terminated: hasEnded()
+        case .refused(let key, let error): refuse(key, error)
         }
     }
 
@@ -101,7 +106,7 @@ extension ChildSupervisor {
         let mustPerform = state.withLock { state -> Bool in
             guard state.slots[key]?.incarnation == incarnation, state.slots[key]?.output == nil else { return false }
             state.slots[key]?.output = output
-            return state.apply(.removeRequested(key))
+            return state.apply(.finished(key, incarnation))
         }
         if mustPerform { performDirectives() }
     }
@@ -116,6 +121,19 @@ extension ChildSupervisor {
             }
         }
         if isReachable { flush(key) }
+    }
+
+    /// A child that was asked for in a way that makes no sense.
+    private func refuse(_ key: String?, _ error: SupervisionError) {
+        guard let key else { return }
+        let path = node.path.appending(key)
+        let starts = state.withLock { state -> [ChildSlot.Start] in
+            let starts = state.slots[key]?.starts ?? []
+            state.slots[key]?.starts = []
+            if state.machine.state(of: key) == nil { state.slots[key] = nil }
+            return starts
+        }
+        for start in starts { start.settle(.failure(CoordinatorError(.invalidSpecification, "\(path): \(error.message)"))) }
     }
 
     private func forget(_ key: String) {

@@ -13,6 +13,7 @@ extension ChildSupervisor {
         var observed: LifecycleChange?
         var comesBack = false
         var outcomes: [ChildSlot.Outcome] = []
+        var removed: ChildSlot?
         let path = node.path.appending(key)
         var typeName = ""
         state.withLock { state in
@@ -76,10 +77,17 @@ extension ChildSupervisor {
                 let reason = slot.lastExit.map { "\($0)" } ?? "unknown"
                 outcomes = slot.takeEnds(otherwise: CoordinatorError(.stopped, "\(path) has ended without finishing: \(reason)"))
             }
-            state.slots[key] = slot
+            // The key is free before anybody hears of the end.
+            let isForgotten = !change.isProgress && !comesBack && state.machine.state(of: key) == nil
+            if isForgotten { removed = slot }
+            state.slots[key] = isForgotten ? nil : slot
         }
         if !change.isBeginning, !change.isPause { node.rewind(path) }
-        if let observed { notify(key, .change(observed)) }
+        if let observed, removed == nil { notify(key, .change(observed)) }
+        for observer in removed?.observers.all ?? [] {
+            if let observed { observer.deliver(.change(observed)) }
+        }
+        end(removed?.observers.all ?? [])
         for stop in stops { stop.settle(()) }
         for message in parked { message.envelope.end(.failure(failure ?? CoordinatorError.hasStopped(path))) }
         for start in starts { start.settle(failure.map { .failure($0) } ?? .success(())) }

@@ -3,10 +3,15 @@ import Synchronization
 extension Node {
     /// Creates the coordinator and runs its `start` hook.
     func start(_ configuration: ConfigurationValue) async throws {
+        do {
+            try type.policy.validate()
+        } catch {
+            throw CoordinatorError(.startFailed, "\(path): the supervision policy of \(type.name): \(error)")
+        }
         let instance = try type.make(self, configuration)
         let isAwaited = state.withLock { state in
             state.instance = instance
-            return state.mailbox.beginDraining()
+            return state.instanceToDrain() != nil
         }
         // Messages that came before there was anybody to drain them.
         if isAwaited { beginDraining(instance) }

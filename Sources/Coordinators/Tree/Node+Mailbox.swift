@@ -14,7 +14,7 @@ extension Node {
             }
             let isNeeding = !row.needs.isProvided(by: state.dependencies.effective)
             let admission = state.mailbox.take(envelope, row, isNeeding: isNeeding)
-            return (admission, state.instance != nil && state.mailbox.beginDraining() ? state.instance : nil)
+            return (admission, state.instanceToDrain())
         }
         switch admission {
         case nil: return envelope.end(.failure(CoordinatorError.hasStopped(path)))
@@ -57,7 +57,7 @@ extension Node {
         let (dropped, instance) = state.withLock { state -> (Mailbox.Item?, (any Coordinator)?) in
             guard state.phase != .stopped else { return (item, nil) }
             let dropped = state.mailbox.append(item)
-            return (dropped, state.instance != nil && state.mailbox.beginDraining() ? state.instance : nil)
+            return (dropped, state.instanceToDrain())
         }
         switch dropped {
         case .event(let child, _):
@@ -85,7 +85,7 @@ extension Node {
     }
 
     private func begin(_ item: Mailbox.Item, on instance: isolated any Coordinator) {
-        if case .message(let envelope, _) = item, envelope.hasEnded, !envelope.isOneWay {
+        if let envelope = item.envelope, envelope.isWithdrawn {
             // Cancelled or timed out while it waited: it never runs.
             return ended(item, nil)
         }
@@ -166,7 +166,7 @@ extension Node {
     private func ended(_ item: Mailbox.Item, _ handler: UInt64?) {
         let instance = state.withLock { state -> (any Coordinator)? in
             state.mailbox.ended(item)
-            return state.mailbox.beginDraining() ? state.instance : nil
+            return state.instanceToDrain()
         }
         if let instance { beginDraining(instance) }
         if let handler { handlerEnded(handler) }

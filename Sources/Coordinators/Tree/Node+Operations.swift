@@ -33,7 +33,9 @@ extension Node {
         case .pause: try await children.pause(key, true, isByParent: false)
         case .resume: try await children.pause(key, false, isByParent: false)
         case .counters:
-            guard let host = try children.pathHost(of: key) else { throw CoordinatorError(.stopped, "\(path.appending(key)) isn't running") }
+            guard let host = try children.pathHost(of: key) else {
+                throw CoordinatorError(.stopped, "\(path.appending(key)) isn't running")
+            }
             return try await host.operate(.counters, on: [])
         }
         // Whoever runs the child may have removed it since.

@@ -49,7 +49,7 @@ extension Node {
             // It may have been paused again, or stopped; the former waits for its turn.
             guard state.phase == .active else { return nil }
             state.mailbox.resume()
-            return state.mailbox.beginDraining() ? state.instance : nil
+            return state.instanceToDrain()
         }
         if let instance { beginDraining(instance) }
     }

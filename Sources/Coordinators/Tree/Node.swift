@@ -56,6 +56,8 @@ final class Node: Sendable {
         var idleWaiters: [CheckedContinuation<Void, Never>] = []
         var children: ChildSupervisor?
         var hasEnded = false
+        /// An ask is on its way to the coordinator in the asker's task: nothing may overtake it.
+        var isDirectAskPending = false
         /// Set when the stop begins.
         var hasFailed = false
     }

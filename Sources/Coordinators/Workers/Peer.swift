@@ -148,7 +148,11 @@ final class Peer: Sendable {
         for (correlation, ask) in outgoing.sorted(by: { $0.key < $1.key }) {
             switch ask {
             case .message(let message) where unsent.contains(correlation):
-                if let undelivered = message.undelivered { undelivered() } else { message.envelope.end(.failure(lost(maybeExecuted: false))) }
+                if let undelivered = message.undelivered {
+                    undelivered()
+                } else {
+                    message.envelope.end(.failure(lost(maybeExecuted: false)))
+                }
             case .message(let message): message.envelope.end(.failure(lost(maybeExecuted: true)))
             case .request(let ending): ending.settle(.failure(lost(maybeExecuted: true)))
             }

@@ -8,7 +8,7 @@ actor ContactsTour: Coordinator {
 
     func run() async throws {
         let contacts = try await context.start(ContactsCoordinator.self, as: "contacts") { $0.isFirstLaunch = true }
-        var events = contacts.events.makeAsyncIterator()
+        var events = contacts.events().makeAsyncIterator()
         try await look("first launch, who are you?")
 
         try await contacts.ask(Editor.Save(name: "Ada Lovelace", phone: "555 0100"))

@@ -13,5 +13,5 @@ final class LoginScreen: Scene {
     }
 
     func close() async { life.end() }
-    func closed() async { await life.ended() }
+    func waitUntilClosed() async { await life.ended() }
 }

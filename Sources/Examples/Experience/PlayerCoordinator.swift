@@ -38,5 +38,5 @@ final class PlayerScreen: Scene {
     private let life = ScreenLife()
 
     func close() async { life.end() }
-    func closed() async { await life.ended() }
+    func waitUntilClosed() async { await life.ended() }
 }

@@ -14,7 +14,7 @@ actor VisitCoordinator: Coordinator {
         let app = try await context.start(AppCoordinator.self, as: "app")
         print("nobody is logged in, so the app starts with \(list(try await app.ask(App.Children())))")
 
-        var events = app.events.makeAsyncIterator()
+        var events = app.events().makeAsyncIterator()
         try await app.ask(Login.Submit(password: "byron"))
         if case .showsProblem(let reason) = await events.next() { print("a wrong password: the app presents \"\(reason)\"") }
         let isGone = try await app.ask(Login.Cancel())

@@ -12,7 +12,7 @@ actor VisitCoordinator: Coordinator {
         let (farewells, farewell) = AsyncStream<Int>.makeStream()
         await context.provide(\.farewell, farewell)
         let home = try await context.start(HomeCoordinator.self, as: "home")
-        var events = home.events.makeAsyncIterator()
+        var events = home.events().makeAsyncIterator()
         print("home is shown, with \(try await home.ask(Home.ChildCount())) children")
 
         try await home.ask(Home.ShowDetails(item: 7))

@@ -89,7 +89,7 @@ actor GateCoordinator: Coordinator {
 
 // snippet: sequence
 func firstUser(of login: Child<LoginCoordinator>) async -> String? {
-    for await event in login.events {
+    for await event in login.events() {
         if case .loggedIn(let user) = event { return user }
     }
     return nil

@@ -110,7 +110,7 @@ final class Connection: Scene {
     private let end = AsyncStream.makeStream(of: Void.self)
 
     func close() async { end.continuation.finish() }
-    func closed() async { for await _ in end.stream {} }
+    func waitUntilClosed() async { for await _ in end.stream {} }
 }
 
 // snippet: scene
@@ -135,7 +135,7 @@ actor StoreTabs: TabCoordinator {
     func start() async throws { try await context.select(.shelf) }
 
     // snippet: tabs
-    func startTab(_ key: ChildKey) async throws {
+    func open(_ key: ChildKey) async throws {
         switch key {
         case .shelf: try await context.start(ShelfCoordinator.self, as: .shelf)
         case .checkout: try await context.start(CheckoutCoordinator.self, as: .checkout)

@@ -55,7 +55,7 @@ struct TestingSnippets {
 
             // snippet: leaks
             #expect(runtime.counters.observers == 0)
-            #expect(runtime.deadLetters().count == 0)
+            #expect(runtime.deadLetters.count == 0)
             // end
 
             // snippet: paused

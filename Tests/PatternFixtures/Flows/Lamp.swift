@@ -31,7 +31,7 @@ public final class Lamp: Scene {
         end()
     }
 
-    public func closed() async {
+    public func waitUntilClosed() async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isOver = state.withLock { state in

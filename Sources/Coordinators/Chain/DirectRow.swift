@@ -1,0 +1,35 @@
+/// A row whose body doesn't suspend: it may run in the asker's task.
+///
+/// The order of messages holds, because nothing else waits or runs when it does; no deadline can pass that would have cancelled it.
+class DirectRow<M: ResponderMessage>: AnyDirectRow, @unchecked Sendable {
+    /// Runs the body on its coordinator.
+    ///
+    /// - Returns: `nil` when the coordinator can't take it any more.
+    func run(_ message: M, on instance: any Coordinator, of node: Node) async throws -> M.Reply? { nil }
+}
+
+/// Immutable, like its subclasses.
+class AnyDirectRow: @unchecked Sendable {}
+
+/// A direct row that knows its coordinator's type.
+final class TypedDirectRow<C: Coordinator, M: ResponderMessage>: DirectRow<M>, @unchecked Sendable {
+    typealias Body = @Sendable (isolated C, M) throws -> M.Reply
+
+    private let body: Body
+
+    init(_ body: @escaping Body) { self.body = body }
+
+    override func run(_ message: M, on instance: any Coordinator, of node: Node) async throws -> M.Reply? {
+        // Rows are only ever called for coordinators of their table.
+        try await perform(message, unsafeDowncast(instance, to: C.self), node)
+    }
+
+    private func perform(_ message: M, _ me: isolated C, _ node: Node) throws -> M.Reply? {
+        guard node.directAskBegins() else { return nil }
+        do {
+            return try body(me, message)
+        } catch {
+            throw Failures.crossable(error)
+        }
+    }
+}

@@ -1,0 +1,16 @@
+/// A child's place in the tree: which supervisor's child it is, and which of its children.
+public struct Place: Hashable, Sendable {
+    /// The number of its supervisor in ``Scenario/groups``.
+    public var group: Int
+    /// Its number among the children that this supervisor may have.
+    public var slot: Int
+
+    /// The id by which its supervisor knows it.
+    var id: String { Self.ids[slot] }
+
+    static let ids = ["a", "b", "c", "d", "e", "f"]
+
+    static func slot(of id: String) -> Int? {
+        ids.firstIndex(of: id)
+    }
+}

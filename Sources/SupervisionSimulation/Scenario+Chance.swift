@@ -1,0 +1,112 @@
+import Supervision
+
+extension Scenario {
+    /// The scenario of a seed.
+    public init(seed: UInt64) {
+        var dice = Dice(seed: seed)
+        let levels = Int.random(in: 1...3, using: &dice)
+        var groups = [Group(place: nil, path: "root", policy: Self.policy(&dice), hosted: [])]
+        var depths = [1]
+        var number = 0
+        while number < groups.count {
+            for slot in 0..<Int.random(in: 1...Place.ids.count, using: &dice) {
+                guard depths[number] < levels, groups.count < 6, dice.oneIn(3) else {
+                    groups[number].hosted.append(nil)
+                    continue
+                }
+                groups[number].hosted.append(groups.count)
+                let place = Place(group: number, slot: slot)
+                groups.append(
+                    Group(place: place, path: "\(groups[number].path)/\(place.id)", policy: Self.policy(&dice), hosted: [])
+                )
+                depths.append(depths[number] + 1)
+            }
+            number += 1
+        }
+        self.seed = seed
+        self.groups = groups
+        isolatesFailuresAtRoot = dice.oneIn(4)
+        steps = []
+
+        for group in groups.indices {
+            for slot in groups[group].hosted.indices where !dice.oneIn(4) {
+                add(0, .has(Place(group: group, slot: slot), specification(Place(group: group, slot: slot), &dice)))
+            }
+        }
+        var time = 0
+        for _ in 0..<Int.random(in: 1...40, using: &dice) {
+            time += dice.oneIn(3) ? 0 : Int.random(in: 0...dice.one(of: [1_000, 100_000, 2_000_000]), using: &dice)
+            add(time, action(&dice))
+        }
+    }
+
+    private mutating func add(_ time: Int, _ action: Action) {
+        steps.append(Step(number: steps.count, time: time, action: action))
+    }
+
+    private static func policy(_ dice: inout Dice) -> SupervisionPolicy {
+        let minimum = Int.random(in: 0...500, using: &dice)
+        let backoff =
+            dice.oneIn(3)
+            ? Backoff(minimum: .zero, maximum: .zero, resetAfter: .milliseconds(Int.random(in: 0...10_000, using: &dice)))
+            : Backoff(
+                minimum: .milliseconds(minimum),
+                maximum: .milliseconds(minimum + Int.random(in: 0...5_000, using: &dice)),
+                factor: dice.one(of: [1, 1.5, 2, 3]),
+                jitter: dice.one(of: [0, 0.5, 1]),
+                resetAfter: .milliseconds(Int.random(in: 0...10_000, using: &dice))
+            )
+        return SupervisionPolicy(
+            dice.one(of: Strategy.allCases),
+            intensity: dice.one(of: [0, 1, 2, 3, 5, 10, 50]),
+            period: .milliseconds(Int.random(in: 1...20_000, using: &dice)),
+            backoff: backoff,
+            autoShutdown: dice.one(of: AutoShutdown.allCases)
+        )
+    }
+
+    private func specification(_ place: Place, _ dice: inout Dice) -> ChildSpecification<String> {
+        let restart = dice.one(of: [RestartType.permanent, .permanent, .transient, .temporary])
+        // Now and then one that is to be refused.
+        let mayBeSignificant = restart != .permanent && groups[place.group].policy.autoShutdown != .never || dice.oneIn(30)
+        let shutdowns: [Shutdown] = [.brutalKill, .timeout(.milliseconds(Int.random(in: 1...3_000, using: &dice))), .infinity]
+        return ChildSpecification(
+            id: place.id,
+            restart: restart,
+            shutdown: dice.one(of: shutdowns),
+            isSignificant: mayBeSignificant && dice.oneIn(2),
+            isRetriedAtFirstStart: dice.oneIn(3)
+        )
+    }
+
+    private func action(_ dice: inout Dice) -> Action {
+        let group = Int.random(in: 0..<groups.count, using: &dice)
+        let place = Place(group: group, slot: Int.random(in: 0..<groups[group].hosted.count, using: &dice))
+        switch Int.random(in: 0..<100, using: &dice) {
+        case 0..<37: return .end(place, reason(&dice))
+        case 37..<40: return .finish(place)
+        case 40..<52: return .start(place, specification(place, &dice))
+        case 52..<60: return .stop(place)
+        case 60..<66: return .remove(place)
+        case 66..<73: return .restart(place)
+        case 73..<78: return .hang(place)
+        case 78..<84: return .failStarts(place, for: Int.random(in: 1_000...3_000_000, using: &dice))
+        case 84..<87: return .repeatOldSigns(place)
+        case 87..<89: return .wake(group: group)
+        case 89..<92: return .jump(Int.random(in: 1...30_000_000, using: &dice))
+        case 92..<95:
+            var policy = Self.policy(&dice)
+            if !dice.oneIn(4) { policy.autoShutdown = groups[group].policy.autoShutdown }
+            return .setPolicy(group: group, policy)
+        case 95..<98: return .setSpecification(place, specification(place, &dice))
+        default: return .shutDown(group: group)
+        }
+    }
+
+    private func reason(_ dice: inout Dice) -> ExitReason {
+        dice.one(of: [
+            .normal, .normal, .exited(code: 0), .failed("x"), .failed("x"), .exited(code: 1), .exited(code: 75), .signaled(11), .hung,
+            .unknown, .exited(code: 78), .exited(code: 125),
+        ])
+    }
+}

@@ -1,0 +1,62 @@
+/// Runs worlds.
+public struct Simulation {
+    /// How a world went.
+    public struct Outcome {
+        /// What was broken first; nil when all went well.
+        public let violation: Violation?
+        /// How many events the supervisors heard of.
+        public let events: Int
+        /// What happened, line by line, if that was asked for.
+        public let trace: [String]
+    }
+
+    /// What is looked at.
+    public var checks: Checks
+    /// Makes what stands between a supervisor and the world, anew for every life of every supervisor.
+    public var perversion: (() -> Machine.Perversion)?
+
+    /// Makes a simulation of the real supervisor, or of one that something is done to.
+    public init(checks: Checks = .all, perversion: (() -> Machine.Perversion)? = nil) {
+        self.checks = checks
+        self.perversion = perversion
+    }
+
+    /// Runs a scenario from its first moment to its last; the same scenario goes the same way every time.
+    public func run(_ scenario: Scenario, recordsTrace: Bool = false) -> Outcome {
+        let world = World(scenario, checks: checks, recordsTrace: recordsTrace, perversion: perversion)
+        do throws(Violation) {
+            try world.run()
+            return Outcome(violation: nil, events: world.events, trace: world.trace)
+        } catch {
+            return Outcome(violation: error, events: world.events, trace: world.trace + ["violation: \(error)"])
+        }
+    }
+
+    /// Leaves out steps as long as the same invariant is broken.
+    ///
+    /// Zeller, Hildebrandt: "Simplifying and Isolating Failure-Inducing Input" (2002), https://doi.org/10.1109/32.988498
+    public func minimise(_ scenario: Scenario) -> Scenario {
+        guard let invariant = run(scenario).violation?.invariant else { return scenario }
+        var steps = scenario.steps
+        var size = max(1, steps.count / 2)
+        while true {
+            var hasShrunk = false
+            var start = 0
+            while start < steps.count {
+                var candidate = scenario
+                candidate.steps = Array(steps[..<start] + steps[min(start + size, steps.count)...])
+                if run(candidate).violation?.invariant == invariant {
+                    steps = candidate.steps
+                    hasShrunk = true
+                } else {
+                    start += size
+                }
+            }
+            if size == 1, !hasShrunk { break }
+            size = max(1, size / 2)
+        }
+        var minimal = scenario
+        minimal.steps = steps
+        return minimal
+    }
+}

@@ -1,0 +1,238 @@
+import Supervision
+
+/// A tree of supervisors and what they supervise, in a time of its own.
+///
+/// Nothing is left to chance here but what hangs on the seed, the path and the incarnation: a step more or less changes nothing else.
+final class World {
+    /// The life of a child.
+    struct Life {
+        enum Phase {
+            case starting, ready
+            /// It is over, or ending, and its supervisor has not been told.
+            case gone
+            /// Its supervisor has been told, or is gone itself.
+            case reported
+        }
+
+        let place: Place
+        /// The life of its supervisor, by number.
+        let supervisor: Int
+        let incarnation: Incarnation
+        /// Where chance comes from that concerns this life.
+        let seed: UInt64
+        var phase = Phase.starting
+        var isHung = false
+        var stop: Shutdown?
+        /// What it ended of, once it has.
+        var reason: ExitReason?
+        var failedToStart = false
+        /// The life of a supervisor that this is.
+        var hosted: Int?
+    }
+
+    /// The life of a supervisor.
+    struct Group {
+        let number: Int
+        let seed: UInt64
+        /// What it is to its own supervisor; nil for the root.
+        let life: Int?
+        var watched: Watched
+        /// It has ended, or was killed: it hears nothing any more.
+        var isGone = false
+        /// The lives under it that are not reported.
+        var openLives = 0
+        var wake: Duration?
+        var escalations = 0
+    }
+
+    enum Item {
+        case step(Int)
+        case boot(group: Int, slot: Int, ChildSpecification<String>)
+        case ready(Int)
+        case end(Int, ExitReason)
+        case failStart(Int, ExitReason)
+        case shutDown(Int)
+        case kill(Int)
+        case tell(Int)
+        case wake(group: Int, Duration)
+    }
+
+    let scenario: Scenario
+    let checks: Checks
+    let perversion: (() -> Machine.Perversion)?
+    private let recordsTrace: Bool
+    private(set) var trace: [String] = []
+    /// The events that supervisors have heard of.
+    private(set) var events = 0
+
+    var agenda = Agenda<Item>()
+    var time = 0
+    /// By how much the clock has jumped ahead.
+    var jumped = 0
+    var groups: [Group] = []
+    var lives: [Life] = []
+    /// The life of each group that is not gone.
+    var currentGroup: [Int?]
+    /// The life at each place that is not reported.
+    var currentLife: [[Int?]]
+    var startsFailUntil: [[Int]]
+    /// The highest incarnations of a path, from the root on.
+    private var highest: [[[Incarnation]]]
+
+    /// An agenda that is longer than this belongs to a world that never comes to rest.
+    private static let mostEvents = 20_000
+
+    init(_ scenario: Scenario, checks: Checks, recordsTrace: Bool, perversion: (() -> Machine.Perversion)?) {
+        self.scenario = scenario
+        self.checks = checks
+        self.recordsTrace = recordsTrace
+        self.perversion = perversion
+        let slots = Place.ids.count
+        currentGroup = Array(repeating: nil, count: scenario.groups.count)
+        currentLife = Array(repeating: Array(repeating: nil, count: slots), count: scenario.groups.count)
+        startsFailUntil = Array(repeating: Array(repeating: -1, count: slots), count: scenario.groups.count)
+        highest = Array(repeating: Array(repeating: [], count: slots), count: scenario.groups.count)
+        trace.reserveCapacity(recordsTrace ? 1_000 : 0)
+    }
+
+    var now: Duration { .microseconds(1_000_000_000 + time + jumped) }
+
+    // MARK: - The course of the world
+
+    /// Lets everything happen, waits for rest, and brings the world to its end.
+    func run() throws(Violation) {
+        bringUp(group: 0, for: nil, seed: scenario.seed)
+        for (index, step) in scenario.steps.enumerated() {
+            if case .has = step.action { continue }
+            agenda.add(.step(index), at: step.time)
+        }
+        try runUntilRest()
+        try checkRest()
+        if !groups[0].isGone {
+            note { "the end" }
+            try send(.shutdownRequested(.shutdown), to: 0)
+            try runUntilRest()
+        }
+        try checkEnd()
+    }
+
+    private func runUntilRest() throws(Violation) {
+        let most = events + Self.mostEvents
+        while let (time, item) = agenda.next() {
+            self.time = max(self.time, time)
+            guard events < most else { throw Violation(.quiescence, "no rest after \(Self.mostEvents) events") }
+            try happen(item)
+        }
+    }
+
+    /// Nothing happens any more: whoever lives has to be ready, and nobody may wait for anything.
+    private func checkRest() throws(Violation) {
+        for group in groups where !group.isGone {
+            let path = scenario.groups[group.number].path
+            for (specification, state) in group.watched.machine.supervisor.children {
+                switch state {
+                case .running, .stopped: break
+                case .starting, .stopping, .waiting: throw Violation(.quiescence, "\(path)/\(specification.id) is \(state) for ever")
+                }
+            }
+        }
+        for life in lives where life.phase != .reported && life.phase != .ready {
+            throw Violation(.quiescence, "\(scenario.path(life.place)) \(life.incarnation) is \(life.phase) for ever")
+        }
+    }
+
+    private func checkEnd() throws(Violation) {
+        for group in groups {
+            let path = scenario.groups[group.number].path
+            guard group.isGone else { throw Violation(.quiescence, "\(path) has not ended") }
+            guard group.openLives == 0 else { throw Violation(.noLeak, "\(group.openLives) children of \(path) live on") }
+            guard group.watched.books.isOver else { continue }
+            let supervisor = group.watched.machine.supervisor
+            guard ChildState.Kind.allCases.allSatisfy({ $0 == .stopped || supervisor.count(in: $0) == 0 }) else {
+                throw Violation(.noLeak, "\(path) has ended, and in its table are \(supervisor.children.map(\.state))")
+            }
+            let expected = group.watched.books.hasEscalated ? 1 : 0
+            guard group.life == nil || group.escalations == expected else {
+                throw Violation(.escalation, "\(path) told its parent \(group.escalations) times that it has given up, not \(expected)")
+            }
+        }
+        for life in lives where life.phase != .reported {
+            throw Violation(.noLeak, "\(scenario.path(life.place)) \(life.incarnation) is \(life.phase) after the end")
+        }
+    }
+
+    // MARK: - Talking to supervisors
+
+    /// Lets a supervisor hear of an event, and begins to do what it says.
+    func send(_ event: Machine.Event, to number: Int) throws(Violation) {
+        guard !groups[number].isGone else { return }
+        events += 1
+        if case .timePassed = event { groups[number].wake = nil }
+        note { "\(scenario.groups[groups[number].number].path) ← \(event)" }
+        var answer: [Machine.Directive] = []
+        do throws(Violation) {
+            try groups[number].watched.handle(event, now: now, answer: &answer)
+        } catch {
+            for directive in answer { note { "    → \(directive)" } }
+            throw Violation(error.invariant, "\(scenario.groups[groups[number].number].path) at \(now): \(error.text)")
+        }
+        for directive in answer {
+            note { "    → \(directive)" }
+            try carryOut(directive, of: number)
+        }
+    }
+
+    func note(_ text: () -> String) {
+        guard recordsTrace else { return }
+        var words = text().replacing("Supervision.", with: "")
+        for noise in ["Swift.String", "Supervisor<>.Change", "RestartType", "ChildSpecification<>", "Shutdown."] {
+            words.replace(noise, with: "")
+        }
+        trace.append("\(Double(time + jumped) / 1_000) ms: \(words)")
+    }
+
+    /// A supervisor's life begins, and with it the starts of its children.
+    func bringUp(group: Int, for life: Int?, seed: UInt64) {
+        let definition = scenario.groups[group]
+        let number = groups.count
+        groups.append(
+            Group(
+                number: group,
+                seed: seed,
+                life: life,
+                watched: Watched(
+                    definition.policy,
+                    seed: seed,
+                    isolatesFailures: life == nil && scenario.isolatesFailuresAtRoot,
+                    checks: checks,
+                    perversion: perversion?()
+                )
+            )
+        )
+        currentGroup[group] = number
+        var bootTime = time
+        for step in scenario.steps {
+            guard case .has(let place, let specification) = step.action else { break }
+            guard place.group == group else { continue }
+            agenda.add(.boot(group: number, slot: place.slot, specification), at: bootTime)
+            bootTime += Int(Dice.drawn(seed, 100 &+ UInt64(place.slot)) % 2_000)
+        }
+    }
+
+    /// A life's incarnation with those of the supervisors above it, root first; it has to grow whenever a path lives again.
+    func lineage(of supervisor: Int, _ incarnation: Incarnation) -> [Incarnation] {
+        guard let life = groups[supervisor].life else { return [incarnation] }
+        return lineage(of: lives[life].supervisor, lives[life].incarnation) + [incarnation]
+    }
+
+    func checkLineage(_ place: Place, _ supervisor: Int, _ incarnation: Incarnation) throws(Violation) {
+        if let life = currentLife[place.group][place.slot] {
+            throw Violation(.oneLife, "\(scenario.path(place)) lives a second time, besides \(lives[life].incarnation)")
+        }
+        let lineage = lineage(of: supervisor, incarnation)
+        guard highest[place.group][place.slot].lexicographicallyPrecedes(lineage) else {
+            throw Violation(.incarnationsGrow, "\(scenario.path(place)) \(lineage) after \(highest[place.group][place.slot])")
+        }
+        highest[place.group][place.slot] = lineage
+    }
+}

@@ -45,6 +45,8 @@ let package = Package(
         .target(name: "Supervision"),
         .target(name: "WireProtocol"),
 
+        .target(name: "SupervisionSimulation", dependencies: ["Supervision"]),
+
         // Boundary: the only targets that talk to nng and to the kernel.
         .systemLibrary(name: "CNNG", providers: [.apt(["libnng-dev"])]),
         .target(name: "NNG", dependencies: ["CNNG"]),
@@ -87,6 +89,7 @@ let package = Package(
             linkerSettings: [.linkedLibrary("crypt")]
         ),
 
+        .executableTarget(name: "supervision-simulator", dependencies: ["SupervisionSimulation", argumentParser]),
         .example("Contacts"),
         .example("Experience"),
         .example("HomeDetails"),
@@ -125,6 +128,7 @@ let package = Package(
         .testTarget(name: "WireProtocolTests", dependencies: ["WireProtocol"]),
         .testTarget(name: "ProcessesTests", dependencies: ["Processes"]),
         .testTarget(name: "SupervisionTests", dependencies: ["Supervision"]),
+        .testTarget(name: "SupervisionSimulationTests", dependencies: ["Supervision", "SupervisionSimulation"]),
         .testTarget(name: "DaemonConfigurationTests", dependencies: ["DaemonConfiguration", "Supervision", "WireProtocol"]),
         .testTarget(name: "ControlTests", dependencies: ["Control", "NNG", "WireProtocol", "coordinatorctl"]),
     ],

@@ -4,6 +4,7 @@
 
 #include "CProcess.h"
 
+#include <sys/resource.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -281,4 +282,9 @@ const char *coordinator_process_signal_name(int signal) {
 
 const char *coordinator_process_error_name(int error) {
     return strerrorname_np(error);
+}
+
+int coordinator_process_limit_data(pid_t pid, uint64_t bytes) {
+    struct rlimit limit = {.rlim_cur = bytes, .rlim_max = bytes};
+    return prlimit(pid, RLIMIT_DATA, &limit, NULL) == 0 ? 0 : errno;
 }

@@ -11,7 +11,9 @@ public struct Chain<M: ResponderMessage>: Sendable {
     ///
     /// - Throws: `unhandled` when nobody further up responds; whatever the responder threw.
     public func next(_ message: M) async throws -> M.Reply {
-        try await onward.next(.value(message)).decoded(as: M.Reply.self)
+        // An interceptor of a one-way message sees the reply all the same, if there is one.
+        let isReplyless = M.Reply.self == NoReply.self
+        return try await onward.next(.value(message), isOneWay: onward.envelope.isOneWay && isReplyless).decoded(as: M.Reply.self)
     }
 }
 
@@ -21,7 +23,7 @@ public struct AnyChain: Sendable {
 
     /// Lets the message climb on as it is, and waits for the reply.
     public func next() async throws -> AnyReply {
-        AnyReply(answer: try await onward.next(onward.envelope.body))
+        AnyReply(answer: try await onward.next(onward.envelope.body, isOneWay: onward.envelope.isOneWay))
     }
 }
 
@@ -61,7 +63,7 @@ struct Onward: Sendable {
     /// The interceptor's row.
     let index: Int
 
-    func next(_ body: Envelope.Body) async throws -> Answer {
+    func next(_ body: Envelope.Body, isOneWay: Bool) async throws -> Answer {
         let last = LastReply()
         let flow = envelope.flow.map { flow in
             ReplyFlow { answer in
@@ -74,7 +76,7 @@ struct Onward: Sendable {
             sender: envelope.sender,
             deadline: envelope.deadline,
             trace: envelope.trace,
-            isOneWay: envelope.isOneWay,
+            isOneWay: isOneWay,
             flow: flow
         )
         if let flow, let outer = envelope.flow { outer.relayGrants(to: flow) }

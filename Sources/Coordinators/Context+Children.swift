@@ -84,14 +84,14 @@ extension Context {
         let children = node.children
         let end = ChildSlot.End()
         let component = key.pathComponent
-        try await children.start(definition(type, key, placement, .transient, shutdown, configuration), end: end)
+        let tenure = try await children.start(definition(type, key, placement, .transient, shutdown, configuration), end: end)
         let outcome = await withTaskCancellationHandler {
             await end.value
         } onCancel: {
-            children.tasks.add { try? await children.stop(component, isByParent: true, forgets: true) }
+            children.tasks.add { try? await children.stop(component, isByParent: true, forgets: true, tenure: tenure) }
         }
         // One that has finished is removed already; its key may have been taken again.
-        if case .failure = outcome { try? await children.stop(component, isByParent: true, forgets: true) }
+        if case .failure = outcome { try? await children.stop(component, isByParent: true, forgets: true, tenure: tenure) }
         try Task.checkCancellation()
         return try outcome.get().decoded(as: K.Output.self)
     }
@@ -118,7 +118,7 @@ extension Context {
         let program = WorkerProgram(executable: executable, arguments: arguments, environment: environment, directory: directory)
         let place: CoordinatorDefinition.Place =
             node.runtime.runsInOneProcess && executable == nil
-            ? .inProcess(try node.runtime.registry.type(named: typeName)) : .worker(program)
+            ? .inProcess(try node.runtime.registry.type(named: typeName)) : .worker(program, WorkerPlan())
         let kind = ChildDefinition.Kind.coordinator(
             CoordinatorDefinition(typeName: typeName, configuration: .json(configuration), place: place)
         )
@@ -193,10 +193,10 @@ extension Context {
         _ configuration: K.Configuration
     ) -> ChildDefinition {
         let place: CoordinatorDefinition.Place =
-            switch placement {
+            switch placement.place {
             case .inProcess: .inProcess(CoordinatorType(type))
             case .worker where node.runtime.runsInOneProcess: .inProcess(CoordinatorType(type))
-            case .worker: .worker(WorkerProgram())
+            case .worker(let plan): .worker(WorkerProgram(), plan)
             }
         let coordinator = CoordinatorDefinition(typeName: TypeNames.name(of: type), configuration: .value(configuration), place: place)
         return node.runtime.definition(key.pathComponent, .coordinator(coordinator), restart: restart, shutdown: shutdown)

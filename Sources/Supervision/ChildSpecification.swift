@@ -51,7 +51,7 @@ extension ChildSpecification {
         guard isSignificant else { return }
         guard restart != .permanent else {
             let remedy = "give the restart type transient or temporary, or isSignificant false"
-            throw SupervisionError(.invalidSignificance, "child \(id): it is significant and permanent, so it never ends for good; \(remedy)")
+            throw SupervisionError(.invalidSignificance, "child \(id): significant and permanent, it never ends for good; \(remedy)")
         }
         guard autoShutdown != .never else {
             let remedy = "give isSignificant false, or the supervisor's policy autoShutdown anySignificant or allSignificant"

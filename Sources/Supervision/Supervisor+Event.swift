@@ -10,7 +10,9 @@ extension Supervisor {
         case startFailed(ID, Incarnation, ExitReason)
         /// A life has ended, and nothing of it is left; before `started` it counts as a failed start.
         case exited(ID, Incarnation, ExitReason)
-        /// A child has nothing left to do, whatever its restart type: it shall be stopped and forgotten, and counts as having ended by itself.
+        /// A child has nothing left to do: it shall be stopped and forgotten, whatever its restart type.
+        ///
+        /// A significant one counts then as one that has ended by itself.
         case finished(ID, Incarnation)
         /// A child shall not run; its specification is kept unless it is temporary.
         case stopRequested(ID)

@@ -163,6 +163,7 @@ extension Supervisor {
     mutating func forget(_ place: Int) {
         guard let child = table.remove(place) else { return }
         forgotten.remember(child.id, child.incarnation)
+        leaveSiblings(child.id)
         directives.append(.removed(child.id))
     }
 }

@@ -37,7 +37,8 @@ extension Supervisor {
     ///
     /// One such restart takes in another that is under way.
     mutating func restartTogether(_ affected: [ID]) {
-        var members = Set(affected)
+        let isAffected = Set(affected)
+        var members = isAffected
         switch course {
         case .steady, .ending, .ended: break
         case .stoppingSiblings(_, let siblings): members.formUnion(siblings.members)
@@ -51,27 +52,28 @@ extension Supervisor {
         }
         for id in inOrder {
             guard let child = table[id] else { continue }
-            join(child, at: at)
+            join(child, at: at, isAffected: isAffected.contains(id))
         }
         course = .stoppingSiblings(Turns(inOrder.reversed()), Siblings(inOrder: inOrder, members: members, at: at))
     }
 
     /// Lets a child that isn't alive, or won't be for long, take part in a restart of siblings.
     ///
-    /// All of them means those as well that were stopped before (OTP's supervisor.erl, `start_children`).
-    private mutating func join(_ child: Child<ID>, at time: Duration) {
+    /// All of them means those as well that were stopped before (OTP's supervisor.erl, `start_children`), but not one that was stopped
+    /// while an earlier restart was under way that this one takes in.
+    private mutating func join(_ child: Child<ID>, at time: Duration, isAffected: Bool) {
         let isTemporary = child.specification.restart == .temporary
         switch child.state {
         case .starting, .running, .stopping(_, .remove), .stopping(_, .start), .stopping(_, .restartWithSiblings):
             break  // Its turn comes, or its time is over.
         case .stopping(let incarnation, .stop):
-            if !isTemporary { setState(of: child.place, .stopping(incarnation, then: .restartWithSiblings)) }
+            if isAffected, !isTemporary { setState(of: child.place, .stopping(incarnation, then: .restartWithSiblings)) }
         case .waiting where isTemporary:
             report(child.place, .stopped(.shutdown))
             forget(child.place)
         case .stopped where isTemporary:
             forget(child.place)
-        case .stopped where child.hasGivenUp:
+        case .stopped where child.hasGivenUp || !isAffected:
             break
         case .stopped:
             table.update(child.place) { $0.attempts = 0 }
@@ -79,6 +81,14 @@ extension Supervisor {
         case .waiting:
             wait(child.place, until: time)
         }
+    }
+
+    /// A child that is forgotten has no part in a restart of siblings any more, even if its id comes again.
+    mutating func leaveSiblings(_ id: ID) {
+        guard case .stoppingSiblings(let turns, var siblings) = course else { return }
+        course = .steady  // So that the set isn't copied.
+        siblings.members.remove(id)
+        course = .stoppingSiblings(turns, siblings)
     }
 
     private func isWaiting(_ id: ID) -> Bool {
@@ -98,6 +108,7 @@ extension Supervisor {
             if child.launch == .first, let removed = table.remove(place) {
                 // It was removed and is wanted again: the last to come is the first to go.
                 place = table.append(removed)
+                leaveSiblings(child.id)
             }
             start(place, as: child.launch)
         case .restartWithSiblings:
@@ -136,7 +147,9 @@ extension Supervisor {
                     continue
                 }
                 let isTemporary = table[id]?.specification.restart == .temporary
-                guard hasEnded(id, elseStopThen: isTemporary ? .remove : .restartWithSiblings) else { return }
+                if siblings.members.contains(id) {
+                    guard hasEnded(id, elseStopThen: isTemporary ? .remove : .restartWithSiblings) else { return }
+                }
                 turns.advance()
                 course = .stoppingSiblings(turns, siblings)
 

@@ -48,7 +48,8 @@ public struct Supervisor<ID: Hashable & Sendable>: Sendable {
     /// The children that are restarted together, and when.
     struct Siblings: Sendable {
         let inOrder: [ID]
-        let members: Set<ID>
+        /// Those that are still concerned: a child that was forgotten, and has come again since, isn't.
+        var members: Set<ID>
         let at: Duration
     }
 

@@ -18,6 +18,8 @@ struct Books: Hashable {
         var isWanted = false
         /// There is a cause for a start that hasn't been made.
         var isLicensed = false
+        /// That cause is a request.
+        var isRequested = false
         /// Its removal is under way.
         var isLeaving = false
         /// It says itself that it shall be removed.
@@ -28,6 +30,7 @@ struct Books: Hashable {
         var hasGivenUp = false
         /// It was wanted again while its removal was under way.
         var comesBackLast = false
+        /// Nil as well when it can't be known which of two it is.
         var specification: ChildSpecification<String>?
         var highest: Incarnation = 0
         var life: Life?
@@ -101,9 +104,10 @@ struct Books: Hashable {
             lines[slot].isKnown = true
             lines[slot].isWanted = true
             if lines[slot].life == nil || lines[slot].life?.isToldToStop == true {
-                // One that waits keeps the specification that it has.
-                if lines[slot].life != nil || !lines[slot].isLicensed { lines[slot].specification = specification }
+                // One that waits keeps the specification that it has; one that is started now has this.
+                if lines[slot].life != nil { lines[slot].specification = specification }
                 lines[slot].isLicensed = true
+                lines[slot].isRequested = true
             }
             if lines[slot].isLeaving {
                 lines[slot].isLeaving = false
@@ -113,6 +117,7 @@ struct Books: Hashable {
             guard !isEnding, let slot = Place.slot(of: id), lines[slot].isKnown, !lines[slot].isLeaving else { return nil }
             lines[slot].isWanted = true
             lines[slot].isLicensed = true
+            lines[slot].isRequested = true
             lines[slot].notBefore = nil
             return lines[slot].life == nil ? nil : slot
         case .stopRequested(let id), .removeRequested(let id):
@@ -135,7 +140,7 @@ struct Books: Hashable {
                 noteSignificance(of: slot)
             }
         case .finished(let id, let incarnation):
-            guard let slot = Place.slot(of: id), let life = lines[slot].life, life.incarnation == incarnation else { return nil }
+            guard !isEnding, let slot = Place.slot(of: id), let life = lines[slot].life, life.incarnation == incarnation else { return nil }
             lines[slot].isWanted = false
             lines[slot].isLicensed = false
             lines[slot].isLeaving = true
@@ -153,24 +158,25 @@ struct Books: Hashable {
         case .policyChanged(let policy):
             self.policy = policy
         case .specificationChanged(let specification):
-            if let slot = Place.slot(of: specification.id), lines[slot].isKnown { lines[slot].specification = specification }
+            if !isEnding, let slot = Place.slot(of: specification.id), lines[slot].isKnown { lines[slot].specification = specification }
         }
         return nil
     }
 
     /// A life has ended by itself.
     private mutating func noteEnd(of slot: Int, _ reason: ExitReason, wasReady: Bool) {
-        guard let specification = lines[slot].specification else { return }
-        let isTemporary = specification.restart == .temporary
         if lines[slot].isJoined { lines[slot].isLicensed = true }
-        let isLast = isTemporary || specification.restart == .transient && wasReady && reason.isNormal && !lines[slot].isJoined
-        guard isLast || reason.isPermanentFailure else { return }
-        lines[slot].isWanted = false
+        guard let specification = lines[slot].specification else { return noteSignificance(of: slot) }
+        let isTemporary = specification.restart == .temporary
+        let mayBeLast = isTemporary || specification.restart == .transient && wasReady && reason.isNormal
+        guard mayBeLast || reason.isPermanentFailure else { return }
+        // One that was about to be stopped for a sibling's sake comes back with it.
+        if isTemporary || reason.isPermanentFailure || !lines[slot].isJoined { lines[slot].isWanted = false }
         noteSignificance(of: slot)
     }
 
     private mutating func noteSignificance(of slot: Int) {
-        guard lines[slot].specification?.isSignificant == true else { return }
+        guard lines[slot].specification?.isSignificant ?? true else { return }
         switch policy.autoShutdown {
         case .never: break
         case .anySignificant: mayComplete = true
@@ -184,7 +190,7 @@ struct Books: Hashable {
 
     private mutating func note(_ directive: Machine.Directive, event: Machine.Event, now: Duration) throws(Violation) {
         switch directive {
-        case .start(let id, let incarnation, let attempt):
+        case .start(let id, let incarnation, _):
             try noteStart(slot(id), incarnation, event: event, now: now)
         case .stop(let id, let incarnation, let shutdown):
             try noteStop(slot(id), incarnation, shutdown, event: event)
@@ -241,10 +247,13 @@ struct Books: Hashable {
         lines[slot].isLeaving = false
         lines[slot].comesBackLast = false
         lines[slot].notBefore = nil
-        switch event {
-        case .startRequested, .restartRequested: break  // It may still be stopped and started again with its siblings.
-        default: lines[slot].isJoined = false
+        if case .startRequested(let specification) = event, specification.id == Place.ids[slot], line.notBefore == nil {
+            // Perhaps its turn among its siblings had come by chance; nobody can tell.
+            lines[slot].specification = line.isJoined ? nil : specification
         }
+        // One that is started because that was requested may still be stopped and started again with its siblings.
+        if !lines[slot].isRequested { lines[slot].isJoined = false }
+        lines[slot].isRequested = false
         lines[slot].isFinishing = false
         lines[slot].hasGivenUp = false
     }
@@ -260,23 +269,27 @@ struct Books: Hashable {
             throw Violation(.directive, "\(name), which doesn't live, was stopped")
         }
         guard !life.isToldToStop else { throw Violation(.directive, "\(name) was stopped twice") }
-        guard shutdown == lines[slot].specification?.shutdown else { throw Violation(.directive, "\(name) was stopped with \(shutdown)") }
+        guard shutdown == lines[slot].specification?.shutdown ?? shutdown else {
+            throw Violation(.directive, "\(name) was stopped with \(shutdown)")
+        }
         if isEnding, let later = laterLife(than: slot) {
             throw Violation(.stopOrder, "\(name) was stopped before \(Place.ids[later]), which was started later, had ended")
         }
         lines[slot].life?.isToldToStop = true
         switch event {
-        case .stopRequested, .removeRequested, .restartRequested, .finished:
+        case .stopRequested(Place.ids[slot]), .removeRequested(Place.ids[slot]), .restartRequested(Place.ids[slot]),
+            .finished(Place.ids[slot], incarnation):
+            return
+        default:
             break
-        case .startRequested, .started, .startFailed, .exited, .timePassed, .shutdownRequested, .policyChanged, .specificationChanged:
-            // Stopped for a sibling's sake; a temporary child doesn't come back from that.
-            guard !isEnding else { return }
-            if lines[slot].specification?.restart == .temporary {
-                lines[slot].isWanted = false
-                lines[slot].isLeaving = true
-            } else {
-                lines[slot].isLicensed = true
-            }
+        }
+        // Stopped for a sibling's sake; a temporary child doesn't come back from that.
+        guard !isEnding else { return }
+        if lines[slot].specification?.restart == .temporary {
+            lines[slot].isWanted = false
+            lines[slot].isLeaving = true
+        } else {
+            lines[slot].isLicensed = true
         }
     }
 
@@ -316,6 +329,7 @@ struct Books: Hashable {
         case .gaveUp(let reason):
             lines[slot].isWanted = false
             lines[slot].hasGivenUp = true
+            lines[slot].isLicensed = false
             guard !reason.isPermanentFailure else { return }
             count(now)
             guard restarts.count > policy.intensity else {
@@ -330,9 +344,9 @@ struct Books: Hashable {
         guard policy.strategy != .oneForOne, let first = order.firstIndex(of: failed) else { return }
         for slot in policy.strategy == .oneForAll ? order[...] : order[first...] where slot != failed {
             let line = lines[slot]
-            guard !line.isLeaving, line.specification?.restart != .temporary else { continue }
+            guard !line.isLeaving else { continue }
             lines[slot].isJoined = true
-            if line.life == nil, line.hasGivenUp { continue }
+            if line.specification?.restart == .temporary || line.life == nil && line.hasGivenUp { continue }
             if line.life == nil || line.life?.isToldToStop == true {
                 lines[slot].isWanted = true
                 lines[slot].isLicensed = true

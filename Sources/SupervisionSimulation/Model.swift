@@ -43,7 +43,7 @@ struct Model: Hashable {
 
     enum Course: Hashable {
         case steady
-        case stoppingSiblings(turns: [String], members: [String], at: Duration)
+        case stoppingSiblings(turns: [String], members: [String], inOrder: [String], at: Duration)
         case startingSiblings(turns: [String], at: Duration)
         case ending(turns: [String], Ending)
         case ended
@@ -111,12 +111,13 @@ struct Model: Hashable {
         for directive in answer {
             guard let deed = Self.deed(directive) else { continue }
             guard index < deeds.count, deeds[index] == deed else {
-                throw Violation(invariant(for: deed), "after \(event): \(deed) was not to be expected, but \(deeds.dropFirst(index))")
+                let expected = Array(deeds.dropFirst(index))
+                throw Violation(invariant(for: deed), "after \(event): \(deed) was not to be expected, but \(expected)")
             }
             index += 1
         }
         guard index == deeds.count else {
-            throw Violation(invariant(for: deeds[index]), "after \(event) these are missing: \(deeds.dropFirst(index))")
+            throw Violation(invariant(for: deeds[index]), "after \(event) these are missing: \(Array(deeds.dropFirst(index)))")
         }
     }
 
@@ -137,6 +138,37 @@ struct Model: Hashable {
         case .autoShutdown: .ended(.automatic)
         case .report, .wake: nil
         }
+    }
+
+    /// The model without what makes no difference to what comes: which incarnation it is, what time it is, what is long past.
+    func normalised(at now: Duration) -> Model {
+        var model = self
+        model.now = .zero
+        model.last = [:]
+        model.appointments = 0
+        model.restarts = restarts.filter { $0 >= now - policy.period }.map { $0 - now }
+        let appointments = children.compactMap { if case .waiting(_, let appointment?) = $0.state { appointment } else { nil } }.sorted()
+        for index in children.indices {
+            model.children[index].incarnation = 0
+            switch children[index].state {
+            case .ready(let since):
+                model.children[index].state = .ready(since: max(since - now, .zero - policy.backoff.resetAfter))
+            case .waiting(let time, let appointment):
+                let rank = appointment.flatMap(appointments.firstIndex)
+                model.children[index].state = .waiting(until: time - now, appointment: rank)
+            case .starting, .stopping, .stopped:
+                break
+            }
+        }
+        switch course {
+        case .stoppingSiblings(let turns, let members, let inOrder, let at):
+            model.course = .stoppingSiblings(turns: turns, members: members, inOrder: inOrder, at: max(at - now, .zero))
+        case .startingSiblings(let turns, let at):
+            model.course = .startingSiblings(turns: turns, at: max(at - now, .zero))
+        case .steady, .ending, .ended:
+            break
+        }
+        return model
     }
 
     // MARK: - Events
@@ -177,7 +209,7 @@ struct Model: Hashable {
         case .startFailed(let id, let incarnation, let reason), .exited(let id, let incarnation, let reason):
             if let index = index(id, incarnation) { try hasEnded(index, reason) }
         case .finished(let id, let incarnation):
-            guard let index = index(id, incarnation) else { return }
+            guard !isEnding, let index = index(id, incarnation) else { return }
             if case .stopping = children[index].state {
                 children[index].state = .stopping(.remove)
             } else {
@@ -219,7 +251,8 @@ struct Model: Hashable {
         case .starting, .ready: tellToStop(index, removing ? .remove : .stop)
         case .stopping(.remove): break
         case .stopping: children[index].state = .stopping(removing ? .remove : .stop)
-        case .waiting, .stopped: if removing { forget(index) } else { retire(index) }
+        case .waiting: if removing { forget(index) } else { retire(index) }
+        case .stopped: if removing { forget(index) }
         }
     }
 
@@ -280,6 +313,13 @@ struct Model: Hashable {
         let child = children.remove(at: index)
         last[child.id] = child.incarnation
         deeds.append(.removed(child.id))
+        leaveSiblings(child.id)
+    }
+
+    /// A child that was forgotten has no part any more in what its siblings do, even if its id comes again.
+    private mutating func leaveSiblings(_ id: String) {
+        guard case .stoppingSiblings(let turns, let members, let inOrder, let at) = course else { return }
+        course = .stoppingSiblings(turns: turns, members: members.filter { $0 != id }, inOrder: inOrder, at: at)
     }
 
     // MARK: - Ends
@@ -297,13 +337,15 @@ struct Model: Hashable {
         case .stopping(.start):
             if child.launch == .first {
                 children.append(children.remove(at: index))
+                leaveSiblings(child.id)
                 begin(children.count - 1, .first)
             } else {
                 begin(index, child.launch)
             }
         case .stopping(.siblings):
-            guard case .stoppingSiblings(_, _, let at) = course else { return children[index].state = .waiting(until: now, appointment: nil) }
-            children[index].state = .waiting(until: at, appointment: nil)
+            var until = now
+            if case .stoppingSiblings(_, _, _, let at) = course { until = at }
+            children[index].state = .waiting(until: until, appointment: nil)
         case .starting:
             if child.launch == .restart || child.specification.isRetriedAtFirstStart {
                 try hasFailed(index, reason, isFailure: true)
@@ -323,7 +365,7 @@ struct Model: Hashable {
         let child = children[index]
         let type = child.specification.restart
         let isForGood = reason.isPermanentFailure && !isEnding
-        if case .stoppingSiblings(_, let members, let at) = course, members.contains(child.id), type == .temporary || !isForGood {
+        if case .stoppingSiblings(_, let members, _, let at) = course, members.contains(child.id), type == .temporary || !isForGood {
             if type == .temporary { forget(index) } else { children[index].state = .waiting(until: at, appointment: nil) }
             return
         }
@@ -400,7 +442,7 @@ struct Model: Hashable {
     private mutating func restartTogether(_ affected: [String]) {
         var members = affected
         switch course {
-        case .stoppingSiblings(_, let others, _): members += others
+        case .stoppingSiblings(_, let others, _, _): members += others
         case .startingSiblings(let turns, _): members += turns.filter { id in index(id).map { children[$0].isWaiting } ?? false }
         case .steady, .ending, .ended: break
         }
@@ -417,16 +459,17 @@ struct Model: Hashable {
                 if isTemporary {
                     forget(index)
                 } else if children[index].isWaiting || !children[index].hasGivenUp {
+                    guard children[index].isWaiting || affected.contains(id) else { continue }
                     if !children[index].isWaiting { children[index].attempts = 0 }
                     children[index].state = .waiting(until: at, appointment: nil)
                 }
             case .stopping(.stop):
-                if !isTemporary { children[index].state = .stopping(.siblings) }
+                if !isTemporary, affected.contains(id) { children[index].state = .stopping(.siblings) }
             case .starting, .ready, .stopping:
                 break
             }
         }
-        course = .stoppingSiblings(turns: inOrder.reversed(), members: inOrder, at: at)
+        course = .stoppingSiblings(turns: inOrder.reversed(), members: inOrder, inOrder: inOrder, at: at)
     }
 
     private mutating func proceed() throws(Violation) {
@@ -441,14 +484,14 @@ struct Model: Hashable {
                 }
                 guard isGone(id, elseStopThen: .stop) else { return }
                 course = .ending(turns: Array(turns.dropFirst()), ending)
-            case .stoppingSiblings(let turns, let members, let at):
+            case .stoppingSiblings(let turns, let members, let inOrder, let at):
                 guard let id = turns.first else {
-                    course = .startingSiblings(turns: members, at: at)
+                    course = .startingSiblings(turns: inOrder, at: at)
                     continue
                 }
                 let isTemporary = index(id).map { children[$0].specification.restart == .temporary } ?? false
-                guard isGone(id, elseStopThen: isTemporary ? .remove : .siblings) else { return }
-                course = .stoppingSiblings(turns: Array(turns.dropFirst()), members: members, at: at)
+                guard !members.contains(id) || isGone(id, elseStopThen: isTemporary ? .remove : .siblings) else { return }
+                course = .stoppingSiblings(turns: Array(turns.dropFirst()), members: members, inOrder: inOrder, at: at)
             case .startingSiblings(let turns, let at):
                 guard at <= now else { return }
                 guard let id = turns.first else { return course = .steady }

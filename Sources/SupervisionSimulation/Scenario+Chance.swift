@@ -34,7 +34,7 @@ extension Scenario {
             }
         }
         var time = 0
-        for _ in 0..<Int.random(in: 1...40, using: &dice) {
+        for _ in 0..<Int.random(in: 1...80, using: &dice) {
             time += dice.oneIn(3) ? 0 : Int.random(in: 0...dice.one(of: [1_000, 100_000, 2_000_000]), using: &dice)
             add(time, action(&dice))
         }
@@ -83,7 +83,10 @@ extension Scenario {
         let group = Int.random(in: 0..<groups.count, using: &dice)
         let place = Place(group: group, slot: Int.random(in: 0..<groups[group].hosted.count, using: &dice))
         switch Int.random(in: 0..<100, using: &dice) {
-        case 0..<37: return .end(place, reason(&dice))
+        case 0..<32: return .end(place, reason(&dice))
+        case 32..<37:
+            guard groups.count > 1 else { return .end(place, reason(&dice)) }
+            return .end(groups[Int.random(in: 1..<groups.count, using: &dice)].place ?? place, reason(&dice))
         case 37..<40: return .finish(place)
         case 40..<52: return .start(place, specification(place, &dice))
         case 52..<60: return .stop(place)

@@ -44,6 +44,17 @@ public struct Violation: Error, Sendable, Hashable, CustomStringConvertible {
 
     init(_ invariant: Invariant, _ text: String) {
         self.invariant = invariant
-        self.text = text
+        self.text = Self.plain(text)
+    }
+
+    /// Leaves the names of modules and types out of descriptions, which tell the same without them.
+    static func plain(_ text: String) -> String {
+        var text = text
+        let noise = [
+            "SupervisionSimulation.", "Supervision.", "Swift.", "Supervisor<String>.Change", "RestartType", "ChildSpecification<String>",
+            "Shutdown.", "Model.Ending", "Model.Deed",
+        ]
+        for word in noise { text.replace(word, with: "") }
+        return text
     }
 }

@@ -36,6 +36,8 @@ final class World {
         let seed: UInt64
         /// What it is to its own supervisor; nil for the root.
         let life: Int?
+        /// Which life of the root this is or belongs to; the root has no incarnations.
+        let rootLife: Int
         var watched: Watched
         /// It has ended, or was killed: it hears nothing any more.
         var isGone = false
@@ -108,9 +110,9 @@ final class World {
         }
         try runUntilRest()
         try checkRest()
-        if !groups[0].isGone {
+        if let root = currentGroup[0] {
             note { "the end" }
-            try send(.shutdownRequested(.shutdown), to: 0)
+            try send(.shutdownRequested(.shutdown), to: root)
             try runUntilRest()
         }
         try checkEnd()
@@ -184,11 +186,7 @@ final class World {
 
     func note(_ text: () -> String) {
         guard recordsTrace else { return }
-        var words = text().replacing("Supervision.", with: "")
-        for noise in ["Swift.String", "Supervisor<>.Change", "RestartType", "ChildSpecification<>", "Shutdown."] {
-            words.replace(noise, with: "")
-        }
-        trace.append("\(Double(time + jumped) / 1_000) ms: \(words)")
+        trace.append("\(Double(time + jumped) / 1_000) ms: \(Violation.plain(text()))")
     }
 
     /// A supervisor's life begins, and with it the starts of its children.
@@ -200,6 +198,7 @@ final class World {
                 number: group,
                 seed: seed,
                 life: life,
+                rootLife: life.map { groups[lives[$0].supervisor].rootLife } ?? groups.count,
                 watched: Watched(
                     definition.policy,
                     seed: seed,
@@ -221,7 +220,7 @@ final class World {
 
     /// A life's incarnation with those of the supervisors above it, root first; it has to grow whenever a path lives again.
     func lineage(of supervisor: Int, _ incarnation: Incarnation) -> [Incarnation] {
-        guard let life = groups[supervisor].life else { return [incarnation] }
+        guard let life = groups[supervisor].life else { return [Incarnation(groups[supervisor].rootLife), incarnation] }
         return lineage(of: lives[life].supervisor, lives[life].incarnation) + [incarnation]
     }
 

@@ -105,7 +105,8 @@ struct FakeWorld {
             guard !wasEnding, let life = lives[id], life.incarnation == incarnation else { return }
             wanted.remove(id)
             leaving.insert(id)
-            if !life.isToldToStop, specifications[id]?.isSignificant == true { hasEndThatCounts = true }
+            // It may become significant until it has ended.
+            if !life.isToldToStop { hasEndThatCounts = true }
         case .specificationChanged(let specification):
             let id = specification.id
             guard !wasEnding, known.contains(id), (try? specification.validate(under: policy.autoShutdown)) != nil else { return }
@@ -200,7 +201,7 @@ struct FakeWorld {
             expect(lives[id]?.isReady == true, "\(id) reported \(change) and isn't ready")
             expect(lives[id]?.isToldToStop == false, "\(id) reported \(change) while it is stopping")
             unanswered[id] = nil
-            if together.allSatisfy({ lives[$0]?.isReady == true }) { together = [] }
+            if together.allSatisfy({ lives[$0]?.isReady == true && lives[$0]?.isToldToStop == false }) { together = [] }
         case .stopped, .startFailed, .crashed:
             expect(lives[id] == nil, "\(id) reported \(change) while it lives")
             unanswered[id] = nil

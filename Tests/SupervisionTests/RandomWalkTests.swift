@@ -90,7 +90,7 @@ import Testing
 
     private func child(_ id: String, _ dice: inout Dice) -> Child {
         let restart = RestartType.allCases.randomElement(using: &dice) ?? .permanent
-        return Child(id: id, restart: restart, isSignificant: Int.random(in: 0..<10, using: &dice) == 0)
+        return Child(id: id, restart: restart, isSignificant: Int.random(in: 0..<4, using: &dice) == 0)
     }
 
     private func reason(_ dice: inout Dice) -> ExitReason {

@@ -89,6 +89,46 @@ import Testing
         }
     }
 
+    /// A restart that takes in an earlier one brings back only those that it concerns itself.
+    @Test func aStopDuringARestartWinsOverTheRestartThatTakesItIn() {
+        var stage = Stage(.restForOne)
+        stage.run(Child(id: "a"), Child(id: "b"))
+        let directives = stage.exit("a")
+        _ = stage.send(.stopRequested("a"))
+        stage.run(Child(id: "new"))
+        _ = stage.exit("new")
+        #expect(settle(&stage, directives) == ["stop b", "start b", "start new"])
+        #expect(stage.state("a") == .stopped)
+    }
+
+    /// A child that was forgotten and has come again is another one: the restart doesn't concern it.
+    @Test func aNewChildOfAnOldIdHasNoPartInARestart() {
+        var stage = Stage(.oneForAll)
+        stage.run(Child(id: "a"), Child(id: "b", restart: .transient), Child(id: "c"))
+        let directives = stage.exit("a")
+        _ = stage.send(.removeRequested("b"))
+        _ = stage.exit("b", .shutdown)
+        stage.run(Child(id: "b", restart: .transient))
+        #expect(stage.exit("b", .normal) == [.report("b", 2, .stopped(.normal))])
+        #expect(settle(&stage, directives) == ["stop c", "start a", "start c"])
+        #expect(stage.state("b") == .stopped)
+    }
+
+    @Test func aStopBetweenTwoAttemptsWinsOverTheNext() {
+        var stage = Stage(.restForOne)
+        stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"), Child(id: "d"))
+        _ = stage.exit("a")
+        _ = stage.send(.stopRequested("a"))
+        _ = stage.exit("d", .shutdown)
+        _ = stage.send(.stopRequested("d"))
+        _ = stage.exit("c", .shutdown)
+        let directives = stage.exit("b", .shutdown)
+        #expect(directives.last == .start("b", 2, attempt: 0))
+        let again = stage.fail("b")
+        #expect(settle(&stage, again) == ["start b", "start c", "start d"])
+        #expect(stage.state("a") == .stopped)
+    }
+
     @Test func aSiblingThatFailedForGoodIsNotBroughtBack() {
         var stage = Stage(.oneForAll)
         stage.run(Child(id: "a"), Child(id: "b"))

@@ -62,6 +62,9 @@ ssize_t coordinator_process_read_file(const char *path, void *buffer, size_t cou
 // The number of entries of /proc/self/fd.
 int coordinator_process_count_descriptors(void);
 
+// Limits the memory that another process may have for its data (RLIMIT_DATA, in bytes); 0, or the error's number.
+int coordinator_process_limit_data(pid_t pid, uint64_t bytes);
+
 // prctl(2): PR_SET_PDEATHSIG and PR_GET_PDEATHSIG.
 int coordinator_process_set_parent_death_signal(int signal);
 int coordinator_process_parent_death_signal(void);

@@ -47,6 +47,12 @@ struct ReadEvents: BuiltinMessage {
     var key: String
 }
 
+/// Waits for the end of a child's present life; to its parent.
+struct WatchChild: BuiltinMessage {
+    typealias Reply = Termination
+    var key: String
+}
+
 /// The coordinator shows a page of its own, and opens the rest of the route below it.
 struct OpenRoute: BuiltinMessage {
     var page: JSONValue?

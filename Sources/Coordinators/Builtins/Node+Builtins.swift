@@ -4,6 +4,8 @@ import Synchronization
 extension Node {
     /// A message of the runtime on its way up.
     func climbBuiltin(_ envelope: Envelope) {
+        // Whoever shows pages below must be rewound from here.
+        runtime.hasNavigated.store(true, ordering: .relaxed)
         var node = self
         while node.ownNavigation == nil {
             guard let parent = node.parent else { return node.leaveProcess(envelope) }
@@ -25,6 +27,7 @@ extension Node {
         switch envelope.body.name {
         case OpenRoute.name: return accept(envelope, Self.openRow)
         case ReadEvents.name: return streamEvents(envelope)
+        case WatchChild.name: return watchChild(envelope)
         default: break
         }
         carryOut(envelope) {
@@ -36,6 +39,13 @@ extension Node {
             }
             return .none
         }
+    }
+
+    private func watchChild(_ envelope: Envelope) {
+        guard let key = try? envelope.message(as: WatchChild.self).key, let children = existingChildren else {
+            return envelope.end(.failure(CoordinatorError(.noSuchPath, "\(path) has no children")))
+        }
+        children.watch(key, envelope)
     }
 
     private func carryOut(_ envelope: Envelope, _ body: () throws -> Answer) {

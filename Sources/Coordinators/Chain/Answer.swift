@@ -22,6 +22,12 @@ enum Answer: Sendable {
         }
     }
 
+    /// The answer for a process that asked in `codec`, where each answer says for itself how it's encoded: JSON can go anywhere.
+    func wire(for codec: PayloadCodec) throws(CoordinatorError) -> (PayloadCodec, Bytes) {
+        if case .encoded(.json, let bytes) = self { return (.json, bytes) }
+        return (codec, try encoded(as: codec))
+    }
+
     /// The answer for a process that asked in `codec`.
     func encoded(as codec: PayloadCodec) throws(CoordinatorError) -> Bytes {
         switch self {

@@ -16,6 +16,10 @@ struct Mailbox {
             if case .message(let envelope, _) = self { envelope } else { nil }
         }
 
+        fileprivate var rowIndex: Int? {
+            if case .message(_, let row) = self { row.index } else { nil }
+        }
+
         var isEvent: Bool {
             if case .event = self { true } else { false }
         }
@@ -27,8 +31,8 @@ struct Mailbox {
         case admitted
         /// It's taken, and its sender waits for it to begin.
         case delayed
-        /// It's taken instead of this one.
-        case instead(of: Envelope, MessageRow)
+        /// It's taken instead of these.
+        case instead(of: [(Envelope, MessageRow)])
         case refused
         case dropped
     }
@@ -56,7 +60,9 @@ struct Mailbox {
     private var runningBytes = 0
     private var events = 0
     private(set) var isPaused = false
-    private var isDraining = false
+    private(set) var isDraining = false
+    private var isClosed = false
+    private var arrivalsWhileFull = 0
 
     init(_ policy: MailboxPolicy) { self.policy = policy }
 
@@ -65,17 +71,22 @@ struct Mailbox {
     /// - Parameter isNeeding: what its row needs isn't there yet.
     mutating func take(_ envelope: Envelope, _ row: MessageRow, isNeeding: Bool) -> Admission {
         var admission = Admission.admitted
-        if count >= policy.messages || count > 0 && bytes + envelope.size > policy.bytes {
+        if isFull(for: envelope) { forgetWithdrawn() }
+        if isFull(for: envelope) {
             switch policy.whenFull {
             case .wait: admission = .delayed
             case .fail: return .refused
             case .dropNewest: return .dropped
             case .dropOldest:
+                var oldest: [(Envelope, MessageRow)] = []
                 // What runs already can't be dropped.
-                guard let (oldest, oldestRow) = removeOldestMessage() else { return .dropped }
-                admission = .instead(of: oldest, oldestRow)
+                while isFull(for: envelope), let next = removeOldestMessage() { oldest.append(next) }
+                if oldest.isEmpty { return .dropped }
+                admission = .instead(of: oldest)
             }
         }
+        // Not before those of its kind that wait already.
+        let isNeeding = isNeeding || !row.needs.isEmpty && needing.contains { $0.rowIndex == row.index }
         count += 1
         bytes += envelope.size
         if isNeeding { needing.append(.message(envelope, row)) } else { append(message: .message(envelope, row)) }
@@ -95,12 +106,15 @@ struct Mailbox {
         return notices.remove(at: oldest).item
     }
 
+    /// How many messages wait or run.
+    var messageCount: Int { count }
+
     /// Nothing waits and nothing runs.
     var isIdle: Bool { count == 0 && notices.isEmpty && !isPaused && !isDraining }
 
     /// - Returns: whether somebody has to begin draining.
     mutating func beginDraining() -> Bool {
-        guard !isDraining, !notices.isEmpty || mayBeginMessage else { return false }
+        guard !isDraining, !isClosed, !notices.isEmpty || mayBeginMessage else { return false }
         isDraining = true
         return true
     }
@@ -108,7 +122,7 @@ struct Mailbox {
     /// The next items to begin, or nothing: draining has ended then.
     mutating func takeBatch(of limit: Int = 64) -> [Item] {
         var batch: [Item] = []
-        while batch.count < limit, let item = takeNext() { batch.append(item) }
+        while batch.count < limit, !isClosed, let item = takeNext() { batch.append(item) }
         if batch.isEmpty { isDraining = false }
         return batch
     }
@@ -122,6 +136,9 @@ struct Mailbox {
             events -= 1
         }
     }
+
+    /// Nothing begins any more.
+    mutating func close() { isClosed = true }
 
     /// Messages wait from now on; what has begun goes on.
     mutating func pause() { isPaused = true }
@@ -138,6 +155,12 @@ struct Mailbox {
     }
 
     var hasNeeding: Bool { !needing.isEmpty }
+
+    /// The messages that wait, taken out.
+    mutating func removeMessages() -> [Item] {
+        defer { (messages, needing, count, bytes) = ([], [], running, runningBytes) }
+        return messages.map(\.item) + needing
+    }
 
     /// Everything that waits, taken out.
     mutating func removeAll() -> [Item] {
@@ -169,6 +192,28 @@ struct Mailbox {
         guard case .message(let envelope, let row) = messages.popFirst()?.item ?? needing.popFirst() else { return nil }
         forget(envelope)
         return (envelope, row)
+    }
+
+    private func isFull(for envelope: Envelope) -> Bool {
+        count >= policy.messages || count > 0 && bytes + envelope.size > policy.bytes
+    }
+
+    /// Whose asker has given up takes no room; looked for now and then while the mailbox is full.
+    private mutating func forgetWithdrawn() {
+        arrivalsWhileFull += 1
+        guard arrivalsWhileFull >= max(policy.messages / 4, 1) else { return }
+        arrivalsWhileFull = 0
+        let (former, formerNeeding) = (messages, needing)
+        messages = []
+        needing = []
+        for arrival in former where isStillWanted(arrival.item) { messages.append(arrival) }
+        for item in formerNeeding where isStillWanted(item) { needing.append(item) }
+    }
+
+    private mutating func isStillWanted(_ item: Item) -> Bool {
+        guard let envelope = item.envelope, envelope.isWithdrawn else { return true }
+        forget(envelope)
+        return false
     }
 
     private mutating func forget(_ envelope: Envelope) {

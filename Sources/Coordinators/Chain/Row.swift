@@ -36,6 +36,8 @@ struct MessageRow: Sendable {
 
         init() {}
 
+        var isEmpty: Bool { names.isEmpty }
+
         init<Value>(_ dependency: any KeyPath<Dependencies, Value?> & Sendable) { names = Dependencies.names(of: dependency) }
 
         func isProvided(by dependencies: Dependencies) -> Bool { names.allSatisfy { dependencies.entries[$0] != nil } }

@@ -38,6 +38,12 @@ final class DependencyEntry: Sendable {
         }
     }
 
+    /// Whether it came in just this form.
+    func isEncoded(_ codec: PayloadCodec, _ bytes: Bytes) -> Bool {
+        guard case .encoded(let ownCodec, let ownBytes) = content else { return false }
+        return ownCodec == codec && ownBytes == bytes
+    }
+
     /// What crosses to another process; `nil`: it stays in this one.
     func encoded(as codec: PayloadCodec) throws(CoordinatorError) -> (PayloadCodec, Bytes)? {
         switch content {

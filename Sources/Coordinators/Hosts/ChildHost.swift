@@ -38,6 +38,9 @@ protocol ChildHost: AnyObject, Sendable {
 struct ChildInheritance: Sendable {
     var pauseReasons: PauseReasons = []
     var dependencies = Dependencies()
+    /// Whether it's a restart, of which a process may not have too many at a time.
+    var isRestart = false
+    var spares: SparePool?
     var areEventsWanted = true
 }
 
@@ -55,6 +58,8 @@ struct HostEvents: Sendable {
     let unreachable: @Sendable () -> Void
     /// The child can be reached again.
     let reachable: @Sendable () -> Void
+    /// The child's process has done its time, and is to be replaced.
+    let recycled: @Sendable () -> Void
     /// A message has not left for the child, which could not be reached.
     let undelivered: @Sendable (ChildSlot.Parked) -> Void
 }

@@ -22,6 +22,8 @@ final class LocalHost: ChildHost {
         var earlyEnd: ExitReason?
         /// What was provided before there was anybody to give it to.
         var early: Dependencies?
+        /// Why it's paused, since before there was anybody to pause.
+        var earlyReasons: PauseReasons?
     }
 
     private let configuration: ConfigurationValue
@@ -75,9 +77,10 @@ final class LocalHost: ChildHost {
             )
         )
         node.runtime.dependencyTurn.withLock { _ in
-            self.node.settle(node)
+            state.withLock { _ in _ = self.node.settle(node) }
             if let early = state.withLock({ $0.early }) { node.inheritInTurn(early) }
         }
+        if let reasons = state.withLock({ $0.earlyReasons }) { await node.pause(for: reasons) }
         let hook = Task {
             do {
                 try await node.start(configuration)
@@ -190,7 +193,11 @@ final class LocalHost: ChildHost {
     }
 
     func pause(for reasons: PauseReasons) async {
-        await node.outcome?.pause(for: reasons)
+        let found = state.withLock { state -> Node? in
+            if node.outcome == nil { state.earlyReasons = reasons }
+            return node.outcome
+        }
+        await found?.pause(for: reasons)
     }
 
     func inherit(_ dependencies: Dependencies) {

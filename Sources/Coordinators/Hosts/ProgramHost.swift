@@ -8,6 +8,7 @@ final class ProgramHost: ChildHost {
         var child: ChildProcess?
         var isReady = false
         var stopGrace: Duration??
+        var isPaused: Bool
     }
 
     private let specification: ProgramSpecification
@@ -15,9 +16,16 @@ final class ProgramHost: ChildHost {
     private let runtime: RuntimeCore
     private let events: HostEvents
     private let tasks = OwnedTasks()
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
-    init(_ specification: ProgramSpecification, path: CoordinatorPath, runtime: RuntimeCore, events: HostEvents) {
+    init(
+        _ specification: ProgramSpecification,
+        path: CoordinatorPath,
+        runtime: RuntimeCore,
+        inheritance: ChildInheritance,
+        events: HostEvents
+    ) {
+        state = Mutex(State(isPaused: !inheritance.pauseReasons.isEmpty))
         self.specification = specification
         self.path = path
         self.runtime = runtime
@@ -39,6 +47,7 @@ final class ProgramHost: ChildHost {
             try? await runtime.uplink?.report(child.identity, lives: false)
             throw CoordinatorError.hasStopped(path)
         }
+        if state.withLock({ $0.isPaused }) { try? child.sendToGroup(.stop) }
         child.onExit { [self] status in
             tasks.add {
                 try? await self.runtime.uplink?.report(child.identity, lives: false)
@@ -72,7 +81,11 @@ final class ProgramHost: ChildHost {
 
     /// A program that is paused gets no processor time: SIGSTOP, and SIGCONT to resume it.
     func pause(for reasons: PauseReasons) async {
-        try? state.withLock({ $0.child })?.sendToGroup(reasons.isEmpty ? .continue : .stop)
+        let child = state.withLock { state in
+            state.isPaused = !reasons.isEmpty
+            return state.child
+        }
+        try? child?.sendToGroup(reasons.isEmpty ? .continue : .stop)
     }
 
     func inherit(_ dependencies: Dependencies) {}

@@ -13,6 +13,7 @@ extension WorkerHost {
             }
             return (state.child, state.peer)
         }
+        turn.settle(())
         let isReady = !readiness.settle(.failure(CoordinatorError.hasStopped(path)))
         guard let child else { return }
         let grace = shutdown.grace
@@ -23,12 +24,18 @@ extension WorkerHost {
         Task {
             if isReady || peer != nil {
                 // Without a link the worker hears it on the next one, or is killed as one that has none.
-                if let stop = self.state.withLock({ $0.stop }) { peer?.send(Frame(.stop(stop))) }
+                self.sendStop(to: peer)
                 if await Deadline.within(grace, { _ = await child.waitForExit() }) { return }
                 self.state.withLock { $0.verdict = .stopTimedOut }
             }
             _ = await child.terminate(grace: min(grace ?? .seconds(2), .seconds(2)))
         }
+    }
+
+    /// Tells the worker to stop, after it has handled what it has if it's only to be replaced.
+    func sendStop(to peer: Peer?) {
+        let (stop, isRecycling) = state.withLock { ($0.stop, $0.isRecycling) }
+        if let stop { peer?.send(Frame(.stop(stop), flags: isRecycling ? .drain : [])) }
     }
 
     func kill() throws {
@@ -76,6 +83,7 @@ extension WorkerHost {
             state.hasEnded = true
             return (state.peer, state.spawned, state.linkTimer, state.descendants, state.tapSwitch)
         }
+        if let ageTimer = state.withLock({ $0.ageTimer }) { Timers.shared.cancel(ageTimer) }
         if let tapSwitch { runtime.tap.forget(tapSwitch) }
         events.unreachable()
         peer?.close()

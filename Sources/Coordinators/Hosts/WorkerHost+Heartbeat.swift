@@ -38,6 +38,7 @@ extension WorkerHost {
             let message = "\(path) has given no sign for \(runtime.hungAfter)"
             return condemn(.hung, CoordinatorError(.peerLost, message, maybeExecuted: true))
         }
+        checkMemory()
         peer?.send(Frame(.ping(Probe(timestampNanoseconds: UInt64(now.nanoseconds), kind: .link))))
         scheduleBeat(at: now + Self.heartbeat)
     }

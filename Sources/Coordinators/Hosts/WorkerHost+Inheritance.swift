@@ -8,13 +8,19 @@ extension WorkerHost {
     ///
     /// All of it may be heard twice.
     func introduce(to peer: Peer) {
-        let (inheritance, stop) = state.withLock { ($0.inheritance, $0.stop) }
+        let inheritance = state.withLock { $0.inheritance }
         tell(inheritance.dependencies, to: peer)
-        for reason in [PauseReasons.explicit, .cascade] where inheritance.pauseReasons.contains(reason) {
-            peer.send(Frame(.pause(Pause(target: 0, reason: reason.wire))))
+        for reason in [PauseReasons.explicit, .cascade] {
+            let isPaused = inheritance.pauseReasons.contains(reason)
+            peer.send(
+                Frame(
+                    isPaused
+                        ? .pause(Pause(target: 0, reason: reason.wire)) : .resume(Resume(target: 0, reason: reason.wire))
+                )
+            )
         }
-        if inheritance.areEventsWanted { subscribe("", true, at: peer) }
-        if runtime.tap.isActive { subscribe(Notification.tap, true, at: peer) }
+        subscribe("", inheritance.areEventsWanted, at: peer)
+        subscribe(Notification.tap, runtime.tap.isActive, at: peer)
         let tapSwitch =
             state.withLock { $0.tapSwitch }
             ?? runtime.tap.whenSwitched { [weak self] isWanted in
@@ -22,7 +28,7 @@ extension WorkerHost {
                 subscribe(Notification.tap, isWanted, at: peer)
             }
         state.withLock { $0.tapSwitch = tapSwitch }
-        if let stop { peer.send(Frame(.stop(stop))) }
+        sendStop(to: peer)
     }
 
     func pause(for reasons: PauseReasons) async {
@@ -77,7 +83,8 @@ extension WorkerHost {
     private func tell(_ dependencies: Dependencies, to peer: Peer) {
         for (name, entry) in dependencies.entries {
             do {
-                guard let (codec, bytes) = try entry.encoded(as: peer.codec) else { continue }
+                // JSON: further down there may be other builds.
+                guard let (codec, bytes) = try entry.encoded(as: .json) else { continue }
                 try peer.link.send(lane: .control) { intern in
                     Frame(.dependency(Dependency(name: intern(name), version: 0, payload: bytes)), codec: codec)
                 }

@@ -32,6 +32,11 @@ final class WorkerHost: ChildHost {
         var stop: Stop?
         /// Who is told when somebody begins to look at the tree.
         var tapSwitch: UInt64?
+        /// When its life has lasted long enough.
+        var ageTimer: Timers.Timer?
+        /// How many messages it was sent.
+        var messages = 0
+        var isRecycling = false
         /// When the worker last gave a sign of life.
         var lastSign = MonotonicTime.distantFuture
     }
@@ -51,6 +56,9 @@ final class WorkerHost: ChildHost {
     private let parent: Node
     private let definition: CoordinatorDefinition
     private let program: WorkerProgram
+    let plan: WorkerPlan
+    /// Settled when a start that waits for its turn has to wait no more.
+    let turn = Ending<Void>()
     private let startTimeout: Duration
     private let incarnation: Incarnation
     let secret = Secret.make()
@@ -59,6 +67,7 @@ final class WorkerHost: ChildHost {
     init(
         _ definition: CoordinatorDefinition,
         _ program: WorkerProgram,
+        _ plan: WorkerPlan,
         key: String,
         incarnation: Incarnation,
         parent: Node,
@@ -69,6 +78,7 @@ final class WorkerHost: ChildHost {
         state = Mutex(State(inheritance: inheritance))
         self.definition = definition
         self.program = program
+        self.plan = plan
         self.path = parent.path.appending(key)
         self.incarnation = incarnation
         self.parent = parent
@@ -88,6 +98,8 @@ final class WorkerHost: ChildHost {
         }
         defer { Timers.shared.cancel(timer) }
         do {
+            if state.withLock({ $0.inheritance.isRestart }) { await runtime.restartTokens.wait(orUntil: turn) }
+            if state.withLock({ $0.isStopRequested }) { throw CoordinatorError.hasStopped(path) }
             let child = try await spawn()
             child.onExit { [self] status in
                 tasks.add { await self.processEnded(status) }
@@ -126,7 +138,14 @@ final class WorkerHost: ChildHost {
             isStrict: grace == .zero,
             orphanGraceMilliseconds: grace.millisecondsClamped
         )
-        return try await runtime.spawner.spawn(program, ticket: ticket, path: path)
+        if let spare = state.withLock({ $0.inheritance.spares })?.take() {
+            // It may die in this moment: then the ticket is lost with it, and the start fails like any other.
+            try spare.pipe.give(ticket)
+            return spare.child
+        }
+        let (child, pipe) = try await runtime.spawner.spawn(program, plan, path: path)
+        try pipe.give(ticket)
+        return child
     }
 
     /// Welcomes the worker once both its link and its process are known.
@@ -232,6 +251,7 @@ final class WorkerHost: ChildHost {
             lookAgain(after: peer)
         }
         let target = path.appending(rest).description
+        if !envelope.isBuiltin { countMessage() }
         if peer?.forward(envelope, to: target, isDirect: isDirect, undelivered: undelivered) != true { undelivered() }
     }
 
@@ -263,7 +283,10 @@ final class WorkerHost: ChildHost {
         switch frame.content {
         case .ready:
             // Told anew on every link; the first counts.
-            if readiness.settle(.success(())) { beginHeartbeat() }
+            if readiness.settle(.success(())) {
+                beginHeartbeat()
+                beginAging()
+            }
         case .pong:
             heardFrom()
         case .reply(.failure(let failure)) where frame.correlation == Self.startCorrelation:

@@ -19,6 +19,8 @@ extension CoordinatorRuntime {
         public var shutdown = Shutdown.timeout(.seconds(5))
         /// How long a worker may answer no ping, one of which is sent each second; then it's killed, and restarted as its type says.
         public var hungAfter: Duration = .seconds(10)
+        /// How often this process may restart workers, all of them together: a hundred at once, and fifty a second in the long run.
+        public var workerRestarts = TokenBucket(rate: 50, burst: 100)
         /// Where workers and programs write to.
         public var workerOutput: WorkerOutput = .inherit
         /// How the root restarts its children, instead of as its type says.

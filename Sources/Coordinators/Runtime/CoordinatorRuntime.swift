@@ -94,6 +94,7 @@ public final class CoordinatorRuntime: Service {
                 },
                 unreachable: {},
                 reachable: {},
+                recycled: {},
                 undelivered: { _ in }
             )
         )

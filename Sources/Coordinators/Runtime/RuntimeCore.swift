@@ -15,6 +15,7 @@ final class RuntimeCore: Sendable {
     let overrides: Dependencies
     /// Whether what would live in workers lives in this process.
     let runsInOneProcess: Bool
+    let restartTokens: RestartTokens
     /// Who provides something, provides alone.
     let dependencyTurn = Mutex(())
     /// Whether any coordinator of this process, or below, has ever shown a page.
@@ -46,6 +47,7 @@ final class RuntimeCore: Sendable {
         tap = Tap(uplink: uplink)
         deadLetters = DeadLetters(tap: tap, uplink: uplink)
         startTimeout = options.startTimeout
+        restartTokens = RestartTokens(options.workerRestarts)
         rootPolicy = options.supervision
         self.uplink = uplink
         for type in options.coordinators { registry.register(type) }
@@ -75,7 +77,13 @@ final class RuntimeCore: Sendable {
     ) -> any ChildHost {
         switch definition.kind {
         case .program(let program):
-            return ProgramHost(program, path: parent.path.appending(definition.key), runtime: self, events: events)
+            return ProgramHost(
+                program,
+                path: parent.path.appending(definition.key),
+                runtime: self,
+                inheritance: inheritance,
+                events: events
+            )
         case .coordinator(let coordinator):
             switch coordinator.place {
             case .inProcess(let type):
@@ -90,10 +98,11 @@ final class RuntimeCore: Sendable {
                     inheritance: inheritance,
                     events: events
                 )
-            case .worker(let program):
+            case .worker(let program, let plan):
                 return WorkerHost(
                     coordinator,
                     program,
+                    plan,
                     key: definition.key,
                     incarnation: incarnation,
                     parent: parent,

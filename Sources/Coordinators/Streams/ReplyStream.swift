@@ -52,7 +52,16 @@ final class ReplyBuffer: Sendable {
             }?.resume()
         }
 
+        /// The envelope leads back here, and must not keep this alive.
+        func forgetEnvelope() -> Envelope? {
+            state.withLock { state in
+                defer { state.envelope = nil }
+                return state.envelope
+            }
+        }
+
         func finish(_ result: Result<Answer, any Error>) {
+            _ = forgetEnvelope()
             state.withLock { state in
                 // A responder that isn't a stream has answered once.
                 if case .success(let answer) = result, case .none = answer {
@@ -82,7 +91,7 @@ final class ReplyBuffer: Sendable {
         if !envelope.hasEnded { dispatch(envelope) }
     }
 
-    deinit { content.state.withLock { $0.envelope }?.cancel() }
+    deinit { content.forgetEnvelope()?.cancel() }
 
     func next() async throws -> Answer? {
         while true {

@@ -38,7 +38,7 @@ struct ChildDefinition: Sendable {
 struct CoordinatorDefinition: Sendable {
     enum Place: Sendable {
         case inProcess(CoordinatorType)
-        case worker(WorkerProgram)
+        case worker(WorkerProgram, WorkerPlan)
     }
 
     let typeName: String

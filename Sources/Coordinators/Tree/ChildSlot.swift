@@ -23,6 +23,8 @@ struct ChildSlot {
     typealias End = Ending<Result<Answer, any Error>>
 
     var definition: ChildDefinition
+    /// Counts those who have had the key, so that a late clean-up can't touch a successor.
+    var tenure: UInt64 = 0
     var phase = Phase.pending(nextAttempt: nil)
     /// Also while it starts and while it stops.
     var host: (any ChildHost)?
@@ -48,6 +50,10 @@ struct ChildSlot {
     var starts: [Start] = []
     /// Who waits for the child's end for good.
     var ends: [End] = []
+    /// Who watches the present life.
+    var watchers: [Envelope] = []
+    /// Processes that wait to become the next life.
+    var spares: SparePool?
     /// Who waits for the end of the life that was told to stop, whatever comes after it.
     var stops: [Ending<Void>] = []
 

@@ -26,6 +26,10 @@ extension ChildSupervisor {
             case nil:
                 return (nil, CoordinatorError(.noSuchPath, "there is no coordinator at \(path)"))
             }
+            if (state.slots[key]?.parked.count ?? 0) >= Self.parkedLimit {
+                // Whose asker has given up takes no room.
+                state.slots[key]?.parked.removeAll { $0.envelope.hasEnded }
+            }
             guard (state.slots[key]?.parked.count ?? 0) < Self.parkedLimit else {
                 return (nil, CoordinatorError(.mailboxFull, "\(Self.parkedLimit) messages wait for \(path) already"))
             }

@@ -1,3 +1,4 @@
+import Logging
 import Synchronization
 import WireProtocol
 
@@ -31,18 +32,22 @@ extension ChildSupervisor {
             },
             unreachable: { [weak self] in self?.hostBecame(reachable: false, key, incarnation) },
             reachable: { [weak self] in self?.hostBecame(reachable: true, key, incarnation) },
+            recycled: { [weak self] in self?.hostRecycles(key, incarnation) },
             undelivered: { [weak self] message in
                 self?.hostBecame(reachable: false, key, incarnation)
                 self?.deliver(message.envelope, to: key, message.rest, isDirect: message.isDirect)
             }
         )
         let dependencies = node.dependencies
+        prepareSpares(key)
         let host = state.withLock { state -> (any ChildHost)? in
             guard let slot = state.slots[key] else { return nil }
             let definition = slot.definition
             let inheritance = ChildInheritance(
                 pauseReasons: slot.pauseReasons,
                 dependencies: dependencies,
+                isRestart: attempt > 0,
+                spares: slot.spares,
                 areEventsWanted: !slot.observers.all.isEmpty || node.type.table.observers[definition.typeName] != nil
             )
             let host = node.runtime.makeHost(
@@ -111,6 +116,31 @@ extension ChildSupervisor {
         if mustPerform { performDirectives() }
     }
 
+    /// A worker has done its time: what comes waits, what is there is handled, and a fresh one takes over.
+    private func hostRecycles(_ key: String, _ incarnation: Incarnation) {
+        let mustPerform = state.withLock { state -> Bool in
+            guard state.slots[key]?.incarnation == incarnation, case .running = state.machine.state(of: key) else { return false }
+            state.slots[key]?.phase = .pending(nextAttempt: nil)
+            state.slots[key]?.restarts += 1
+            return state.apply(.restartRequested(key))
+        }
+        if mustPerform { performDirectives() }
+    }
+
+    /// Keeps as many processes ready as the child's plan says.
+    private func prepareSpares(_ key: String) {
+        let pool = state.withLock { state -> SparePool? in
+            guard let slot = state.slots[key], case .coordinator(let coordinator) = slot.definition.kind,
+                case .worker(let program, let plan) = coordinator.place, plan.spares > 0
+            else { return nil }
+            let pool = slot.spares ?? SparePool(program, plan, path: node.path.appending(key), runtime: node.runtime)
+            state.slots[key]?.spares = pool
+            return pool
+        }
+        // The first life has the spawner for itself.
+        if let pool { tasks.add { pool.fill() } }
+    }
+
     private func hostBecame(reachable isReachable: Bool, _ key: String, _ incarnation: Incarnation) {
         state.withLock { state in
             guard let slot = state.slots[key], slot.incarnation == incarnation, let host = slot.host else { return }
@@ -125,7 +155,7 @@ extension ChildSupervisor {
 
     /// A child that was asked for in a way that makes no sense.
     private func refuse(_ key: String?, _ error: SupervisionError) {
-        guard let key else { return }
+        guard let key else { return node.logger.error("a supervision policy was refused", metadata: ["error": "\(error)"]) }
         let path = node.path.appending(key)
         let starts = state.withLock { state -> [ChildSlot.Start] in
             let starts = state.slots[key]?.starts ?? []
@@ -142,6 +172,7 @@ extension ChildSupervisor {
             guard state.machine.state(of: key) == nil else { return nil }
             return state.slots.removeValue(forKey: key)
         }
+        slot?.spares?.end()
         end(slot?.observers.all ?? [])
         slot?.settle(with: CoordinatorError(.stopped, "\(node.path.appending(key)) has ended"))
     }
@@ -168,6 +199,7 @@ extension ChildSupervisor {
         }
         if let wake { Timers.shared.cancel(wake) }
         for slot in slots.values {
+            slot.spares?.end()
             end(slot.observers.all)
             slot.settle(with: .hasStopped(node.path))
         }

@@ -14,6 +14,7 @@ extension ChildSupervisor {
         var comesBack = false
         var outcomes: [ChildSlot.Outcome] = []
         var removed: ChildSlot?
+        var watchers: [Envelope] = []
         let path = node.path.appending(key)
         var typeName = ""
         state.withLock { state in
@@ -77,12 +78,19 @@ extension ChildSupervisor {
                 let reason = slot.lastExit.map { "\($0)" } ?? "unknown"
                 outcomes = slot.takeEnds(otherwise: CoordinatorError(.stopped, "\(path) has ended without finishing: \(reason)"))
             }
+            if !change.isBeginning, !change.isPause {
+                watchers = slot.watchers
+                slot.watchers = []
+            }
             // The key is free before anybody hears of the end.
             let isForgotten = !change.isProgress && !comesBack && state.machine.state(of: key) == nil
             if isForgotten { removed = slot }
             state.slots[key] = isForgotten ? nil : slot
         }
         if !change.isBeginning, !change.isPause { node.rewind(path) }
+        removed?.spares?.end()
+        let termination = Termination(path: path, incarnation: incarnation, reason: change.exitReason ?? .unknown)
+        for watcher in watchers { watcher.complete(.success(.value(termination))) }
         if let observed, removed == nil { notify(key, .change(observed)) }
         for observer in removed?.observers.all ?? [] {
             if let observed { observer.deliver(.change(observed)) }
@@ -137,6 +145,14 @@ extension Supervisor.Change {
         case .startFailed: .startFailed(reason)
         case .gaveUp: .gaveUp(reason)
         case .started, .restarted, .restarting, .crashed: nil
+        }
+    }
+
+    /// How a life has ended.
+    fileprivate var exitReason: ExitReason? {
+        switch self {
+        case .stopped(let reason), .crashed(let reason), .startFailed(let reason), .gaveUp(let reason): reason
+        case .started, .restarting, .restarted: nil
         }
     }
 

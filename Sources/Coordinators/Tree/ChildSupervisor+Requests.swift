@@ -10,23 +10,32 @@ extension ChildSupervisor {
     /// - Parameters:
     ///   - end: settled when the child ends for good.
     ///   - isByParent: the coordinator itself has asked; it learns by return.
-    func start(_ definition: ChildDefinition, end: ChildSlot.End? = nil, isByParent: Bool = true) async throws {
+    /// - Returns: the tenure of the key, for a clean-up that must not touch a successor.
+    @discardableResult
+    func start(_ definition: ChildDefinition, end: ChildSlot.End? = nil, isByParent: Bool = true) async throws -> UInt64 {
         let key = definition.key
         guard !key.isEmpty, !key.contains("/") else {
             throw CoordinatorError(.invalidKey, "'\(key)' is no key: it must not be empty nor have a slash in it")
         }
         let start = ChildSlot.Start()
         // Requested before the first suspension: two starts that begin one after the other are in that order.
-        request(definition, start, end, isByParent)
+        let tenure = request(definition, start, end, isByParent)
         try await withTaskCancellationHandler {
             try await start.value.get()
         } onCancel: {
             cancel(start, of: key)
         }
+        return tenure
     }
 
-    private func request(_ definition: ChildDefinition, _ start: ChildSlot.Start, _ end: ChildSlot.End?, _ isByParent: Bool) {
+    private func request(
+        _ definition: ChildDefinition,
+        _ start: ChildSlot.Start,
+        _ end: ChildSlot.End?,
+        _ isByParent: Bool
+    ) -> UInt64 {
         let key = definition.key
+        var tenure: UInt64 = 0
         var former: [ChildSlot.Outcome] = []
         let (outcome, mustPerform) = state.withLock { state -> (Result<Void, any Error>?, Bool) in
             if state.isRefusing { return (.failure(CoordinatorError.hasStopped(node.path)), false) }
@@ -40,6 +49,7 @@ extension ChildSupervisor {
                 former = state.prepareSlot(for: definition, under: node)
                 state.slots[key]?.isStartedByParent = isByParent
             }
+            tenure = state.slots[key]?.tenure ?? 0
             if let end { state.slots[key]?.ends.append(end) }
             if case .running = state.machine.state(of: key) { return (.success(()), false) }
             state.slots[key]?.starts.append(start)
@@ -48,6 +58,7 @@ extension ChildSupervisor {
         for outcome in former { outcome.tell() }
         if mustPerform { performDirectives() }
         if let outcome { start.settle(outcome) }
+        return tenure
     }
 
     private func cancel(_ start: ChildSlot.Start, of key: String) {
@@ -73,11 +84,12 @@ extension ChildSupervisor {
     /// - Parameters:
     ///   - isByParent: the coordinator itself has asked; it learns by return.
     ///   - forgets: its key is free afterwards; otherwise an operator can start it again.
-    func stop(_ key: String, isByParent: Bool, forgets: Bool) async throws {
+    ///   - tenure: nothing happens when somebody else has the key by now.
+    func stop(_ key: String, isByParent: Bool, forgets: Bool, tenure: UInt64? = nil) async throws {
         let event = forgets ? Supervisor<String>.Event.removeRequested(key) : .stopRequested(key)
         let end = Ending<Void>()
         let (isKnown, mustWait, mustPerform) = state.withLock { state -> (Bool, Bool, Bool) in
-            guard state.slots[key] != nil else { return (false, false, false) }
+            guard let slot = state.slots[key], tenure == nil || slot.tenure == tenure else { return (false, false, false) }
             let lives = state.isAlive(key) || state.isEnding(key)
             if lives {
                 state.slots[key]?.stops.append(end)
@@ -157,6 +169,8 @@ extension ChildSupervisor.State {
             slots[key]?.lastError = nil
             slots[key]?.phase = .pending(nextAttempt: nil)
         }
+        lastTenure += 1
+        slots[key]?.tenure = lastTenure
         return former
     }
 }

@@ -16,6 +16,7 @@ final class ChildSupervisor: Sendable {
         var wake: Timers.Timer?
         var shutdownWaiters: [CheckedContinuation<Void, Never>] = []
         var hasEnded = false
+        var lastTenure: UInt64 = 0
     }
 
     let node: Node

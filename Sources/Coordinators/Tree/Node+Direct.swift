@@ -41,6 +41,9 @@ extension Node {
 }
 
 extension Node.State {
+    /// No handler runs, and none is about to begin.
+    var isIdle: Bool { handlers.isEmpty && !mailbox.isDraining }
+
     /// The coordinator, if somebody has to begin draining its mailbox.
     mutating func instanceToDrain() -> (any Coordinator)? {
         guard let instance, !isDirectAskPending, mailbox.beginDraining() else { return nil }

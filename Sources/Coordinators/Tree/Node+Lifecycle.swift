@@ -50,22 +50,23 @@ extension Node {
     ///   - isFailure: it has failed rather than been told to stop, and whoever asks it has lost it.
     /// - Returns: false when something ignored its cancellation past the grace and had to be abandoned.
     func stop(grace: Duration?, isFailure: Bool = false) async -> Bool {
-        let (isFirst, instance, children) = state.withLock { state -> (Bool, (any Coordinator)?, ChildSupervisor?) in
-            guard state.phase == .starting || state.phase == .active else { return (false, nil, nil) }
+        let (isFirst, instance, hasStarted, children) = state.withLock { state -> (Bool, (any Coordinator)?, Bool, ChildSupervisor?) in
+            guard state.phase == .starting || state.phase == .active else { return (false, nil, false, nil) }
             defer { state.phase = .stopping }
             state.hasFailed = isFailure
-            return (true, state.phase == .active ? state.instance : nil, state.children)
+            return (true, state.instance, state.phase == .active, state.children)
         }
         // Somebody else is at it.
         guard isFirst else { return await end.value }
         openAsks.end(with: .hasStopped(path), forGood: false)
+        endPause(isFailure)
         if let children { await children.shutDown() }
         cancelHandlers()
         let areIdle = await Deadline.within(grace) { await self.waitUntilIdle() }
         var hasStopped = true
         if let instance {
             hasStopped = await Deadline.within(grace) { [type] in
-                await instance.stop()
+                if hasStarted { await instance.stop() }
                 await type.release?(instance)
             }
         }
@@ -74,9 +75,27 @@ extension Node {
         return areIdle && hasStopped
     }
 
+    /// What a paused coordinator has not begun it never will; those below it may ask it while they end.
+    private func endPause(_ isFailure: Bool) {
+        let waiting = state.withLock { state -> [Mailbox.Item] in
+            guard state.mailbox.isPaused else { return [] }
+            state.mailbox.resume()
+            return state.mailbox.removeMessages()
+        }
+        for item in waiting { giveUp(item, hasFailed: isFailure) }
+    }
+
+    /// Takes nothing new, and waits until what has been taken is handled; what doesn't end within the time is left to the stop.
+    func drain(within grace: Duration?) async {
+        _ = await Deadline.within(grace) {
+            while self.state.withLock({ $0.mailbox.messageCount > 0 }) { try? await Task.sleep(for: .milliseconds(2)) }
+        }
+    }
+
     private func cancelHandlers() {
         let (handlers, run) = state.withLock { state in
             state.areHandlersCancelled = true
+            state.mailbox.close()
             return (state.handlers.values.compactMap(\.task), state.runTask)
         }
         run?.cancel()
@@ -87,7 +106,7 @@ extension Node {
         let run = state.withLock { $0.runTask }
         await withCheckedContinuation { continuation in
             let isIdle = state.withLock { state -> Bool in
-                guard !state.handlers.isEmpty else { return true }
+                if state.isIdle { return true }
                 state.idleWaiters.append(continuation)
                 return false
             }
@@ -97,15 +116,17 @@ extension Node {
     }
 
     private func close() {
-        let (waiting, abandoned, children, hasFailed) = state.withLock { state in
+        let (waiting, abandoned, hooks, children, hasFailed) = state.withLock { state in
             state.phase = .stopped
             state.instance = nil
             state.runTask = nil
             defer { state.children = nil }
-            return (state.mailbox.removeAll(), state.handlers.values.compactMap(\.envelope), state.children, state.hasFailed)
+            let hooks = Array(state.hooks.values)
+            return (state.mailbox.removeAll(), state.handlers.values.compactMap(\.envelope), hooks, state.children, state.hasFailed)
         }
         openAsks.end(with: .hasStopped(path), forGood: true)
         children?.refuse()
+        for hook in hooks { hook.settle(()) }
         for item in waiting { giveUp(item, hasFailed: hasFailed) }
         for envelope in abandoned { envelope.end(.failure(endError(hasFailed, maybeExecuted: true))) }
     }
@@ -114,13 +135,15 @@ extension Node {
     private func giveUp(_ item: Mailbox.Item, hasFailed: Bool) {
         switch item {
         case .message(let envelope, _):
-            if envelope.isOneWay, envelope.hasEnded {
+            if envelope.isOneWay, envelope.hasEnded, !envelope.isWithdrawn {
                 let letter = DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: .stopped)
                 runtime.deadLetters.record(letter)
             }
             envelope.end(.failure(endError(hasFailed, maybeExecuted: false)))
         case .dismissal(_, let decision): decision.settle(.refuse)
-        case .lifecycle, .event, .popped, .unhandled: break
+        case .event(let child, _):
+            runtime.deadLetters.record(DeadLetter(name: child.typeName, sender: child.path, target: path, reason: .stopped))
+        case .lifecycle, .popped, .unhandled: break
         }
     }
 

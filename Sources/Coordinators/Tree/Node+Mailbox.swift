@@ -20,9 +20,9 @@ extension Node {
         case nil: return envelope.end(.failure(CoordinatorError.hasStopped(path)))
         case .admitted: take(envelope, row)
         case .delayed: break
-        case .instead(let oldest, let oldestRow):
+        case .instead(let oldest):
             take(envelope, row)
-            drop(oldest, oldestRow)
+            for (envelope, row) in oldest { drop(envelope, row) }
         case .refused: envelope.end(.failure(isFull(for: envelope)))
         case .dropped:
             if envelope.isOneWay { envelope.complete(.success(.none)) }
@@ -79,7 +79,7 @@ extension Node {
     private func drain(on instance: isolated any Coordinator) {
         while true {
             let batch = state.withLock { $0.mailbox.takeBatch() }
-            if batch.isEmpty { return }
+            if batch.isEmpty { return wakeIfIdle() }
             for item in batch { begin(item, on: instance) }
         }
     }
@@ -149,7 +149,8 @@ extension Node {
         // A handler that was cancelled by the stop has not been cancelled by its asker, who learns of the stop.
         let (areCancelled, hasFailed) = state.withLock { ($0.areHandlersCancelled, $0.hasFailed) }
         let isStopped = areCancelled && error is CancellationError
-        let isUnhandled = (error as? CoordinatorError)?.code == .unhandled
+        // Nobody further up responded: the sender learns that it wasn't taken.
+        let isUnhandled = row.isInterceptor && (error as? CoordinatorError)?.code == .unhandled
         if envelope.isOneWay, !isUnhandled {
             let reason: DeadLetter.Reason = isStopped ? .stopped : .handlerFailed("\(error)")
             runtime.deadLetters.record(DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: reason))
@@ -197,22 +198,38 @@ extension Node {
     }
 
     func handlerEnded(_ id: UInt64) {
+        state.withLock { $0.handlers[id] = nil }
+        wakeIfIdle()
+    }
+
+    /// Whoever waits for the handlers' end goes on when none runs, and none is about to begin.
+    private func wakeIfIdle() {
         let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
-            state.handlers[id] = nil
-            guard state.handlers.isEmpty else { return [] }
+            guard state.isIdle else { return [] }
             defer { state.idleWaiters = [] }
             return state.idleWaiters
         }
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Runs a hook of the coordinator as one of its handlers, and waits for it.
+    /// Runs a hook of the coordinator as one of its handlers, and waits for it, at most until the coordinator has stopped.
     func runHook(_ hook: @escaping @Sendable (any Coordinator) async -> Void) async {
-        guard let instance = state.withLock({ $0.phase == .active ? $0.instance : nil }) else { return }
-        let id = noteHandler()
-        let task = Task.immediate { await hook(instance) }
+        let done = Ending<Void>()
+        let begun = state.withLock { state -> (any Coordinator, UInt64)? in
+            guard state.phase == .active, let instance = state.instance else { return nil }
+            state.nextHandler += 1
+            state.handlers[state.nextHandler] = Handler(envelope: nil)
+            state.hooks[state.nextHandler] = done
+            return (instance, state.nextHandler)
+        }
+        guard let (instance, id) = begun else { return }
+        let task = Task.immediate {
+            await hook(instance)
+            done.settle(())
+        }
         own(task, as: id)
-        await task.value
+        await done.value
+        state.withLock { $0.hooks[id] = nil }
         handlerEnded(id)
     }
 }

@@ -52,6 +52,8 @@ final class Node: Sendable {
         var handlers: [UInt64: Handler] = [:]
         var nextHandler: UInt64 = 0
         var areHandlersCancelled = false
+        /// Who waits for a hook.
+        var hooks: [UInt64: Ending<Void>] = [:]
         var runTask: Task<Void, Never>?
         var idleWaiters: [CheckedContinuation<Void, Never>] = []
         var children: ChildSupervisor?

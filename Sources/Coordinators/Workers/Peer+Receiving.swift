@@ -68,9 +68,10 @@ extension Peer {
 
     /// A message isn't under way any more: the other side may send another.
     private func giveBack(_ route: String, _ size: Int) {
-        guard let credit = state.withLock({ $0.credits.release(route, size) }) else { return }
-        try? link.send(lane: .control) { name in
-            Frame(.credit(Credit(target: name(route), messages: UInt32(credit.messages), bytes: UInt64(credit.bytes))))
+        for credit in state.withLock({ $0.credits.release(route, size) }) {
+            try? link.send(lane: .control) { name in
+                Frame(.credit(Credit(target: name(credit.route), messages: UInt32(credit.messages), bytes: UInt64(credit.bytes))))
+            }
         }
     }
 
@@ -96,9 +97,9 @@ extension Peer {
     private func flow(to frame: Frame) -> ReplyFlow {
         ReplyFlow { [weak self] answer in
             guard let self else { throw CancellationError() }
-            let bytes = try answer.encoded(as: frame.codec)
+            let (codec, bytes) = try answer.wire(for: frame.codec)
             do throws(LinkError) {
-                try link.send(Frame(.streamItem(bytes), correlation: frame.correlation, codec: frame.codec))
+                try link.send(Frame(.streamItem(bytes), correlation: frame.correlation, codec: codec))
             } catch {
                 throw error.code == .frameTooLarge ? CoordinatorError(.messageTooLarge, "a reply: \(error.message)") : CancellationError()
             }

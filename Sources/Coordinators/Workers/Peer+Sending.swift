@@ -42,6 +42,27 @@ extension Peer {
         }
     }
 
+    /// Gives back to a route, and sends what that lets go.
+    ///
+    /// - Returns: what has not left, because the link has closed.
+    private func transmitFree(_ route: String, _ window: SendWindows<Outgoing>.Window) -> [Outgoing] {
+        var handedBack: [Outgoing] = []
+        var free = state.withLock { state in
+            // What was given up meanwhile isn't open any more.
+            let open = state.outgoing
+            return state.windows.add(window, route: route) { open[$0.correlation] != nil }
+        }
+        while !free.isEmpty {
+            handedBack += free.filter { !transmit($0) }
+            // One that was too large has left its room to the next.
+            free = state.withLock { state in
+                let open = state.outgoing
+                return state.windows.release { open[$0.correlation] != nil }
+            }
+        }
+        return handedBack
+    }
+
     /// Tells the other side something; nobody answers.
     ///
     /// - Returns: false when the link has closed, or it's too large.
@@ -65,10 +86,7 @@ extension Peer {
         let route = credit.target == 0 ? "" : link.text(of: credit.target)
         guard let route else { return }
         let handedBack = turn.withLock { _ in
-            let free = state.withLock { $0.windows.add(.init(messages: window.messages, bytes: window.bytes), route: route) }
-            // What was given up meanwhile isn't open any more.
-            let open = free.filter { message in state.withLock { $0.outgoing[message.correlation] != nil } }
-            return open.filter { !transmit($0) }
+            transmitFree(route, .init(messages: window.messages, bytes: window.bytes))
         }
         for message in handedBack { message.undelivered?() }
     }
@@ -119,6 +137,8 @@ extension Peer {
             // Nobody else may have ended it meanwhile: then it isn't ours to hand back.
             let isOurs = close(message.correlation) != nil
             guard error.code == .frameTooLarge else { return !isOurs }
+            // The other side never sees it, and would never give back what it took.
+            if !envelope.isBuiltin { state.withLock { $0.windows.takeBack(message.size, route: message.route) } }
             envelope.end(.failure(CoordinatorError(.messageTooLarge, error.message)))
             return true
         }
@@ -131,10 +151,21 @@ extension Peer {
         let correlation = message.correlation
         message.envelope.work { [weak self] in
             guard let self, close(correlation) != nil else { return }
-            send(Frame(.cancel, correlation: correlation))
+            // Behind the message that it cancels, which control would overtake.
+            try? link.send(Frame(.cancel, correlation: correlation))
+            forgetGivenUp()
         }
         message.envelope.flow?.relayGrants { [weak self] count in
             self?.send(Frame(.credit(Credit(target: 0, messages: UInt32(count), bytes: 0)), correlation: correlation))
+        }
+    }
+
+    /// What was given up while it waited for room must not pile up.
+    private func forgetGivenUp() {
+        state.withLock { state in
+            guard state.windows.count >= 2 * state.outgoing.count + 64 else { return }
+            let open = state.outgoing
+            state.windows.removeAll { open[$0.correlation] == nil }
         }
     }
 

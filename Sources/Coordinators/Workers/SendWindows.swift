@@ -33,7 +33,7 @@ struct SendWindows<Waiting> {
     private var queues: [String: Deque<(size: Int, waiting: Waiting)>] = [:]
 
     /// How many messages wait.
-    var count: Int { queues.values.reduce(0) { $0 + $1.count } }
+    private(set) var count = 0
 
     /// Takes a message.
     ///
@@ -45,14 +45,17 @@ struct SendWindows<Waiting> {
             return true
         }
         queues[route, default: []].append((size, waiting))
+        count += 1
         return false
     }
 
     /// Gives back.
     ///
-    /// - Parameter route: empty the first time, when the other side names the link's window.
+    /// - Parameters:
+    ///   - route: empty the first time, when the other side names the link's window.
+    ///   - isWanted: what waits and isn't wanted any more takes nothing.
     /// - Returns: what may leave now, in order for each route.
-    mutating func add(_ credit: Window, route: String) -> [Waiting] {
+    mutating func add(_ credit: Window, route: String, where isWanted: (Waiting) -> Bool = { _ in true }) -> [Waiting] {
         guard !route.isEmpty else {
             link = credit
             initial = Window(
@@ -65,13 +68,32 @@ struct SendWindows<Waiting> {
         routes[route]?.add(credit)
         // All is given back: the route need not be remembered.
         if let window = routes[route], window.messages >= initial.messages, window.bytes >= initial.bytes { routes[route] = nil }
-        return release()
+        return release(where: isWanted)
     }
 
-    private mutating func release() -> [Waiting] {
+    /// Forgets what waits and isn't wanted any more.
+    mutating func removeAll(where isUnwanted: (Waiting) -> Bool) {
+        for route in queues.keys {
+            queues[route]?.removeAll { isUnwanted($0.waiting) }
+            if queues[route]?.isEmpty == true { queues[route] = nil }
+        }
+        count = queues.values.reduce(0) { $0 + $1.count }
+    }
+
+    /// Takes back what a message took that has not left.
+    mutating func takeBack(_ size: Int, route: String) {
+        guard link != nil else { return }
+        link?.add(Window(messages: 1, bytes: size))
+        routes[route]?.add(Window(messages: 1, bytes: size))
+    }
+
+    /// What may leave now, in order for each route; what isn't wanted any more takes nothing.
+    mutating func release(where isWanted: (Waiting) -> Bool) -> [Waiting] {
         var free: [Waiting] = []
         for route in queues.keys {
             while isOpen(route), let (size, waiting) = queues[route]?.popFirst() {
+                count -= 1
+                guard isWanted(waiting) else { continue }
                 spend(route, size)
                 free.append(waiting)
             }
@@ -82,7 +104,7 @@ struct SendWindows<Waiting> {
 
     /// Everything that waits, taken out.
     mutating func removeAll() -> [Waiting] {
-        defer { queues = [:] }
+        defer { (queues, count) = ([:], 0) }
         return queues.values.flatMap { $0.map(\.waiting) }
     }
 
@@ -102,19 +124,27 @@ struct ReceiveCredits {
     static let linkMessages = 16_384
     static let linkBytes = 16 << 20
 
-    private var owed: [String: (messages: Int, bytes: Int)] = [:]
+    private typealias Owed = (messages: Int, bytes: Int)
 
-    /// - Returns: what to give back now.
-    mutating func release(_ route: String, _ size: Int) -> (messages: Int, bytes: Int)? {
-        var credit = owed[route] ?? (0, 0)
-        credit.messages += 1
-        credit.bytes += size
-        // A quarter of the smallest window, so that the other side never runs dry while nothing waits here.
-        if credit.messages >= Self.linkMessages / 64 || credit.bytes >= Self.linkBytes / 256 {
-            owed[route] = nil
-            return credit
+    private var owed: [String: Owed] = [:]
+    private var total: Owed = (0, 0)
+
+    /// - Returns: what to give back now, by route.
+    mutating func release(_ route: String, _ size: Int) -> [(route: String, messages: Int, bytes: Int)] {
+        total.messages += 1
+        total.bytes += size
+        owed[route, default: (0, 0)].messages += 1
+        owed[route, default: (0, 0)].bytes += size
+        // The other side must not run dry while nothing is under way here: a quarter of the link's window is the most that is held back
+        // in all, and a quarter of its window on each route.
+        if total.messages >= Self.linkMessages / 4 || total.bytes >= Self.linkBytes / 4 {
+            defer { (owed, total) = ([:], (0, 0)) }
+            return owed.map { ($0.key, $0.value.messages, $0.value.bytes) }
         }
-        owed[route] = credit
-        return nil
+        guard let one = owed[route], one.messages >= Self.linkMessages / 64 || one.bytes >= Self.linkBytes / 256 else { return [] }
+        owed[route] = nil
+        total.messages -= one.messages
+        total.bytes -= one.bytes
+        return [(route, one.messages, one.bytes)]
     }
 }

@@ -11,13 +11,15 @@ import WireProtocol
 final class Uplink: Sendable {
     struct Events: Sendable {
         let started: @Sendable (Start, Frame) -> Void
-        let stopRequested: @Sendable (_ grace: Duration?) -> Void
+        let stopRequested: @Sendable (_ grace: Duration?, _ drains: Bool) -> Void
         /// The parent has taken note of the end.
         let dismissed: @Sendable () -> Void
         /// The parent is gone.
         let orphaned: @Sendable () -> Void
         /// The coordinator is paused for a reason, or isn't any more.
-        let paused: @Sendable (PauseReasons, Bool) async -> Void
+        ///
+        /// Noted down at once; what is returned has the coordinator follow.
+        let paused: @Sendable (PauseReasons, Bool) -> (@Sendable () async -> Void)
         /// Those above have provided something new.
         let inherited: @Sendable (Dependencies) -> Void
         /// A process above wants to see everything that happens here, or no longer.
@@ -123,8 +125,11 @@ final class Uplink: Sendable {
     ///
     /// - Throws: when it can't be encoded or is too large.
     func emit(_ event: Answer) throws {
-        guard let peer = state.withLock({ $0.areEventsWanted ? $0.peer : nil }) else { return }
-        _ = peer.notify("", peer.codec, try event.encoded(as: peer.codec))
+        let (areWanted, peer) = state.withLock { ($0.areEventsWanted, $0.peer) }
+        guard areWanted else { return }
+        guard let peer, peer.notify("", peer.codec, try event.encoded(as: peer.codec)) else {
+            throw CoordinatorError(.peerLost, "the link is down, or the event is larger than a frame may be")
+        }
     }
 
     /// Sends a frame now and on every later link, so that it's heard whatever becomes of this one.
@@ -181,10 +186,12 @@ final class Uplink: Sendable {
     private func receive(_ frame: Frame) {
         switch frame.content {
         case .start(let start): events.started(start, frame)
-        case .stop(let stop): events.stopRequested(stop.graceMilliseconds == .max ? nil : .milliseconds(Int64(stop.graceMilliseconds)))
+        case .stop(let stop):
+            let grace: Duration? = stop.graceMilliseconds == .max ? nil : .milliseconds(Int64(stop.graceMilliseconds))
+            events.stopRequested(grace, frame.flags.contains(.drain))
         case .goodbye: events.dismissed()
-        case .pause(let pause): follow(frame) { [events] in await events.paused(PauseReasons(wire: pause.reason), true) }
-        case .resume(let resume): follow(frame) { [events] in await events.paused(PauseReasons(wire: resume.reason), false) }
+        case .pause(let pause): follow(frame, events.paused(PauseReasons(wire: pause.reason), true))
+        case .resume(let resume): follow(frame, events.paused(PauseReasons(wire: resume.reason), false))
         case .dependency(let dependency): inherit(dependency, frame.codec)
         case .subscribe(let subscribe): self.subscribe(subscribe)
         default: break
@@ -206,6 +213,8 @@ final class Uplink: Sendable {
     private func inherit(_ dependency: Dependency, _ codec: PayloadCodec) {
         let dependencies = state.withLock { state -> Dependencies? in
             guard let name = state.peer?.link.text(of: dependency.name) else { return nil }
+            // Told again, with other things or on a new link: what was made from it stays.
+            if state.inherited.entries[name]?.isEncoded(codec, dependency.payload) == true { return nil }
             state.inherited.entries[name] = DependencyEntry(codec, dependency.payload)
             return state.inherited
         }

@@ -34,6 +34,8 @@ enum WorkerEnvironment {
             if count == 0 { break }
             bytes.append(contentsOf: buffer[..<count])
         }
+        // A spare that nobody needs any more: its parent has closed the pipe, or is gone.
+        if bytes.isEmpty { exit(0) }
         do {
             return try Ticket(decoding: bytes)
         } catch {

@@ -73,13 +73,13 @@ final class Worker: Sendable {
             counts: counts,
             events: Uplink.Events(
                 started: { [self] in start($0, $1) },
-                stopRequested: { [self] in end(grace: $0, reason: .shutdown) },
+                stopRequested: { [self] in end(grace: $0, drains: $1, reason: .shutdown) },
                 dismissed: { [isDismissed] in isDismissed.settle(()) },
                 orphaned: { [self] in
                     isDismissed.settle(())
                     end(grace: .seconds(5), reason: .failed("the parent is gone"))
                 },
-                paused: { [self] in await pause($0, $1) },
+                paused: { [self] in pause($0, $1) },
                 inherited: { [self] in inherit($0) },
                 tapped: { [self] in runtime.tap.setWantedAbove($0) },
                 messageReceived: { [self] in deliver($0, $1, $2) },
@@ -120,7 +120,8 @@ final class Worker: Sendable {
                     })
                 else { return }
                 // What came between its making and now.
-                inherit(state.withLock { $0.inheritance.dependencies })
+                runtime.dependencyTurn.withLock { _ in host.inherit(state.withLock { $0.inheritance.dependencies }) }
+                await host.pause(for: state.withLock { $0.inheritance.pauseReasons })
                 try await host.start()
                 _ = uplink.announce(Frame(.ready, incarnation: incarnation))
             } catch {
@@ -144,6 +145,7 @@ final class Worker: Sendable {
             dismissalRequested: { [self] timeout in await uplink.requestDismissal(timeout: timeout) },
             unreachable: {},
             reachable: {},
+            recycled: {},
             undelivered: { _ in }
         )
     }
@@ -168,32 +170,42 @@ final class Worker: Sendable {
         }
     }
 
-    private func pause(_ reason: PauseReasons, _ isPaused: Bool) async {
-        let (host, reasons) = state.withLock { state in
+    private func pause(_ reason: PauseReasons, _ isPaused: Bool) -> @Sendable () async -> Void {
+        state.withLock { state in
             if isPaused { state.inheritance.pauseReasons.insert(reason) } else { state.inheritance.pauseReasons.remove(reason) }
-            return (state.host, state.inheritance.pauseReasons)
         }
-        await host?.pause(for: reasons)
+        return { [self] in
+            let (host, reasons) = state.withLock { ($0.host, $0.inheritance.pauseReasons) }
+            await host?.pause(for: reasons)
+        }
     }
 
     private func inherit(_ dependencies: Dependencies) {
-        let host = state.withLock { state in
-            state.inheritance.dependencies = dependencies
-            return state.host
+        state.withLock { $0.inheritance.dependencies = dependencies }
+        runtime.dependencyTurn.withLock { _ in
+            let (host, latest) = state.withLock { ($0.host, $0.inheritance.dependencies) }
+            host?.inherit(latest)
         }
-        guard let host else { return }
-        runtime.dependencyTurn.withLock { _ in host.inherit(dependencies) }
     }
 
     /// Ends the subtree, and then the process.
-    func end(grace: Duration?, reason: ExitReason) {
+    ///
+    /// - Parameter drains: what has been taken is handled first, within the grace.
+    func end(grace: Duration?, drains: Bool = false, reason: ExitReason) {
         let (host, isFirst) = state.withLock { state in
             defer { state.endReason = state.endReason ?? reason }
             return (state.host, state.endReason == nil)
         }
         guard isFirst else { return }
         // The host tells the end, be it of the coordinator or of its start.
-        if let host { return host.stop(grace.map { .timeout($0) } ?? .infinity) }
+        let shutdown = grace.map { Shutdown.timeout($0) } ?? .infinity
+        if drains, let node = host?.coordinator {
+            return tasks.add {
+                await node.drain(within: grace)
+                host?.stop(shutdown)
+            }
+        }
+        if let host { return host.stop(shutdown) }
         tasks.add { await self.leave(reason) }
     }
 

@@ -9,16 +9,22 @@ struct WorkerSpawner: Sendable {
     let output: WorkerOutput
     let spawner: ProcessSpawner
 
-    /// Spawns a worker with its ticket waiting on a descriptor.
-    func spawn(_ program: WorkerProgram, ticket: Ticket, path: CoordinatorPath) async throws(CoordinatorError) -> ChildProcess {
+    /// Spawns a worker that waits for its ticket on a descriptor.
+    func spawn(
+        _ program: WorkerProgram,
+        _ plan: WorkerPlan,
+        path: CoordinatorPath
+    ) async throws(CoordinatorError) -> (ChildProcess, TicketPipe) {
         let executable = program.executable ?? defaultExecutable ?? "/proc/self/exe"
         var environment = inherited(program.environment)
         environment[WorkerEnvironment.ticketVariable] = String(WorkerEnvironment.ticketDescriptor)
-        let pipe = try TicketPipe(ticket)
-        defer { pipe.close() }
+        let pipe = try TicketPipe()
+        defer { pipe.closeReader() }
         var specification = specification(executable, program.arguments, environment, program.directory, path)
-        specification.descriptors = [InheritedDescriptor(source: pipe.descriptor, target: WorkerEnvironment.ticketDescriptor)]
-        return try await spawn(specification, path)
+        specification.descriptors = [InheritedDescriptor(source: pipe.reader, target: WorkerEnvironment.ticketDescriptor)]
+        let child = try await spawn(specification, path)
+        if let limit = plan.memoryLimit { child.limitMemory(to: limit) }
+        return (child, pipe)
     }
 
     /// Spawns a plain program, through this executable, which arms the parent-death signal and becomes it.
@@ -90,28 +96,4 @@ struct WorkerSpawner: Sendable {
         }
         return result.merging(overlay) { $1 }
     }
-}
-
-/// A pipe with a ticket in it, small enough never to block.
-private struct TicketPipe {
-    let descriptor: Int32
-
-    init(_ ticket: Ticket) throws(CoordinatorError) {
-        var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else {
-            throw CoordinatorError(.spawnFailed, "no pipe can be made for a worker's ticket: \(String(cString: strerror(errno)))")
-        }
-        // No other spawn inherits them meanwhile: every spawn closes what it isn't given.
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        let bytes = ticket.encoded()
-        let count = write(ends[1], bytes, bytes.count)
-        Glibc.close(ends[1])
-        descriptor = ends[0]
-        guard count == bytes.count else {
-            Glibc.close(ends[0])
-            throw CoordinatorError(.spawnFailed, "a worker's ticket can't be written: \(String(cString: strerror(errno)))")
-        }
-    }
-
-    func close() { Glibc.close(descriptor) }
 }

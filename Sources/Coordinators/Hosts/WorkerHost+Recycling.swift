@@ -1,0 +1,41 @@
+import Logging
+import Processes
+import Synchronization
+
+extension WorkerHost {
+    /// The life has begun: its end is planned from now on.
+    func beginAging() {
+        let recycling = plan.recycling
+        guard let age = recycling.age else { return }
+        let share = 1 + recycling.jitter * Double.random(in: -1...1)
+        let timer = Timers.shared.schedule(at: .now + age * share) { [weak self] in self?.recycle("its age") }
+        state.withLock { $0.ageTimer = timer }
+    }
+
+    /// A message goes to the worker.
+    func countMessage() {
+        guard let limit = plan.recycling.messages else { return }
+        let isDue = state.withLock { state -> Bool in
+            state.messages += 1
+            return state.messages == limit
+        }
+        if isDue { recycle("\(limit) messages") }
+    }
+
+    /// Looks at the memory that the process occupies, at every heartbeat.
+    func checkMemory() {
+        guard let limit = plan.recycling.memory, let process = state.withLock({ $0.child?.identity }) else { return }
+        if let resident = process.residentBytes, resident > limit { recycle("\(resident) bytes of memory") }
+    }
+
+    private func recycle(_ cause: String) {
+        let isFirst = state.withLock { state -> Bool in
+            guard !state.isRecycling, !state.isStopRequested, !state.hasEnded else { return false }
+            state.isRecycling = true
+            return true
+        }
+        guard isFirst else { return }
+        runtime.logger.info("a worker is replaced", metadata: ["coordinator.path": "\(path)", "cause": "\(cause)"])
+        events.recycled()
+    }
+}

@@ -1,0 +1,25 @@
+import Synchronization
+
+/// How often a process may spawn again: restarts of its workers, and spares.
+final class RestartTokens: Sendable {
+    private let bucket: Mutex<TokenBucket>
+
+    init(_ bucket: TokenBucket) { self.bucket = Mutex(bucket) }
+
+    /// When the caller's turn is.
+    func take() -> MonotonicTime {
+        let now = MonotonicTime.now
+        return MonotonicTime(sinceOrigin: bucket.withLock { $0.take(now: now.sinceOrigin) })
+    }
+
+    /// Waits for a turn, or until something else is settled.
+    ///
+    /// - Returns: at once if there is a token left.
+    func wait(orUntil interruption: Ending<Void> = Ending()) async {
+        let turn = take()
+        guard turn > .now else { return }
+        let timer = Timers.shared.schedule(at: turn) { interruption.settle(()) }
+        await interruption.value
+        Timers.shared.cancel(timer)
+    }
+}

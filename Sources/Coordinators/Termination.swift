@@ -1,0 +1,33 @@
+/// The end of one life of a coordinator, or the news that there is none.
+public struct Termination: Sendable, Hashable, Codable {
+    /// Which coordinator.
+    public let path: CoordinatorPath
+    /// Which of its lives; 0 when it never lived, or nobody knows.
+    public let incarnation: UInt32
+    /// How it ended; `unknown` when nobody is left who saw it.
+    public let reason: ExitReason
+}
+
+extension Context {
+    /// Waits for the end of a coordinator's present life, anywhere in the tree; at once if there is none.
+    ///
+    /// Exactly one answer for each call, also when the coordinator's supervisor or its process ends first. It's restarted or not: that is
+    /// for its supervisor to decide. Follows Erlang's monitors, https://www.erlang.org/doc/system/ref_man_processes.html#monitors.
+    ///
+    /// - Throws: `CancellationError`; `stopped` when this coordinator itself stops.
+    public func watch(_ path: CoordinatorPath) async throws -> Termination {
+        guard let parent = path.parent else {
+            throw CoordinatorError(.unsupported, "the root outlives everybody who could watch it")
+        }
+        let envelope = Envelope(.value(WatchChild(key: path.key)), sender: node.path, deadline: nil, isBuiltin: true)
+        do {
+            return try await envelope.delivered(owner: node.openAsks) { node.route($0, to: parent) }.decoded(as: Termination.self)
+        } catch let error as CoordinatorError where !node.openAsks.isClosed {
+            switch error.code {
+            // Its supervisor is gone, and it with it.
+            case .noSuchPath, .peerLost, .stopped, .restarting: return Termination(path: path, incarnation: 0, reason: .unknown)
+            default: throw error
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+import Supervision
+
+/// All that can happen to a few children in a few events, in every order.
+///
+/// Nothing is drawn by lot. After every event each of the following is tried that is possible: a start is answered well or badly, a
+/// stop is answered, a life ends in one of two ways, a child is wanted, stopped, removed or restarted, the time that is waited for
+/// comes, the supervisor is asked to end. States that were seen already are not looked at again; two states are the same when the
+/// model can't tell them apart but by incarnations and the hour.
+public struct Exploration: CustomStringConvertible {
+    /// What was found.
+    public struct Outcome {
+        /// What was broken; nil when nothing was.
+        public let violation: Violation?
+        /// The events that lead there.
+        public let path: [String]
+        /// How many different states there are.
+        public let states: Int
+        /// How many events were tried.
+        public let events: Int
+    }
+
+    /// The supervisor's policy.
+    let policy: SupervisionPolicy
+    /// The children, which are all started first; those events don't count.
+    let children: [ChildSpecification<String>]
+    /// How many events follow one another.
+    let events: Int
+    /// What stands between the supervisor and the world.
+    var perversion: (() -> Machine.Perversion)?
+
+    /// Which supervisor, and which children.
+    public var description: String {
+        "\(policy.strategy), \(policy.intensity) restart(s), auto shutdown \(policy.autoShutdown), children "
+            + children.map { "\($0.restart)\($0.isSignificant ? " (significant)" : "")" }.joined(separator: ", ")
+    }
+
+    /// The explorations for every strategy, with restart types and an auto shutdown that keep company.
+    public static func all(children: Int, events: Int, perversion: (() -> Machine.Perversion)? = nil) -> [Exploration] {
+        let casts: [[RestartType]] = [[.permanent, .permanent, .permanent], [.permanent, .transient, .temporary]]
+        var all: [Exploration] = []
+        for strategy in Strategy.allCases {
+            for cast in casts {
+                let isMixed = cast.contains(.transient) && children > 1
+                let autoShutdown: AutoShutdown = isMixed ? (strategy == .oneForAll ? .anySignificant : .allSignificant) : .never
+                let specifications = zip(Place.ids, cast).prefix(children).map { id, restart in
+                    ChildSpecification(
+                        id: id,
+                        restart: restart,
+                        isSignificant: autoShutdown != .never && restart != .permanent,
+                        isRetriedAtFirstStart: restart == .transient
+                    )
+                }
+                let backoff = Backoff(minimum: .seconds(1), maximum: .seconds(1), jitter: 0, resetAfter: .seconds(1))
+                let policy = SupervisionPolicy(strategy, intensity: 2, period: .seconds(2), backoff: backoff, autoShutdown: autoShutdown)
+                all.append(Exploration(policy: policy, children: specifications, events: events, perversion: perversion))
+            }
+        }
+        return all
+    }
+
+    private struct Node {
+        var watched: Watched
+        var now: Duration
+        /// Where the path to this node goes on, backwards, in the list of links.
+        var link: Int
+    }
+
+    private struct Key: Hashable {
+        let model: Model
+        let wake: Duration?
+
+        init(_ node: Node) {
+            model = node.watched.model.normalised(at: node.now)
+            wake = node.watched.books.wake.map { $0 - node.now }
+        }
+    }
+
+    /// Looks at all states, those that are fewer events away first.
+    public func run(progress: (_ depth: Int, _ states: Int) -> Void = { _, _ in }) -> Outcome {
+        var links: [(parent: Int, event: Machine.Event?)] = [(-1, nil)]
+        var seen: Set<Key> = []
+        var count = 0
+        var layer = [
+            Node(
+                watched: Watched(policy, seed: 0, isolatesFailures: false, checks: .all, perversion: perversion?()),
+                now: .seconds(1_000),
+                link: 0
+            )
+        ]
+        func outcome(_ violation: Violation?, _ link: Int = 0) -> Outcome {
+            var path: [String] = []
+            var link = link
+            while link > 0 {
+                if let event = links[link].event { path.append("\(event)") }
+                link = links[link].parent
+            }
+            return Outcome(violation: violation, path: path.reversed(), states: seen.count, events: count)
+        }
+        // The children are there before anything else happens.
+        for specification in children {
+            links.append((layer[0].link, .startRequested(specification)))
+            layer[0].link = links.count - 1
+            var answer: [Machine.Directive] = []
+            do throws(Violation) {
+                try layer[0].watched.handle(.startRequested(specification), now: layer[0].now, answer: &answer)
+            } catch {
+                return outcome(error, layer[0].link)
+            }
+        }
+        for depth in 1...events {
+            var next: [Node] = []
+            for node in layer {
+                for event in possible(in: node) {
+                    var after = node
+                    if case .timePassed = event { after.now = max(node.now, node.watched.books.wake ?? node.now + policy.period) }
+                    count += 1
+                    var answer: [Machine.Directive] = []
+                    do throws(Violation) {
+                        try after.watched.handle(event, now: after.now, answer: &answer)
+                    } catch {
+                        links.append((node.link, event))
+                        return outcome(error, links.count - 1)
+                    }
+                    guard seen.insert(Key(after)).inserted else { continue }
+                    links.append((node.link, event))
+                    after.link = links.count - 1
+                    if depth < events { next.append(after) }
+                }
+            }
+            layer = next
+            progress(depth, seen.count)
+        }
+        return outcome(nil)
+    }
+
+    private func possible(in node: Node) -> [Machine.Event] {
+        var possible: [Machine.Event] = [.timePassed]
+        if node.watched.books.isOver { return [] }
+        for (slot, specification) in children.enumerated() {
+            let id = specification.id
+            if let life = node.watched.books.life(slot) {
+                if life.isToldToStop {
+                    possible.append(.exited(id, life.incarnation, .shutdown))
+                } else if life.isReady {
+                    possible += [.exited(id, life.incarnation, .hung), .exited(id, life.incarnation, .normal)]
+                } else {
+                    possible += [.started(id, life.incarnation), .startFailed(id, life.incarnation, .startTimedOut)]
+                }
+            }
+            possible += [.startRequested(specification), .stopRequested(id), .removeRequested(id), .restartRequested(id)]
+        }
+        possible.append(.shutdownRequested(.shutdown))
+        return possible
+    }
+}

@@ -1,0 +1,68 @@
+public import Coordinators
+import Glibc
+
+/// A child that does what its plan and the test say: OTP's worker.
+public actor Leaf: Coordinator {
+    public nonisolated let context: Context<Leaf>
+    private let configuration: Plan
+    private let ends: AsyncStream<OTP.Way>
+    private let end: AsyncStream<OTP.Way>.Continuation
+
+    public init(_ context: Context<Leaf>, _ configuration: Plan) {
+        self.context = context
+        self.configuration = configuration
+        (ends, end) = AsyncStream<OTP.Way>.makeStream()
+    }
+
+    public static let responders: [Responder<Leaf>] = [
+        .respond(to: OTP.End.self) { me, request in me.end.yield(request.how) },
+        .respond(to: OTP.Describe.self) { me, _ in "\(me.configuration.key) \(me.context.incarnation)" },
+    ]
+
+    public func start() async throws {
+        if configuration.fails(in: context.incarnation) { throw OTP.Failure("planned") }
+        // OTP's `ignore`.
+        if configuration.declines(in: context.incarnation) { context.finish() }
+    }
+
+    public func run() async throws {
+        if let ending = configuration.ending {
+            try await Self.wait(for: ending.gate)
+            try Self.end(ending.way)
+            return
+        }
+        for await way in ends { return try Self.end(way) }
+    }
+
+    /// Ends in a way; to return is one.
+    private static func end(_ way: OTP.Way) throws {
+        switch way {
+        case .normally: break
+        case .abnormally: throw OTP.Failure("told to fail")
+        case .exiting(let code): _exit(code)
+        case .killed: Glibc.kill(getpid(), SIGKILL)
+        }
+    }
+
+    private static func wait(for gate: String) async throws {
+        while access(gate, F_OK) != 0 { try await Task.sleep(for: .milliseconds(3)) }
+    }
+
+    public func stop() async {
+        if let code = configuration.stopExitCode { _exit(code) }
+        // In tasks of their own, which nobody cancels.
+        if let gate = configuration.stopGate { await Task { try? await Self.wait(for: gate) }.value }
+        guard configuration.stopMilliseconds > 0 else { return }
+        let duration = Duration.milliseconds(configuration.stopMilliseconds)
+        await Task { try? await Task.sleep(for: duration) }.value
+    }
+}
+
+/// A child of another type.
+public actor Other: Coordinator {
+    public nonisolated let context: Context<Other>
+
+    public init(_ context: Context<Other>, _ configuration: NoConfiguration) {
+        self.context = context
+    }
+}

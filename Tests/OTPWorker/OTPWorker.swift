@@ -1,0 +1,10 @@
+import Coordinators
+import OTPFixtures
+
+/// The program that the tests' workers run.
+@main
+struct OTPWorker {
+    static func main() async throws {
+        try await CoordinatorRuntime.main(Supervising<OneForOne>.self, workers: OTP.coordinators)
+    }
+}

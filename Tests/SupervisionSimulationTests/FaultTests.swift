@@ -1,0 +1,40 @@
+import SupervisionSimulation
+import Testing
+
+/// A simulator that finds nothing proves nothing: here it has something to find.
+@Suite struct FaultTests {
+    /// The first seed that shows the fault.
+    private func find(_ fault: FaultyMachine, _ simulation: Simulation) -> UInt64? {
+        (0..<2_000).first { simulation.run(Scenario(seed: $0)).violation != nil }
+    }
+
+    @Test(arguments: FaultyMachine.allCases)
+    func itIsFoundAndMinimised(fault: FaultyMachine) throws {
+        let simulation = Simulation { fault.perversion() }
+        let seed = try #require(find(fault, simulation), "\(fault) was not found")
+        // The books alone, which know nothing of how a supervisor works, have to find it as well.
+        let invariantsAlone = Simulation(checks: .invariants) { fault.perversion() }
+        let other = try #require(find(fault, invariantsAlone), "\(fault) was not found without the model")
+
+        let scenario = Scenario(seed: seed)
+        let found = try #require(simulation.run(scenario).violation)
+        let minimal = simulation.minimise(scenario)
+        let first = simulation.run(minimal, recordsTrace: true)
+        let second = simulation.run(scenario.keeping(Set(minimal.steps.map(\.number))), recordsTrace: true)
+        #expect(first.violation?.invariant == found.invariant)
+        #expect(first.trace == second.trace)
+        for step in minimal.steps {
+            let without = minimal.keeping(Set(minimal.steps.map(\.number)).subtracting([step.number]))
+            #expect(simulation.run(without).violation?.invariant != found.invariant, "step \(step.number) isn't needed")
+        }
+        print(
+            "\(fault): \(seed + 1) seed(s), \(other + 1) without the model; \(found.invariant);",
+            "\(scenario.steps.count) steps, \(minimal.steps.count) needed"
+        )
+    }
+
+    @Test func allOrdersShowAFaultToo() {
+        let outcomes = Exploration.all(children: 2, events: 3) { FaultyMachine.repeatsAnIncarnation.perversion() }.map { $0.run() }
+        #expect(outcomes.contains { $0.violation?.invariant == .incarnationsGrow })
+    }
+}

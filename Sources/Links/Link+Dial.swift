@@ -2,6 +2,9 @@ import NNG
 public import WireProtocol
 
 extension Link {
+    /// Does now what the first link would have to wait for.
+    public static func prepare() { Library.prepare() }
+
     /// Dials the parent's listener and negotiates; `start` begins to receive.
     public static func dial(
         _ address: String,

@@ -127,7 +127,7 @@ public struct Supervisor<ID: Hashable & Sendable>: Sendable {
 extension Supervisor {
     private mutating func accepts(_ specification: ChildSpecification<ID>) -> Bool {
         if isEnding { return false }
-        do {
+        do throws(SupervisionError) {
             try specification.validate(under: policy.autoShutdown)
             return true
         } catch {
@@ -137,7 +137,7 @@ extension Supervisor {
     }
 
     private mutating func accepts(_ policy: SupervisionPolicy) -> Bool {
-        do {
+        do throws(SupervisionError) {
             try policy.validate()
             return true
         } catch {

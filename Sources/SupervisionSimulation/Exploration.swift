@@ -50,7 +50,7 @@ public struct Exploration: CustomStringConvertible {
                         isRetriedAtFirstStart: restart == .transient
                     )
                 }
-                let backoff = Backoff(minimum: .seconds(1), maximum: .seconds(1), jitter: 0, resetAfter: .seconds(1))
+                let backoff = Backoff(minimum: .seconds(1), maximum: .seconds(1), jitter: 0, resetAfter: .seconds(2))
                 let policy = SupervisionPolicy(strategy, intensity: 2, period: .seconds(2), backoff: backoff, autoShutdown: autoShutdown)
                 all.append(Exploration(policy: policy, children: specifications, events: events, perversion: perversion))
             }

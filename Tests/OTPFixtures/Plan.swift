@@ -58,7 +58,7 @@ public struct Plan: CoordinatorConfiguration, Hashable, ExpressibleByStringLiter
     public static func supervisor(
         _ key: String,
         _ policy: Policies,
-        _ restart: RestartType = .permanent,
+        restart: RestartType = .permanent,
         isSignificant: Bool = false,
         _ children: Plan...
     ) -> Plan {
@@ -72,7 +72,7 @@ public struct Plan: CoordinatorConfiguration, Hashable, ExpressibleByStringLiter
     ///
     /// A plain coordinator can't end by itself with that reason; a supervisor whose significant child has ended does.
     public static func endingWithShutdown(_ key: String, _ restart: RestartType) -> Plan {
-        .supervisor(key, .any, restart, Plan("x", .temporary, isSignificant: true))
+        .supervisor(key, .any, restart: restart, Plan("x", .temporary, isSignificant: true))
     }
 
     public var specification: ChildSpecification<String> {

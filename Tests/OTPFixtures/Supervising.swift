@@ -15,11 +15,7 @@ public actor Supervising<Choice: PolicyChoice>: Coordinator {
     public static var responders: [Responder<Supervising<Choice>>] {
         [
             .respond(to: OTP.Start.self) { me, start in try await me.start(start.plan) },
-            .respond(to: OTP.StartMany.self) { me, many in
-                for number in 0..<many.count {
-                    try await me.context.start(Leaf.self, as: "dynamic-\(number)", restart: many.restart)
-                }
-            },
+            .respond(to: OTP.StartMany.self) { me, many in try await me.start(many) },
             .respond(to: OTP.StartOther.self) { me, other in _ = try await me.context.start(Other.self, as: other.key) },
             .respond(to: OTP.Remove.self) { me, removal in try await me.context.stop(removal.key) },
         ]
@@ -38,6 +34,10 @@ public actor Supervising<Choice: PolicyChoice>: Coordinator {
         } else {
             try await start(Leaf.self, plan)
         }
+    }
+
+    private func start(_ many: OTP.StartMany) async throws {
+        for number in 0..<many.count { try await context.start(Leaf.self, as: "dynamic-\(number)", restart: many.restart) }
     }
 
     private func start<Other: PolicyChoice>(supervisor: Other.Type, _ plan: Plan) async throws {

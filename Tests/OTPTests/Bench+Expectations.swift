@@ -38,6 +38,16 @@ extension Bench {
         Issue.record("it is '\(await self.picture(of: key) ?? "gone")', not '\(picture)'", sourceLocation: sourceLocation)
     }
 
+    /// Expects a supervisor to have so many children, and so many of them to be ready.
+    func counts(_ count: Int, active: Int, of key: String = "", sourceLocation: SourceLocation = #_sourceLocation) async {
+        let isSo = await eventually {
+            guard let children = await self.children(of: key) else { return false }
+            return children.count == count && children.count { $0.isReady } == active
+        }
+        guard !isSo else { return }
+        Issue.record("it is '\(await self.picture(of: key) ?? "gone")'", sourceLocation: sourceLocation)
+    }
+
     func tells(_ story: String, sourceLocation: SourceLocation = #_sourceLocation) async {
         let isSo = await eventually { await self.story() == story }
         guard !isSo else { return }

@@ -52,6 +52,10 @@ struct Seen: Sendable, Hashable, CustomStringConvertible {
     var key: String
     var state: State
 
+    var isReady: Bool {
+        if case .ready = state { true } else { false }
+    }
+
     /// `a:2` is ready in its second life, `a:-` is stopped and its specification kept, `a:~` is on its way up or down.
     var description: String {
         switch state {
@@ -95,7 +99,7 @@ func withBench(
     body: (any Bench) async throws -> Void
 ) async throws {
     guard try Skips.fits(backend) else { return }
-    var top = Plan.supervisor("top", policy, .temporary)
+    var top = Plan.supervisor("top", policy, restart: .temporary)
     top.children = children
     switch backend {
     case .machine: try await body(MachineBench(top))

@@ -114,6 +114,15 @@ struct TreeBench: Bench {
 
     func pass() async { try? await Task.sleep(for: .milliseconds(3)) }
 
+    func startOther(_ key: String) async -> Outcome {
+        await outcome { try await runtime.ask(OTP.StartOther(key), at: "/top", timeout: .seconds(60)) }
+    }
+
+    /// What a child says of itself; its end may have lost a word before.
+    func describe(_ key: String) async throws -> String {
+        try await runtime.ask(OTP.Describe(), at: Self.path(of: key), timeout: .seconds(60))
+    }
+
     private func outcome<Result>(_ body: () async throws -> Result) async -> Outcome {
         do {
             _ = try await body()

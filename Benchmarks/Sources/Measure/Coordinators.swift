@@ -39,6 +39,7 @@ struct StartChild: ResponderMessage {
     typealias Reply = Int64
     var key: String
     var inWorker: Bool
+    var spares = 0
 }
 
 struct StopChild: ResponderMessage {
@@ -56,7 +57,7 @@ actor RootCoordinator: Coordinator {
         .respond(to: Ping.self) { _, ping in ping.number },
         .respond(to: StartChild.self) { me, start in
             let begin = ContinuousClock.now
-            try await me.context.start(ChildCoordinator.self, as: start.key, in: start.inWorker ? .worker : .inProcess)
+            try await me.context.start(ChildCoordinator.self, as: start.key, in: start.inWorker ? .worker(spares: start.spares) : .inProcess)
             return (ContinuousClock.now - begin).nanoseconds
         },
         .respond(to: StopChild.self) { me, stop in try await me.context.stop(stop.key) },

@@ -27,7 +27,9 @@ struct Measure {
             Self.print("asks \(place), 256 concurrent: \(count / 3) /s")
         }
         try await starts(runtime)
-        try await kills(runtime)
+        try await kills(runtime, at: "/worker", "cold")
+        _ = try await runtime.ask(StartChild(key: "spared", inWorker: true, spares: 2), timeout: .seconds(30))
+        try await kills(runtime, at: "/spared", "with two warm spares")
         await runtime.stop()
     }
 
@@ -43,23 +45,25 @@ struct Measure {
     }
 
     /// From `kill -9` to the answer of the next life.
-    private static func kills(_ runtime: CoordinatorRuntime) async throws {
+    private static func kills(_ runtime: CoordinatorRuntime, at path: CoordinatorPath, _ what: String) async throws {
         var durations: [Int64] = []
-        var pid = try await runtime.ask(WhoAreYou(), at: "/worker")
-        for _ in 0..<20 {
+        var pid = try await runtime.ask(WhoAreYou(), at: path)
+        for _ in 0..<50 {
+            // Time for a spare to come up, for a fair comparison in both cases.
+            try await Task.sleep(for: .milliseconds(50))
             let begin = ContinuousClock.now
             kill(pid, SIGKILL)
             var answer = pid
             while answer == pid {
                 do {
-                    answer = try await runtime.ask(WhoAreYou(), at: "/worker")
+                    answer = try await runtime.ask(WhoAreYou(), at: path)
                 } catch let error as CoordinatorError where error.code == .peerLost {
                 }
             }
             durations.append((ContinuousClock.now - begin).nanoseconds)
             pid = answer
         }
-        report("kill -9 to answer, 20 kills", durations)
+        report("kill -9 to answer, 50 kills, \(what)", durations)
     }
 
     private static func report(_ what: String, _ durations: [Int64], baseline: Int64? = nil) {

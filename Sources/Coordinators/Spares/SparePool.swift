@@ -52,9 +52,10 @@ final class SparePool: Sendable {
     }
 
     /// Takes one that lives and isn't older than a life may be.
+    ///
+    /// Replenishing waits for ``fill()``, so that the life that begins has the processors for itself.
     func take() -> Spare? {
         while let spare = state.withLock({ $0.idle.popLast() }) {
-            fill()
             if spare.child.exitStatus != nil { continue }
             if let age = plan.recycling.age, MonotonicTime.now - spare.since > age {
                 discard(spare)
@@ -62,7 +63,6 @@ final class SparePool: Sendable {
             }
             return spare
         }
-        fill()
         return nil
     }
 

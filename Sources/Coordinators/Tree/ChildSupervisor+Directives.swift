@@ -80,13 +80,16 @@ extension ChildSupervisor {
             }
             return handle(.startFailed(key, incarnation, Self.reason(for: error)))
         }
+        var spares: SparePool?
         let (earlyExit, mustPerform) = state.withLock { state -> (ExitReason?, Bool) in
             let mustPerform = state.apply(.started(key, incarnation))
             guard state.slots[key]?.incarnation == incarnation else { return (nil, mustPerform) }
             state.slots[key]?.isStartTold = true
+            spares = state.slots[key]?.spares
             return (state.slots[key]?.earlyExit, mustPerform)
         }
         if mustPerform { performDirectives() }
+        spares?.fill()
         if let earlyExit { handle(.exited(key, incarnation, earlyExit)) }
     }
 
@@ -129,16 +132,12 @@ extension ChildSupervisor {
 
     /// Keeps as many processes ready as the child's plan says.
     private func prepareSpares(_ key: String) {
-        let pool = state.withLock { state -> SparePool? in
+        state.withLock { state in
             guard let slot = state.slots[key], case .coordinator(let coordinator) = slot.definition.kind,
                 case .worker(let program, let plan) = coordinator.place, plan.spares > 0
-            else { return nil }
-            let pool = slot.spares ?? SparePool(program, plan, path: node.path.appending(key), runtime: node.runtime)
-            state.slots[key]?.spares = pool
-            return pool
+            else { return }
+            state.slots[key]?.spares = slot.spares ?? SparePool(program, plan, path: node.path.appending(key), runtime: node.runtime)
         }
-        // The first life has the spawner for itself.
-        if let pool { tasks.add { pool.fill() } }
     }
 
     private func hostBecame(reachable isReachable: Bool, _ key: String, _ incarnation: Incarnation) {

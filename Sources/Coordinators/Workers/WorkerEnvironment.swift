@@ -1,4 +1,5 @@
 import Glibc
+import Links
 import WireProtocol
 
 /// How a process learns that it's a worker, and of whom.
@@ -20,6 +21,8 @@ enum WorkerEnvironment {
             throw CoordinatorError(.startFailed, "\(ticketVariable) is '\(text)', which is no descriptor")
         }
         defer { close(descriptor) }
+        // A spare waits for its ticket, perhaps for days; what can be done before is done before.
+        Link.prepare()
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4_096)
         while true {

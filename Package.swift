@@ -108,6 +108,9 @@ let package = Package(
             name: "PatternTests",
             dependencies: ["Coordinators", "CoordinatorsTesting", "PatternFixtures", "PatternWorker", "Processes", "WireProtocol", logging]
         ),
+        .target(name: "OTPFixtures", dependencies: ["Coordinators"], path: "Tests/OTPFixtures"),
+        .executableTarget(name: "OTPWorker", dependencies: ["Coordinators", "OTPFixtures"], path: "Tests/OTPWorker"),
+        .testTarget(name: "OTPTests", dependencies: ["Coordinators", "OTPFixtures", "OTPWorker", "Supervision", logging]),
         .testTarget(name: "DocumentationTests", dependencies: ["Coordinators", "CoordinatorsTesting"]),
         .executableTarget(name: "ReadmeProgram", dependencies: ["Coordinators"], path: "Tests/ReadmeProgram"),
         .testTarget(name: "ReadmeTests", dependencies: ["Processes", "ReadmeProgram"]),

@@ -55,15 +55,17 @@ extension Bench {
     }
 
     /// Expects a child, or with the empty key the supervisor, to have ended so often, and the last time for a reason that fits.
+    ///
+    /// - Parameter times: nil means that nobody counts: a wait for siblings that is broken off is told like an end.
     func ended(
         _ key: String = "",
-        times: Int = 1,
+        times: Int? = 1,
         sourceLocation: SourceLocation = #_sourceLocation,
         _ fits: (ExitReason) -> Bool
     ) async {
         let isSo = await eventually {
             let ends = await self.ends(of: key)
-            return ends.count == times && ends.last.map(fits) == true
+            return ends.count == times ?? ends.count && ends.last.map(fits) == true
         }
         guard !isSo else { return }
         Issue.record("'\(key)' has ended so: \(await self.ends(of: key))", sourceLocation: sourceLocation)

@@ -139,7 +139,7 @@ struct StrategyTests {
         try await withBench(backend, policy, Plan("a", failingLives: 2...UInt32.max), "b") { bench in
             await bench.end("a", .abnormally)
             await bench.escalates()
-            await bench.ended("b") { $0 == .shutdown }
+            await bench.ended("b", times: nil) { $0 == .shutdown }
             #expect(await bench.eventually { await bench.children(of: "") == nil })
         }
     }

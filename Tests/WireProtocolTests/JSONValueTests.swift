@@ -70,4 +70,13 @@ struct JSONValueTests {
         #expect(value.objectValue?.keys.contains("bool") == false)
         #expect(value["list"]?.arrayValue?.count == 5)
     }
+
+    @Test("A case of an enumeration that is laid over another case replaces it")
+    func cases() {
+        let base: JSONValue = ["shutdown": ["timeout": ["_0": 5]], "name": "a", "nested": ["x": 1, "y": 2]]
+        let overlay: JSONValue = ["shutdown": ["infinity": [:]], "nested": ["y": 3]]
+        let expected: JSONValue = ["shutdown": ["infinity": [:]], "name": "a", "nested": ["x": 1, "y": 3]]
+        #expect(base.overlaid(byCasesOf: overlay) == expected)
+        #expect(base.overlaid(by: overlay) != expected)
+    }
 }

@@ -7,8 +7,8 @@ enum ConfigurationValue: Sendable {
     case value(any Codable & Sendable)
     /// From a file or a foreign peer: laid over the defaults.
     case json(JSONValue)
-    /// From the parent's process.
-    case encoded(PayloadCodec, Bytes)
+    /// From the parent's process; `isComplete`: all of it, with nothing left to defaults.
+    case encoded(PayloadCodec, Bytes, isComplete: Bool)
 
     func decoded<Configuration: Codable & Sendable>(as type: Configuration.Type) throws(CoordinatorError) -> Configuration {
         switch self {
@@ -19,18 +19,18 @@ enum ConfigurationValue: Sendable {
             return configuration
         case .json(let overlay):
             return try Self.lay(overlay, overDefaultsOf: type)
-        case .encoded(.json, let bytes):
+        case .encoded(.json, let bytes, isComplete: false):
             return try Self.lay(PayloadCoder.decode(JSONValue.self, from: bytes, codec: .json), overDefaultsOf: type)
-        case .encoded(let codec, let bytes):
+        case .encoded(let codec, let bytes, _):
             return try PayloadCoder.decode(type, from: bytes, codec: codec)
         }
     }
 
-    func encoded(as codec: PayloadCodec) throws(CoordinatorError) -> (PayloadCodec, Bytes) {
+    func encoded(as codec: PayloadCodec) throws(CoordinatorError) -> (PayloadCodec, Bytes, isComplete: Bool) {
         switch self {
-        case .value(let value): (codec, try PayloadCoder.encode(value, as: codec))
-        case .json(let value): (.json, try PayloadCoder.encode(value, as: .json))
-        case .encoded(let codec, let bytes): (codec, bytes)
+        case .value(let value): (codec, try PayloadCoder.encode(value, as: codec), true)
+        case .json(let value): (.json, try PayloadCoder.encode(value, as: .json), false)
+        case .encoded(let codec, let bytes, let isComplete): (codec, bytes, isComplete)
         }
     }
 
@@ -45,7 +45,14 @@ enum ConfigurationValue: Sendable {
             return try decode(type, overlay)
         }
         let base = try PayloadCoder.decode(JSONValue.self, from: PayloadCoder.encode(defaults, as: .json), codec: .json)
-        let configuration = try decode(type, base.overlaid(by: overlay))
+        let configuration: Configuration
+        do throws(CoordinatorError) {
+            configuration = try decode(type, base.overlaid(by: overlay))
+        } catch {
+            // A case of an enumeration that is laid over another case makes neither.
+            guard let other = try? decode(type, base.overlaid(byCasesOf: overlay)) else { throw error }
+            configuration = other
+        }
         try refuseUnknownKeys(
             overlay,
             known: PayloadCoder.decode(JSONValue.self, from: PayloadCoder.encode(configuration, as: .json), codec: .json)

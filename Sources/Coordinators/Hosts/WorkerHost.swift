@@ -177,14 +177,22 @@ final class WorkerHost: ChildHost {
         introduce(to: peer)
         guard isFirst else { return events.reachable() }
         do {
-            let (codec, configuration) = try definition.configuration.encoded(as: peer.codec)
+            let (codec, configuration, isComplete) = try definition.configuration.encoded(as: peer.codec)
             let start = Start(
                 path: path.description,
                 type: definition.typeName,
                 startTimeoutMilliseconds: startTimeout.millisecondsClamped,
                 configuration: configuration
             )
-            let error = peer.send(Frame(.start(start), correlation: Self.startCorrelation, codec: codec, incarnation: incarnation))
+            let error = peer.send(
+                Frame(
+                    .start(start),
+                    correlation: Self.startCorrelation,
+                    codec: codec,
+                    flags: isComplete ? .complete : [],
+                    incarnation: incarnation
+                )
+            )
             if let error, error.code == .frameTooLarge { throw CoordinatorError(.messageTooLarge, "the configuration: \(error.message)") }
         } catch {
             condemn(.startFailed("\(error)"), error)

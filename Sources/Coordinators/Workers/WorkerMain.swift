@@ -103,7 +103,7 @@ final class Worker: Sendable {
             do {
                 let host = LocalHost(
                     try runtime.registry.type(named: start.type),
-                    .encoded(frame.codec, start.configuration),
+                    .encoded(frame.codec, start.configuration, isComplete: frame.flags.contains(.complete)),
                     path: path,
                     incarnation: incarnation,
                     parent: nil,

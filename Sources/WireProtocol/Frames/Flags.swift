@@ -16,6 +16,8 @@ public struct Flags: OptionSet, Sendable, Hashable {
     ///
     /// Version 1 leaves it clear and ignores it.
     public static let inlineReply = Flags(rawValue: 1 << 1)
+    /// A start whose configuration is all there is: it isn't laid over the type's defaults.
+    public static let complete = Flags(rawValue: 1 << 4)
     /// A stop that waits for what has been taken: within its grace it's handled before anything is cancelled.
     public static let drain = Flags(rawValue: 1 << 3)
     /// The asker takes several answers: ``Content/streamItem(_:)`` each, then ``Content/streamEnd(_:)``.

@@ -70,4 +70,14 @@ extension JSONValue {
         }
         return .object(members.merging(others) { $0.overlaid(by: $1) })
     }
+
+    /// The same, for values in which some objects stand for the cases of an enumeration, as Swift encodes them: an object with a single
+    /// member isn't merged with one that has another.
+    public func overlaid(byCasesOf other: JSONValue) -> JSONValue {
+        guard case .object(let members) = self, case .object(let others) = other else {
+            return other
+        }
+        if members.count == 1, others.count == 1, members.keys != others.keys { return other }
+        return .object(members.merging(others) { $0.overlaid(byCasesOf: $1) })
+    }
 }

@@ -98,3 +98,15 @@ func operate(_ runtime: CoordinatorRuntime) async throws {
     try await runtime.restart("/renderer")
     // end
 }
+
+extension StudioCoordinator {
+    func startWithSpare() async throws {
+        // snippet: spares
+        try await context.start(
+            RendererCoordinator.self,
+            as: .renderer,
+            in: .worker(spares: 1, recycling: Recycling(age: .seconds(3_600), messages: 100_000), memoryLimit: 512 << 20)
+        )
+        // end
+    }
+}

@@ -9,11 +9,12 @@ let package = Package(
     ],
     targets: [
         .executableTarget(name: "Measure", dependencies: [.product(name: "Coordinators", package: "swift-coordinators")]),
+        .executableTarget(name: "Soak", dependencies: [.product(name: "Coordinators", package: "swift-coordinators")]),
         .executableTarget(name: "PingPongBaseline", linkerSettings: [.linkedLibrary("nng")]),
     ],
     swiftLanguageModes: [.v6]
 )
 
-for target in package.targets where target.name == "Measure" {
+for target in package.targets where target.name != "PingPongBaseline" {
     target.swiftSettings = [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
 }

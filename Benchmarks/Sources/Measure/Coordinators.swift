@@ -57,7 +57,11 @@ actor RootCoordinator: Coordinator {
         .respond(to: Ping.self) { _, ping in ping.number },
         .respond(to: StartChild.self) { me, start in
             let begin = ContinuousClock.now
-            try await me.context.start(ChildCoordinator.self, as: start.key, in: start.inWorker ? .worker(spares: start.spares) : .inProcess)
+            try await me.context.start(
+                ChildCoordinator.self,
+                as: start.key,
+                in: start.inWorker ? .worker(spares: start.spares) : .inProcess
+            )
             return (ContinuousClock.now - begin).nanoseconds
         },
         .respond(to: StopChild.self) { me, stop in try await me.context.stop(stop.key) },

@@ -1,0 +1,121 @@
+import Coordinators
+import Glibc
+
+/// What must stay flat while children are restarted by the thousand; `Benchmarks/soak` runs it.
+///
+/// The first argument says what: `in-process`, `worker` or `crash-loop`; the second how often.
+@main
+struct Soak {
+    static func main() async throws {
+        await CoordinatorRuntime.runWorkerIfRequested([Target.self, Crasher.self, Neighbour.self])
+        try await run()
+    }
+
+    @concurrent
+    private static func run() async throws {
+        let arguments = CommandLine.arguments.dropFirst()
+        let count = arguments.dropFirst().first.flatMap { Int($0) }
+        switch arguments.first {
+        case "in-process": try await inProcess(count ?? 1_000_000)
+        case "worker": try await workers(count ?? 10_000)
+        case "crash-loop": try await crashLoop(seconds: count ?? 20)
+        default: print("usage: Soak in-process|worker|crash-loop [count]")
+        }
+    }
+
+    private static func runtime() async throws -> (CoordinatorRuntime, Context<Root>) {
+        var options = CoordinatorRuntime.Options()
+        options.logger.logLevel = .critical
+        // The bucket stands in the way of the first two, and is what the third is about.
+        if CommandLine.arguments.contains("worker") { options.workerRestarts = TokenBucket(rate: 100_000, burst: 100_000) }
+        let runtime = CoordinatorRuntime(Root.self, options: options)
+        try await runtime.start()
+        return (runtime, try await runtime.ask(Root.Handle()).context())
+    }
+
+    /// A child that fails as soon as it's ready, over and over.
+    private static func inProcess(_ count: Int) async throws {
+        let (runtime, root) = try await runtime()
+        let tally = Tally.shared
+        tally.limit = count
+        let before = Remains.now()
+        try await root.start(Failing.self, as: "failing")
+        var step = 0
+        let start = ContinuousClock.now
+        while tally.count < count {
+            try await Task.sleep(for: .milliseconds(50))
+            guard tally.count >= (step + 1) * count / 10 else { continue }
+            step += 1
+            print("\(tally.count) restarts: \(Remains.now())")
+        }
+        let time = ContinuousClock.now - start
+        try await root.stop("failing")
+        print("before: \(before)\nafter:  \(Remains.now()), \(count) restarts in \(time), coordinators \(runtime.counters.coordinators)")
+        await runtime.stop()
+    }
+
+    /// A worker that is killed with -9 a hundred times a second, or as fast as it comes back.
+    private static func workers(_ count: Int) async throws {
+        let (runtime, root) = try await runtime()
+        let child = try await root.start(Target.self, as: "target", in: .worker)
+        var pid = try await child.ask(Target.Who())
+        let before = Remains.now()
+        let start = ContinuousClock.now
+        for number in 1...count {
+            kill(pid, SIGKILL)
+            var next = pid
+            while next == pid {
+                do { next = try await child.ask(Target.Who()) } catch let error as CoordinatorError where error.code == .peerLost {}
+            }
+            pid = next
+            try await Task.sleep(until: start + .milliseconds(10) * number, clock: .continuous)
+            if number % max(count / 10, 1) == 0 { print("\(number) restarts: \(Remains.now())") }
+        }
+        let time = ContinuousClock.now - start
+        print("before: \(before)\nafter:  \(Remains.now()), \(count) restarts in \(time)")
+        await runtime.stop()
+        print("stopped: \(Remains.now())")
+    }
+
+    /// Two hundred workers that exit as soon as they're ready, and a healthy neighbour.
+    private static func crashLoop(seconds: Int) async throws {
+        let (runtime, root) = try await runtime()
+        let neighbour = try await root.start(Neighbour.self, as: "neighbour", in: .worker)
+        let alone = try await latencies(neighbour, for: .seconds(5))
+        for number in 0..<200 {
+            Task { try? await root.start(Crasher.self, as: "crasher\(number)", in: .worker) }
+        }
+        try await Task.sleep(for: .seconds(5))
+        let restarts = try await runtime.snapshot().children.reduce(0) { $0 + $1.restarts }
+        let cpu = processorSeconds()
+        let start = ContinuousClock.now
+        let together = try await latencies(neighbour, for: .seconds(seconds))
+        let time = (ContinuousClock.now - start) / .seconds(1)
+        let after = try await runtime.snapshot().children.reduce(0) { $0 + $1.restarts }
+        print("restarts per second: \(Int(Double(after - restarts) / time)), in \(Int(time)) s")
+        print("this process: \(Int((processorSeconds() - cpu) / time * 100)) % of a core")
+        print("neighbour's p50 \(alone.p50) alone, \(together.p50) beside; p99 \(alone.p99) alone, \(together.p99) beside")
+        print("ratio of p99: \(Double(Int(together.p99 / alone.p99 * 100)) / 100)")
+        await runtime.stop()
+        print("stopped: \(Remains.now())")
+    }
+
+    private static func latencies(_ child: Child<Neighbour>, for time: Duration) async throws -> (p50: Duration, p99: Duration) {
+        var all: [Duration] = []
+        let end = ContinuousClock.now + time
+        while ContinuousClock.now < end {
+            let start = ContinuousClock.now
+            _ = try await child.ask(Target.Who())
+            all.append(ContinuousClock.now - start)
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        all.sort()
+        return (all[all.count / 2], all[all.count * 99 / 100])
+    }
+
+    private static func processorSeconds() -> Double {
+        var usage = rusage()
+        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+        return Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6
+    }
+}

@@ -1,0 +1,140 @@
+@testable import Coordinators
+
+/// Both ends of a link as far as credit goes, and the books of somebody who watches: every message that is let go must have been let go
+/// rightly, and what was spent is under way, held back or has come back.
+struct CreditBooks {
+    typealias Windows = SendWindows<Message>
+
+    struct Message {
+        let number: Int
+        let route: String
+        let size: Int
+    }
+
+    private(set) var windows = Windows()
+    private var credits = ReceiveCredits()
+
+    private(set) var underWay: [Message] = []
+    private(set) var arrived: [Message] = []
+    private(set) var complaints: [String] = []
+    private(set) var sent = 0
+    /// Waits at the sender's side, oldest first, those that were given up included.
+    private(set) var waiting: [String: [Message]] = [:]
+    private(set) var givenUp: Set<Int> = []
+    private var link = Windows.Window(messages: ReceiveCredits.linkMessages, bytes: ReceiveCredits.linkBytes)
+    private var routes: [String: Windows.Window] = [:]
+    /// Handled, and not given back yet.
+    private var heldBack: [String: Windows.Window] = [:]
+
+    static let routeWindow = Windows.Window(messages: ReceiveCredits.linkMessages / 16, bytes: ReceiveCredits.linkBytes / 64)
+
+    init() {
+        let free = windows.add(.init(messages: ReceiveCredits.linkMessages, bytes: ReceiveCredits.linkBytes), route: "")
+        if !free.isEmpty { complaints.append("the first credit let something go") }
+    }
+
+    /// - Returns: whether it has left.
+    @discardableResult
+    mutating func send(_ route: String, size: Int) -> Bool {
+        sent += 1
+        let message = Message(number: sent, route: route, size: size)
+        let mayLeave = windows.take(message, route: route, size: size)
+        if mayLeave != (waiting[route] == nil && isOpen(route)) { complaints.append("\(sent) on \(route): \(mayLeave) is wrong") }
+        if mayLeave {
+            leave(message)
+        } else {
+            waiting[route, default: []].append(message)
+        }
+        return mayLeave
+    }
+
+    /// Sends what proves too large when it should leave: it's taken back, and leaves its room to others.
+    mutating func sendTooLarge(_ route: String, size: Int) {
+        guard send(route, size: size), let message = underWay.popLast() else { return }
+        windows.takeBack(message.size, route: route)
+        link.add(.init(messages: 1, bytes: size))
+        routes[route]?.add(.init(messages: 1, bytes: size))
+        let givenUp = givenUp
+        take(windows.release { !givenUp.contains($0.number) })
+    }
+
+    mutating func giveUp(_ number: Int) { givenUp.insert(number) }
+
+    mutating func forgetGivenUp() {
+        let givenUp = givenUp
+        windows.removeAll { givenUp.contains($0.number) }
+        for route in waiting.keys {
+            waiting[route]?.removeAll { givenUp.contains($0.number) }
+            if waiting[route]?.isEmpty == true { waiting[route] = nil }
+        }
+    }
+
+    /// The receiver's side has begun to handle one of those that are under way.
+    mutating func handle(at index: Int = 0) {
+        let message = underWay.remove(at: index)
+        arrived.append(message)
+        heldBack[message.route, default: .init(messages: 0, bytes: 0)].add(.init(messages: 1, bytes: message.size))
+        let givenUp = givenUp
+        for credit in credits.release(message.route, message.size) {
+            let window = Windows.Window(messages: credit.messages, bytes: credit.bytes)
+            heldBack[credit.route, default: .init(messages: 0, bytes: 0)].add(.init(messages: -credit.messages, bytes: -credit.bytes))
+            link.add(window)
+            routes[credit.route, default: Self.routeWindow].add(window)
+            take(windows.add(window, route: credit.route) { !givenUp.contains($0.number) })
+        }
+        if arrived.count % 64 == 0 { lookAtHeldBack() }
+    }
+
+    /// Handles whatever is under way, and what that lets go, until nothing is.
+    mutating func comeToRest() {
+        while !underWay.isEmpty { handle() }
+        lookAtHeldBack()
+    }
+
+    private func isOpen(_ route: String) -> Bool { link.isOpen && (routes[route] ?? Self.routeWindow).isOpen }
+
+    private mutating func leave(_ message: Message) {
+        link.take(message.size)
+        routes[message.route, default: Self.routeWindow].take(message.size)
+        underWay.append(message)
+    }
+
+    /// What was let go must be the oldest of its route that is wanted, and there must have been room for it.
+    private mutating func take(_ free: [Message]) {
+        for message in free {
+            if !isOpen(message.route) { complaints.append("\(message.number) was let go without room") }
+            if givenUp.contains(message.number) { complaints.append("\(message.number) was let go though given up") }
+            var queue = (waiting[message.route] ?? [])[...]
+            while let first = queue.first, first.number != message.number, givenUp.contains(first.number) { queue.removeFirst() }
+            if queue.first?.number != message.number { complaints.append("\(message.number) was let go out of turn") }
+            waiting[message.route] = queue.count > 1 ? Array(queue.dropFirst()) : nil
+            leave(message)
+        }
+        for (route, queue) in waiting where isOpen(route) {
+            if let stuck = queue.first(where: { !givenUp.contains($0.number) }) {
+                complaints.append("\(stuck.number) waits though there is room")
+            }
+            waiting[route] = nil
+        }
+    }
+
+    /// Little enough is held back for the other side never to run dry.
+    private mutating func lookAtHeldBack() {
+        var total = Windows.Window(messages: 0, bytes: 0)
+        for (route, window) in heldBack {
+            total.add(window)
+            if window.messages < 0 || window.bytes < 0 { complaints.append("more was given back on \(route) than was handled") }
+            if window.messages >= Self.routeWindow.messages { complaints.append("\(route) ran dry of messages") }
+            if window.bytes >= Self.routeWindow.bytes { complaints.append("\(route) ran dry of bytes") }
+        }
+        if total.messages >= ReceiveCredits.linkMessages || total.bytes >= ReceiveCredits.linkBytes {
+            complaints.append("the link ran dry")
+        }
+        let spent = underWay.reduce(into: Windows.Window(messages: 0, bytes: 0)) { $0.add(.init(messages: 1, bytes: $1.size)) }
+        if link.messages + spent.messages + total.messages != ReceiveCredits.linkMessages
+            || link.bytes + spent.bytes + total.bytes != ReceiveCredits.linkBytes
+        {
+            complaints.append("credit was lost or made")
+        }
+    }
+}

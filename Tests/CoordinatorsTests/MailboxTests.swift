@@ -1,0 +1,372 @@
+import Testing
+import WireProtocol
+
+@testable import Coordinators
+
+@Suite("Mailbox: what waits for a coordinator and what it works on")
+struct MailboxTests {
+    // MARK: Order
+
+    @Test("Mailbox: messages and notices begin in the order of their arrival")
+    func order() {
+        var mailbox = Mailbox(MailboxPolicy())
+        mailbox.put("a")
+        mailbox.post("one")
+        mailbox.put("b")
+        mailbox.post("two")
+        mailbox.put("c")
+        let mustDrain = mailbox.beginDraining()
+        let twice = mailbox.beginDraining()
+        #expect(mustDrain && !twice)
+        let words = mailbox.begin()
+        #expect(words == ["a", "one", "b", "two", "c"])
+        let rest = mailbox.begin()
+        #expect(rest.isEmpty)
+        #expect(!mailbox.isDraining)
+    }
+
+    @Test("Mailbox: a batch is bounded, and the next goes on where it ended")
+    func batches() {
+        var mailbox = Mailbox(MailboxPolicy())
+        for number in 0..<100 { mailbox.put("\(number)") }
+        let first = mailbox.takeBatch().map(\.word)
+        let second = mailbox.takeBatch().map(\.word)
+        #expect(first == (0..<64).map(String.init))
+        #expect(second == (64..<100).map(String.init))
+    }
+
+    @Test("Mailbox: a pause holds up messages, and no notice")
+    func pause() {
+        var mailbox = Mailbox(MailboxPolicy())
+        mailbox.put("a")
+        mailbox.pause()
+        #expect(mailbox.isPaused)
+        let nothing = mailbox.beginDraining()
+        #expect(!nothing)
+        mailbox.post("one")
+        mailbox.put("b")
+        mailbox.post("two")
+        let mustDrain = mailbox.beginDraining()
+        #expect(mustDrain)
+        let notices = mailbox.begin()
+        #expect(notices == ["one", "two"])
+        _ = mailbox.begin()
+        mailbox.resume()
+        let resumed = mailbox.beginDraining()
+        #expect(resumed)
+        let messages = mailbox.begin()
+        #expect(messages == ["a", "b"])
+    }
+
+    @Test("Mailbox: it's idle when nothing waits, runs or is about to")
+    func idle() {
+        var mailbox = Mailbox(MailboxPolicy())
+        #expect(mailbox.isIdle)
+        mailbox.put("a")
+        #expect(!mailbox.isIdle)
+        _ = mailbox.beginDraining()
+        let batch = mailbox.takeBatch()
+        _ = mailbox.takeBatch()
+        #expect(!mailbox.isIdle)
+        for item in batch { mailbox.ended(item) }
+        #expect(mailbox.isIdle)
+        mailbox.pause()
+        #expect(!mailbox.isIdle)
+    }
+
+    // MARK: Needs
+
+    @Test("Mailbox: what needs something waits, and other rows pass it")
+    func needs() {
+        var mailbox = Mailbox(MailboxPolicy())
+        mailbox.put("needs 1", 1, isNeeding: true)
+        mailbox.put("plain", 2)
+        #expect(mailbox.hasNeeding)
+        let passing = mailbox.begin()
+        #expect(passing == ["plain"])
+        // What it needs is there by now, and those of its row that came before it still wait.
+        mailbox.put("needs 2", 1)
+        mailbox.put("other", 3, isNeeding: true)
+        let none = mailbox.begin()
+        #expect(none.isEmpty)
+        mailbox.release { $0.index == 1 }
+        #expect(mailbox.hasNeeding)
+        let released = mailbox.begin()
+        #expect(released == ["needs 1", "needs 2"])
+        mailbox.release { _ in true }
+        #expect(!mailbox.hasNeeding)
+        let last = mailbox.begin()
+        #expect(last == ["other"])
+    }
+
+    @Test("Mailbox: what waits for something takes room")
+    func needsAreBounded() {
+        var mailbox = Mailbox(MailboxPolicy(messages: 2, whenFull: .fail))
+        mailbox.put("needs 1", 1, isNeeding: true)
+        mailbox.put("needs 2", 1, isNeeding: true)
+        let third = mailbox.put("plain", 2)
+        #expect(third == "refused")
+    }
+
+    // MARK: Policies
+
+    @Test("Mailbox: wait: one that finds no room is taken, and its sender waits")
+    func wait() {
+        var mailbox = Mailbox(MailboxPolicy(messages: 2, whenFull: .wait))
+        let admissions = (0..<4).map { mailbox.put("\($0)") }
+        #expect(admissions == ["admitted", "admitted", "delayed", "delayed"])
+        #expect(mailbox.messageCount == 4)
+    }
+
+    @Test("Mailbox: fail: one that finds no room is refused")
+    func fail() {
+        var mailbox = Mailbox(MailboxPolicy(messages: 2, whenFull: .fail))
+        let admissions = (0..<4).map { mailbox.put("\($0)") }
+        #expect(admissions == ["admitted", "admitted", "refused", "refused"])
+        let begun = mailbox.begin()
+        #expect(begun == ["0", "1"])
+    }
+
+    @Test("Mailbox: dropNewest: one that finds no room is dropped")
+    func dropNewest() {
+        var mailbox = Mailbox(MailboxPolicy(messages: 2, whenFull: .dropNewest))
+        let admissions = (0..<3).map { mailbox.put("\($0)") }
+        #expect(admissions == ["admitted", "admitted", "dropped"])
+        let begun = mailbox.begin()
+        #expect(begun == ["0", "1"])
+    }
+
+    @Test("Mailbox: dropOldest: the oldest make room, of those that wait for something too")
+    func dropOldest() {
+        var mailbox = Mailbox(MailboxPolicy(messages: 2, whenFull: .dropOldest))
+        mailbox.put("needs", 1, isNeeding: true)
+        mailbox.put("a")
+        let third = mailbox.put("b")
+        #expect(third == "instead of a")
+        let fourth = mailbox.put("c")
+        #expect(fourth == "instead of b")
+        let begun = mailbox.begin()
+        #expect(begun == ["c"])
+        // It runs, and can't be dropped; what waits for something can.
+        let fifth = mailbox.put("d")
+        #expect(fifth == "instead of needs")
+        let sixth = mailbox.put("e")
+        #expect(sixth == "instead of d")
+    }
+
+    @Test("Mailbox: dropOldest drops until the new one fits, and no more")
+    func dropOldestByBytes() {
+        var mailbox = Mailbox(MailboxPolicy(messages: 10, bytes: 4 * (256 + 100), whenFull: .dropOldest))
+        for word in ["a", "b", "c", "d"] { mailbox.put(word, bytes: 100) }
+        let large = mailbox.put("large", bytes: 400)
+        #expect(large == "instead of a b")
+        let begun = mailbox.begin()
+        #expect(begun == ["c", "d", "large"])
+    }
+
+    @Test("Mailbox: dropOldest: where all run already, the new one is dropped")
+    func dropOldestOfRunning() {
+        var mailbox = Mailbox(MailboxPolicy(messages: 2, whenFull: .dropOldest))
+        mailbox.put("a")
+        mailbox.put("b")
+        _ = mailbox.begin()
+        let third = mailbox.put("c")
+        #expect(third == "dropped")
+    }
+
+    @Test("Mailbox: one that is larger than all the room finds it when nothing else is there")
+    func larger() {
+        var mailbox = Mailbox(MailboxPolicy(messages: 4, bytes: 300, whenFull: .fail))
+        let large = mailbox.put("large", bytes: 10_000)
+        let small = mailbox.put("small")
+        #expect([large, small] == ["admitted", "refused"])
+        let begun = mailbox.begin()
+        #expect(begun == ["large"])
+    }
+
+    @Test("Mailbox: those that nobody waits for any more free their room")
+    func withdrawn() {
+        var mailbox = Mailbox(MailboxPolicy(messages: 4, whenFull: .fail))
+        let letters = (0..<4).map { Envelope.letter("\($0)") }
+        for letter in letters {
+            letter.open { _ in }
+            mailbox.put(letter)
+        }
+        letters[0].end(.failure(CancellationError()))
+        letters[2].end(.failure(CancellationError()))
+        let admissions = ["a", "b", "c"].map { mailbox.put($0) }
+        #expect(admissions == ["admitted", "admitted", "refused"])
+        #expect(mailbox.messageCount == 4)
+        let begun = mailbox.begin()
+        #expect(begun == ["1", "3", "a", "b"])
+    }
+
+    @Test("Mailbox: a one-way message that was taken isn't withdrawn by that")
+    func taken() {
+        var mailbox = Mailbox(MailboxPolicy(messages: 1, whenFull: .fail))
+        let letter = Envelope.letter("sent", isOneWay: true)
+        letter.open { _ in }
+        mailbox.put(letter)
+        letter.complete(.success(.none))
+        let second = mailbox.put("second")
+        #expect(second == "refused")
+        let begun = mailbox.begin()
+        #expect(begun == ["sent"])
+    }
+
+    // MARK: Running
+
+    @Test("Mailbox: what runs is bounded like what waits")
+    func running() {
+        var mailbox = Mailbox(MailboxPolicy(messages: 2, whenFull: .wait))
+        for number in 0..<5 { mailbox.put("\(number)") }
+        let batch = mailbox.takeBatch()
+        #expect(batch.map(\.word) == ["0", "1"])
+        _ = mailbox.begin()
+        mailbox.ended(batch[1])
+        let mustDrain = mailbox.beginDraining()
+        #expect(mustDrain)
+        let third = mailbox.takeBatch()
+        #expect(third.map(\.word) == ["2"])
+        #expect(mailbox.messageCount == 4)
+        // Notices aren't counted.
+        mailbox.post("notice")
+        let notice = mailbox.begin()
+        #expect(notice == ["notice"])
+    }
+
+    @Test("Mailbox: the bytes that run are bounded; one alone may always run")
+    func runningBytes() {
+        var mailbox = Mailbox(MailboxPolicy(messages: 10, bytes: 1_000, whenFull: .wait))
+        for word in ["a", "b", "huge"] { mailbox.put(word, bytes: word == "huge" ? 5_000 : 344) }
+        for word in ["a", "b", "huge"] {
+            let batch = mailbox.takeBatch()
+            #expect(batch.map(\.word) == [word])
+            let more = mailbox.begin()
+            #expect(more.isEmpty)
+            for item in batch { mailbox.ended(item) }
+        }
+        #expect(mailbox.messageCount == 0)
+    }
+
+    @Test("Mailbox: after its close nothing begins, and what waits can be taken out")
+    func close() {
+        var mailbox = Mailbox(MailboxPolicy())
+        mailbox.put("running")
+        let batch = mailbox.takeBatch()
+        mailbox.put("a")
+        mailbox.put("needs", 1, isNeeding: true)
+        mailbox.post("notice")
+        mailbox.close()
+        let mustDrain = mailbox.beginDraining()
+        #expect(!mustDrain)
+        let begun = mailbox.begin()
+        #expect(begun.isEmpty)
+        let rest = mailbox.removeAll().map(\.word)
+        #expect(rest == ["a", "needs", "notice"])
+        #expect(mailbox.messageCount == 1)
+        for item in batch { mailbox.ended(item) }
+        #expect(mailbox.messageCount == 0)
+    }
+
+    @Test("Mailbox: messages can be taken out without the notices")
+    func removeMessages() {
+        var mailbox = Mailbox(MailboxPolicy())
+        mailbox.put("a")
+        mailbox.post("notice")
+        mailbox.put("needs", 1, isNeeding: true)
+        let messages = mailbox.removeMessages().map(\.word)
+        #expect(messages == ["a", "needs"])
+        #expect(mailbox.messageCount == 0)
+        let begun = mailbox.begin()
+        #expect(begun == ["notice"])
+    }
+
+    @Test("Mailbox: events beyond their limit give way, the oldest first, and no other notice does")
+    func events() {
+        let node = Node(
+            path: "/a",
+            incarnation: 1,
+            type: CoordinatorType(Listener.self),
+            parent: nil,
+            runtime: RuntimeCore(CoordinatorRuntime.Options()),
+            inherited: Dependencies(),
+            signals: Node.Signals(ended: { _ in }, emitted: { _ in }, dismissalRequested: { _ in false })
+        )
+        let child = AnyChild(supervisor: ChildSupervisor(node: node), key: "b", typeName: "B")
+        var mailbox = Mailbox(MailboxPolicy())
+        mailbox.post("notice")
+        var dropped: [Int] = []
+        for number in 0..<(Mailbox.eventLimit + 3) {
+            if case .event(_, let answer) = mailbox.append(.event(child, .value(number))) {
+                dropped.append((try? answer.decoded(as: Int.self)) ?? -1)
+            }
+        }
+        #expect(dropped == [0, 1, 2])
+        let first = mailbox.begin()
+        #expect(first.first == "notice")
+    }
+
+    private actor Listener: Coordinator {
+        nonisolated let context: Context<Listener>
+        init(_ context: Context<Listener>, _ configuration: NoConfiguration) { self.context = context }
+    }
+}
+
+// MARK: - Words for what is put in and taken out
+
+extension Envelope {
+    fileprivate static func letter(_ name: String, bytes: Int = 0, isOneWay: Bool = false) -> Envelope {
+        let body = Body.encoded(name: name, .json, Bytes(repeating: 0, count: bytes))
+        return Envelope(body, sender: "/sender", deadline: nil, isOneWay: isOneWay)
+    }
+}
+
+extension Mailbox {
+    @discardableResult
+    fileprivate mutating func put(_ name: String, _ index: Int = 0, bytes: Int = 0, isNeeding: Bool = false) -> String {
+        put(.letter(name, bytes: bytes), index, isNeeding: isNeeding)
+    }
+
+    @discardableResult
+    fileprivate mutating func put(_ envelope: Envelope, _ index: Int = 0, isNeeding: Bool = false) -> String {
+        // Rows of an index of their own need something.
+        let needs = index == 0 || index == 2 ? MessageRow.Needs() : MessageRow.Needs(\.mailboxNeed)
+        var row = MessageRow(.prefix(""), needs: needs) { _, _, _, _ in Answer.none }
+        row.index = index
+        switch take(envelope, row, isNeeding: isNeeding) {
+        case .admitted: return "admitted"
+        case .delayed: return "delayed"
+        case .instead(let oldest): return "instead of " + oldest.map { $0.0.body.name }.joined(separator: " ")
+        case .refused: return "refused"
+        case .dropped: return "dropped"
+        }
+    }
+
+    fileprivate mutating func post(_ name: String) { _ = append(.unhandled(UnhandledMessage(name: name, sender: "/sender"))) }
+
+    /// What begins now, as words.
+    fileprivate mutating func begin() -> [String] { takeBatch().map(\.word) }
+}
+
+extension Mailbox.Item {
+    fileprivate var word: String {
+        switch self {
+        case .message(let envelope, _): envelope.body.name
+        case .unhandled(let message): message.name
+        case .lifecycle: "lifecycle"
+        case .event: "event"
+        case .dismissal: "dismissal"
+        case .popped: "popped"
+        }
+    }
+}
+
+private enum MailboxNeedKey: DependencyKey { typealias Value = Int }
+
+extension Dependencies {
+    fileprivate var mailboxNeed: Int? {
+        get { self[MailboxNeedKey.self] }
+        set { self[MailboxNeedKey.self] = newValue }
+    }
+}

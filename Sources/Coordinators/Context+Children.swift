@@ -155,6 +155,14 @@ extension Context {
         try await node.children.restart(key.pathComponent)
     }
 
+    /// Supervises the children by another policy from now on; what was decided stays decided.
+    ///
+    /// - Throws: `SupervisionError`, naming the value to mend; the former policy stays.
+    public func supervise(by policy: SupervisionPolicy) throws(SupervisionError) {
+        try policy.validate()
+        node.children.handle(.policyChanged(policy))
+    }
+
     /// Pauses a child and those below it: new messages wait for them, and what has begun goes on.
     ///
     /// Returns when they have followed. Pausing one that is paused by name does nothing.

@@ -3,7 +3,7 @@ import Glibc
 
 /// What must stay flat while children are restarted by the thousand; `Benchmarks/soak` runs it.
 ///
-/// The first argument says what: `in-process`, `worker` or `crash-loop`; the second how often.
+/// The first argument says what: `in-process`, `worker`, `crash-loop` or `scale`; the second how often.
 @main
 struct Soak {
     static func main() async throws {
@@ -19,7 +19,8 @@ struct Soak {
         case "in-process": try await inProcess(count ?? 1_000_000)
         case "worker": try await workers(count ?? 10_000)
         case "crash-loop": try await crashLoop(seconds: count ?? 20)
-        default: print("usage: Soak in-process|worker|crash-loop [count]")
+        case "scale": try await scale(count ?? 100_000)
+        default: print("usage: Soak in-process|worker|crash-loop|scale [count]")
         }
     }
 
@@ -51,6 +52,22 @@ struct Soak {
         let time = ContinuousClock.now - start
         try await root.stop("failing")
         print("before: \(before)\nafter:  \(Remains.now()), \(count) restarts in \(time), coordinators \(runtime.counters.coordinators)")
+        await runtime.stop()
+    }
+
+    /// A thousand children started and stopped, and a hundred times as many.
+    private static func scale(_ count: Int) async throws {
+        let (runtime, root) = try await runtime()
+        var times: [Duration] = []
+        for number in [1_000, 1_000, count] {
+            let start = ContinuousClock.now
+            for child in 0..<number { try await root.start(Neighbour.self, as: "child\(child)") }
+            let started = ContinuousClock.now
+            for child in 0..<number { try await root.stop("child\(child)") }
+            times.append(ContinuousClock.now - start)
+            print("\(number) children: started in \(started - start), stopped in \(ContinuousClock.now - started); \(Remains.now())")
+        }
+        print("ratio for \(count / 1_000) times as many: \(Int(times[2] / times[1]))")
         await runtime.stop()
     }
 

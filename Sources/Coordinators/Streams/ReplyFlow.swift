@@ -63,17 +63,17 @@ final class ReplyFlow: Sendable {
 
     /// The asker has read so many.
     func grant(_ count: Int) {
-        let (waiters, relay) = state.withLock { state -> ([Ending<Void>], (@Sendable (Int) -> Void)?) in
-            if let relay = state.relay { return ([], relay) }
+        let relay = state.withLock { state -> (@Sendable (Int) -> Void)? in
+            if let relay = state.relay { return relay }
             state.permits += count
             state.early += count
-            let free = min(count, state.waiters.count)
-            let first = Array(state.waiters.prefix(free))
-            state.waiters.removeFirst(free)
-            return (first, nil)
+            return nil
         }
-        relay?(count)
-        for waiter in waiters { waiter.settle(()) }
+        if let relay { return relay(count) }
+        for _ in 0..<count {
+            // One that was cancelled takes nobody's turn.
+            while let next = state.withLock({ $0.waiters.popFirst() }), !next.settle(()) {}
+        }
     }
 
     /// From now on what the asker grants goes to the flow nearer to the handler.

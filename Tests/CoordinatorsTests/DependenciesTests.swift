@@ -1,0 +1,248 @@
+import Testing
+import WireProtocol
+
+@testable import Coordinators
+
+@Suite("Dependencies: what a coordinator is provided with")
+struct DependenciesTests {
+    // MARK: Names
+
+    @Test("Dependencies: the names of the keys behind a property are found")
+    func names() {
+        let one = Dependencies.names(of: \.tea)
+        #expect(one == [TeaKey.name])
+        // A property may be made of several.
+        let several = Dependencies.names(of: \.teaWithMilk)
+        #expect(several == [TeaKey.name, MilkKey.name])
+        let needs = MessageRow.Needs(\.teaWithMilk)
+        var dependencies = Dependencies()
+        dependencies.tea = "green"
+        #expect(!needs.isProvided(by: dependencies))
+        dependencies[MilkKey.self] = 3
+        #expect(needs.isProvided(by: dependencies))
+        #expect(MessageRow.Needs().isProvided(by: Dependencies()))
+    }
+
+    @Test("Dependencies: looking for names makes nothing")
+    func namesMakeNothing() {
+        #expect(Dependencies.names(of: \.untouched) == [UntouchedKey.name])
+        #expect(UntouchedKey.made.all.isEmpty)
+    }
+
+    // MARK: Values
+
+    @Test("Dependencies: what was provided is there, until it's taken back")
+    func values() {
+        var dependencies = Dependencies()
+        #expect(dependencies.tea == nil)
+        dependencies.tea = "green"
+        #expect(dependencies.tea == "green")
+        dependencies.tea = nil
+        #expect(dependencies.tea == nil)
+        #expect(dependencies.entries.isEmpty)
+    }
+
+    @Test("Dependencies: what is laid over wins, and the rest stays")
+    func overlay() {
+        var base = Dependencies()
+        base.tea = "green"
+        base[MilkKey.self] = 1
+        var others = Dependencies()
+        others.tea = "black"
+        let result = base.overlaid(by: others)
+        #expect(result.tea == "black")
+        #expect(result[MilkKey.self] == 1)
+        #expect(base.tea == "green")
+    }
+
+    @Test("Dependencies: one's own win over what is inherited, and a test's win over all")
+    func node() {
+        var inherited = Dependencies()
+        inherited.tea = "inherited"
+        inherited[MilkKey.self] = 1
+        var own = Dependencies()
+        own.tea = "own"
+        var override = Dependencies()
+        override[MilkKey.self] = 9
+        var node = NodeDependencies(inherited: inherited, overrides: override)
+        #expect(node.effective.tea == "inherited")
+        node.provide(own)
+        #expect(node.effective.tea == "own")
+        inherited.tea = "newer"
+        inherited[MilkKey.self] = 2
+        node.inherit(inherited)
+        #expect(node.effective.tea == "own")
+        #expect(node.effective[MilkKey.self] == 9)
+    }
+
+    // MARK: Made from a description
+
+    @Test("Dependencies: a described service is made once for all who inherit it, and only when it's needed")
+    func madeOnce() async throws {
+        var dependencies = Dependencies()
+        dependencies.describe(PotKey.self, by: "once")
+        #expect(PotKey.made.all.count { $0 == "once" } == 0)
+        // Others come and go over it; the entry is the same.
+        var others = Dependencies()
+        others.tea = "green"
+        let (early, later) = (dependencies, dependencies.overlaid(by: others))
+        let pots = await withTaskGroup(of: Pot?.self) { group in
+            for number in 0..<100 { group.addTask { number % 2 == 0 ? early.pot : later.pot } }
+            return await group.reduce(into: [Pot?]()) { $0.append($1) }
+        }
+        let first = try #require(pots.first ?? nil)
+        #expect(pots.allSatisfy { $0 === first })
+        #expect(PotKey.made.all.count { $0 == "once" } == 1)
+    }
+
+    @Test("Dependencies: one that is described anew is made anew")
+    func describedAnew() {
+        var dependencies = Dependencies()
+        dependencies.describe(PotKey.self, by: "old")
+        #expect(dependencies.pot?.content == "old")
+        dependencies.describe(PotKey.self, by: "new")
+        #expect(dependencies.pot?.content == "new")
+    }
+
+    @Test("Dependencies: a make that fails is reported, and tried again the next time")
+    func failing() {
+        var dependencies = Dependencies()
+        dependencies.describe(LeakKey.self, by: "leaks")
+        #expect(dependencies.leak == nil)
+        let error = #expect(throws: Leak.self) { try dependencies.required(\.leak) }
+        #expect(error == Leak(from: "leaks"))
+        #expect(LeakKey.tries.all.count == 2)
+    }
+
+    @Test("Dependencies: what was not provided is named")
+    func missing() throws {
+        let error = try #require(throws: CoordinatorError.self) { try Dependencies().required(\.tea) }
+        #expect(error.code == .unsupported)
+        #expect(error.message.contains(TeaKey.name))
+    }
+
+    // MARK: Crossing
+
+    @Test("Dependencies: a value crosses, and is the same on the other side", arguments: [PayloadCodec.json, .compact])
+    func valueCrosses(_ codec: PayloadCodec) throws {
+        let entry = DependencyEntry(TeaKey.self, "green")
+        let (own, bytes) = try #require(try entry.encoded(as: codec))
+        #expect(own == codec)
+        let arrived = DependencyEntry(own, bytes)
+        #expect(arrived.isEncoded(own, bytes))
+        #expect(!arrived.isEncoded(own, bytes + Bytes([0])))
+        #expect(!entry.isEncoded(own, bytes))
+        let value = try arrived.value(for: TeaKey.self)
+        #expect(value == "green")
+        // Further down it goes as it came.
+        let (onward, same) = try #require(try arrived.encoded(as: codec == .json ? .compact : .json))
+        #expect(onward == codec)
+        #expect(same == bytes)
+    }
+
+    @Test("Dependencies: a description crosses, and each side makes its own from it once", arguments: [PayloadCodec.json, .compact])
+    func descriptionCrosses(_ codec: PayloadCodec) throws {
+        let descriptor = "crossing \(codec.rawValue)"
+        let entry = DependencyEntry(describedBy: descriptor)
+        let here = try entry.value(for: PotKey.self)
+        let (own, bytes) = try #require(try entry.encoded(as: codec))
+        let arrived = DependencyEntry(own, bytes)
+        let there = try arrived.value(for: PotKey.self)
+        let again = try arrived.value(for: PotKey.self)
+        #expect(there.content == descriptor)
+        #expect(there === again)
+        #expect(there !== here)
+        #expect(PotKey.made.all.count { $0 == descriptor } == 2)
+    }
+
+    @Test("Dependencies: a live service stays in its process")
+    func liveStays() throws {
+        let crosses = try DependencyEntry(CupKey.self, Cup()).encoded(as: .json) != nil
+        #expect(!crosses)
+        // Its description would cross; the live one that stands in for it doesn't.
+        let describedCrosses = try DependencyEntry(PotKey.self, Pot("live")).encoded(as: .json) != nil
+        #expect(!describedCrosses)
+    }
+
+    @Test("Dependencies: what can't be what the key says is an error, not a trap")
+    func mismatch() {
+        let wrongDescriptor = DependencyEntry(describedBy: 7)
+        let first = #expect(throws: CoordinatorError.self) { try wrongDescriptor.value(for: PotKey.self) }
+        #expect(first?.code == .coding)
+        let notCodable = DependencyEntry(PayloadCodec.json, [0x31])
+        let second = #expect(throws: CoordinatorError.self) { try notCodable.value(for: CupKey.self) }
+        #expect(second?.code == .coding)
+        let garbled = DependencyEntry(PayloadCodec.json, [0x7B])
+        let third = #expect(throws: CoordinatorError.self) { try garbled.value(for: TeaKey.self) }
+        #expect(third?.code == .coding)
+    }
+}
+
+private enum TeaKey: DependencyKey { typealias Value = String }
+
+private enum MilkKey: DependencyKey { typealias Value = Int }
+
+/// Not Codable.
+private final class Cup: Sendable {}
+
+private enum CupKey: DependencyKey { typealias Value = Cup }
+
+private final class Pot: Sendable {
+    let content: String
+    init(_ content: String) { self.content = content }
+}
+
+private enum PotKey: DescribedDependencyKey {
+    typealias Value = Pot
+
+    /// The descriptions that pots were made from.
+    static let made = Collected<String>()
+
+    static func make(from descriptor: String) throws -> Pot {
+        made.append(descriptor)
+        return Pot(descriptor)
+    }
+}
+
+private enum UntouchedKey: DescribedDependencyKey {
+    typealias Value = Pot
+
+    static let made = Collected<String>()
+
+    static func make(from descriptor: String) throws -> Pot {
+        made.append(descriptor)
+        return Pot(descriptor)
+    }
+}
+
+private struct Leak: Error, Equatable {
+    let from: String
+}
+
+private enum LeakKey: DescribedDependencyKey {
+    typealias Value = Pot
+
+    static let tries = Collected<String>()
+
+    static func make(from descriptor: String) throws -> Pot {
+        tries.append(descriptor)
+        throw Leak(from: descriptor)
+    }
+}
+
+extension Dependencies {
+    fileprivate var tea: String? {
+        get { self[TeaKey.self] }
+        set { self[TeaKey.self] = newValue }
+    }
+
+    fileprivate var teaWithMilk: String? {
+        let (tea, milk) = (self[TeaKey.self], self[MilkKey.self])
+        guard let tea, let milk else { return nil }
+        return "\(tea) with \(milk)"
+    }
+
+    fileprivate var pot: Pot? { self[PotKey.self] }
+    fileprivate var untouched: Pot? { self[UntouchedKey.self] }
+    fileprivate var leak: Pot? { self[LeakKey.self] }
+}

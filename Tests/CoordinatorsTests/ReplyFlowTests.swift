@@ -1,0 +1,151 @@
+import Synchronization
+import Testing
+
+@testable import Coordinators
+
+@Suite("Replies: a stream's window", .timeLimit(.minutes(1)))
+struct ReplyFlowTests {
+    @Test("Replies: sixty-four may be unread, then the handler waits")
+    func window() async throws {
+        let replies = Collected<Int>()
+        let flow = makeFlow(to: replies)
+        #expect(!flow.hasPassed)
+        for number in 0..<ReplyFlow.window { try await flow.send(.value(number)) }
+        #expect(flow.hasPassed)
+        // It runs at once, up to where it waits.
+        let next = Task.immediate { try await flow.send(.value(64)) }
+        #expect(replies.all == Array(0..<64))
+        flow.grant(1)
+        try await next.value
+        #expect(replies.all == Array(0...64))
+    }
+
+    @Test("Replies: what is read early widens the window by as much")
+    func granted() async throws {
+        let replies = Collected<Int>()
+        let flow = makeFlow(to: replies)
+        flow.grant(10)
+        for number in 0..<74 { try await flow.send(.value(number)) }
+        let next = Task.immediate { try await flow.send(.value(74)) }
+        #expect(replies.all.count == 74)
+        flow.grant(1)
+        try await next.value
+        #expect(replies.all.count == 75)
+    }
+
+    @Test("Replies: those who wait are let through as many as are granted")
+    func several() async throws {
+        let replies = Collected<Int>()
+        let flow = try await exhausted(to: replies)
+        let waiting = (0..<5).map { number in Task.immediate { try await flow.send(.value(100 + number)) } }
+        #expect(replies.all.count == 64)
+        flow.grant(5)
+        for task in waiting { try await task.value }
+        #expect(replies.all.dropFirst(64).sorted() == Array(100..<105))
+    }
+
+    @Test("Replies: one that waits and is cancelled sends nothing")
+    func cancel() async throws {
+        let replies = Collected<Int>()
+        let flow = try await exhausted(to: replies)
+        let waiting = Task.immediate { try await flow.send(.value(100)) }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        #expect(replies.all.count == 64)
+        // It has taken nothing either.
+        flow.grant(1)
+        try await flow.send(.value(101))
+        #expect(replies.all.last == 101)
+    }
+
+    @Test("Replies: one that was cancelled takes no other's turn")
+    func cancelledTurn() async throws {
+        let replies = Collected<Int>()
+        let flow = try await exhausted(to: replies)
+        let cancelled = Task.immediate { try await flow.send(.value(100)) }
+        let waiting = Task.immediate { try await flow.send(.value(101)) }
+        cancelled.cancel()
+        _ = await cancelled.result
+        flow.grant(1)
+        try await Support.eventually("the one that still waits is let through") { replies.all.last == 101 }
+        // However that went, nobody waits when the test ends.
+        flow.grant(2)
+        try await waiting.value
+    }
+
+    @Test("Replies: what can't be handed on is the sender's error")
+    func undeliverable() async {
+        let flow = ReplyFlow { _ in throw CoordinatorError(.messageTooLarge, "a reply") }
+        let error = await #expect(throws: CoordinatorError.self) { try await flow.send(.value(1)) }
+        #expect(error?.code == .messageTooLarge)
+    }
+
+    // MARK: Relaying
+
+    @Test("Replies: what was granted before there was a relay is relayed, and everything after it")
+    func early() {
+        let flow = makeFlow(to: Collected())
+        let grants = Collected<Int>()
+        flow.grant(2)
+        flow.grant(3)
+        flow.relayGrants { grants.append($0) }
+        #expect(grants.all == [5])
+        flow.grant(4)
+        #expect(grants.all == [5, 4])
+    }
+
+    @Test("Replies: nothing is relayed where nothing was granted")
+    func notEarly() {
+        let flow = makeFlow(to: Collected())
+        let grants = Collected<Int>()
+        flow.relayGrants { grants.append($0) }
+        #expect(grants.all.isEmpty)
+    }
+
+    @Test("Replies: a second relay isn't told again what the first was")
+    func secondRelay() {
+        let flow = makeFlow(to: Collected())
+        let (first, second) = (Collected<Int>(), Collected<Int>())
+        flow.grant(2)
+        flow.relayGrants { first.append($0) }
+        flow.relayGrants { second.append($0) }
+        flow.grant(1)
+        #expect(first.all == [2])
+        #expect(second.all == [1])
+    }
+
+    @Test("Replies: the asker's flow makes room in the one nearer to the handler")
+    func chained() async throws {
+        let replies = Collected<Int>()
+        let outer = makeFlow(to: replies)
+        let inner = ReplyFlow { try outer.pass($0) }
+        outer.grant(3)
+        outer.relayGrants(to: inner)
+        for number in 0..<67 { try await inner.send(.value(number)) }
+        let next = Task.immediate { try await inner.send(.value(67)) }
+        #expect(replies.all.count == 67)
+        outer.grant(1)
+        try await next.value
+        #expect(replies.all == Array(0..<68))
+        #expect(outer.hasPassed && inner.hasPassed)
+    }
+
+    private func makeFlow(to replies: Collected<Int>) -> ReplyFlow {
+        ReplyFlow { replies.append(try $0.decoded(as: Int.self)) }
+    }
+
+    /// A flow whose window is used up.
+    private func exhausted(to replies: Collected<Int>) async throws -> ReplyFlow {
+        let flow = makeFlow(to: replies)
+        for number in 0..<ReplyFlow.window { try await flow.send(.value(number)) }
+        return flow
+    }
+}
+
+/// What has come, in order.
+final class Collected<Element: Sendable>: Sendable {
+    private let elements = Mutex<[Element]>([])
+
+    var all: [Element] { elements.withLock { $0 } }
+    func append(_ element: Element) { elements.withLock { $0.append(element) } }
+}

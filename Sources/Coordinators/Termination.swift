@@ -22,7 +22,7 @@ extension Context {
         let envelope = Envelope(.value(WatchChild(key: path.key)), sender: node.path, deadline: nil, isBuiltin: true)
         do {
             return try await envelope.delivered(owner: node.openAsks) { node.route($0, to: parent) }.decoded(as: Termination.self)
-        } catch let error as CoordinatorError where !node.openAsks.isClosed {
+        } catch let error as CoordinatorError where !node.isStopping {
             switch error.code {
             // Its supervisor is gone, and it with it.
             case .noSuchPath, .peerLost, .stopped, .restarting: return Termination(path: path, incarnation: 0, reason: .unknown)

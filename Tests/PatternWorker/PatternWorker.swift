@@ -5,6 +5,9 @@ import PatternFixtures
 @main
 struct PatternWorker {
     static func main() async throws {
-        try await CoordinatorRuntime.main(PatternRoot.self, workers: PatternLifecycle.coordinators + PatternFlows.coordinators)
+        try await CoordinatorRuntime.main(
+            PatternRoot.self,
+            workers: PatternLifecycle.coordinators + PatternFlows.coordinators + PatternRegressions.coordinators
+        )
     }
 }

@@ -16,6 +16,7 @@ enum Builtins {
 struct Navigate: BuiltinMessage {
     var move: NavigationMove
     var path: CoordinatorPath
+    var incarnation: Incarnation
 }
 
 /// Climbs to the owner of the stack.
@@ -36,6 +37,8 @@ struct Uncovered: BuiltinMessage {
 /// A child's first page was popped; to its parent.
 struct FinishPopped: BuiltinMessage {
     var key: String
+    /// Which life has shown the page; a later one isn't meant.
+    var incarnation: Incarnation
 }
 
 /// Listens to the events of a child; to its parent.

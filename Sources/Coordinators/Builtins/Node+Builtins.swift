@@ -34,7 +34,7 @@ extension Node {
             switch envelope.body.name {
             case SetPages.name: setPages(try envelope.message(as: SetPages.self).pages)
             case Uncovered.name: post(.popped(try envelope.message(as: Uncovered.self).page))
-            case FinishPopped.name: existingChildren?.finishPopped(try envelope.message(as: FinishPopped.self).key)
+            case FinishPopped.name: existingChildren?.finishPopped(try envelope.message(as: FinishPopped.self))
             default: throw CoordinatorError(.unhandled, "\(path) doesn't know \(envelope.body.name)")
             }
             return .none
@@ -61,9 +61,10 @@ extension Node {
 
 extension ChildSupervisor {
     /// A child has no pages left because they were popped: it's stopped and removed.
-    func finishPopped(_ key: String) {
+    func finishPopped(_ popped: FinishPopped) {
+        let key = popped.key
         let mustPerform = state.withLock { state -> Bool in
-            guard state.isAlive(key) else { return false }
+            guard state.isAlive(key), state.slots[key]?.incarnation == popped.incarnation else { return false }
             state.slots[key]?.lastError = CoordinatorError(.dismissed, "\(node.path.appending(key)) was popped")
             return state.apply(.removeRequested(key))
         }

@@ -35,7 +35,8 @@ extension WorkerHost {
     /// Tells the worker to stop, after it has handled what it has if it's only to be replaced.
     func sendStop(to peer: Peer?) {
         let (stop, isRecycling) = state.withLock { ($0.stop, $0.isRecycling) }
-        if let stop { peer?.send(Frame(.stop(stop), flags: isRecycling ? .drain : [])) }
+        guard let stop else { return }
+        if isRecycling { peer?.drain(stop) } else { peer?.send(Frame(.stop(stop))) }
     }
 
     func kill() throws {

@@ -8,6 +8,8 @@ public struct NavigationEntry: Sendable, Hashable, Codable {
     public let page: JSONValue
     /// Whether it was presented on top of a flow, rather than shown as its next step.
     public let isModal: Bool
+    /// Which life of the coordinator shows it.
+    var incarnation: UInt32 = 0
 
     /// The page as one of its coordinator's type.
     ///

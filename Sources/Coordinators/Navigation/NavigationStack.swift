@@ -24,6 +24,8 @@ final class NavigationStack: Sendable {
         var slices: [CoordinatorPath: [NavigationEntry]] = [:]
         /// Coordinators that have no pages left because they were popped; the innermost first.
         var finished: [CoordinatorPath] = []
+        /// The lives of those that have finished.
+        var incarnations: [CoordinatorPath: Incarnation] = [:]
         /// Who is on top now that wasn't, and with which page; `nil` path: the stack is empty.
         var uncovered: (path: CoordinatorPath?, page: JSONValue?)?
 
@@ -37,10 +39,10 @@ final class NavigationStack: Sendable {
 
     var entries: [NavigationEntry] { state.withLock { $0 } }
 
-    func apply(_ move: NavigationMove, by path: CoordinatorPath) -> Effects {
+    func apply(_ move: NavigationMove, by path: CoordinatorPath, incarnation: Incarnation = 0) -> Effects {
         state.withLock { entries in
             let before = entries
-            entries.apply(move, by: path)
+            entries.apply(move, by: path, incarnation)
             return Self.effects(from: before, to: entries, of: move, by: path)
         }
     }
@@ -62,6 +64,7 @@ final class NavigationStack: Sendable {
             // They have ended already.
             for owner in effects.slices.keys where owner.isWithin(path) { effects.slices[owner] = nil }
         } else {
+            effects.incarnations = Dictionary(before.map { ($0.path, $0.incarnation) }) { max($0, $1) }
             effects.finished = owners.filter { left[$0] == nil }.sorted { $0.components.count > $1.components.count }
         }
         guard before.last != after.last, after.count < before.count else { return effects }
@@ -74,18 +77,18 @@ final class NavigationStack: Sendable {
 
 extension [NavigationEntry] {
     /// The stack after a move by the coordinator at `path`.
-    fileprivate mutating func apply(_ move: NavigationMove, by path: CoordinatorPath) {
+    fileprivate mutating func apply(_ move: NavigationMove, by path: CoordinatorPath, _ incarnation: Incarnation) {
         switch move {
         case .show(let page, let isModal):
-            append(NavigationEntry(path: path, page: page, isModal: isModal))
+            append(NavigationEntry(path: path, page: page, isModal: isModal, incarnation: incarnation))
         case .replaceTop(let page):
-            guard let index = lastIndex(where: { $0.path == path }) else { return apply(.show(page, isModal: false), by: path) }
+            guard let index = lastIndex(where: { $0.path == path }) else { return apply(.show(page, isModal: false), by: path, incarnation) }
             let isModal = self[index].isModal
             removeSubrange(index...)
-            append(NavigationEntry(path: path, page: page, isModal: isModal))
+            append(NavigationEntry(path: path, page: page, isModal: isModal, incarnation: incarnation))
         case .setRoot(let page):
             if let index = firstIndex(where: { $0.path == path }) { removeSubrange(index...) }
-            append(NavigationEntry(path: path, page: page, isModal: false))
+            append(NavigationEntry(path: path, page: page, isModal: false, incarnation: incarnation))
         case .pop:
             if let index = lastIndex(where: { $0.path == path }) { removeSubrange(index...) }
         case .popTo(let page):
@@ -98,5 +101,7 @@ extension [NavigationEntry] {
     }
 
     /// The same move as the coordinator itself sees it: nothing but its own pages.
-    mutating func applyToSlice(_ move: NavigationMove, by path: CoordinatorPath) { apply(move, by: path) }
+    mutating func applyToSlice(_ move: NavigationMove, by path: CoordinatorPath, _ incarnation: Incarnation) {
+        apply(move, by: path, incarnation)
+    }
 }

@@ -16,6 +16,7 @@ extension Peer {
             return true
         }
         return turn.withLock { _ in
+            if state.withLock({ $0.isDraining }), !envelope.isBuiltin { return false }
             let message: Outgoing
             let opening = open { .message(outgoing($0)) }
             func outgoing(_ correlation: UInt64) -> Outgoing {
@@ -63,6 +64,14 @@ extension Peer {
         return handedBack
     }
 
+    /// Tells the other side to stop after it has handled everything that was sent before.
+    func drain(_ stop: Stop) {
+        turn.withLock { _ in
+            state.withLock { $0.isDraining = true }
+            try? link.send(Frame(.stop(stop), flags: .drain))
+        }
+    }
+
     /// Tells the other side something; nobody answers.
     ///
     /// - Returns: false when the link has closed, or it's too large.
@@ -86,7 +95,8 @@ extension Peer {
         let route = credit.target == 0 ? "" : link.text(of: credit.target)
         guard let route else { return }
         let handedBack = turn.withLock { _ in
-            transmitFree(route, .init(messages: window.messages, bytes: window.bytes))
+            // What waits then is handed back when the link closes.
+            state.withLock { $0.isDraining } ? [] : transmitFree(route, .init(messages: window.messages, bytes: window.bytes))
         }
         for message in handedBack { message.undelivered?() }
     }

@@ -45,6 +45,8 @@ final class Peer: Sendable {
         var incoming: [UInt64: Envelope] = [:]
         var windows = SendWindows<Outgoing>()
         var credits = ReceiveCredits()
+        /// The other side has been told to handle what it has, and to end: nothing more is sent to it.
+        var isDraining = false
         var isClosed = false
     }
 

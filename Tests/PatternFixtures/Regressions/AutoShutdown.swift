@@ -1,0 +1,56 @@
+public import Coordinators
+
+/// Ends by itself when the notebook says so.
+public actor EndingCoordinator: Coordinator {
+    public struct Configuration: CoordinatorConfiguration {
+        public var notebook = Notebook()
+        public init() {}
+    }
+
+    public static let line = "the significant one ends"
+
+    public nonisolated let context: Context<EndingCoordinator>
+    private let configuration: Configuration
+
+    public init(_ context: Context<EndingCoordinator>, _ configuration: Configuration) {
+        self.context = context
+        self.configuration = configuration
+    }
+
+    public func run() async throws { try await configuration.notebook.wait(for: Self.line) }
+    public func stop() async { configuration.notebook.note(context.path, "stop") }
+}
+
+/// Has nothing left to do when its significant child has ended.
+public actor AutoShutdownCoordinator: Coordinator {
+    public struct Configuration: CoordinatorConfiguration {
+        public var notebook = Notebook()
+        public var childInWorker = false
+        public init() {}
+    }
+
+    public nonisolated let context: Context<AutoShutdownCoordinator>
+    private let configuration: Configuration
+
+    public init(_ context: Context<AutoShutdownCoordinator>, _ configuration: Configuration) {
+        self.context = context
+        self.configuration = configuration
+    }
+
+    public static let supervision = SupervisionPolicy(.oneForOne, intensity: 5, period: .seconds(60), autoShutdown: .anySignificant)
+
+    public func start() async throws {
+        let configuration = configuration
+        configuration.notebook.note(context.path, "start")
+        try await context.start(StepCoordinator.self, as: "other", with: StepCoordinator.Configuration(configuration.notebook))
+        try await context.start(
+            EndingCoordinator.self,
+            as: "significant",
+            in: configuration.childInWorker ? .worker : .inProcess,
+            restart: .transient,
+            significant: true
+        ) { $0.notebook = configuration.notebook }
+    }
+
+    public func stop() async { configuration.notebook.note(context.path, "stop") }
+}

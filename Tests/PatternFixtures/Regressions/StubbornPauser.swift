@@ -1,0 +1,29 @@
+public import Coordinators
+
+/// Its pause hook outlasts every grace, whoever cancels it.
+public actor StubbornPauser: Coordinator {
+    public struct Configuration: CoordinatorConfiguration {
+        public var notebook = Notebook()
+        public var isStubborn = true
+        public init() {}
+    }
+
+    public nonisolated let context: Context<StubbornPauser>
+    private let configuration: Configuration
+
+    public init(_ context: Context<StubbornPauser>, _ configuration: Configuration) {
+        self.context = context
+        self.configuration = configuration
+    }
+
+    public static let responders: [Responder<StubbornPauser>] = [
+        .respond(to: Flow.WhereAmI.self) { me, _ in .here(me.context) }
+    ]
+
+    public func pause() async {
+        configuration.notebook.note(context.path, "pausing")
+        // A task of its own, which nobody cancels.
+        if configuration.isStubborn { await Task { try? await Task.sleep(for: .seconds(60)) }.value }
+        configuration.notebook.note(context.path, "paused")
+    }
+}

@@ -1,0 +1,54 @@
+public import Coordinators
+
+public enum Watching {
+    /// Begins to watch, outside of any handler, and notes down what comes of it; and then again.
+    public struct Begin: ResponderMessage {
+        public var path: CoordinatorPath
+        public init(_ path: CoordinatorPath) { self.path = path }
+    }
+
+    /// Watches, and answers with what came of it.
+    public struct Watch: ResponderMessage {
+        public typealias Reply = Termination
+        public var path: CoordinatorPath
+        public init(_ path: CoordinatorPath) { self.path = path }
+    }
+}
+
+/// Watches others.
+public actor WatcherCoordinator: Coordinator {
+    public struct Configuration: CoordinatorConfiguration {
+        public var notebook = Notebook()
+        public init() {}
+    }
+
+    public nonisolated let context: Context<WatcherCoordinator>
+    private let configuration: Configuration
+
+    public init(_ context: Context<WatcherCoordinator>, _ configuration: Configuration) {
+        self.context = context
+        self.configuration = configuration
+    }
+
+    public static let responders: [Responder<WatcherCoordinator>] = [
+        .respond(to: Watching.Begin.self) { me, begin in me.begin(begin.path) },
+        .respond(to: Watching.Watch.self) { me, watch in try await me.context.watch(watch.path) },
+        .respond(to: Flow.WhereAmI.self) { me, _ in .here(me.context) },
+    ]
+
+    private func begin(_ path: CoordinatorPath) {
+        let (context, configuration) = (context, configuration)
+        configuration.notebook.note(context.path, "watches")
+        Task {
+            for word in ["first", "second"] {
+                do {
+                    let termination = try await context.watch(path)
+                    configuration.notebook.note(context.path, "\(word): \(termination.reason)")
+                } catch {
+                    let code = (error as? CoordinatorError).map { "\($0.code)" } ?? "\(error)"
+                    configuration.notebook.note(context.path, "\(word) threw \(code)")
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+import Coordinators
+import PatternFixtures
+import Testing
+
+@Suite("Regression: lives and their ends", .serialized, .timeLimit(.minutes(3)))
+struct RegressionLifecycleTests {
+    @Test("Regression: a scene is closed when its coordinator won't start", arguments: Where.allCases)
+    func refusingScene(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            await #expect(throws: (any Error).self) {
+                try await tree.root.start(RefusingResource.self, as: "lamp", in: place.placement) { $0.notebook = tree.notebook }
+            }
+            // The stop hook is for those whose start has succeeded.
+            #expect(tree.notebook.words(at: "/lamp") == ["lit", "closed"])
+            #expect(tree.root.children.isEmpty)
+        }
+    }
+
+    @Test("Regression: the pages of a worker below a worker are gone with the inner one")
+    func innerPages() async throws {
+        try await PageTree.run { tree in
+            tree.root.show(.list)
+            try await tree.step("outer", .worker)
+            try await tree.step("inner", below: "/outer", .worker)
+            try await tree.step("leaf", below: "/outer/inner", .inProcess) { $0.pagesAtStart = [.product(1), .product(2)] }
+            try await tree.shows(["/ list", "/outer/inner/leaf product(1)", "/outer/inner/leaf product(2)"])
+            // The one between has never shown a page itself, and has to take theirs away.
+            _ = try await tree.runtime.kill("/outer/inner")
+            try await tree.shows(["/ list"])
+            try await tree.reads("/ popped list")
+            try await tree.reaches(.active, at: "/outer/inner", incarnation: 2)
+            try await tree.step("leaf", below: "/outer/inner", .inProcess) { $0.pagesAtStart = [.product(3)] }
+            try await tree.shows(["/ list", "/outer/inner/leaf product(3)"])
+        }
+    }
+
+    @Test("Regression: who takes the key of a run that was stopped lives", arguments: Where.allCases)
+    func successorOfStopped(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            for _ in 0..<(place.isWorker ? 15 : 300) {
+                let running = Task.immediate { try await tree.context.run(LifeChild.self, as: "a", in: place.placement) }
+                try await Support.eventually("it runs") { tree.context.child("a")?.state == .active }
+                try await tree.context.stop("a")
+                let successor = try await tree.startChild("a", place)
+                await Support.expect(.stopped) { _ = try await running.value }
+                try #require(successor.state == .active)
+                try #require(try await successor.perform(.echo("alive")) == "alive")
+                await successor.stop()
+            }
+            #expect(tree.context.children.isEmpty)
+        }
+    }
+
+    @Test("Regression: who takes the key of a run that has failed lives", arguments: Where.allCases)
+    func successorOfFailed(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            for _ in 0..<(place.isWorker ? 15 : 300) {
+                let running = Task.immediate {
+                    try await tree.context.run(LifeChild.self, as: "a", in: place.placement) { $0.opening = .refuses }
+                }
+                // Two at once: one may join the start that fails, or come after it.
+                var successor = try? await tree.startChild("a", place)
+                await #expect(throws: (any Error).self) { try await running.value }
+                if successor == nil { successor = try await tree.startChild("a", place) }
+                try #require(successor?.state == .active)
+                try #require(try await successor?.perform(.echo("alive")) == "alive")
+                await successor?.stop()
+            }
+            #expect(tree.context.children.isEmpty)
+        }
+    }
+}

@@ -1,0 +1,169 @@
+import Coordinators
+import Glibc
+import PatternFixtures
+import Testing
+
+@Suite("Regression: messages", .serialized, .timeLimit(.minutes(3)))
+struct RegressionMessageTests {
+    @Test("Regression: 20,000 messages to a hundred children below one worker are all answered")
+    func credit() async throws {
+        // Placement: a worker, for within a process there is no credit.
+        try await PageTree.run { tree in
+            try await tree.root.start(CrowdCoordinator.self, as: "crowd", in: .worker) { $0.members = 100 }
+            let runtime = tree.runtime
+            let answered = try await withThrowingTaskGroup(of: Int.self) { group in
+                for number in 0..<20_000 {
+                    let path = CoordinatorPath("/crowd/\(number % 100)") ?? .root
+                    group.addTask { try await runtime.ask(Crowd.Count(number), at: path, timeout: .seconds(120)) }
+                }
+                return try await group.reduce(into: [Int]()) { $0.append($1) }
+            }
+            // Each of the hundred has counted to two hundred.
+            #expect(answered.sorted() == (1...200).flatMap { Array(repeating: $0, count: 100) })
+            #expect(tree.runtime.counters.openAsks == 0)
+        }
+    }
+
+    @Test("Regression: after messages that were too large the same child still answers")
+    func tooLarge() async throws {
+        try await PageTree.run { tree in
+            let child = try await tree.step("child", .worker)
+            let large = String(repeating: "x", count: 2 << 20)
+            for round in 1...20 {
+                await Support.expect(.messageTooLarge) { _ = try await child.ask(Flow.Do(.echo(large)), timeout: .seconds(20)) }
+                await Support.expect(.messageTooLarge) { try await child.send(Flow.Do(.echo(large))) }
+                let echo = try await child.ask(Flow.Do(.echo("\(round)")), timeout: .seconds(20))
+                #expect(echo == "\(round)")
+            }
+            #expect(child.incarnation == 1)
+        }
+    }
+
+    @Test("Regression: a stream leaves nothing of its message alive", arguments: Where.allCases, Traces.Reading.allCases)
+    func streams(_ place: Where, _ reading: Traces.Reading) async throws {
+        try await PageTree.run { tree in
+            try await tree.root.start(TraceSource.self, as: "source") { $0.readsInWorker = place.isWorker }
+            let read = try await tree.runtime.ask(Traces.Read(50, reading), at: "/source/reader", timeout: .seconds(60))
+            #expect(read == (reading == .toTheEnd ? 500 : 150))
+            for path: CoordinatorPath in ["/source", "/source/reader"] {
+                try await Support.eventually("nothing is left at \(path)") {
+                    try await tree.runtime.ask(Traces.Living(), at: path, timeout: .seconds(15)) == 0
+                }
+            }
+        }
+    }
+
+    @Test("Regression: a message with a reply that is sent one way past an interceptor is handled once", arguments: Where.allCases)
+    func interceptedSend(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            try await tree.root.start(DepotCoordinator.self, as: "depot") { $0.couriersInWorker = place.isWorker }
+            let taken = try await tree.runtime.ask(Parcels.Dispatch(10), at: "/depot/courier", timeout: .seconds(20))
+            #expect(taken == 10)
+            // The interceptor has seen the replies, although nobody else wants them.
+            try await Support.eventually("all have come back") {
+                try await tree.runtime.ask(Parcels.Seen(), at: "/depot/courier", timeout: .seconds(15)).count == 10
+            }
+            let seen = try await tree.runtime.ask(Parcels.Seen(), at: "/depot/courier", timeout: .seconds(15))
+            #expect(seen.sorted() == Array(1...10))
+            let delivered = try await tree.runtime.ask(Parcels.Delivered(), at: "/depot", timeout: .seconds(15))
+            #expect(delivered == 10)
+            // The letters of a worker arrive a little late.
+            try await tree.root.stop("depot")
+            #expect(tree.runtime.deadLetters.count == 0)
+        }
+    }
+
+    @Test("Regression: a described dependency is made once, although other things are provided later", arguments: Where.allCases)
+    func describedOnce(_ place: Where) async throws {
+        let descriptor = "regression of \(place) in \(getpid())"
+        try await PageTree.run { tree in
+            let clerk = try await tree.clerk("clerk", place)
+            await tree.root.provide(VaultKey.self, describedBy: descriptor)
+            let first = try await clerk.ask(Flow.Withdraw(), timeout: .seconds(15))
+            #expect(first.last == "1")
+            for round in 1...10 {
+                await tree.root.provide(\.greeting, "hello \(round)")
+                await tree.root.provide(\.ledger, Ledger("\(round)"))
+                let again = try await clerk.ask(Flow.Withdraw(), timeout: .seconds(15))
+                #expect(again == first)
+            }
+            try await tree.clerk("inner", below: "/clerk", .inProcess)
+            let inner = try await tree.runtime.ask(Flow.Withdraw(), at: "/clerk/inner", timeout: .seconds(15))
+            #expect(inner == first)
+        }
+    }
+
+    @Test("Regression: an ask that is cancelled at once never runs in the worker")
+    func cancelledAtOnce() async throws {
+        try await PageTree.run { tree in
+            try await tree.step("child", .worker)
+            try await tree.step("box", below: "/child", .inProcess)
+            let runtime = tree.runtime
+            for round in 0..<5 {
+                // Nothing begins before all of them are there, and cancelled.
+                _ = try await runtime.pause("/child/box")
+                let asks = (0..<100).map { number in
+                    Task.immediate { try await runtime.ask(Flow.Note(number), at: "/child/box", timeout: .seconds(60)) }
+                }
+                for ask in asks { ask.cancel() }
+                for ask in asks {
+                    await #expect(throws: CancellationError.self) { try await ask.value }
+                }
+                // Behind the cancellations on the same link.
+                _ = try await runtime.ask(Flow.WhereAmI(), at: "/child", timeout: .seconds(20))
+                _ = try await runtime.resume("/child/box")
+                try await runtime.ask(Flow.Note(1_000 + round), at: "/child/box", timeout: .seconds(20))
+            }
+            let notes = tree.notebook.words(at: "/child/box").filter { $0.hasPrefix("note") }
+            #expect(notes == (0..<5).map { "note \(1_000 + $0)" })
+            // One whose task is cancelled before it asks doesn't even leave.
+            let late = Task {
+                while !Task.isCancelled { await Task.yield() }
+                try await runtime.ask(Flow.Note(1), at: "/child/box", timeout: .seconds(60))
+            }
+            late.cancel()
+            await #expect(throws: CancellationError.self) { try await late.value }
+            #expect(tree.count("/child/box note 1") == 0)
+        }
+    }
+
+    // MARK: Rows without await
+
+    @Test("Regression: asks that are answered directly and sends of the same sender keep their order", arguments: Where.allCases)
+    func directOrder(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            try await tree.root.start(OrderKeeper.self, as: "keeper", in: place.placement)
+            try await tree.runtime.ask(Order.Run(10_000), at: "/keeper/sender", timeout: .seconds(120))
+            // What was sent last may begin after its sender has been told that it's taken.
+            try await Support.eventually("all have begun") {
+                try await tree.runtime.ask(Order.Ticks(), at: "/keeper", timeout: .seconds(15)).count == 10_000
+            }
+            let ticks = try await tree.runtime.ask(Order.Ticks(), at: "/keeper", timeout: .seconds(15))
+            #expect(ticks == Array(0..<10_000))
+        }
+    }
+
+    @Test("Regression: a stop ends asks that are answered directly with stopped")
+    func directStop() async throws {
+        for _ in 0..<20 {
+            try await PageTree.run { tree in
+                let root = tree.root
+                let asking = (0..<8).map { _ in
+                    Task { () -> CoordinatorError.Code? in
+                        do {
+                            while true { _ = try await root.ask(Flow.Echo("still there"), timeout: .seconds(60)) }
+                        } catch {
+                            return (error as? CoordinatorError)?.code
+                        }
+                    }
+                }
+                try await Task.sleep(for: .milliseconds(10))
+                await tree.runtime.stop()
+                for task in asking {
+                    let code = await task.value
+                    #expect(code == .stopped)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+import Coordinators
+import PatternFixtures
+import Testing
+
+@Suite("Regression: pausing", .serialized, .timeLimit(.minutes(3)))
+struct RegressionPauseTests {
+    @Test("Regression: a paused worker that is killed comes back paused, twenty times")
+    func killed() async throws {
+        try await LifecycleTree.run { tree in
+            let child = try await tree.startChild("a", .worker)
+            await child.pause()
+            for round in 1...20 {
+                try await tree.runtime.kill("/a")
+                try await Support.eventually("life \(round + 1) is paused") {
+                    let snapshot = try await tree.runtime.snapshot(of: "/a")
+                    return snapshot.incarnation == UInt32(round + 1) && snapshot.state == .paused
+                }
+                await Support.expect(.timedOut) { try await child.perform(.note("note too early"), timeout: .milliseconds(50)) }
+            }
+            try await Support.eventually("each life has run its hook") { tree.journal.count(of: "pause /a") == 21 }
+            #expect(tree.lines("note", "resume").isEmpty)
+            await child.resume()
+            let note = try await child.perform(.note("note"))
+            #expect(note == "note")
+            #expect(tree.lines("note", "resume") == ["resume /a", "note"])
+        }
+    }
+
+    @Test("Regression: a pause while the child starts holds", arguments: Where.allCases)
+    func whileStarting(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            let starting = Task { try await tree.startChild("a", place) { $0.opening = .passesGate } }
+            try await Support.eventually("its start hook asks the root") { tree.root.gate.waiting == 1 }
+            try await tree.context.pause("a")
+            tree.root.gate.open()
+            let child = try await starting.value
+            #expect(child.state == .paused)
+            await Support.expect(.timedOut) { try await child.perform(.note("note too early"), timeout: .milliseconds(300)) }
+            try await Support.eventually("its hook has run") { tree.journal.count(of: "pause /a") == 1 }
+            await child.resume()
+            let note = try await child.perform(.note("note"))
+            #expect(note == "note")
+            #expect(tree.lines("start", "pause", "resume", "note") == ["start /a", "pause /a", "resume /a", "note"])
+        }
+    }
+
+    @Test("Regression: a pause and a resume while the child starts leave it active", arguments: Where.allCases)
+    func resumedWhileStarting(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            let starting = Task { try await tree.startChild("a", place) { $0.opening = .passesGate } }
+            try await Support.eventually("its start hook asks the root") { tree.root.gate.waiting == 1 }
+            try await tree.context.pause("a")
+            try await tree.context.resume("a")
+            tree.root.gate.open()
+            let child = try await starting.value
+            #expect(child.state == .active)
+            let note = try await child.perform(.note("note"))
+            #expect(note == "note")
+            #expect(tree.lines("pause", "resume").isEmpty)
+        }
+    }
+
+    @Test("Regression: a pause hook that never returns doesn't block the key after a stop", arguments: Where.allCases, [false, true])
+    func stubborn(_ place: Where, _ isKept: Bool) async throws {
+        try await PageTree.run { tree in
+            let child = try await tree.stubborn(place, true)
+            let pausing = Task { await child.pause() }
+            try await tree.reads("/child pausing")
+            let began = ContinuousClock.now
+            if isKept { try await tree.runtime.stop("/child") } else { try await tree.root.stop("child") }
+            // Who waits for the hook is told with the stop.
+            await pausing.value
+            #expect(ContinuousClock.now - began < .seconds(20))
+            let successor = try await tree.stubborn(place, false)
+            #expect(successor.state == .active)
+            await successor.pause()
+            #expect(successor.state == .paused)
+            await successor.resume()
+            let there = try await successor.ask(Flow.WhereAmI(), timeout: .seconds(15))
+            #expect(there.path == "/child")
+            #expect(tree.count("/child pausing") == 2)
+        }
+    }
+}
+
+extension PageTree {
+    fileprivate func stubborn(_ place: Where, _ isStubborn: Bool) async throws -> Child<StubbornPauser> {
+        try await root.start(StubbornPauser.self, as: "child", in: place.placement, shutdown: .timeout(.milliseconds(300))) {
+            $0.notebook = notebook
+            $0.isStubborn = isStubborn
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import Coordinators
+import PatternFixtures
+import Testing
+
+@Suite("Recycling", .serialized, .timeLimit(.minutes(3)))
+struct WorkerRecyclingTests {
+    /// No failure at all is allowed: one that recycling counted as such would be the end.
+    private static var options: CoordinatorRuntime.Options {
+        var options = Support.options
+        options.supervision = SupervisionPolicy(.oneForOne, intensity: 0, period: .seconds(60), backoff: .none)
+        return options
+    }
+
+    @Test("Recycling: by messages: two hundred concurrent asks lose none, and nothing has failed", arguments: [0, 1])
+    func messages(_ spares: Int) async throws {
+        try await LifecycleTree.run(Self.options) { tree in
+            let child = try await tree.startChild(in: .worker(spares: spares, recycling: Recycling(messages: 50)))
+            let places = try await withThrowingTaskGroup(of: Life.Place.self) { group in
+                for _ in 0..<200 { group.addTask { try await child.ask(Life.WhereAmI(), timeout: .seconds(60)) } }
+                return try await group.reduce(into: [Life.Place]()) { $0.append($1) }
+            }
+            #expect(places.count == 200)
+            try await Support.eventually("it was replaced, and is back") { child.incarnation >= 2 && child.state == .active }
+            // The next fifty go to other lives than the first.
+            let later = try await child.ask(Life.WhereAmI(), timeout: .seconds(60))
+            #expect(later.incarnation >= 2)
+            #expect(Set(places.map(\.incarnation)).count == Set(places.map(\.processID)).count)
+            try await tree.expectNoFailure()
+        }
+    }
+
+    @Test("Recycling: by messages: one ask after the other, each is answered")
+    func sequential() async throws {
+        try await LifecycleTree.run(Self.options) { tree in
+            let child = try await tree.startChild(in: .worker(recycling: Recycling(messages: 10)))
+            var incarnations: [UInt32] = []
+            for _ in 0..<40 { incarnations.append(try await child.ask(Life.WhereAmI(), timeout: .seconds(60)).incarnation) }
+            #expect(incarnations == incarnations.sorted())
+            #expect(Set(incarnations).count >= 3)
+            try await tree.expectNoFailure()
+        }
+    }
+
+    @Test("Recycling: what is under way is handled by the life that has taken it")
+    func underWay() async throws {
+        try await LifecycleTree.run(Self.options) { tree in
+            let child = try await tree.startChild(in: .worker(recycling: Recycling(messages: 2)))
+            let passing = Task.immediate { try await child.perform(.passGate, timeout: .seconds(60)) }
+            try await Support.eventually("it has begun") { tree.root.gate.waiting == 1 }
+            let second = try await child.ask(Life.WhereAmI(), timeout: .seconds(60))
+            #expect(second.incarnation == 1)
+            let third = Task.immediate { try await child.ask(Life.WhereAmI(), timeout: .seconds(60)) }
+            // The gate is still closed, so that life goes on.
+            try await Task.sleep(for: .milliseconds(300))
+            #expect(tree.journal.count(of: "stop /a") == 0)
+            tree.root.gate.open()
+            let passed = try await passing.value
+            #expect(passed == "passed")
+            let next = try await third.value
+            #expect(next.incarnation == 2)
+            #expect(tree.journal.count(of: "stop /a") == 1)
+            try await tree.expectNoFailure()
+        }
+    }
+
+    @Test("Recycling: by age, while asks go on")
+    func age() async throws {
+        try await LifecycleTree.run(Self.options) { tree in
+            let child = try await tree.startChild(in: .worker(recycling: Recycling(age: .milliseconds(400), jitter: 0.2)))
+            var incarnations: Set<UInt32> = []
+            let deadline = ContinuousClock.now + .seconds(30)
+            while incarnations.count < 4, ContinuousClock.now < deadline {
+                incarnations.insert(try await child.ask(Life.WhereAmI(), timeout: .seconds(60)).incarnation)
+            }
+            #expect(incarnations.count == 4)
+            try await tree.expectNoFailure()
+        }
+    }
+
+    @Test("Recycling: a stop of one that is about to be replaced wins")
+    func stopped() async throws {
+        try await LifecycleTree.run(Self.options) { tree in
+            for _ in 0..<5 {
+                let child = try await tree.startChild(in: .worker(recycling: Recycling(messages: 1)))
+                _ = try await child.ask(Life.WhereAmI(), timeout: .seconds(60))
+                await child.stop()
+                #expect(child.state == .inactive)
+                #expect(tree.context.children.isEmpty)
+            }
+        }
+    }
+}
+
+extension LifecycleTree {
+    fileprivate func startChild(in placement: Placement) async throws -> Child<LifeChild> {
+        try await context.start(LifeChild.self, as: "a", in: placement, shutdown: .timeout(.seconds(20))) { $0.journal = journal }
+    }
+
+    /// A later event of one more child stands behind all that there could still be of the first.
+    fileprivate func expectNoFailure() async throws {
+        try await startChild("last", .inProcess)
+        try await runtime.stop("/last")
+        try await Support.eventually("the last is heard") { await root.heard.contains("stopped /last") }
+        let heard = await root.heard
+        #expect(!heard.contains { $0.hasPrefix("crashed") || $0.hasPrefix("gaveUp") || $0.hasPrefix("startFailed") }, "\(heard)")
+        #expect(runtime.deadLetters.count == 0)
+    }
+}

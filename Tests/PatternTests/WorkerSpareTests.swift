@@ -1,0 +1,120 @@
+import Coordinators
+import Glibc
+import PatternFixtures
+import Processes
+import Testing
+
+@Suite("Spares", .serialized, .timeLimit(.minutes(3)))
+struct WorkerSpareTests {
+    @Test("Spares: after kill -9 the next life is a process that was there before, and another takes its place")
+    func nextLife() async throws {
+        try await run { tree, worker in
+            try await tree.startChild(sparing: 1)
+            for round in 1...5 {
+                let before = try await tree.place(of: "/a", incarnation: UInt32(round))
+                let spares = try await worker.settled(at: 2).filter { $0.processID != before.processID }
+                let spare = try #require(spares.first)
+                #expect(kill(before.processID, SIGKILL) == 0)
+                let after = try await tree.place(of: "/a", incarnation: UInt32(round + 1))
+                #expect(after.processID == spare.processID)
+                // The number and its start: it isn't another one with the number.
+                #expect(spare.isAlive)
+            }
+            let snapshot = try await tree.runtime.snapshot(of: "/a")
+            #expect(snapshot.restarts == 5)
+        }
+    }
+
+    @Test("Spares: as many as were asked for are kept, and none of them is the child")
+    func several() async throws {
+        try await run { tree, worker in
+            let child = try await tree.startChild(sparing: 3)
+            let all = try await worker.settled(at: 4)
+            let there = try await tree.whereIs("/a")
+            #expect(all.contains { $0.processID == there.processID })
+            // They are in nobody's way: the tree knows one child.
+            let snapshot = try await tree.runtime.snapshot()
+            #expect(snapshot.children.count == 1)
+            #expect(child.incarnation == 1)
+        }
+    }
+
+    @Test("Spares: an idle one that is killed is replaced, and the child doesn't notice")
+    func idleKilled() async throws {
+        try await run { tree, worker in
+            try await tree.startChild(sparing: 1)
+            let there = try await tree.whereIs("/a")
+            for _ in 0..<3 {
+                let spares = try await worker.settled(at: 2).filter { $0.processID != there.processID }
+                let spare = try #require(spares.first)
+                try spare.send(.kill)
+                await spare.waitUntilGone()
+                let now = try await worker.settled(at: 2)
+                #expect(!now.contains(spare))
+            }
+            let still = try await tree.whereIs("/a")
+            #expect(still == there)
+            #expect(await tree.root.heard.isEmpty)
+        }
+    }
+
+    @Test("Spares: a stop leaves no process, and neither does the end of the runtime", arguments: [true, false])
+    func gone(_ stopsChild: Bool) async throws {
+        let worker = try NamedWorker()
+        try await LifecycleTree.run(worker.options) { tree in
+            let child = try await tree.startChild(sparing: 2)
+            _ = try await worker.settled(at: 3)
+            if stopsChild {
+                await child.stop()
+                try await Support.eventually("no process is left") { worker.children.isEmpty }
+                // Its key can be taken again, with spares of its own.
+                try await tree.startChild(sparing: 1)
+                _ = try await worker.settled(at: 2)
+            }
+        }
+        try await Support.eventually("no process is left") { worker.children.isEmpty }
+    }
+
+    @Test("Spares: a stop that is undone by a start has its spares again")
+    func startedAgain() async throws {
+        try await run { tree, worker in
+            try await tree.startChild(sparing: 1)
+            _ = try await worker.settled(at: 2)
+            try await tree.runtime.stop("/a")
+            try await tree.runtime.start("/a")
+            _ = try await worker.settled(at: 2)
+            let echo = try await tree.perform(.echo("back"), at: "/a")
+            #expect(echo == "back")
+        }
+    }
+
+    private func run(_ body: (LifecycleTree, NamedWorker) async throws -> Void) async throws {
+        let worker = try NamedWorker()
+        try await LifecycleTree.run(worker.options) { try await body($0, worker) }
+        try await Support.eventually("no process is left") { worker.children.isEmpty }
+    }
+}
+
+extension NamedWorker {
+    var options: CoordinatorRuntime.Options {
+        var options = Support.options
+        options.workerExecutable = executable
+        return options
+    }
+
+    /// Waits until there are so many processes, and for a moment longer, so that the runtime has noted down what the kernel knows.
+    fileprivate func settled(at count: Int) async throws -> Set<ProcessIdentity> {
+        try await Support.eventually("there are \(count) processes") { self.children.count == count }
+        try await Task.sleep(for: .milliseconds(200))
+        let children = children
+        #expect(children.count == count)
+        return children
+    }
+}
+
+extension LifecycleTree {
+    @discardableResult
+    fileprivate func startChild(sparing spares: Int) async throws -> Child<LifeChild> {
+        try await context.start(LifeChild.self, as: "a", in: .worker(spares: spares)) { $0.journal = journal }
+    }
+}

@@ -82,7 +82,9 @@ extension [NavigationEntry] {
         case .show(let page, let isModal):
             append(NavigationEntry(path: path, page: page, isModal: isModal, incarnation: incarnation))
         case .replaceTop(let page):
-            guard let index = lastIndex(where: { $0.path == path }) else { return apply(.show(page, isModal: false), by: path, incarnation) }
+            guard let index = lastIndex(where: { $0.path == path }) else {
+                return apply(.show(page, isModal: false), by: path, incarnation)
+            }
             let isModal = self[index].isModal
             removeSubrange(index...)
             append(NavigationEntry(path: path, page: page, isModal: isModal, incarnation: incarnation))

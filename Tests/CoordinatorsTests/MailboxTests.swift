@@ -317,7 +317,7 @@ struct MailboxTests {
 
 extension Envelope {
     fileprivate static func letter(_ name: String, bytes: Int = 0, isOneWay: Bool = false) -> Envelope {
-        let body = Body.encoded(name: name, .json, Bytes(repeating: 0, count: bytes))
+        let body = Body.encoded(name: name, .json, Payload(Bytes(repeating: 0, count: bytes)))
         return Envelope(body, sender: "/sender", deadline: nil, isOneWay: isOneWay)
     }
 }

@@ -11,7 +11,7 @@ final class Envelope: Sendable {
     /// The message, never encoded between coordinators of one process.
     enum Body: Sendable {
         case value(any ResponderMessage)
-        case encoded(name: String, PayloadCodec, Bytes)
+        case encoded(name: String, PayloadCodec, Payload)
 
         var name: String {
             switch self {

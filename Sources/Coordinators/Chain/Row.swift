@@ -63,7 +63,7 @@ struct MessageRow: Sendable {
             envelope,
             node,
             index in
-            try await body(Self.cast(coordinator), envelope.message(as: M.self), envelope, node, index)
+            try await body(Self.cast(coordinator), envelope.message(as: M.self, isLast: !isInterceptor), envelope, node, index)
         }
     }
 
@@ -76,15 +76,17 @@ struct MessageRow: Sendable {
 
 extension Envelope {
     /// The message as its handler wants it: as it is, or decoded once.
-    func message<M: ResponderMessage>(as type: M.Type) throws -> M {
+    ///
+    /// - Parameter isLast: nobody will look at it again.
+    func message<M: ResponderMessage>(as type: M.Type, isLast: Bool = false) throws -> M {
         switch body {
         case .value(let message):
             guard let message = message as? M else {
                 throw CoordinatorError(.coding, "the message is \(Swift.type(of: message)), not \(type)")
             }
             return message
-        case .encoded(_, let codec, let bytes):
-            return try PayloadCoder.decode(type, from: bytes, codec: codec)
+        case .encoded(_, let codec, let payload):
+            return try PayloadCoder.decode(type, from: isLast ? payload.take() : payload.bytes, codec: codec)
         }
     }
 }

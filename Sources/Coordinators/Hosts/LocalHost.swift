@@ -91,8 +91,9 @@ final class LocalHost: ChildHost {
         }
         let timeout = CoordinatorError(.startTimedOut, "\(node.path) was not ready within \(startTimeout)")
         let timer = Timers.shared.schedule(at: .now + startTimeout) { [startOutcome] in
-            hook.cancel()
+            // Settled first: what the hook throws for being cancelled is no reason.
             startOutcome.settle(.failure(timeout))
+            hook.cancel()
         }
         let stopGrace = state.withLock { state in
             state.phase = .starting(hook)
@@ -114,7 +115,7 @@ final class LocalHost: ChildHost {
             return
         }
         _ = await node.stop(grace: stopGrace ?? .seconds(5))
-        try result.get()
+        if case .failure(let error) = result, stopGrace == nil || !(error is CancellationError) { throw error }
         throw CoordinatorError.hasStopped(node.path)
     }
 

@@ -11,9 +11,9 @@ extension CoordinatorRuntime {
         timeout: Duration = .seconds(5)
     ) async throws -> M.Reply {
         // JSON: a message that is routed by path may pass processes of other builds.
-        let body = Envelope.Body.encoded(name: M.name, .json, try PayloadCoder.encode(message, as: .json))
+        let bytes = try PayloadCoder.encode(message, as: .json)
         return try await M.retried(within: timeout) { remaining in
-            try await deliver(body, at: path, timeout: remaining).decoded(as: M.Reply.self)
+            try await deliver(.encoded(name: M.name, .json, Payload(bytes)), at: path, timeout: remaining).decoded(as: M.Reply.self)
         }
     }
 
@@ -43,7 +43,7 @@ extension CoordinatorRuntime {
     /// - Returns: whether somebody from `path` upwards responds.
     @discardableResult
     public func send<M: ResponderMessage>(_ message: M, at path: CoordinatorPath = .root) async throws -> Bool {
-        try await send(.encoded(name: M.name, .json, try PayloadCoder.encode(message, as: .json)), at: path)
+        try await send(.encoded(name: M.name, .json, Payload(try PayloadCoder.encode(message, as: .json))), at: path)
     }
 
     /// Sends one way, by name.
@@ -129,7 +129,7 @@ extension CoordinatorRuntime {
     }
 
     private func body(_ name: String, _ payload: JSONValue) throws -> Envelope.Body {
-        .encoded(name: name, .json, try PayloadCoder.encode(payload, as: .json))
+        .encoded(name: name, .json, Payload(try PayloadCoder.encode(payload, as: .json)))
     }
 
     private func deliver(_ body: Envelope.Body, at path: CoordinatorPath, timeout: Duration?, isOneWay: Bool = false) async throws -> Answer

@@ -38,13 +38,17 @@ extension Peer {
             let error = CoordinatorError(.coding, "a message uses a name that was never defined on this link")
             return reply(.failure(error), to: frame)
         }
+        // What is kept until the answer must not keep the message.
+        var frame = frame
+        frame.content = .ack
+        let head = frame
         let envelope = Envelope(
-            .encoded(name: message, frame.codec, payload),
+            .encoded(name: message, frame.codec, Payload(payload)),
             sender: CoordinatorPath(sender) ?? .root,
             deadline: deadline,
             trace: trace,
             isOneWay: isOneWay,
-            flow: frame.flags.contains(.stream) ? flow(to: frame) : nil
+            flow: frame.flags.contains(.stream) ? flow(to: head) : nil
         )
         let isOpen = state.withLock { state -> Bool in
             guard !state.isClosed, state.incoming.count < Self.openAsksLimit else { return false }
@@ -56,12 +60,13 @@ extension Peer {
         }
         if !envelope.isBuiltin {
             let route = Self.route(target, message)
-            envelope.whenReleased { [weak self] in self?.giveBack(route, Self.size(payload)) }
+            let size = Self.size(payload)
+            envelope.whenReleased { [weak self] in self?.giveBack(route, size) }
         }
         envelope.open { [weak self] result in
             guard let self else { return }
-            state.withLock { _ = $0.incoming.removeValue(forKey: frame.correlation) }
-            if envelope.flow == nil { reply(result, to: frame) } else { endStream(result, of: frame) }
+            state.withLock { _ = $0.incoming.removeValue(forKey: head.correlation) }
+            if envelope.flow == nil { reply(result, to: head) } else { endStream(result, of: head) }
         }
         owner.messageReceived(envelope, target, frame.flags.contains(.direct))
     }

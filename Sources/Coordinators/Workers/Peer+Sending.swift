@@ -182,7 +182,7 @@ extension Peer {
     private func encoded(_ body: Envelope.Body) throws(CoordinatorError) -> (PayloadCodec, Bytes) {
         switch body {
         case .value(let message): (codec, try PayloadCoder.encode(message, as: codec))
-        case .encoded(_, let codec, let bytes): (codec, bytes)
+        case .encoded(_, let codec, let payload): (codec, payload.bytes)
         }
     }
 }

@@ -40,7 +40,7 @@ extension Flow {
     }
 }
 
-/// Handles one message a second, and has room for 64 or a mebibyte.
+/// Handles one message a second, and has room for 4,096 or sixteen mebibytes.
 public actor SlowCoordinator: Coordinator {
     public struct Configuration: CoordinatorConfiguration {
         public var notebook = Notebook()
@@ -51,7 +51,7 @@ public actor SlowCoordinator: Coordinator {
         public init() {}
     }
 
-    public static let mailbox = MailboxPolicy(messages: 64, bytes: 1 << 20, whenFull: .wait)
+    public static let mailbox = MailboxPolicy(messages: 4_096, bytes: 16 << 20, whenFull: .wait)
 
     public nonisolated let context: Context<SlowCoordinator>
     private let configuration: Configuration

@@ -8,7 +8,7 @@ extension Context {
     public func children(in state: CoordinatorSnapshot.State) -> [AnyChild] { children.filter { $0.state == state } }
 
     /// The child of a key; `nil` when there is none.
-    public func child(_ key: C.ChildKey) -> AnyChild? { children.first { $0.key == key.pathComponent } }
+    public func child(_ key: C.ChildKey) -> AnyChild? { node.existingChildren?.handle(of: key.pathComponent) }
 
     /// The first child of a type; `nil` when there is none.
     public func child<K: Coordinator>(_ type: K.Type) -> Child<K>? {
@@ -21,11 +21,13 @@ extension Context {
 
 extension ChildSupervisor {
     /// Handles on the children in start order.
-    fileprivate var handles: [AnyChild] {
-        state.withLock { state in
-            state.machine.ids.compactMap { key in
-                state.slots[key].map { AnyChild(supervisor: self, key: key, typeName: $0.definition.typeName) }
-            }
+    fileprivate var handles: [AnyChild] { keys.compactMap { handle(of: $0) } }
+
+    /// A handle on a child; `nil` when there is none.
+    func handle(of key: String) -> AnyChild? {
+        let typeName = state.withLock { state in
+            state.machine.state(of: key) == nil ? nil : state.slots[key]?.definition.typeName
         }
+        return typeName.map { AnyChild(supervisor: self, key: key, typeName: $0) }
     }
 }

@@ -34,7 +34,9 @@ extension Node {
             switch envelope.body.name {
             case SetPages.name: setPages(try envelope.message(as: SetPages.self).pages)
             case Uncovered.name: post(.popped(try envelope.message(as: Uncovered.self).page))
-            case FinishPopped.name: existingChildren?.finishPopped(try envelope.message(as: FinishPopped.self))
+            case FinishPopped.name:
+                let popped = try envelope.message(as: FinishPopped.self)
+                existingChildren?.dismiss(popped.key, popped.incarnation, "was popped")
             default: throw CoordinatorError(.unhandled, "\(path) doesn't know \(envelope.body.name)")
             }
             return .none
@@ -56,18 +58,5 @@ extension Node {
             envelope.complete(.failure(error))
         }
         envelope.release()
-    }
-}
-
-extension ChildSupervisor {
-    /// A child has no pages left because they were popped: it's stopped and removed.
-    func finishPopped(_ popped: FinishPopped) {
-        let key = popped.key
-        let mustPerform = state.withLock { state -> Bool in
-            guard state.isAlive(key), state.slots[key]?.incarnation == popped.incarnation else { return false }
-            state.slots[key]?.lastError = CoordinatorError(.dismissed, "\(node.path.appending(key)) was popped")
-            return state.apply(.removeRequested(key))
-        }
-        if mustPerform { performDirectives() }
     }
 }

@@ -42,28 +42,22 @@ enum ConfigurationValue: Sendable {
         overDefaultsOf type: Configuration.Type
     ) throws(CoordinatorError) -> Configuration {
         guard let defaults = (type as? any CoordinatorConfiguration.Type)?.init() else {
-            return try decode(type, overlay)
+            return try type.init(decoding: overlay)
         }
-        let base = try PayloadCoder.decode(JSONValue.self, from: PayloadCoder.encode(defaults, as: .json), codec: .json)
+        let base = try defaults.encodedAsJSON()
         let configuration: Configuration
         do throws(CoordinatorError) {
-            configuration = try decode(type, base.overlaid(by: overlay))
+            configuration = try type.init(decoding: base.overlaid(by: overlay))
         } catch {
             // A case of an enumeration that is laid over another case makes neither.
-            guard let other = try? decode(type, base.overlaid(byCasesOf: overlay)) else { throw error }
+            guard let other = try? type.init(decoding: base.overlaid(byCasesOf: overlay)) else { throw error }
             configuration = other
         }
         try refuseUnknownKeys(
             overlay,
-            known: PayloadCoder.decode(JSONValue.self, from: PayloadCoder.encode(configuration, as: .json), codec: .json)
+            known: configuration.encodedAsJSON()
         )
         return configuration
-    }
-
-    private static func decode<Configuration: Codable>(_ type: Configuration.Type, _ value: JSONValue) throws(CoordinatorError)
-        -> Configuration
-    {
-        try PayloadCoder.decode(type, from: PayloadCoder.encode(value, as: .json), codec: .json)
     }
 
     /// A misspelt key would otherwise be a default that nobody asked for.

@@ -24,8 +24,8 @@ protocol ChildHost: AnyObject, Sendable {
     /// Those above have provided something new.
     func inherit(_ dependencies: Dependencies)
 
-    /// Whether somebody hears what the child tells its delegates.
-    func observeEvents(_ areWanted: Bool)
+    /// From now on somebody hears what the child tells its delegates.
+    func observeEvents()
 
     /// Ends the process at once, as `kill -9` would.
     func kill() throws

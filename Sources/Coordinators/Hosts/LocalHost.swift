@@ -207,7 +207,7 @@ final class LocalHost: ChildHost {
         state.withLock { $0.early = dependencies }
     }
 
-    func observeEvents(_ areWanted: Bool) {}
+    func observeEvents() {}
 
     func kill() throws {
         throw CoordinatorError(.notAWorker, "\(node.outcome?.path.description ?? "the coordinator") has no process of its own to kill")

@@ -90,7 +90,7 @@ final class ProgramHost: ChildHost {
 
     func inherit(_ dependencies: Dependencies) {}
 
-    func observeEvents(_ areWanted: Bool) {}
+    func observeEvents() {}
 
     func kill() throws {
         guard let child = state.withLock({ $0.child }) else {

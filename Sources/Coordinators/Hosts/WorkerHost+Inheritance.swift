@@ -11,13 +11,7 @@ extension WorkerHost {
         let inheritance = state.withLock { $0.inheritance }
         tell(inheritance.dependencies, to: peer)
         for reason in [PauseReasons.explicit, .cascade] {
-            let isPaused = inheritance.pauseReasons.contains(reason)
-            peer.send(
-                Frame(
-                    isPaused
-                        ? .pause(Pause(target: 0, reason: reason.wire)) : .resume(Resume(target: 0, reason: reason.wire))
-                )
-            )
+            peer.send(Frame(inheritance.pauseReasons.content(about: reason)))
         }
         subscribe("", inheritance.areEventsWanted, at: peer)
         subscribe(Notification.tap, runtime.tap.isActive, at: peer)
@@ -39,10 +33,7 @@ extension WorkerHost {
         // Without a link it's told on the next.
         guard let peer else { return }
         for reason in [PauseReasons.explicit, .cascade] where former.contains(reason) != reasons.contains(reason) {
-            let isPaused = reasons.contains(reason)
-            _ = try? await peer.request("", timeout: nil) { _ in
-                isPaused ? .pause(Pause(target: 0, reason: reason.wire)) : .resume(Resume(target: 0, reason: reason.wire))
-            }
+            _ = try? await peer.request("", timeout: nil) { _ in reasons.content(about: reason) }
         }
     }
 
@@ -54,13 +45,13 @@ extension WorkerHost {
         if let peer { tell(dependencies, to: peer) }
     }
 
-    func observeEvents(_ areWanted: Bool) {
+    func observeEvents() {
         let peer = state.withLock { state -> Peer? in
-            guard state.inheritance.areEventsWanted != areWanted else { return nil }
-            state.inheritance.areEventsWanted = areWanted
+            guard !state.inheritance.areEventsWanted else { return nil }
+            state.inheritance.areEventsWanted = true
             return state.isGreeted ? state.peer : nil
         }
-        if let peer { subscribe("", areWanted, at: peer) }
+        if let peer { subscribe("", true, at: peer) }
     }
 
     /// What the worker tells of its own accord.
@@ -101,5 +92,12 @@ extension WorkerHost {
         try? peer.link.send(lane: .control) { intern in
             Frame(.subscribe(Subscribe(subject: 0, name: intern(name), isActive: isActive)))
         }
+    }
+}
+
+extension PauseReasons {
+    /// What a worker is told of one reason: that it's there, or isn't.
+    fileprivate func content(about reason: PauseReasons) -> Content {
+        contains(reason) ? .pause(Pause(target: 0, reason: reason.wire)) : .resume(Resume(target: 0, reason: reason.wire))
     }
 }

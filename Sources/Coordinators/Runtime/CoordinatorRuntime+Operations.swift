@@ -35,7 +35,7 @@ extension CoordinatorRuntime {
     ) async throws -> JSONValue {
         let answer = try await deliver(try body(name, payload), at: path, timeout: timeout)
         guard case .value(let value) = answer else { return try answer.decoded(as: JSONValue.self) }
-        return try CoordinatorSnapshot.encode(value)
+        return try value.encodedAsJSON()
     }
 
     /// Sends one way, as if the coordinator at `path` did.
@@ -125,7 +125,7 @@ extension CoordinatorRuntime {
         guard !path.isRoot else {
             throw CoordinatorError(.unsupported, "the root has nobody above it to \(operation.rawValue) it: end the runtime instead")
         }
-        return try CoordinatorSnapshot.decode(try await root.operate(operation, on: path.components[...]))
+        return try CoordinatorSnapshot(decoding: try await root.operate(operation, on: path.components[...]))
     }
 
     private func body(_ name: String, _ payload: JSONValue) throws -> Envelope.Body {

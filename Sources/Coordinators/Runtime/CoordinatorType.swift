@@ -4,7 +4,6 @@ import WireProtocol
 /// A coordinator's type, without the type: what the runtime needs to make and run one.
 struct CoordinatorType: Sendable {
     let name: String
-    let id: ObjectIdentifier
     let table: ResponderTable
     let policy: SupervisionPolicy
     let mailbox: MailboxPolicy
@@ -21,7 +20,6 @@ struct CoordinatorType: Sendable {
 
     init<C: Coordinator>(_ type: C.Type) {
         name = TypeNames.name(of: type)
-        id = ObjectIdentifier(type)
         table = ResponderTable.of(type)
         policy = C.supervision
         mailbox = C.mailbox

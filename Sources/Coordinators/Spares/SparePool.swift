@@ -35,9 +35,6 @@ final class SparePool: Sendable {
         self.runtime = runtime
     }
 
-    /// How many wait for a ticket.
-    var count: Int { state.withLock { $0.idle.count } }
-
     /// Starts what is missing.
     ///
     /// Failures are tried again when the next is taken; replenishing counts against the process's bucket of restarts.

@@ -16,7 +16,7 @@ extension ChildSupervisor {
         }
         guard let id else { return nil }
         node.runtime.counts.observers.add(1, ordering: .relaxed)
-        host?.observeEvents(true)
+        host?.observeEvents()
         return id
     }
 
@@ -26,14 +26,6 @@ extension ChildSupervisor {
 
     func removeObserver(_ delegate: any AnyObject & Sendable, of key: String) {
         end(state.withLock { [$0.slots[key]?.observers.remove(delegate)].compactMap { $0 } })
-    }
-
-    /// Whether anybody wants the events of a child of this type.
-    func wantsEvents(_ key: String) -> Bool {
-        state.withLock { state in
-            guard let slot = state.slots[key] else { return false }
-            return !slot.observers.all.isEmpty || node.type.table.observers[slot.definition.typeName] != nil
-        }
     }
 
     /// A child has told its delegates something: its parent's rows and every observer hear of it.

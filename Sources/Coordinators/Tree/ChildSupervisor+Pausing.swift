@@ -34,9 +34,4 @@ extension ChildSupervisor {
         if found.didChange { announce(found.reasons.isEmpty ? .resumed : .paused, of: key, toParent: !isByParent) }
         return true
     }
-
-    /// The reasons that a child has from its start on.
-    func pauseReasons(of key: String) -> PauseReasons {
-        state.withLock { $0.slots[key]?.pauseReasons ?? [] }
-    }
 }

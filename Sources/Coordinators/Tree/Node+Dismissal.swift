@@ -12,7 +12,7 @@ extension ChildSupervisor {
     ///
     /// - Returns: whether the child is being stopped. After the time it stays, whatever the row says.
     func dismissalRequested(_ key: String, _ incarnation: Incarnation, timeout: Duration) async -> Bool {
-        guard let child = node.child(key), child.incarnation == incarnation else { return false }
+        guard let child = handle(of: key), child.incarnation == incarnation else { return false }
         let answer = Ending<DismissalDecision>()
         let timer = Timers.shared.schedule(at: .now + timeout) { answer.settle(.refuse) }
         defer { Timers.shared.cancel(timer) }
@@ -24,14 +24,18 @@ extension ChildSupervisor {
         switch await answer.value {
         case .refuse: return false
         case .forward: return await node.requestDismissal(timeout: timeout)
-        case .dismiss: return dismiss(key, incarnation)
+        case .dismiss: return dismiss(key, incarnation, "was dismissed")
         }
     }
 
-    private func dismiss(_ key: String, _ incarnation: Incarnation) -> Bool {
+    /// Stops and removes a child whose parent, or whose pages, want it no more; a later life isn't meant.
+    ///
+    /// - Returns: whether it's being stopped.
+    @discardableResult
+    func dismiss(_ key: String, _ incarnation: Incarnation, _ cause: String) -> Bool {
         let (isDismissed, mustPerform) = state.withLock { state -> (Bool, Bool) in
             guard state.slots[key]?.incarnation == incarnation, state.isAlive(key) else { return (false, false) }
-            state.slots[key]?.lastError = CoordinatorError(.dismissed, "\(node.path.appending(key)) was dismissed")
+            state.slots[key]?.lastError = CoordinatorError(.dismissed, "\(node.path.appending(key)) \(cause)")
             return (true, state.apply(.removeRequested(key)))
         }
         if mustPerform { performDirectives() }
@@ -40,12 +44,6 @@ extension ChildSupervisor {
 }
 
 extension Node {
-    fileprivate func child(_ key: String) -> AnyChild? {
-        existingChildren?.state.withLock { $0.slots[key]?.definition.typeName }.map {
-            AnyChild(supervisor: children, key: key, typeName: $0)
-        }
-    }
-
     /// Whether the first page of the stack that this coordinator has for itself is a child's.
     fileprivate func isFirstOnOwnStack(_ path: CoordinatorPath) -> Bool {
         guard type.ownsNavigation else { return false }

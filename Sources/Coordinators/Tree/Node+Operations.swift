@@ -13,7 +13,7 @@ extension Node {
                     "\(path) is this process's own coordinator: its parent has to \(operation.rawValue) it"
                 )
             }
-            return try await CoordinatorSnapshot.encode(childSnapshots())
+            return try await childSnapshots().encodedAsJSON()
         }
         guard let children = existingChildren else { throw noSuchPath(key) }
         let rest = rest.dropFirst()
@@ -25,7 +25,7 @@ extension Node {
         }
         let before = try await children.snapshot(of: key)
         switch operation {
-        case .inspect: return try CoordinatorSnapshot.encode(before)
+        case .inspect: return try before.encodedAsJSON()
         case .start: try await children.startAgain(key)
         case .stop: try await children.stop(key, isByParent: false, forgets: false)
         case .restart: try await children.restart(key)
@@ -40,7 +40,7 @@ extension Node {
         }
         // Whoever runs the child may have removed it since.
         let after = (try? await children.snapshot(of: key)) ?? before.ended
-        return try CoordinatorSnapshot.encode(after)
+        return try after.encodedAsJSON()
     }
 
     /// The children as they are now, with their subtrees.
@@ -74,7 +74,7 @@ extension ChildSupervisor {
         guard let host, snapshot.state == .active || snapshot.state == .paused else { return snapshot }
         do {
             let value = try await host.operate(.inspect, on: [])
-            snapshot.children = try CoordinatorSnapshot.decode(value)
+            snapshot.children = try [CoordinatorSnapshot](decoding: value)
         } catch let error as CoordinatorError where error.code == .unsupported {
             // A plain program has no coordinators in it.
         } catch {
@@ -116,14 +116,5 @@ extension CoordinatorSnapshot {
         ended.state = .inactive
         (ended.processID, ended.processStartTime, ended.uptimeMilliseconds, ended.children) = (nil, nil, nil, [])
         return ended
-    }
-
-    /// A snapshot, or several, as it travels between processes.
-    static func encode(_ value: some Codable) throws -> JSONValue {
-        try PayloadCoder.decode(JSONValue.self, from: PayloadCoder.encode(value, as: .json), codec: .json)
-    }
-
-    static func decode<Value: Codable>(_ value: JSONValue) throws -> Value {
-        try PayloadCoder.decode(Value.self, from: PayloadCoder.encode(value, as: .json), codec: .json)
     }
 }

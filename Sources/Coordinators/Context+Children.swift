@@ -202,8 +202,8 @@ extension Context {
     ) -> ChildDefinition {
         let place: CoordinatorDefinition.Place =
             switch placement.place {
-            case .inProcess: .inProcess(CoordinatorType(type))
-            case .worker where node.runtime.runsInOneProcess: .inProcess(CoordinatorType(type))
+            case .inProcess: .inProcess(.of(type))
+            case .worker where node.runtime.runsInOneProcess: .inProcess(.of(type))
             case .worker(let plan): .worker(WorkerProgram(), plan)
             }
         let coordinator = CoordinatorDefinition(typeName: TypeNames.name(of: type), configuration: .value(configuration), place: place)

@@ -284,15 +284,16 @@ struct MailboxTests {
 
     @Test("Mailbox: events beyond their limit give way, the oldest first, and no other notice does")
     func events() {
-        let node = Node(
+        let birth = Birth(
+            type: .of(Listener.self),
+            configuration: .value(NoConfiguration()),
             path: "/a",
             incarnation: 1,
-            type: CoordinatorType(Listener.self),
             parent: nil,
             runtime: RuntimeCore(CoordinatorRuntime.Options()),
-            inherited: Dependencies(),
-            signals: Node.Signals(ended: { _ in }, emitted: { _ in }, dismissalRequested: { _ in false })
+            startTimeout: .seconds(1)
         )
+        let node = Node(birth, owner: nil)
         let child = AnyChild(supervisor: ChildSupervisor(node: node), key: "b", typeName: "B")
         var mailbox = Mailbox(MailboxPolicy())
         mailbox.post("notice")

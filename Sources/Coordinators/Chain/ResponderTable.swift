@@ -1,5 +1,3 @@
-import Synchronization
-
 /// The rows of a coordinator's type.
 ///
 /// One table serves all its instances. Rows stand in the order of the array: the first that matches gets the message, and what it lets
@@ -13,18 +11,6 @@ final class ResponderTable: Sendable {
     /// By the name of the child's type.
     let observers: [String: [Row.Observe]]
     let dismissal: Row.Dismissal?
-
-    private static let tables = Mutex<[ObjectIdentifier: ResponderTable]>([:])
-
-    static func of<C: Coordinator>(_ type: C.Type) -> ResponderTable {
-        if let known = tables.withLock({ $0[ObjectIdentifier(type)] }) { return known }
-        let table = ResponderTable(C.responders.map(\.row))
-        return tables.withLock { tables in
-            if let known = tables[ObjectIdentifier(type)] { return known }
-            tables[ObjectIdentifier(type)] = table
-            return table
-        }
-    }
 
     init(_ rows: [Row]) {
         var byType: [ObjectIdentifier: [MessageRow]] = [:]

@@ -44,24 +44,50 @@ struct ChildInheritance: Sendable {
     var areEventsWanted = true
 }
 
-/// What a host tells its parent, beside its exit.
+/// Who hears of the lives that it has begun.
+protocol HostOwner: AnyObject, Sendable {
+    /// Nothing is left of the life.
+    func lifeExited(_ life: Life, _ reason: ExitReason)
+    /// It finishes, with this output; it's to be stopped and removed.
+    func lifeFinished(_ life: Life, _ output: Answer)
+    /// It tells its delegates something.
+    func lifeEmitted(_ life: Life, _ event: Answer)
+    /// It would like to be dismissed within the time; whether that is granted.
+    func dismissalRequested(by life: Life, timeout: Duration) async -> Bool
+    /// Whether it can be reached: while it can't, what is sent to it has to wait, perhaps for its next life.
+    func life(_ life: Life, becameReachable isReachable: Bool)
+    /// Its process has done its time, and is to be replaced.
+    func lifeIsDue(_ life: Life)
+    /// A message has not left for it, which could not be reached.
+    func messageReturned(_ message: ChildSlot.Parked, from life: Life)
+}
+
+/// One life of one child.
+struct Life: Sendable {
+    let key: String
+    let incarnation: Incarnation
+}
+
+/// What a host tells its owner, beside its start.
 struct HostEvents: Sendable {
-    /// Nothing is left of the child.
-    let exited: @Sendable (ExitReason) -> Void
-    /// The child finishes, with this output; it's to be stopped and removed.
-    let finished: @Sendable (Answer) -> Void
-    /// The child tells its delegates something.
-    let emitted: @Sendable (Answer) -> Void
-    /// The child would like to be dismissed within the time; whether that is granted.
-    let dismissalRequested: @Sendable (Duration) async -> Bool
-    /// The child can't be reached for now: what is sent to it has to wait for `reachable`, or for its next life.
-    let unreachable: @Sendable () -> Void
-    /// The child can be reached again.
-    let reachable: @Sendable () -> Void
-    /// The child's process has done its time, and is to be replaced.
-    let recycled: @Sendable () -> Void
-    /// A message has not left for the child, which could not be reached.
-    let undelivered: @Sendable (ChildSlot.Parked) -> Void
+    weak let owner: (any HostOwner)?
+    let life: Life
+
+    func exited(_ reason: ExitReason) { owner?.lifeExited(life, reason) }
+    func finished(_ output: Answer) { owner?.lifeFinished(life, output) }
+    func emitted(_ event: Answer) { owner?.lifeEmitted(life, event) }
+    func dismissalRequested(_ timeout: Duration) async -> Bool { await owner?.dismissalRequested(by: life, timeout: timeout) ?? false }
+    func unreachable() { owner?.life(life, becameReachable: false) }
+    func reachable() { owner?.life(life, becameReachable: true) }
+    func recycled() { owner?.lifeIsDue(life) }
+    func undelivered(_ message: ChildSlot.Parked) { owner?.messageReturned(message, from: life) }
+}
+
+/// Whoever owns the coordinator that a whole process begins with is in it: it can always be reached, and is replaced from outside.
+extension HostOwner {
+    func life(_ life: Life, becameReachable isReachable: Bool) {}
+    func lifeIsDue(_ life: Life) {}
+    func messageReturned(_ message: ChildSlot.Parked, from life: Life) {}
 }
 
 /// What an operator can ask of a coordinator, from any process.

@@ -5,139 +5,116 @@ import WireProtocol
 /// A child in the process of its parent.
 final class LocalHost: ChildHost {
     private enum Phase {
-        /// Can transition to: starting.
-        case idle
-        /// The `start` hook runs. Can transition to: ready, ended.
-        case starting(Task<Void, Never>)
+        /// Before it's ready. Can transition to: ready, ended.
+        case beginning(Box<Beginning>)
         /// Can transition to: ended.
         case ready
         case ended
     }
 
-    private struct State {
-        var phase = Phase.idle
-        /// Set when a stop was requested before the child was ready.
-        var stopGrace: Duration??
-        /// Set when the coordinator ended by itself before the host knew that it was ready.
+    /// What matters until the coordinator is ready, and is dropped then.
+    private struct Beginning: Sendable {
+        var birth: Birth
+        let outcome = Ending<Result<Void, any Error>>()
+        /// The `start` hook, once it runs.
+        var hook: Task<Void, Never>?
+        /// A stop that was requested meanwhile.
+        var shutdown: Shutdown?
+        /// The coordinator has ended by itself before the host knew that it was ready.
         var earlyEnd: ExitReason?
-        /// What was provided before there was anybody to give it to.
-        var early: Dependencies?
-        /// Why it's paused, since before there was anybody to pause.
-        var earlyReasons: PauseReasons?
     }
 
-    private let configuration: ConfigurationValue
-    private let startTimeout: Duration
-    private let events: HostEvents
-    private let tasks = OwnedTasks()
-    private let state = Mutex(State())
-    private let startOutcome = Ending<Result<Void, any Error>>()
-    private let node: Ending<Node> = Ending()
-    private let makeNode: @Sendable (Node.Signals) -> Node
+    private struct State {
+        var phase: Phase
+        var node: Node?
+    }
 
-    init(
-        _ type: CoordinatorType,
-        _ configuration: ConfigurationValue,
-        path: CoordinatorPath,
-        incarnation: Incarnation,
-        parent: Node?,
-        runtime: RuntimeCore,
-        startTimeout: Duration,
-        inheritance: ChildInheritance = ChildInheritance(),
-        events: HostEvents
-    ) {
-        self.configuration = configuration
-        self.startTimeout = startTimeout
+    private let events: HostEvents
+    private let state: Mutex<State>
+
+    init(_ birth: Birth, events: HostEvents) {
         self.events = events
-        makeNode = { signals in
-            Node(
-                path: path,
-                incarnation: incarnation,
-                type: type,
-                parent: parent,
-                runtime: runtime,
-                pauseReasons: inheritance.pauseReasons,
-                inherited: inheritance.dependencies,
-                signals: signals
-            )
-        }
+        state = Mutex(State(phase: .beginning(Box(Beginning(birth: birth)))))
     }
 
     var process: ProcessIdentity? { .current }
 
     /// The coordinator, once `start` has been called.
-    var coordinator: Node? { node.outcome }
+    var coordinator: Node? { state.withLock { $0.node } }
 
     func start() async throws {
-        let node = makeNode(
-            Node.Signals(
-                ended: { [weak self] end in self?.ended(end) },
-                emitted: events.emitted,
-                dismissalRequested: events.dismissalRequested
-            )
-        )
-        node.runtime.dependencyTurn.withLock { _ in
-            state.withLock { _ in _ = self.node.settle(node) }
-            if let early = state.withLock({ $0.early }) { node.inheritInTurn(early) }
-        }
-        if let reasons = state.withLock({ $0.earlyReasons }) { await node.pause(for: reasons) }
+        guard let (node, birth, outcome) = makeNode() else { return }
         let hook = Task {
             do {
-                try await node.start(configuration)
-                startOutcome.settle(.success(()))
+                try await node.start(birth.configuration)
+                outcome.settle(.success(()))
             } catch {
-                startOutcome.settle(.failure(Failures.crossable(error)))
+                outcome.settle(.failure(Failures.crossable(error)))
             }
         }
-        let timeout = CoordinatorError(.startTimedOut, "\(node.path) was not ready within \(startTimeout)")
-        let timer = Timers.shared.schedule(at: .now + startTimeout) { [startOutcome] in
+        let timeout = CoordinatorError(.startTimedOut, "\(node.path) was not ready within \(birth.startTimeout)")
+        let timer = Timers.shared.schedule(at: .now + birth.startTimeout) {
             // Settled first: what the hook throws for being cancelled is no reason.
-            startOutcome.settle(.failure(timeout))
+            outcome.settle(.failure(timeout))
             hook.cancel()
         }
-        let stopGrace = state.withLock { state in
-            state.phase = .starting(hook)
-            return state.stopGrace
+        let shutdown = state.withLock { state -> Shutdown? in
+            guard case .beginning(let beginning) = state.phase else { return nil }
+            beginning.value.hook = hook
+            return beginning.value.shutdown
         }
-        if let stopGrace { cancel(hook, within: stopGrace, at: node.path) }
-        let result = await startOutcome.value
+        if let shutdown { cancel(hook, outcome, within: shutdown.grace, at: node.path) }
+        let result = await outcome.value
         Timers.shared.cancel(timer)
         try await conclude(result, node)
     }
 
-    private func conclude(_ result: Result<Void, any Error>, _ node: Node) async throws {
-        let (stopGrace, earlyEnd) = state.withLock { state in
-            if case .success = result, state.stopGrace == nil { state.phase = .ready } else { state.phase = .ended }
-            return (state.stopGrace, state.earlyEnd)
+    /// In the turn of those who provide: nothing gets lost between what the coordinator is born with and what it's told later.
+    private func makeNode() -> (Node, Birth, Ending<Result<Void, any Error>>)? {
+        guard case .beginning(let beginning) = state.withLock({ $0.phase }) else { return nil }
+        return beginning.value.birth.runtime.dependencyTurn.withLock { _ in
+            state.withLock { state in
+                let birth = beginning.value.birth
+                let node = Node(birth, owner: self)
+                state.node = node
+                return (node, birth, beginning.value.outcome)
+            }
         }
-        if case .success = result, stopGrace == nil {
+    }
+
+    private func conclude(_ result: Result<Void, any Error>, _ node: Node) async throws {
+        let (shutdown, earlyEnd) = state.withLock { state -> (Shutdown?, ExitReason?) in
+            guard case .beginning(let beginning) = state.phase else { return (nil, nil) }
+            if case .success = result, beginning.value.shutdown == nil { state.phase = .ready } else { state.phase = .ended }
+            return (beginning.value.shutdown, beginning.value.earlyEnd)
+        }
+        if case .success = result, shutdown == nil {
             if let earlyEnd { endByItself(earlyEnd) }
             return
         }
-        _ = await node.stop(grace: stopGrace ?? .seconds(5))
-        if case .failure(let error) = result, stopGrace == nil || !(error is CancellationError) { throw error }
+        _ = await node.stop(grace: shutdown.map(\.grace) ?? .seconds(5))
+        if case .failure(let error) = result, shutdown == nil || !(error is CancellationError) { throw error }
         throw CoordinatorError.hasStopped(node.path)
     }
 
     /// A hook that ignores its cancellation is abandoned when the grace is over.
-    private func cancel(_ hook: Task<Void, Never>, within grace: Duration?, at path: CoordinatorPath) {
+    private func cancel(
+        _ hook: Task<Void, Never>,
+        _ outcome: Ending<Result<Void, any Error>>,
+        within grace: Duration?,
+        at path: CoordinatorPath
+    ) {
         hook.cancel()
         guard let grace else { return }
-        _ = Timers.shared.schedule(at: .now + grace) { [startOutcome] in
-            startOutcome.settle(.failure(CoordinatorError.hasStopped(path)))
-        }
+        _ = Timers.shared.schedule(at: .now + grace) { outcome.settle(.failure(CoordinatorError.hasStopped(path))) }
     }
 
     func stop(_ shutdown: Shutdown) {
-        let grace = shutdown.grace
-        let (hook, isReady) = state.withLock { state -> (Task<Void, Never>?, Bool) in
+        let (beginning, isReady) = state.withLock { state -> (Beginning?, Bool) in
             switch state.phase {
-            case .idle:
-                state.stopGrace = .some(grace)
-                return (nil, false)
-            case .starting(let hook):
-                state.stopGrace = .some(grace)
-                return (hook, false)
+            case .beginning(let beginning):
+                beginning.value.shutdown = shutdown
+                return (beginning.value, false)
             case .ready:
                 state.phase = .ended
                 return (nil, true)
@@ -145,23 +122,17 @@ final class LocalHost: ChildHost {
                 return (nil, false)
             }
         }
-        if let hook, let node = node.outcome { cancel(hook, within: grace, at: node.path) }
-        if isReady { conclude(grace: grace, reason: .shutdown) }
-    }
-
-    private func ended(_ end: Node.End) {
-        switch end {
-        case .finished(let output): events.finished(output)
-        case .returned: endByItself(.normal)
-        case .failed(let reason): endByItself(reason)
+        if let beginning, let hook = beginning.hook {
+            cancel(hook, beginning.outcome, within: shutdown.grace, at: beginning.birth.path)
         }
+        if isReady { conclude(grace: shutdown.grace, reason: .shutdown) }
     }
 
     private func endByItself(_ reason: ExitReason) {
         let isReady = state.withLock { state -> Bool in
             switch state.phase {
-            case .idle, .starting:
-                state.earlyEnd = reason
+            case .beginning(let beginning):
+                beginning.value.earlyEnd = reason
                 return false
             case .ready:
                 state.phase = .ended
@@ -177,50 +148,60 @@ final class LocalHost: ChildHost {
     }
 
     private func conclude(grace: Duration?, reason: ExitReason) {
-        guard let node = node.outcome else { return }
-        tasks.add { [events] in
+        guard let node = coordinator else { return }
+        Task { [events] in
             let isClean = await node.stop(grace: grace, isFailure: !reason.isNormal)
             events.exited(isClean ? reason : .stopTimedOut)
         }
     }
 
     func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
-        node.outcome?.deliver(envelope, to: rest, isDirect: isDirect)
+        coordinator?.deliver(envelope, to: rest, isDirect: isDirect)
     }
 
     func operate(_ operation: Operation, on rest: ArraySlice<Substring>) async throws -> JSONValue {
-        guard let node = node.outcome else { return [] }
+        guard let node = coordinator else { return [] }
         return try await node.operate(operation, on: rest)
     }
 
     func pause(for reasons: PauseReasons) async {
-        let found = state.withLock { state -> Node? in
-            if node.outcome == nil { state.earlyReasons = reasons }
-            return node.outcome
+        let node = state.withLock { state -> Node? in
+            if state.node == nil, case .beginning(let beginning) = state.phase {
+                beginning.value.birth.inheritance.pauseReasons = reasons
+            }
+            return state.node
         }
-        await found?.pause(for: reasons)
+        await node?.pause(for: reasons)
     }
 
     func inherit(_ dependencies: Dependencies) {
         // In the turn of whoever provides.
-        if let node = node.outcome { return node.inheritInTurn(dependencies) }
-        state.withLock { $0.early = dependencies }
+        let node = state.withLock { state -> Node? in
+            if state.node == nil, case .beginning(let beginning) = state.phase {
+                beginning.value.birth.inheritance.dependencies = dependencies
+            }
+            return state.node
+        }
+        node?.inheritInTurn(dependencies)
     }
 
     func observeEvents() {}
 
     func kill() throws {
-        throw CoordinatorError(.notAWorker, "\(node.outcome?.path.description ?? "the coordinator") has no process of its own to kill")
+        throw CoordinatorError(.notAWorker, "\(coordinator?.path.description ?? "the coordinator") has no process of its own to kill")
     }
 }
 
-extension Shutdown {
-    /// How long a child is given to end; `nil`: for ever.
-    var grace: Duration? {
-        switch self {
-        case .brutalKill: .zero
-        case .timeout(let duration): duration
-        case .infinity: nil
+extension LocalHost: NodeOwner {
+    func ended(_ end: Node.End) {
+        switch end {
+        case .finished(let output): events.finished(output)
+        case .returned: endByItself(.normal)
+        case .failed(let reason): endByItself(reason)
         }
     }
+
+    func emitted(_ event: Answer) { events.emitted(event) }
+
+    func dismissalRequested(_ timeout: Duration) async -> Bool { await events.dismissalRequested(timeout) }
 }

@@ -37,7 +37,7 @@ public final class CoordinatorRuntime: Service {
     public init<Root: Coordinator>(_ root: Root.Type, configuration: Root.Configuration, options: Options = Options()) {
         core = RuntimeCore(options)
         self.options = options
-        type = CoordinatorType(root)
+        type = .of(root)
         self.configuration = .value(configuration)
         core.registry.register(root)
     }
@@ -75,29 +75,17 @@ public final class CoordinatorRuntime: Service {
     ///
     /// - Throws: what the root's start threw; `startTimedOut`; `stopped` the second time.
     public func start() async throws {
-        let host = LocalHost(
-            type,
-            configuration,
+        let birth = Birth(
+            type: type,
+            configuration: configuration,
             path: .root,
             incarnation: 1,
             parent: nil,
             runtime: core,
             startTimeout: options.startTimeout,
-            inheritance: ChildInheritance(dependencies: core.dependencies),
-            events: HostEvents(
-                exited: { [exit] in exit.settle(.reason($0)) },
-                finished: { [exit] in exit.settle(.finished($0)) },
-                emitted: { _ in },
-                dismissalRequested: { [exit] _ in
-                    exit.settle(.reason(.shutdown))
-                    return true
-                },
-                unreachable: {},
-                reachable: {},
-                recycled: {},
-                undelivered: { _ in }
-            )
+            inheritance: ChildInheritance(dependencies: core.dependencies)
         )
+        let host = LocalHost(birth, events: HostEvents(owner: self, life: Life(key: "", incarnation: 1)))
         let isFirst = state.withLock { state -> Bool in
             guard case .idle = state else { return false }
             state = .running(host)
@@ -133,5 +121,19 @@ public final class CoordinatorRuntime: Service {
             }
             return node
         }
+    }
+}
+
+extension CoordinatorRuntime: HostOwner {
+    func lifeExited(_ life: Life, _ reason: ExitReason) { exit.settle(.reason(reason)) }
+
+    func lifeFinished(_ life: Life, _ output: Answer) { exit.settle(.finished(output)) }
+
+    /// Nobody is above the root to hear it.
+    func lifeEmitted(_ life: Life, _ event: Answer) {}
+
+    func dismissalRequested(by life: Life, timeout: Duration) async -> Bool {
+        exit.settle(.reason(.shutdown))
+        return true
     }
 }

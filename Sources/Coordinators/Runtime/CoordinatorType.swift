@@ -2,7 +2,9 @@ import Synchronization
 import WireProtocol
 
 /// A coordinator's type, without the type: what the runtime needs to make and run one.
-struct CoordinatorType: Sendable {
+///
+/// There is one for each type, made when it's first needed.
+final class CoordinatorType: Sendable {
     let name: String
     let table: ResponderTable
     let policy: SupervisionPolicy
@@ -18,9 +20,21 @@ struct CoordinatorType: Sendable {
     /// Lets go of what the coordinator owns, at its end.
     let release: (@Sendable (any Coordinator) async -> Void)?
 
-    init<C: Coordinator>(_ type: C.Type) {
+    private static let known = Mutex<[ObjectIdentifier: CoordinatorType]>([:])
+
+    static func of<C: Coordinator>(_ type: C.Type) -> CoordinatorType {
+        if let known = known.withLock({ $0[ObjectIdentifier(type)] }) { return known }
+        let new = CoordinatorType(type)
+        return known.withLock { known in
+            if let other = known[ObjectIdentifier(type)] { return other }
+            known[ObjectIdentifier(type)] = new
+            return new
+        }
+    }
+
+    private init<C: Coordinator>(_ type: C.Type) {
         name = TypeNames.name(of: type)
-        table = ResponderTable.of(type)
+        table = ResponderTable(C.responders.map(\.row))
         policy = C.supervision
         mailbox = C.mailbox
         ownsNavigation = type is any NavigationCoordinator.Type

@@ -87,17 +87,17 @@ final class RuntimeCore: Sendable {
         case .coordinator(let coordinator):
             switch coordinator.place {
             case .inProcess(let type):
-                return LocalHost(
-                    type,
-                    coordinator.configuration,
+                let birth = Birth(
+                    type: type,
+                    configuration: coordinator.configuration,
                     path: parent.path.appending(definition.key),
                     incarnation: incarnation,
                     parent: parent,
                     runtime: self,
                     startTimeout: definition.startTimeout,
-                    inheritance: inheritance,
-                    events: events
+                    inheritance: inheritance
                 )
+                return LocalHost(birth, events: events)
             case .worker(let program, let plan):
                 return WorkerHost(
                     coordinator,

@@ -32,3 +32,13 @@ final class Turnstile: Sendable {
         return result
     }
 }
+
+/// A turnstile that is made when somebody first passes: most are never passed.
+struct LazyTurnstile: ~Copyable, Sendable {
+    private let turnstile = AtomicLazyReference<Turnstile>()
+
+    func pass<Result: Sendable>(_ operation: @Sendable () async -> Result) async -> Result {
+        let turnstile = turnstile.load() ?? turnstile.storeIfNil(Turnstile())
+        return await turnstile.pass(operation)
+    }
+}

@@ -19,5 +19,5 @@ final class TypeRegistry: Sendable {
         )
     }
 
-    private static func erase<C: Coordinator>(_ type: C.Type) -> CoordinatorType { CoordinatorType(type) }
+    private static func erase<C: Coordinator>(_ type: C.Type) -> CoordinatorType { .of(type) }
 }

@@ -2,7 +2,8 @@ import WireProtocol
 
 /// Everything a parent keeps of a child, and needs again at every restart.
 struct ChildDefinition: Sendable {
-    enum Kind: Sendable {
+    /// Apart, so that a child takes little room whatever it is.
+    indirect enum Kind: Sendable {
         case coordinator(CoordinatorDefinition)
         case program(ProgramSpecification)
     }
@@ -38,7 +39,7 @@ struct ChildDefinition: Sendable {
 struct CoordinatorDefinition: Sendable {
     enum Place: Sendable {
         case inProcess(CoordinatorType)
-        case worker(WorkerProgram, WorkerPlan)
+        indirect case worker(WorkerProgram, WorkerPlan)
     }
 
     let typeName: String

@@ -44,7 +44,7 @@ struct ChildSlot {
     /// Kept through restarts.
     var pauseReasons: PauseReasons = []
     /// Pauses and resumes of one child come one after the other.
-    let pauses = Turnstile()
+    var pauses: Turnstile?
     var observers = ChildObservers()
     /// Who waits for the child to be ready.
     var starts: [Start] = []

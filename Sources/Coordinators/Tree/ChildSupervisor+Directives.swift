@@ -23,21 +23,7 @@ extension ChildSupervisor {
     }
 
     private func begin(_ key: String, _ incarnation: Incarnation, _ attempt: Int) {
-        let events = HostEvents(
-            exited: { [weak self] reason in self?.hostExited(key, incarnation, reason) },
-            finished: { [weak self] output in self?.hostFinished(key, incarnation, output) },
-            emitted: { [weak self] event in self?.childEmitted(key, event) },
-            dismissalRequested: { [weak self] timeout in
-                await self?.dismissalRequested(key, incarnation, timeout: timeout) ?? false
-            },
-            unreachable: { [weak self] in self?.hostBecame(reachable: false, key, incarnation) },
-            reachable: { [weak self] in self?.hostBecame(reachable: true, key, incarnation) },
-            recycled: { [weak self] in self?.hostRecycles(key, incarnation) },
-            undelivered: { [weak self] message in
-                self?.hostBecame(reachable: false, key, incarnation)
-                self?.deliver(message.envelope, to: key, message.rest, isDirect: message.isDirect)
-            }
-        )
+        let events = HostEvents(owner: self, life: Life(key: key, incarnation: incarnation))
         let dependencies = node.dependencies
         prepareSpares(key)
         let host = state.withLock { state -> (any ChildHost)? in
@@ -101,35 +87,6 @@ extension ChildSupervisor {
         }
     }
 
-    private func hostExited(_ key: String, _ incarnation: Incarnation, _ reason: ExitReason) {
-        let isEarly = state.withLock { state -> Bool in
-            guard state.slots[key]?.incarnation == incarnation, state.slots[key]?.isStartTold == false else { return false }
-            state.slots[key]?.earlyExit = reason
-            return true
-        }
-        if !isEarly { handle(.exited(key, incarnation, reason)) }
-    }
-
-    private func hostFinished(_ key: String, _ incarnation: Incarnation, _ output: Answer) {
-        let mustPerform = state.withLock { state -> Bool in
-            guard state.slots[key]?.incarnation == incarnation, state.slots[key]?.output == nil else { return false }
-            state.slots[key]?.output = output
-            return state.apply(.finished(key, incarnation))
-        }
-        if mustPerform { performDirectives() }
-    }
-
-    /// A worker has done its time: what comes waits, what is there is handled, and a fresh one takes over.
-    private func hostRecycles(_ key: String, _ incarnation: Incarnation) {
-        let mustPerform = state.withLock { state -> Bool in
-            guard state.slots[key]?.incarnation == incarnation, case .running = state.machine.state(of: key) else { return false }
-            state.slots[key]?.phase = .pending(nextAttempt: nil)
-            state.slots[key]?.restarts += 1
-            return state.apply(.restartRequested(key))
-        }
-        if mustPerform { performDirectives() }
-    }
-
     /// Keeps as many processes ready as the child's plan says.
     private func prepareSpares(_ key: String) {
         state.withLock { state in
@@ -138,18 +95,6 @@ extension ChildSupervisor {
             else { return }
             state.slots[key]?.spares = slot.spares ?? SparePool(program, plan, path: node.path.appending(key), runtime: node.runtime)
         }
-    }
-
-    private func hostBecame(reachable isReachable: Bool, _ key: String, _ incarnation: Incarnation) {
-        state.withLock { state in
-            guard let slot = state.slots[key], slot.incarnation == incarnation, let host = slot.host else { return }
-            switch (slot.phase, isReachable) {
-            case (.active, false), (.flushing, false): state.slots[key]?.phase = .pending(nextAttempt: nil)
-            case (.pending, true) where slot.isStartTold: state.slots[key]?.phase = .flushing(host)
-            case (.pending, _), (.active, true), (.flushing, true), (.down, _): break
-            }
-        }
-        if isReachable { flush(key) }
     }
 
     /// A child that was asked for in a way that makes no sense.
@@ -169,7 +114,7 @@ extension ChildSupervisor {
         let slot = state.withLock { state -> ChildSlot? in
             // The key may have been taken again since the machine has decided this: a late removal can't remove a successor.
             guard state.machine.state(of: key) == nil else { return nil }
-            return state.slots.removeValue(forKey: key)
+            return state.slots.remove(key)
         }
         slot?.spares?.end()
         end(slot?.observers.all ?? [])
@@ -191,13 +136,13 @@ extension ChildSupervisor {
             state.isRefusing = true
             defer {
                 state.shutdownWaiters = []
-                state.slots = [:]
+                state.slots.removeAll()
                 state.wake = nil
             }
-            return (state.shutdownWaiters, state.slots, state.wake)
+            return (state.shutdownWaiters, state.slots.all, state.wake)
         }
         if let wake { Timers.shared.cancel(wake) }
-        for slot in slots.values {
+        for slot in slots {
             slot.spares?.end()
             end(slot.observers.all)
             slot.settle(with: .hasStopped(node.path))

@@ -17,7 +17,13 @@ extension ChildSupervisor {
 
     /// - Returns: false when there is no such child.
     private func change(_ key: String, _ reason: PauseReasons, _ isPaused: Bool, isByParent: Bool) async -> Bool {
-        guard let pauses = state.withLock({ $0.slots[key]?.pauses }) else { return false }
+        let pauses = state.withLock { state -> Turnstile? in
+            guard let slot = state.slots[key] else { return nil }
+            let pauses = slot.pauses ?? Turnstile()
+            state.slots[key]?.pauses = pauses
+            return pauses
+        }
+        guard let pauses else { return false }
         return await pauses.pass { await self.changeInTurn(key, reason, isPaused, isByParent: isByParent) }
     }
 

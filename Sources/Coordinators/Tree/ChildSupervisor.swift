@@ -9,7 +9,7 @@ import Synchronization
 final class ChildSupervisor: Sendable {
     struct State {
         var machine: Supervisor<String>
-        var slots: [String: ChildSlot] = [:]
+        var slots = ChildSlots()
         var outbox: Deque<Supervisor<String>.Directive> = []
         var isPerforming = false
         var isRefusing = false

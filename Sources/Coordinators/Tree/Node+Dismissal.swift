@@ -3,7 +3,7 @@ import Synchronization
 extension Node {
     /// Asks the parent, wherever it is, to dismiss this coordinator.
     func requestDismissal(timeout: Duration) async -> Bool {
-        await signals.dismissalRequested(timeout)
+        await owner?.dismissalRequested(timeout) ?? false
     }
 }
 

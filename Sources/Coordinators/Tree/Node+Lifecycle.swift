@@ -37,8 +37,13 @@ extension Node {
                 // A hook that ends because it was cancelled has been stopped, whatever it throws.
                 if !Task.isCancelled { self.end(.failed(.failed(String(describing: error)))) }
             }
+            self.state.withLock { state in
+                state.runTask = nil
+                state.hasRun = true
+            }
         }
         state.withLock { state in
+            if state.hasRun { return }
             if state.phase == .active { state.runTask = task } else { task.cancel() }
         }
     }
@@ -120,6 +125,7 @@ extension Node {
             state.phase = .stopped
             state.instance = nil
             state.runTask = nil
+            state.owner = nil
             defer { state.children = nil }
             let hooks = Array(state.hooks.values)
             return (state.mailbox.removeAll(), state.handlers.values.compactMap(\.envelope), hooks, state.children, state.hasFailed)

@@ -27,9 +27,11 @@ extension Node {
 
     /// A coordinator that was paused in its former life, or whose parent is, begins this one paused.
     func beginPaused() async {
+        if state.withLock({ $0.pauseReasons.isEmpty }) { return }
         await transitions.pass { [self] in
             let isPaused = state.withLock { state -> Bool in
-                guard state.phase == .active, !state.pauseReasons.isEmpty else { return false }
+                // Somebody may have paused it since it became active.
+                guard state.phase == .active, !state.pauseReasons.isEmpty, !state.mailbox.isPaused else { return false }
                 state.mailbox.pause()
                 return true
             }

@@ -12,16 +12,6 @@ final class Node: Sendable {
         case failed(ExitReason)
     }
 
-    /// What a coordinator tells its host.
-    struct Signals: Sendable {
-        /// It ends; told once.
-        let ended: @Sendable (End) -> Void
-        /// It tells its delegates something.
-        let emitted: @Sendable (Answer) -> Void
-        /// It would like to be dismissed within the time; whether that is granted.
-        let dismissalRequested: @Sendable (Duration) async -> Bool
-    }
-
     enum Phase {
         /// The `start` hook runs. Can transition to: active, stopping.
         case starting
@@ -42,6 +32,8 @@ final class Node: Sendable {
     struct State {
         var phase = Phase.starting
         var instance: (any Coordinator)?
+        /// Until it has stopped.
+        var owner: (any NodeOwner)?
         var mailbox: Mailbox
         var pauseReasons: PauseReasons
         var dependencies: NodeDependencies
@@ -54,7 +46,11 @@ final class Node: Sendable {
         var areHandlersCancelled = false
         /// Who waits for a hook.
         var hooks: [UInt64: Ending<Void>] = [:]
+        /// While the hook runs: a task that has ended would be kept with all its memory.
         var runTask: Task<Void, Never>?
+        var hasRun = false
+        /// Made when it's first wanted.
+        var logger: Logger?
         var idleWaiters: [CheckedContinuation<Void, Never>] = []
         var children: ChildSupervisor?
         var hasEnded = false
@@ -74,44 +70,30 @@ final class Node: Sendable {
     let since = MonotonicTime.now
     /// How the stop has ended: whether nothing had to be abandoned.
     let end = Ending<Bool>()
-    let logger: Logger
     let state: Mutex<State>
     /// Transitions of one coordinator come one after the other.
-    let transitions = Turnstile()
+    let transitions = LazyTurnstile()
     /// So do a tab coordinator's selections.
-    let selections = Turnstile()
+    let selections = LazyTurnstile()
     /// The stack of pages that this coordinator and those below it share, if it owns one.
     let ownNavigation: NavigationStack?
-    let signals: Signals
 
-    init(
-        path: CoordinatorPath,
-        incarnation: Incarnation,
-        type: CoordinatorType,
-        parent: Node?,
-        runtime: RuntimeCore,
-        pauseReasons: PauseReasons = [],
-        inherited: Dependencies,
-        signals: Signals
-    ) {
-        self.path = path
-        self.incarnation = incarnation
-        self.type = type
-        self.parent = parent
-        self.runtime = runtime
-        self.signals = signals
+    init(_ birth: Birth, owner: (any NodeOwner)?) {
+        path = birth.path
+        incarnation = birth.incarnation
+        type = birth.type
+        parent = birth.parent
+        runtime = birth.runtime
         let isRoot = parent == nil && runtime.uplink == nil
         ownNavigation = isRoot || type.ownsNavigation ? NavigationStack() : nil
         state = Mutex(
             State(
+                owner: owner,
                 mailbox: Mailbox(type.mailbox),
-                pauseReasons: pauseReasons,
-                dependencies: NodeDependencies(inherited: inherited, overrides: runtime.overrides)
+                pauseReasons: birth.inheritance.pauseReasons,
+                dependencies: NodeDependencies(inherited: birth.inheritance.dependencies, overrides: runtime.overrides)
             )
         )
-        var logger = runtime.logger
-        logger[metadataKey: "coordinator.path"] = "\(path)"
-        self.logger = logger
         runtime.counts.coordinators.add(1, ordering: .relaxed)
     }
 
@@ -131,11 +113,25 @@ final class Node: Sendable {
         }
     }
 
+    /// Who has begun this life; nobody once it's over.
+    var owner: (any NodeOwner)? { state.withLock { $0.owner } }
+
+    /// A logger that says which coordinator speaks.
+    var logger: Logger {
+        state.withLock { state in
+            if let logger = state.logger { return logger }
+            var logger = runtime.logger
+            logger[metadataKey: "coordinator.path"] = "\(path)"
+            state.logger = logger
+            return logger
+        }
+    }
+
     var existingChildren: ChildSupervisor? { state.withLock { $0.children } }
 
     /// Tells the delegates something.
     func emit(_ event: Answer) {
-        signals.emitted(event)
+        owner?.emitted(event)
         runtime.tap.publish(.emitted(at: path, type.name))
     }
 
@@ -146,6 +142,16 @@ final class Node: Sendable {
             state.hasEnded = true
             return true
         }
-        if isFirst { signals.ended(end) }
+        if isFirst { owner?.ended(end) }
     }
+}
+
+/// Who has begun a coordinator's life, and hears what it does.
+protocol NodeOwner: AnyObject, Sendable {
+    /// It ends by its own doing; told once.
+    func ended(_ end: Node.End)
+    /// It tells its delegates something.
+    func emitted(_ event: Answer)
+    /// It would like to be dismissed within the time; whether that is granted.
+    func dismissalRequested(_ timeout: Duration) async -> Bool
 }

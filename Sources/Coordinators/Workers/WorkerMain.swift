@@ -101,17 +101,17 @@ final class Worker: Sendable {
     private func start(_ start: Start, _ frame: Frame) {
         tasks.add { [self] in
             do {
-                let host = LocalHost(
-                    try runtime.registry.type(named: start.type),
-                    .encoded(frame.codec, start.configuration, isComplete: frame.flags.contains(.complete)),
+                let birth = Birth(
+                    type: try runtime.registry.type(named: start.type),
+                    configuration: .encoded(frame.codec, start.configuration, isComplete: frame.flags.contains(.complete)),
                     path: path,
                     incarnation: incarnation,
                     parent: nil,
                     runtime: runtime,
                     startTimeout: .milliseconds(Int64(start.startTimeoutMilliseconds)),
-                    inheritance: state.withLock { $0.inheritance },
-                    events: events(frame.codec)
+                    inheritance: state.withLock { $0.inheritance }
                 )
+                let host = LocalHost(birth, events: HostEvents(owner: self, life: Life(key: path.key, incarnation: incarnation)))
                 guard
                     state.withLock({ state -> Bool in
                         guard state.host == nil, state.endReason == nil else { return false }
@@ -134,23 +134,7 @@ final class Worker: Sendable {
         }
     }
 
-    private func events(_ codec: PayloadCodec) -> HostEvents {
-        HostEvents(
-            exited: { [self] reason in
-                let reason = state.withLock { $0.endReason } ?? reason
-                tasks.add { await self.leave(reason) }
-            },
-            finished: { [self] output in finish(output, codec) },
-            emitted: { [self] event in emit(event) },
-            dismissalRequested: { [self] timeout in await uplink.requestDismissal(timeout: timeout) },
-            unreachable: {},
-            reachable: {},
-            recycled: {},
-            undelivered: { _ in }
-        )
-    }
-
-    private func finish(_ output: Answer, _ codec: PayloadCodec) {
+    private func finish(_ output: Answer) {
         do throws(CoordinatorError) {
             let upward: PayloadCodec = uplink.isCompact ? .compact : .json
             // An output that can't be told is a failure: the parent would wait for ever.
@@ -159,14 +143,6 @@ final class Worker: Sendable {
             }
         } catch {
             end(grace: .seconds(5), reason: .failed(error.message))
-        }
-    }
-
-    private func emit(_ event: Answer) {
-        do {
-            try uplink.emit(event)
-        } catch {
-            runtime.deadLetters.record(DeadLetter(name: "event", sender: path, target: path, reason: .undeliverable("\(error)")))
         }
     }
 
@@ -248,4 +224,23 @@ final class Worker: Sendable {
         guard let rest = CoordinatorPath(target)?.components(below: path) else { return nil }
         return (node, rest)
     }
+}
+
+extension Worker: HostOwner {
+    func lifeExited(_ life: Life, _ reason: ExitReason) {
+        let reason = state.withLock { $0.endReason } ?? reason
+        tasks.add { await self.leave(reason) }
+    }
+
+    func lifeFinished(_ life: Life, _ output: Answer) { finish(output) }
+
+    func lifeEmitted(_ life: Life, _ event: Answer) {
+        do {
+            try uplink.emit(event)
+        } catch {
+            runtime.deadLetters.record(DeadLetter(name: "event", sender: path, target: path, reason: .undeliverable("\(error)")))
+        }
+    }
+
+    func dismissalRequested(by life: Life, timeout: Duration) async -> Bool { await uplink.requestDismissal(timeout: timeout) }
 }

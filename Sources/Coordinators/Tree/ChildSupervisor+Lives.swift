@@ -1,0 +1,58 @@
+import Synchronization
+
+/// What the children's hosts tell.
+extension ChildSupervisor: HostOwner {
+    func lifeExited(_ life: Life, _ reason: ExitReason) {
+        let isEarly = state.withLock { state -> Bool in
+            guard state.slots[life.key]?.incarnation == life.incarnation, state.slots[life.key]?.isStartTold == false else { return false }
+            state.slots[life.key]?.earlyExit = reason
+            return true
+        }
+        if !isEarly { handle(.exited(life.key, life.incarnation, reason)) }
+    }
+
+    func lifeFinished(_ life: Life, _ output: Answer) {
+        let mustPerform = state.withLock { state -> Bool in
+            guard state.slots[life.key]?.incarnation == life.incarnation, state.slots[life.key]?.output == nil else { return false }
+            state.slots[life.key]?.output = output
+            return state.apply(.finished(life.key, life.incarnation))
+        }
+        if mustPerform { performDirectives() }
+    }
+
+    func lifeEmitted(_ life: Life, _ event: Answer) { childEmitted(life.key, event) }
+
+    func dismissalRequested(by life: Life, timeout: Duration) async -> Bool {
+        await dismissalRequested(life.key, life.incarnation, timeout: timeout)
+    }
+
+    func life(_ life: Life, becameReachable isReachable: Bool) {
+        state.withLock { state in
+            guard let slot = state.slots[life.key], slot.incarnation == life.incarnation, let host = slot.host else { return }
+            switch (slot.phase, isReachable) {
+            case (.active, false), (.flushing, false): state.slots[life.key]?.phase = .pending(nextAttempt: nil)
+            case (.pending, true) where slot.isStartTold: state.slots[life.key]?.phase = .flushing(host)
+            case (.pending, _), (.active, true), (.flushing, true), (.down, _): break
+            }
+        }
+        if isReachable { flush(life.key) }
+    }
+
+    /// A worker has done its time: what comes waits, what is there is handled, and a fresh one takes over.
+    func lifeIsDue(_ life: Life) {
+        let mustPerform = state.withLock { state -> Bool in
+            guard state.slots[life.key]?.incarnation == life.incarnation, case .running = state.machine.state(of: life.key) else {
+                return false
+            }
+            state.slots[life.key]?.phase = .pending(nextAttempt: nil)
+            state.slots[life.key]?.restarts += 1
+            return state.apply(.restartRequested(life.key))
+        }
+        if mustPerform { performDirectives() }
+    }
+
+    func messageReturned(_ message: ChildSlot.Parked, from life: Life) {
+        self.life(life, becameReachable: false)
+        deliver(message.envelope, to: life.key, message.rest, isDirect: message.isDirect)
+    }
+}

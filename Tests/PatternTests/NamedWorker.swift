@@ -23,9 +23,14 @@ final class NamedWorker: Sendable {
 
     /// The children of this process that run the program; those that have ended aren't among them.
     var children: Set<ProcessIdentity> {
+        Self.children(of: getpid()).filter { Self.firstArgument(of: $0.processID) == executable }
+    }
+
+    /// The children of a process that live.
+    static func children(of parent: pid_t) -> Set<ProcessIdentity> {
         var found: Set<ProcessIdentity> = []
         for name in Census.entries(of: "/proc") {
-            guard let pid = Int32(name), Self.firstArgument(of: pid) == executable, Self.parent(of: pid) == getpid() else { continue }
+            guard let pid = Int32(name), Self.parent(of: pid) == parent else { continue }
             if let identity = ProcessIdentity(processID: pid), identity.isAlive { found.insert(identity) }
         }
         return found

@@ -75,6 +75,23 @@ struct WorkerSpareTests {
         try await Support.eventually("no process is left") { worker.children.isEmpty }
     }
 
+    @Test("Spares: those of a worker that is killed end with it, before its next life begins")
+    func spawnerKilled() async throws {
+        let worker = try NamedWorker()
+        try await LifecycleTree.run(worker.options) { tree in
+            try await tree.startChild(sparing: 0)
+            let first = try await tree.place(of: "/a", incarnation: 1)
+            _ = try await tree.perform(.startSparedChild("b", spares: 2), at: "/a")
+            try await Support.eventually("the child and two spares") { NamedWorker.children(of: first.processID).count == 3 }
+            let below = NamedWorker.children(of: first.processID)
+            #expect(kill(first.processID, SIGKILL) == 0)
+            let second = try await tree.place(of: "/a", incarnation: 2)
+            #expect(second.processID != first.processID)
+            for process in below { #expect(!process.isAlive) }
+        }
+        try await Support.eventually("no process is left") { worker.children.isEmpty }
+    }
+
     @Test("Spares: a stop that is undone by a start has its spares again")
     func startedAgain() async throws {
         try await run { tree, worker in

@@ -1,7 +1,9 @@
 import Coordinators
 import Glibc
 
-/// Measures what `Benchmarks/run` prints. The baseline's p50 in nanoseconds is the first argument.
+/// Measures what `Benchmarks/run` prints.
+///
+/// The baseline's p50 in nanoseconds is the first argument; with `kills` as the second, only what follows a `kill -9` is measured.
 @main
 struct Measure {
     static func main() async throws {
@@ -14,6 +16,18 @@ struct Measure {
         let baseline = CommandLine.arguments.dropFirst().first.flatMap { Int64($0) }
         let runtime = CoordinatorRuntime(RootCoordinator.self)
         try await runtime.start()
+        if !CommandLine.arguments.contains("kills") {
+            try await asks(runtime, baseline)
+            try await starts(runtime)
+        }
+        for (key, spares) in [("cold", 0), ("spared", 2)] {
+            _ = try await runtime.ask(StartChild(key: key, inWorker: true, spares: spares), timeout: .seconds(30))
+            try await kills(runtime, at: CoordinatorPath("/\(key)") ?? .root, spares == 0 ? "cold" : "with \(spares) warm spares")
+        }
+        await runtime.stop()
+    }
+
+    private static func asks(_ runtime: CoordinatorRuntime, _ baseline: Int64?) async throws {
         for (place, inWorker) in [("in one process", false), ("across processes", true)] {
             let key = inWorker ? "worker" : "local"
             let path = CoordinatorPath("/\(key)") ?? .root
@@ -26,11 +40,6 @@ struct Measure {
             let count = try await runtime.ask(AskConcurrently(askers: 256, milliseconds: 3_000), at: path, timeout: .seconds(60))
             Self.print("asks \(place), 256 concurrent: \(count / 3) /s")
         }
-        try await starts(runtime)
-        try await kills(runtime, at: "/worker", "cold")
-        _ = try await runtime.ask(StartChild(key: "spared", inWorker: true, spares: 2), timeout: .seconds(30))
-        try await kills(runtime, at: "/spared", "with two warm spares")
-        await runtime.stop()
     }
 
     private static func starts(_ runtime: CoordinatorRuntime) async throws {

@@ -46,11 +46,20 @@ extension WorkerHost {
         try child.send(.kill)
     }
 
+    /// The process is there, for all that is known.
+    var isAlive: Bool { state.withLock { $0.child.map { $0.exitStatus == nil } ?? false } }
+
+    /// Ends a spare that nobody needs.
+    func discard() {
+        runtime.hub.forget(secret)
+        condemn(.shutdown, CoordinatorError.hasStopped(path))
+    }
+
     /// Kills the worker for a reason of the runtime's own.
     func condemn(_ reason: ExitReason, _ error: any Error) {
         let child = state.withLock { state in
             if state.verdict == nil { state.verdict = reason }
-            return state.child
+            return state.spawned
         }
         readiness.settle(.failure(error))
         try? child?.sendToGroup(.kill)

@@ -5,7 +5,7 @@ import Processes
 import Synchronization
 import WireProtocol
 
-/// A child in a worker process of its own.
+/// A child in a worker process of its own, or a process that waits to become one.
 ///
 /// Its exit is known by its process's end alone: a broken link ends the open asks, and the worker may dial again.
 final class WorkerHost: ChildHost {
@@ -16,7 +16,13 @@ final class WorkerHost: ChildHost {
         /// The link that is waiting for the process to be known, or in use.
         var peer: Peer?
         var hello: Hello?
+        /// The worker on that link has been welcomed.
         var isGreeted = false
+        /// What it's there for: none as long as it's a spare.
+        var assignment: Assignment?
+        /// The life may begin.
+        var isStarting = false
+        var isStartSent = false
         var isStopRequested = false
         var hasEnded = false
         /// What the worker said of its own end.
@@ -41,6 +47,14 @@ final class WorkerHost: ChildHost {
         var lastSign = MonotonicTime.distantFuture
     }
 
+    /// The life that a worker is to live.
+    struct Assignment: Sendable {
+        let definition: CoordinatorDefinition
+        let incarnation: Incarnation
+        let startTimeout: Duration
+        let events: HostEvents
+    }
+
     /// How long a worker that lives may be without a link.
     static let linkGrace = Duration.seconds(10)
     /// Marks the answer to the start frame.
@@ -48,69 +62,58 @@ final class WorkerHost: ChildHost {
 
     let path: CoordinatorPath
     let runtime: RuntimeCore
-    let events: HostEvents
     let state: Mutex<State>
     let readiness = Ending<Result<Void, any Error>>()
     /// Settled when nothing is left of the process and its descendants.
     let gone = Ending<Void>()
     private let parent: Node
-    private let definition: CoordinatorDefinition
     private let program: WorkerProgram
     let plan: WorkerPlan
     /// Settled when a start that waits for its turn has to wait no more.
     let turn = Ending<Void>()
-    private let startTimeout: Duration
-    private let incarnation: Incarnation
     let secret = Secret.make()
     private let tasks = OwnedTasks()
 
-    init(
-        _ definition: CoordinatorDefinition,
-        _ program: WorkerProgram,
-        _ plan: WorkerPlan,
-        key: String,
-        incarnation: Incarnation,
-        parent: Node,
-        startTimeout: Duration,
-        inheritance: ChildInheritance,
-        events: HostEvents
-    ) {
-        state = Mutex(State(inheritance: inheritance))
-        self.definition = definition
+    init(_ program: WorkerProgram, _ plan: WorkerPlan, path: CoordinatorPath, parent: Node) {
+        state = Mutex(State(inheritance: ChildInheritance()))
         self.program = program
         self.plan = plan
-        self.path = parent.path.appending(key)
-        self.incarnation = incarnation
+        self.path = path
         self.parent = parent
         self.runtime = parent.runtime
-        self.startTimeout = startTimeout
-        self.events = events
     }
 
     var process: ProcessIdentity? { state.withLock { $0.child?.identity } }
 
+    /// Who hears of the life: nobody as long as there is none.
+    var events: HostEvents { state.withLock { $0.assignment?.events } ?? HostEvents(owner: nil, life: Life(key: "", incarnation: 0)) }
+
+    /// Tells it what life to live; once, before the start.
+    func assign(_ assignment: Assignment, _ inheritance: ChildInheritance) {
+        state.withLock { state in
+            state.assignment = assignment
+            state.inheritance = inheritance
+        }
+    }
+
     // MARK: Starting
 
     func start() async throws {
-        let timer = Timers.shared.schedule(at: .now + startTimeout) { [weak self] in
+        guard let assignment = state.withLock({ $0.assignment }) else { return }
+        let timer = Timers.shared.schedule(at: .now + assignment.startTimeout) { [weak self] in
             guard let self else { return }
-            condemn(.startTimedOut, CoordinatorError(.startTimedOut, "\(path) was not ready within \(startTimeout)"))
+            condemn(.startTimedOut, CoordinatorError(.startTimedOut, "\(path) was not ready within \(assignment.startTimeout)"))
         }
         defer { Timers.shared.cancel(timer) }
         do {
-            if state.withLock({ $0.inheritance.isRestart }) { await runtime.restartTokens.wait(orUntil: turn) }
+            let (isSpare, isRestart) = state.withLock { ($0.spawned != nil, $0.inheritance.isRestart) }
+            if isRestart, !isSpare { await runtime.restartTokens.wait(orUntil: turn) }
+            let peer = state.withLock { state in
+                state.isStarting = true
+                return state.isGreeted ? state.peer : nil
+            }
             if state.withLock({ $0.isStopRequested }) { throw CoordinatorError.hasStopped(path) }
-            let child = try await spawn()
-            child.onExit { [self] status in
-                tasks.add { await self.processEnded(status) }
-            }
-            state.withLock { $0.spawned = child }
-            try await runtime.uplink?.report(child.identity, lives: true)
-            let mustEnd = state.withLock { state in
-                state.child = child
-                return state.isStopRequested || state.verdict != nil
-            }
-            if mustEnd { try? child.send(.kill) } else { greet() }
+            if isSpare { peer.map { begin(on: $0) } } else { try await launch() }
             try await readiness.value.get()
         } catch {
             runtime.hub.forget(secret)
@@ -123,6 +126,21 @@ final class WorkerHost: ChildHost {
         }
     }
 
+    /// Spawns the process, which dials, is welcomed, and waits for its life.
+    func launch() async throws {
+        let child = try await spawn()
+        child.onExit { [self] status in
+            tasks.add { await self.processEnded(status) }
+        }
+        state.withLock { $0.spawned = child }
+        try await runtime.uplink?.report(child.identity, lives: true)
+        let mustEnd = state.withLock { state in
+            state.child = child
+            return state.isStopRequested || state.verdict != nil
+        }
+        if mustEnd { try? child.send(.kill) } else { greet() }
+    }
+
     private func spawn() async throws(CoordinatorError) -> ChildProcess {
         let address = try runtime.hub.expect(secret) { [weak self] link, hello in
             guard let self else { throw LinkError(.handshake, "the worker's host is gone") }
@@ -133,16 +151,11 @@ final class WorkerHost: ChildHost {
             address: address,
             secret: secret,
             path: path.description,
-            incarnation: incarnation,
+            incarnation: state.withLock { $0.assignment?.incarnation ?? Ticket.spareIncarnation },
             parentProcessID: getpid(),
             isStrict: grace == .zero,
             orphanGraceMilliseconds: grace.millisecondsClamped
         )
-        if let spare = state.withLock({ $0.inheritance.spares })?.take() {
-            // It may die in this moment: then the ticket is lost with it, and the start fails like any other.
-            try spare.pipe.give(ticket)
-            return spare.child
-        }
         let (child, pipe) = try await runtime.spawner.spawn(program, plan, path: path)
         try pipe.give(ticket)
         return child
@@ -150,10 +163,8 @@ final class WorkerHost: ChildHost {
 
     /// Welcomes the worker once both its link and its process are known.
     private func greet() {
-        let (peer, isFirst, hello) = state.withLock { state -> (Peer?, Bool, Hello?) in
-            guard state.child != nil, let peer = state.peer, let hello = state.hello else { return (nil, false, nil) }
-            defer { state.isGreeted = true }
-            return (peer, !state.isGreeted, hello)
+        let (peer, hello) = state.withLock { state -> (Peer?, Hello?) in
+            state.child == nil ? (nil, nil) : (state.peer, state.hello)
         }
         guard let peer, let hello else { return }
         if let refusal = refusal(of: hello, peer) {
@@ -173,15 +184,29 @@ final class WorkerHost: ChildHost {
             )
         )
         peer.announceCredit()
+        let mustBegin = state.withLock { state in
+            state.isGreeted = state.peer === peer
+            return state.isGreeted && state.isStarting
+        }
+        if mustBegin { begin(on: peer) }
+    }
+
+    /// Tells the worker what life to live, and on every later link what lasts.
+    private func begin(on peer: Peer) {
+        let (assignment, isFirst) = state.withLock { state in
+            defer { state.isStartSent = true }
+            return (state.assignment, !state.isStartSent)
+        }
+        guard let assignment else { return }
         // What lasts is said on every link, in case the former has broken before it was heard.
         introduce(to: peer)
         guard isFirst else { return events.reachable() }
         do {
-            let (codec, configuration, isComplete) = try definition.configuration.encoded(as: peer.codec)
+            let (codec, configuration, isComplete) = try assignment.definition.configuration.encoded(as: peer.codec)
             let start = Start(
                 path: path.description,
-                type: definition.typeName,
-                startTimeoutMilliseconds: startTimeout.millisecondsClamped,
+                type: assignment.definition.typeName,
+                startTimeoutMilliseconds: assignment.startTimeout.millisecondsClamped,
                 configuration: configuration
             )
             let error = peer.send(
@@ -190,7 +215,7 @@ final class WorkerHost: ChildHost {
                     correlation: Self.startCorrelation,
                     codec: codec,
                     flags: isComplete ? .complete : [],
-                    incarnation: incarnation
+                    incarnation: assignment.incarnation
                 )
             )
             if let error, error.code == .frameTooLarge { throw CoordinatorError(.messageTooLarge, "the configuration: \(error.message)") }
@@ -239,6 +264,7 @@ final class WorkerHost: ChildHost {
             defer {
                 state.peer = peer
                 state.hello = hello
+                state.isGreeted = false
                 state.linkTimer = nil
             }
             return (state.peer, state.linkTimer)

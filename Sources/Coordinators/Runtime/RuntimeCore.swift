@@ -99,17 +99,16 @@ final class RuntimeCore: Sendable {
                 )
                 return LocalHost(birth, events: events)
             case .worker(let program, let plan):
-                return WorkerHost(
-                    coordinator,
-                    program,
-                    plan,
-                    key: definition.key,
+                let path = parent.path.appending(definition.key)
+                let host = inheritance.spares?.take() ?? WorkerHost(program, plan, path: path, parent: parent)
+                let assignment = WorkerHost.Assignment(
+                    definition: coordinator,
                     incarnation: incarnation,
-                    parent: parent,
                     startTimeout: definition.startTimeout,
-                    inheritance: inheritance,
                     events: events
                 )
+                host.assign(assignment, inheritance)
+                return host
             }
         }
     }

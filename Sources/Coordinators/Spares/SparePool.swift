@@ -1,14 +1,12 @@
 import Logging
 import Processes
 import Synchronization
-import WireProtocol
 
-/// Processes of one child that were started ahead of need: each waits for its ticket, and ends when nobody can give it one any more.
+/// Processes of one child that were started ahead of need: each has its link already, and waits for a life.
 final class SparePool: Sendable {
-    /// A process that waits for its ticket.
-    struct Spare: Sendable {
-        let child: ChildProcess
-        let pipe: TicketPipe
+    /// A process that waits for a life.
+    private struct Spare {
+        let host: WorkerHost
         let since: MonotonicTime
     }
 
@@ -19,20 +17,29 @@ final class SparePool: Sendable {
         var hasEnded = false
     }
 
-    private let size: Int
     private let program: WorkerProgram
     private let plan: WorkerPlan
     private let path: CoordinatorPath
-    private let runtime: RuntimeCore
+    private let parent: Node
     private let tasks = OwnedTasks()
     private let state = Mutex(State())
 
-    init(_ program: WorkerProgram, _ plan: WorkerPlan, path: CoordinatorPath, runtime: RuntimeCore) {
-        size = plan.spares
+    init(_ program: WorkerProgram, _ plan: WorkerPlan, path: CoordinatorPath, parent: Node) {
         self.program = program
         self.plan = plan
         self.path = path
-        self.runtime = runtime
+        self.parent = parent
+    }
+
+    /// Whether its processes are what a child of this plan needs.
+    func serves(_ program: WorkerProgram, _ plan: WorkerPlan) -> Bool { self.program == program && self.plan == plan }
+
+    /// How long a life that has begun has the processors for itself.
+    private static let pause = Duration.milliseconds(20)
+
+    /// Starts what is missing, when the life that has begun has had time to answer those who have waited for it.
+    func fillSoon() {
+        _ = Timers.shared.schedule(at: .now + Self.pause) { [weak self] in self?.fill() }
     }
 
     /// Starts what is missing.
@@ -41,7 +48,7 @@ final class SparePool: Sendable {
     func fill() {
         let missing = state.withLock { state -> Int in
             guard !state.hasEnded else { return 0 }
-            let missing = size - state.idle.count - state.coming
+            let missing = plan.spares - state.idle.count - state.coming
             state.coming += max(missing, 0)
             return missing
         }
@@ -50,15 +57,15 @@ final class SparePool: Sendable {
 
     /// Takes one that lives and isn't older than a life may be.
     ///
-    /// Replenishing waits for ``fill()``, so that the life that begins has the processors for itself.
-    func take() -> Spare? {
+    /// The pool is filled again when that life has begun; see ``fillSoon()``.
+    func take() -> WorkerHost? {
         while let spare = state.withLock({ $0.idle.popLast() }) {
-            if spare.child.exitStatus != nil { continue }
+            guard spare.host.isAlive else { continue }
             if let age = plan.recycling.age, MonotonicTime.now - spare.since > age {
-                discard(spare)
+                spare.host.discard()
                 continue
             }
-            return spare
+            return spare.host
         }
         return nil
     }
@@ -70,42 +77,32 @@ final class SparePool: Sendable {
             defer { state.idle = [] }
             return state.idle
         }
-        for spare in idle { discard(spare) }
+        for spare in idle { spare.host.discard() }
     }
 
     private func add() async {
-        await runtime.restartTokens.wait()
-        var spare: Spare?
-        do throws(CoordinatorError) {
-            let (child, pipe) = try await runtime.spawner.spawn(program, plan, path: path)
-            spare = Spare(child: child, pipe: pipe, since: .now)
+        await parent.runtime.restartTokens.wait()
+        let host = WorkerHost(program, plan, path: path, parent: parent)
+        do {
+            try await host.launch()
         } catch {
-            runtime.logger.warning("a spare can't be started", metadata: ["coordinator.path": "\(path)", "error": "\(error)"])
+            parent.runtime.logger.warning("a spare can't be started", metadata: ["coordinator.path": "\(path)", "error": "\(error)"])
+            host.discard()
+            return state.withLock { $0.coming -= 1 }
         }
         let isLate = state.withLock { state -> Bool in
             state.coming -= 1
-            guard let spare, !state.hasEnded else { return true }
-            state.idle.append(spare)
-            return false
+            if !state.hasEnded { state.idle.append(Spare(host: host, since: .now)) }
+            return state.hasEnded
         }
-        guard let spare else { return }
-        if isLate { return discard(spare) }
-        let identity = spare.child.identity
-        spare.child.onExit { [weak self] _ in self?.ended(identity) }
-    }
-
-    /// One has ended: while it waited, or long after it was taken.
-    private func ended(_ identity: ProcessIdentity) {
+        if isLate { return host.discard() }
+        // It may end while it waits, or long after it was taken.
+        await host.gone.value
         let wasIdle = state.withLock { state -> Bool in
-            guard let index = state.idle.firstIndex(where: { $0.child.identity == identity }) else { return false }
+            guard let index = state.idle.firstIndex(where: { $0.host === host }) else { return false }
             state.idle.remove(at: index)
             return true
         }
         if wasIdle { fill() }
-    }
-
-    private func discard(_ spare: Spare) {
-        spare.pipe.close()
-        try? spare.child.sendToGroup(.kill)
     }
 }

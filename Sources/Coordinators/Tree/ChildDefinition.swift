@@ -48,7 +48,7 @@ struct CoordinatorDefinition: Sendable {
 }
 
 /// The program that a worker runs.
-struct WorkerProgram: Sendable {
+struct WorkerProgram: Sendable, Hashable {
     /// `nil`: the runtime's own executable.
     var executable: String?
     var arguments: [String] = []

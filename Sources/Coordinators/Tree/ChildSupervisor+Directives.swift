@@ -75,7 +75,7 @@ extension ChildSupervisor {
             return (state.slots[key]?.earlyExit, mustPerform)
         }
         if mustPerform { performDirectives() }
-        spares?.fill()
+        spares?.fillSoon()
         if let earlyExit { handle(.exited(key, incarnation, earlyExit)) }
     }
 
@@ -89,12 +89,15 @@ extension ChildSupervisor {
 
     /// Keeps as many processes ready as the child's plan says.
     private func prepareSpares(_ key: String) {
-        state.withLock { state in
+        let former = state.withLock { state -> SparePool? in
             guard let slot = state.slots[key], case .coordinator(let coordinator) = slot.definition.kind,
                 case .worker(let program, let plan) = coordinator.place, plan.spares > 0
-            else { return }
-            state.slots[key]?.spares = slot.spares ?? SparePool(program, plan, path: node.path.appending(key), runtime: node.runtime)
+            else { return nil }
+            if slot.spares?.serves(program, plan) == true { return nil }
+            state.slots[key]?.spares = SparePool(program, plan, path: node.path.appending(key), parent: node)
+            return slot.spares
         }
+        former?.end()
     }
 
     /// A child that was asked for in a way that makes no sense.

@@ -45,6 +45,8 @@ enum WorkerMain {
 final class Worker: Sendable {
     private struct State {
         var host: LocalHost?
+        /// A spare learns it from the start frame.
+        var incarnation: Incarnation
         /// What the coordinator is born with.
         var inheritance = ChildInheritance()
         /// Why the process ends, once it does.
@@ -57,16 +59,15 @@ final class Worker: Sendable {
 
     let exitCode = Ending<Int32>()
     private let path: CoordinatorPath
-    private let incarnation: Incarnation
     private let core: Ending<RuntimeCore> = Ending()
     private let link: Ending<Uplink> = Ending()
     private let isDismissed = Ending<Void>()
     private let tasks = OwnedTasks()
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     init(_ ticket: Ticket, _ path: CoordinatorPath, _ options: CoordinatorRuntime.Options) {
         self.path = path
-        incarnation = ticket.incarnation
+        state = Mutex(State(incarnation: ticket.incarnation))
         let counts = LiveCounts()
         let uplink = Uplink(
             ticket,
@@ -101,6 +102,10 @@ final class Worker: Sendable {
     private func start(_ start: Start, _ frame: Frame) {
         tasks.add { [self] in
             do {
+                let incarnation = state.withLock { state in
+                    if state.incarnation == Ticket.spareIncarnation { state.incarnation = frame.incarnation }
+                    return state.incarnation
+                }
                 let birth = Birth(
                     type: try runtime.registry.type(named: start.type),
                     configuration: .encoded(frame.codec, start.configuration, isComplete: frame.flags.contains(.complete)),
@@ -195,7 +200,7 @@ final class Worker: Sendable {
         uplink.beginEnding()
         runtime.deadLetters.flush()
         runtime.close()
-        uplink.send(Frame(.exited(Exited(reason: reason.onWire)), incarnation: incarnation))
+        uplink.send(Frame(.exited(Exited(reason: reason.onWire)), incarnation: state.withLock { $0.incarnation }))
         _ = await Deadline.within(Self.farewell) { await self.isDismissed.value }
         exitCode.settle(reason.processExitCode)
     }

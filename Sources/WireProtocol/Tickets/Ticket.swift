@@ -5,6 +5,8 @@
 public struct Ticket: Sendable, Hashable {
     /// The version of the ticket's layout that this module reads and writes.
     public static let currentVersion: UInt8 = 1
+    /// The incarnation of a worker that waits for its life: the start frame tells which it is.
+    public static let spareIncarnation: UInt32 = 0
     /// The length of a secret, in bytes.
     public static let secretLength = 32
 
@@ -16,7 +18,7 @@ public struct Ticket: Sendable, Hashable {
     public var secret: [UInt8]
     /// Where the worker's coordinator stands in the tree.
     public var path: String
-    /// Which life of that place this worker is.
+    /// Which life of that place this worker is, or ``spareIncarnation``.
     public var incarnation: UInt32
     /// The parent's process identifier: a strict worker whose parent is another one by now has been orphaned already.
     public var parentProcessID: Int32

@@ -21,6 +21,7 @@ extension Life {
         case passGate
         case passGateAndFail
         case startChild(String, inWorker: Bool)
+        case startSparedChild(String, spares: Int)
         case startChildren(Int)
         case stopChild(String)
         /// Its children's keys, in start order.

@@ -21,6 +21,8 @@ extension LifeChild {
             return "failing"
         case .startChild(let key, let inWorker):
             return try await startChild(key, inWorker ? .worker : .inProcess)
+        case .startSparedChild(let key, let spares):
+            return try await startChild(key, .worker(spares: spares))
         case .startChildren(let count):
             for number in 0..<count { try await startChild("child-\(number)", .inProcess) }
             return "started"

@@ -10,6 +10,7 @@ let package = Package(
     targets: [
         .executableTarget(name: "Measure", dependencies: [.product(name: "Coordinators", package: "swift-coordinators")]),
         .executableTarget(name: "Soak", dependencies: [.product(name: "Coordinators", package: "swift-coordinators")]),
+        .executableTarget(name: "Answerer", dependencies: [.product(name: "Coordinators", package: "swift-coordinators")]),
         .executableTarget(name: "PingPongBaseline", linkerSettings: [.linkedLibrary("nng")]),
     ],
     swiftLanguageModes: [.v6]

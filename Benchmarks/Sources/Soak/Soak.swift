@@ -3,7 +3,8 @@ import Glibc
 
 /// What must stay flat while children are restarted by the thousand; `Benchmarks/soak` runs it.
 ///
-/// The first argument says what: `in-process`, `worker`, `crash-loop` or `scale`; the second how often.
+/// The first argument says what: `in-process`, `worker`, `crash-loop` or `scale`; the second how often, or, for the crash loop, how many
+/// starts a second the bucket allows.
 @main
 struct Soak {
     static func main() async throws {
@@ -18,17 +19,20 @@ struct Soak {
         switch arguments.first {
         case "in-process": try await inProcess(count ?? 1_000_000)
         case "worker": try await workers(count ?? 10_000)
-        case "crash-loop": try await crashLoop(seconds: count ?? 20)
+        case "crash-loop": try await crashLoop(rate: count ?? 50)
+        // Ends at once: what the kernel and the Swift runtime take to start and end this program.
+        case "nothing": return
         case "scale": try await scale(count ?? 100_000)
         default: print("usage: Soak in-process|worker|crash-loop|scale [count]")
         }
     }
 
-    private static func runtime() async throws -> (CoordinatorRuntime, Context<Root>) {
+    private static func runtime(_ restarts: TokenBucket? = nil) async throws -> (CoordinatorRuntime, Context<Root>) {
         var options = CoordinatorRuntime.Options()
         options.logger.logLevel = .critical
         // The bucket stands in the way of the first two, and is what the third is about.
         if CommandLine.arguments.contains("worker") { options.workerRestarts = TokenBucket(rate: 100_000, burst: 100_000) }
+        if let restarts { options.workerRestarts = restarts }
         let runtime = CoordinatorRuntime(Root.self, options: options)
         try await runtime.start()
         return (runtime, try await runtime.ask(Root.Handle()).context())
@@ -95,26 +99,52 @@ struct Soak {
     }
 
     /// Two hundred workers that exit as soon as they're ready, and a healthy neighbour.
-    private static func crashLoop(seconds: Int) async throws {
-        let (runtime, root) = try await runtime()
+    ///
+    /// For comparison, the neighbour beside as many starts of this program that nobody supervises and that do nothing.
+    private static func crashLoop(rate: Int) async throws {
+        let (runtime, root) = try await runtime(TokenBucket(rate: rate, burst: rate))
         let neighbour = try await root.start(Neighbour.self, as: "neighbour", in: .worker)
-        let alone = try await latencies(neighbour, for: .seconds(5))
+        let alone = try await latencies(neighbour, for: .seconds(10))
+        let plain = Task { try await startPlainly(perSecond: rate) }
+        let beside = try await latencies(neighbour, for: .seconds(10))
+        plain.cancel()
+        _ = await plain.result
         for number in 0..<200 {
-            Task { try? await root.start(Crasher.self, as: "crasher\(number)", in: .worker) }
+            // As a child of a configuration file: it may exit before it's ready, and is there to stay.
+            Task { try? await root.start(worker: "Crasher", as: "crasher\(number)", executable: "/proc/self/exe", retriesFirstStart: true) }
         }
         try await Task.sleep(for: .seconds(5))
         let restarts = try await runtime.snapshot().children.reduce(0) { $0 + $1.restarts }
         let cpu = processorSeconds()
         let start = ContinuousClock.now
-        let together = try await latencies(neighbour, for: .seconds(seconds))
+        let together = try await latencies(neighbour, for: .seconds(20))
         let time = (ContinuousClock.now - start) / .seconds(1)
         let after = try await runtime.snapshot().children.reduce(0) { $0 + $1.restarts }
+        let states = Dictionary(grouping: try await runtime.snapshot().children.map { "\($0.state)" }) { $0 }.mapValues(\.count)
+        print("children: \(states)")
         print("restarts per second: \(Int(Double(after - restarts) / time)), in \(Int(time)) s")
         print("this process: \(Int((processorSeconds() - cpu) / time * 100)) % of a core")
-        print("neighbour's p50 \(alone.p50) alone, \(together.p50) beside; p99 \(alone.p99) alone, \(together.p99) beside")
-        print("ratio of p99: \(Double(Int(together.p99 / alone.p99 * 100)) / 100)")
+        print("neighbour alone: p50 \(alone.p50), p99 \(alone.p99)")
+        for (what, latency) in [("\(rate) plain starts a second", beside), ("the crash loop", together)] {
+            let ratio = Double(Int(latency.p99 / alone.p99 * 100)) / 100
+            print("neighbour beside \(what): p50 \(latency.p50), p99 \(latency.p99), \(ratio) times that alone")
+        }
         await runtime.stop()
         print("stopped: \(Remains.now())")
+    }
+
+    /// Starts this program so often, until the task is cancelled: it does nothing, and nobody supervises it.
+    private static func startPlainly(perSecond rate: Int) async throws {
+        while !Task.isCancelled {
+            var pid = pid_t()
+            let arguments = [strdup("Soak"), strdup("nothing"), nil]
+            defer { arguments.forEach { free($0) } }
+            guard posix_spawn(&pid, "/proc/self/exe", nil, nil, arguments, environ) == 0 else { return }
+            try? await Task.sleep(for: .seconds(1) / rate)
+            var status: Int32 = 0
+            // It has ended by now, or does within milliseconds.
+            waitpid(pid, &status, 0)
+        }
     }
 
     private static func latencies(_ child: Child<Neighbour>, for time: Duration) async throws -> (p50: Duration, p99: Duration) {

@@ -10,12 +10,15 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -36,38 +39,96 @@ static int given(const struct coordinator_process_descriptor *descriptors, int c
     return 0;
 }
 
-static int add_actions(
-    posix_spawn_file_actions_t *actions,
-    const char *working_directory,
-    const struct coordinator_process_descriptor *descriptors,
-    int count)
-{
-    int error = 0;
+// What the child does between clone and execve; it has our memory and a stack of its own, and changes nothing of ours but `error`.
+struct spawn {
+    const char *executable;
+    char *const *arguments;
+    char *const *environment;
+    const char *working_directory;
+    const struct coordinator_process_descriptor *descriptors;
+    int count;
+    int dies_with_parent;
+    pid_t parent;
+    int error;
+};
+
+// Every signal is blocked here, so no handler of ours runs in the child before there is none.
+static void reset_signals(void) {
+    struct sigaction action;
+    for (int signal = 1; signal < NSIG; signal++) {
+        if (sigaction(signal, NULL, &action) != 0 || (action.sa_handler == SIG_DFL && !(action.sa_flags & SA_SIGINFO))) continue;
+        memset(&action, 0, sizeof action);
+        action.sa_handler = SIG_DFL;
+        sigaction(signal, &action, NULL);
+    }
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int move_descriptors(const struct coordinator_process_descriptor *descriptors, int count) {
     int highest = -1;
-    if (working_directory != NULL) error = posix_spawn_file_actions_addchdir_np(actions, working_directory);
-    for (int index = 0; index < count && error == 0; index++) {
+    for (int index = 0; index < count; index++) {
         int source = descriptors[index].source;
         int target = descriptors[index].target;
         if (target > highest) highest = target;
-        // Sources lie above all targets, so no action overwrites the source of a later one, and no dup2 is onto itself.
-        error = source < 0 ? posix_spawn_file_actions_addopen(actions, target, "/dev/null", O_RDWR, 0)
-                           : posix_spawn_file_actions_adddup2(actions, source, target);
+        // Sources lie above all targets, so none overwrites the source of a later one, and no dup2 is onto itself.
+        if (source >= 0) {
+            if (dup2(source, target) < 0) return -1;
+            continue;
+        }
+        int null = open("/dev/null", O_RDWR);
+        if (null < 0) return -1;
+        if (null != target) {
+            if (dup2(null, target) < 0) return -1;
+            if (!given(descriptors, index, null)) close(null);
+        }
     }
-    for (int descriptor = 0; descriptor < highest && error == 0; descriptor++) {
-        if (!given(descriptors, count, descriptor)) error = posix_spawn_file_actions_addclose(actions, descriptor);
+    for (int descriptor = 0; descriptor < highest; descriptor++) {
+        if (!given(descriptors, count, descriptor)) close(descriptor);
     }
-    if (error == 0) error = posix_spawn_file_actions_addclosefrom_np(actions, highest + 1);
-    return error;
+    closefrom(highest + 1);
+    return 0;
 }
 
-static int set_attributes(posix_spawnattr_t *attributes) {
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    int error = posix_spawnattr_setsigmask(attributes, &none);
-    if (error == 0) error = posix_spawnattr_setsigdefault(attributes, &all);
-    if (error == 0) error = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    return error;
+// As execvpe(3) with our PATH, without its fallback to a shell.
+static void execute(const struct spawn *spawn) {
+    if (strchr(spawn->executable, '/') != NULL) {
+        execve(spawn->executable, spawn->arguments, spawn->environment);
+        return;
+    }
+    const char *directory = getenv("PATH");
+    if (directory == NULL) directory = "/bin:/usr/bin";
+    int was_refused = 0;
+    char path[PATH_MAX];
+    for (const char *end; ; directory = end + 1) {
+        end = strchrnul(directory, ':');
+        int length = snprintf(path, sizeof path, "%.*s%s%s", (int)(end - directory), directory, end > directory ? "/" : "", spawn->executable);
+        if (length < (int)sizeof path) {
+            execve(path, spawn->arguments, spawn->environment);
+            if (errno == EACCES) was_refused = 1;
+            else if (errno != ENOENT && errno != ENOTDIR) return;
+        }
+        if (*end == 0) break;
+    }
+    errno = was_refused ? EACCES : ENOENT;
+}
+
+static int become(void *context) {
+    struct spawn *spawn = context;
+    if (spawn->dies_with_parent) {
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) goto failed;
+        // Only after arming: a parent that ended before would be missed.
+        if (getppid() != spawn->parent) _exit(127);
+    }
+    reset_signals();
+    if (setsid() < 0) goto failed;
+    if (spawn->working_directory != NULL && chdir(spawn->working_directory) != 0) goto failed;
+    if (move_descriptors(spawn->descriptors, spawn->count) != 0) goto failed;
+    execute(spawn);
+failed:
+    spawn->error = errno != 0 ? errno : EIO;
+    _exit(127);
 }
 
 pid_t coordinator_process_spawn(
@@ -76,23 +137,31 @@ pid_t coordinator_process_spawn(
     char *const *environment,
     const char *working_directory,
     const struct coordinator_process_descriptor *descriptors,
-    int count)
+    int count,
+    int dies_with_parent)
 {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    pid_t process = 0;
-    int error = posix_spawn_file_actions_init(&actions);
-    if (error != 0) return -error;
-    error = posix_spawnattr_init(&attributes);
-    if (error == 0) {
-        error = set_attributes(&attributes);
-        if (error == 0) error = add_actions(&actions, working_directory, descriptors, count);
-        if (error == 0) {
-            error = posix_spawnp(&process, executable, &actions, &attributes, arguments, environment != NULL ? environment : environ);
-        }
-        posix_spawnattr_destroy(&attributes);
-    }
-    posix_spawn_file_actions_destroy(&actions);
+    struct spawn spawn = {
+        .executable = executable,
+        .arguments = arguments,
+        .environment = environment != NULL ? environment : environ,
+        .working_directory = working_directory,
+        .descriptors = descriptors,
+        .count = count,
+        .dies_with_parent = dies_with_parent,
+        .parent = getpid(),
+    };
+    size_t size = 256 * 1024;
+    char *stack = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+    if (stack == MAP_FAILED) return -errno;
+    sigset_t all, former;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &former);
+    // We wait until the child has become the program or ended, as posix_spawn(3) does: it runs in our memory until then.
+    pid_t process = clone(become, stack + size, CLONE_VM | CLONE_VFORK | SIGCHLD, &spawn);
+    int error = process < 0 ? errno : spawn.error;
+    pthread_sigmask(SIG_SETMASK, &former, NULL);
+    munmap(stack, size);
+    if (process > 0 && error != 0) coordinator_process_reap_number(process, 1);
     return error == 0 ? process : -error;
 }
 

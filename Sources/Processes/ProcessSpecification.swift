@@ -27,6 +27,11 @@ public struct ProcessSpecification: Sendable {
     ///
     /// `ChildProcess.terminate(grace:)` does it in any case.
     public var killsGroupAtExit: Bool
+    /// Whether the kernel kills the child when we end, however we end.
+    ///
+    /// Forgotten by a child that changes its user, or runs a program with privileges of its own. Follows
+    /// https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html.
+    public var diesWithParent: Bool
 
     /// A specification; what isn't given is inherited from us (environment, directory, output) or empty.
     public init(
@@ -39,7 +44,8 @@ public struct ProcessSpecification: Sendable {
         standardOutput: OutputDestination = .inherit,
         standardError: OutputDestination = .inherit,
         descriptors: [InheritedDescriptor] = [],
-        killsGroupAtExit: Bool = false
+        killsGroupAtExit: Bool = false,
+        diesWithParent: Bool = false
     ) {
         self.executable = executable
         self.arguments = arguments
@@ -51,6 +57,7 @@ public struct ProcessSpecification: Sendable {
         self.standardError = standardError
         self.descriptors = descriptors
         self.killsGroupAtExit = killsGroupAtExit
+        self.diesWithParent = diesWithParent
     }
 }
 

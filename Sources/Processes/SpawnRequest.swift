@@ -11,6 +11,7 @@ package struct SpawnRequest: Sendable {
     package var workingDirectory: String?
     /// A source of -1 stands for /dev/null.
     package var descriptors: [InheritedDescriptor]
+    package var diesWithParent: Bool
 
     init(_ specification: ProcessSpecification, descriptors: [InheritedDescriptor]) {
         executable = specification.executable
@@ -18,9 +19,10 @@ package struct SpawnRequest: Sendable {
         environment = specification.environment.map { $0.map { name, value in "\(name)=\(value)" } }
         workingDirectory = specification.workingDirectory
         self.descriptors = descriptors
+        diesWithParent = specification.diesWithParent
     }
 
-    /// Calls posix_spawn: the number of the child, or the negated errno.
+    /// Spawns: the number of the child, or the negated errno.
     func run() -> Int32 {
         let descriptors = descriptors.map { coordinator_process_descriptor(source: $0.source, target: $0.target) }
         return Self.withCStrings(arguments) { arguments in
@@ -34,7 +36,15 @@ package struct SpawnRequest: Sendable {
         _ environment: UnsafePointer<UnsafeMutablePointer<CChar>?>?,
         _ descriptors: [coordinator_process_descriptor]
     ) -> Int32 {
-        coordinator_process_spawn(executable, arguments, environment, workingDirectory, descriptors, Int32(descriptors.count))
+        coordinator_process_spawn(
+            executable,
+            arguments,
+            environment,
+            workingDirectory,
+            descriptors,
+            Int32(descriptors.count),
+            diesWithParent ? 1 : 0
+        )
     }
 
     /// An array of C strings, ended by NULL, that lives as long as the call.

@@ -68,6 +68,19 @@ extension ProcessesTests {
             #expect(information.si_code == CLD_KILLED)
         }
 
+        @Test(arguments: [true, false])
+        func aProgramThatKnowsNothingOfItDiesWithTheThreadThatSpawnedIt(_ diesWithParent: Bool) throws {
+            let specification = ProcessSpecification(executable: "sleep", arguments: ["2"], diesWithParent: diesWithParent)
+            let request = SpawnRequest(specification, descriptors: (0...2).map { InheritedDescriptor(source: -1, target: $0) })
+            let processID = Mutex<Int32>(0)
+            onThreadOfItsOwn { processID.withLock { $0 = SystemCalls.live.spawn(request) } }
+            let child = processID.withLock { $0 }
+            try #require(child > 0)
+            var information = siginfo_t()
+            #expect(waitid(P_PID, id_t(child), &information, WEXITED) == 0)
+            #expect(information.si_code == (diesWithParent ? CLD_KILLED : CLD_EXITED))
+        }
+
         @Test func theSignalIsRefusedElsewhereThanOnTheMainThread() {
             let code = Mutex<ProcessError.Code?>(nil)
             onThreadOfItsOwn {

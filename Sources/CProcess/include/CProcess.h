@@ -21,7 +21,8 @@ struct coordinator_process_exit {
     int core_dumped;
 };
 
-// posix_spawnp in a new session, no signal blocked or ignored, with exactly the descriptors given.
+// A child in a new session, no signal blocked or ignored, with exactly the descriptors given; as posix_spawnp(3), which can't arm
+// the parent-death signal: `dies_with_parent` has the child killed when the calling *thread* ends, see PR_SET_PDEATHSIG(2const).
 // Every source must be above every target. `environment` NULL inherits ours; `working_directory` NULL stays here.
 pid_t coordinator_process_spawn(
     const char *executable,
@@ -29,7 +30,8 @@ pid_t coordinator_process_spawn(
     char *const *environment,
     const char *working_directory,
     const struct coordinator_process_descriptor *descriptors,
-    int count);
+    int count,
+    int dies_with_parent);
 
 // pidfd_open(2), pidfd_send_signal(2): to the process, or to the process group that it leads or led (Linux 6.9, else -EINVAL).
 int coordinator_process_open(pid_t process);

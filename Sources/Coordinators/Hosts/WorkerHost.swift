@@ -156,7 +156,7 @@ final class WorkerHost: ChildHost {
             isStrict: grace == .zero,
             orphanGraceMilliseconds: grace.millisecondsClamped
         )
-        let (child, pipe) = try await runtime.spawner.spawn(program, plan, path: path)
+        let (child, pipe) = try await runtime.spawner.spawn(program, plan, path: path, isStrict: ticket.isStrict)
         try pipe.give(ticket)
         return child
     }
@@ -285,8 +285,9 @@ final class WorkerHost: ChildHost {
             lookAgain(after: peer)
         }
         let target = path.appending(rest).description
+        guard peer?.forward(envelope, to: target, isDirect: isDirect, undelivered: undelivered) == true else { return undelivered() }
+        // Behind the message: the last one of a life is its own.
         if !envelope.isBuiltin { countMessage() }
-        if peer?.forward(envelope, to: target, isDirect: isDirect, undelivered: undelivered) != true { undelivered() }
     }
 
     func operate(_ operation: Operation, on rest: ArraySlice<Substring>) async throws -> JSONValue {

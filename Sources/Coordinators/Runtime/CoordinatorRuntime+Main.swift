@@ -27,7 +27,6 @@ extension CoordinatorRuntime {
     ///
     /// The first line of an embedder's own `main`, on the main thread: the signal that ends a worker with its parent is armed here.
     public static func runWorkerIfRequested(_ coordinators: [any Coordinator.Type], options: Options = Options()) async {
-        ProgramLauncher.becomeProgramIfRequested()
         let ticket: Ticket?
         do throws(CoordinatorError) {
             ticket = try WorkerEnvironment.takeTicket()

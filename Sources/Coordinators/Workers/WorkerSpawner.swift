@@ -10,10 +10,13 @@ struct WorkerSpawner: Sendable {
     let spawner: ProcessSpawner
 
     /// Spawns a worker that waits for its ticket on a descriptor.
+    ///
+    /// - Parameter isStrict: it dies with this process.
     func spawn(
         _ program: WorkerProgram,
         _ plan: WorkerPlan,
-        path: CoordinatorPath
+        path: CoordinatorPath,
+        isStrict: Bool
     ) async throws(CoordinatorError) -> (ChildProcess, TicketPipe) {
         let executable = program.executable ?? defaultExecutable ?? "/proc/self/exe"
         var environment = inherited(program.environment)
@@ -21,30 +24,29 @@ struct WorkerSpawner: Sendable {
         let pipe = try TicketPipe()
         defer { pipe.closeReader() }
         var specification = specification(executable, program.arguments, environment, program.directory, path)
+        specification.diesWithParent = isStrict
         specification.descriptors = [InheritedDescriptor(source: pipe.reader, target: WorkerEnvironment.ticketDescriptor)]
         let child = try await spawn(specification, path)
         if let limit = plan.memoryLimit { child.limitMemory(to: limit) }
         return (child, pipe)
     }
 
-    /// Spawns a plain program, through this executable, which arms the parent-death signal and becomes it.
+    /// Spawns a plain program, which dies with this process.
     func spawn(_ program: ProgramSpecification, path: CoordinatorPath) async throws(CoordinatorError) -> ChildProcess {
         guard let name = program.command.first else {
             throw CoordinatorError(.spawnFailed, "\(path) has an empty command")
         }
-        var environment = inherited(program.environment)
-        guard let executable = ProgramLauncher.find(name, in: environment["PATH"], relativeTo: program.directory) else {
+        let environment = inherited(program.environment)
+        guard let executable = ExecutableSearch.find(name, in: environment["PATH"], relativeTo: program.directory) else {
             throw CoordinatorError(
                 .spawnFailed,
                 "\(path): there is no executable '\(name)'; give its path, or see that PATH has its directory"
             )
         }
-        environment[ProgramLauncher.variable] = String(getpid())
-        let launcher = defaultExecutable ?? "/proc/self/exe"
-        return try await spawn(
-            specification(launcher, [executable] + program.command, environment, program.directory, path),
-            path
-        )
+        var specification = specification(executable, Array(program.command.dropFirst()), environment, program.directory, path)
+        specification.processName = name
+        specification.diesWithParent = true
+        return try await spawn(specification, path)
     }
 
     private func specification(

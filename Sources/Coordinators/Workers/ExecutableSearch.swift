@@ -1,0 +1,16 @@
+import Glibc
+
+/// Where programs are.
+enum ExecutableSearch {
+    /// Finds an executable as execvp(3) would, in a `PATH` that need not be ours.
+    ///
+    /// - Parameter directory: where a relative path begins.
+    static func find(_ name: String, in path: String?, relativeTo directory: String?) -> String? {
+        func isExecutable(_ candidate: String) -> Bool {
+            let absolute = candidate.hasPrefix("/") ? candidate : "\(directory ?? ".")/\(candidate)"
+            return access(absolute, X_OK) == 0
+        }
+        if name.contains("/") { return isExecutable(name) ? name : nil }
+        return (path ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":").map { "\($0)/\(name)" }.first(where: isExecutable)
+    }
+}

@@ -26,6 +26,19 @@ struct LifecycleFlowTests {
         }
     }
 
+    @Test("Row 18: one that finishes within its start hook has ended normally, and hasn't failed to start", arguments: Where.allCases)
+    func row18_declines(_ place: Where) async throws {
+        try await LifecycleTree.run { tree in
+            let happenings = tree.runtime.tap()
+            _ = try await tree.context.run(LifeChild.self, as: "login", in: place.placement) { $0.opening = .finishes }
+            for await event in happenings {
+                guard event.path == "/login", case .lifecycle(let change) = event.kind, change != .started else { continue }
+                #expect(change == .stopped(.normal))
+                break
+            }
+        }
+    }
+
     @Test("Row 18: registration first, then the dashboard, with the key free in between", arguments: Where.allCases)
     func row18_registrationThenDashboard(_ place: Where) async throws {
         try await LifecycleTree.run { tree in

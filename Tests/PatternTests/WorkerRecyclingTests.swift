@@ -77,6 +77,40 @@ struct WorkerRecyclingTests {
         }
     }
 
+    @Test("Recycling: by memory, without a failure")
+    func memory() async throws {
+        try await LifecycleTree.run(Self.options) { tree in
+            let child = try await tree.startChild(in: .worker(recycling: Recycling(memory: 200 << 20)))
+            let first = try await child.ask(Life.WhereAmI(), timeout: .seconds(60))
+            // It's looked at every second: one that takes little lives on.
+            try await Task.sleep(for: .milliseconds(2_500))
+            let still = try await child.ask(Life.WhereAmI(), timeout: .seconds(60))
+            #expect(still.processID == first.processID)
+            _ = try await child.perform(.grow(megabytes: 256), timeout: .seconds(60))
+            try await Support.eventually("it was replaced, and is back") { child.incarnation == 2 && child.state == .active }
+            let second = try await child.ask(Life.WhereAmI(), timeout: .seconds(60))
+            #expect(second.processID != first.processID)
+            try await tree.expectNoFailure()
+        }
+    }
+
+    @Test("Memory limit: an allocation beyond it ends the worker, which is restarted")
+    func memoryLimit() async throws {
+        try await LifecycleTree.run { tree in
+            let child = try await tree.startChild(in: .worker(memoryLimit: 768 << 20))
+            let grown = try await child.perform(.grow(megabytes: 64), timeout: .seconds(60))
+            #expect(grown == String(64 << 20))
+            let error = await #expect(throws: CoordinatorError.self) {
+                _ = try await child.perform(.grow(megabytes: 1_024), timeout: .seconds(60))
+            }
+            #expect(error?.code == .peerLost)
+            let place = try await tree.place(of: "/a", incarnation: 2)
+            #expect(place.incarnation == 2)
+            let heard = await tree.root.heard
+            #expect(heard.contains { $0.hasPrefix("crashed") }, "\(heard)")
+        }
+    }
+
     @Test("Recycling: a stop of one that is about to be replaced wins")
     func stopped() async throws {
         try await LifecycleTree.run(Self.options) { tree in

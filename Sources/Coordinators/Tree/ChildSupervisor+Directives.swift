@@ -61,10 +61,14 @@ extension ChildSupervisor {
         do {
             try await host.start()
         } catch {
-            state.withLock { state in
-                if state.slots[key]?.incarnation == incarnation { state.slots[key]?.lastError = error }
+            let reason = state.withLock { state -> ExitReason in
+                guard let slot = state.slots[key], slot.incarnation == incarnation else { return Self.reason(for: error) }
+                state.slots[key]?.lastError = error
+                // It was told to stop before it was ready: that is no failure of its start.
+                guard state.isEnding(key), (error as? CoordinatorError)?.code == .stopped else { return Self.reason(for: error) }
+                return slot.output == nil ? .shutdown : .normal
             }
-            return handle(.startFailed(key, incarnation, Self.reason(for: error)))
+            return handle(.startFailed(key, incarnation, reason))
         }
         var spares: SparePool?
         let (earlyExit, mustPerform) = state.withLock { state -> (ExitReason?, Bool) in

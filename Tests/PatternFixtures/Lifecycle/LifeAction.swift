@@ -34,6 +34,8 @@ extension Life {
         case hang
         /// Leaves a task behind that goes on asking, and writes down how that ends.
         case outlive
+        /// Takes memory, and keeps it.
+        case grow(megabytes: Int)
         case show(Int)
         case pages
     }

@@ -49,6 +49,9 @@ extension LifeChild {
         case .outlive:
             outlive()
             return "outliving"
+        case .grow(let megabytes):
+            ballast += [UInt8](repeating: 1, count: megabytes << 20)
+            return String(ballast.count)
         case .show(let step):
             context.show(.step(step))
             return "shown"

@@ -23,6 +23,7 @@ public actor LifeChild: Coordinator {
     let configuration: Configuration
     var greetingAtStart = ""
     var counted = 0
+    var ballast: [UInt8] = []
 
     public init(_ context: Context<LifeChild>, _ configuration: Configuration) {
         self.context = context

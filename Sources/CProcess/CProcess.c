@@ -61,6 +61,9 @@ static void reset_signals(void) {
         action.sa_handler = SIG_DFL;
         sigaction(signal, &action, NULL);
     }
+}
+
+static void unblock_signals(void) {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -107,7 +110,7 @@ static void execute(const struct spawn *spawn) {
         if (length < (int)sizeof path) {
             execve(path, spawn->arguments, spawn->environment);
             if (errno == EACCES) was_refused = 1;
-            else if (errno != ENOENT && errno != ENOTDIR) return;
+            else if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE && errno != ENODEV && errno != ETIMEDOUT) return;
         }
         if (*end == 0) break;
     }
@@ -119,12 +122,17 @@ static int become(void *context) {
     if (spawn->dies_with_parent) {
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) goto failed;
         // Only after arming: a parent that ended before would be missed.
-        if (getppid() != spawn->parent) _exit(127);
+        if (getppid() != spawn->parent) {
+            errno = ESRCH;
+            goto failed;
+        }
     }
-    reset_signals();
+    // First of all: a stop of our terminal's group would stop the child too, and us, who wait for it.
     if (setsid() < 0) goto failed;
+    reset_signals();
     if (spawn->working_directory != NULL && chdir(spawn->working_directory) != 0) goto failed;
     if (move_descriptors(spawn->descriptors, spawn->count) != 0) goto failed;
+    unblock_signals();
     execute(spawn);
 failed:
     spawn->error = errno != 0 ? errno : EIO;

@@ -32,10 +32,10 @@ public protocol Coordinator: Actor {
     /// Which messages it answers or intercepts, and what it observes. Empty by default.
     static var responders: [Responder<Self>] { get }
 
-    /// How it restarts its children. `oneForOne`, at most five restarts in a minute, by default.
+    /// How it restarts its children. `oneForOne`, at most five restarts in a minute, by default; read once in a process.
     static var supervision: SupervisionPolicy { get }
 
-    /// How much may wait for it. 1,024 messages and 4 MiB by default; senders wait for more.
+    /// How much may wait for it. 1,024 messages and 4 MiB by default; senders wait for more. Read once in a process.
     static var mailbox: MailboxPolicy { get }
 
     /// Runs once per incarnation, when the configuration is in place; the coordinator is ready when it returns.

@@ -1,7 +1,7 @@
 import Glibc
 
 extension ProcessError {
-    /// The error of a failed posix_spawn: one number stands for the executable, its interpreter or the directory, so those are looked at.
+    /// The error of a failed spawn: one number stands for the executable, its interpreter or the directory, so those are looked at.
     init(spawning executable: String, in workingDirectory: String?, failedWith errno: Int32) {
         let explanation = Self.explanation(of: errno)
         if let workingDirectory, [ENOENT, ENOTDIR, EACCES].contains(errno), access(workingDirectory + "/.", X_OK) != 0 {

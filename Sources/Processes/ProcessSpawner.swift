@@ -19,7 +19,7 @@ public final class ProcessSpawner: Sendable {
         try? thread.post(.end)
     }
 
-    /// Starts a process, and returns when it runs the program (posix_spawn reports a failed exec).
+    /// Starts a process, and returns when it runs the program: an exec that fails is reported.
     ///
     /// A failure leaves nothing behind: no process, no descriptor. A spawn is refused with `.outOfDescriptors` before the last 16
     /// descriptors of this process are gone. Cancellation has no effect: a process that was started is returned.

@@ -9,7 +9,7 @@ package struct SystemCalls: Sendable {
         case failed(errno: Int32)
     }
 
-    /// posix_spawn: the number of the child.
+    /// Spawns: the number of the child.
     package var spawn: @Sendable (SpawnRequest) -> Int32
     /// pidfd_open(2) of a process number.
     package var openProcess: @Sendable (_ processID: Int32) -> Int32

@@ -75,6 +75,21 @@ struct WorkerSpareTests {
         try await Support.eventually("no process is left") { worker.children.isEmpty }
     }
 
+    @Test("Spares: a child that is started anew with another plan has that plan's, or none")
+    func otherPlan() async throws {
+        try await run { tree, worker in
+            try await tree.startChild(sparing: 2)
+            let former = try await worker.settled(at: 3)
+            try await tree.runtime.stop("/a")
+            try await tree.startChild(sparing: 0)
+            let now = try await worker.settled(at: 1)
+            #expect(now.isDisjoint(with: former))
+            try await tree.runtime.stop("/a")
+            try await tree.startChild(sparing: 1)
+            _ = try await worker.settled(at: 2)
+        }
+    }
+
     @Test("Spares: those of a worker that is killed end with it, before its next life begins")
     func spawnerKilled() async throws {
         let worker = try NamedWorker()

@@ -81,23 +81,35 @@ struct Remains: CustomStringConvertible {
     let descriptors: Int
     let threads: Int
     let zombies: Int
+    /// Files in the runtime directory.
+    let sockets: Int
     let kilobytes: Int
+
+    /// Where the sockets are; removed by whoever ends.
+    static let directory: String = {
+        var template = Array("/tmp/soak-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { return "/tmp" }
+        return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }()
 
     static func now() -> Remains {
         Remains(
-            descriptors: entries("/proc/self/fd"),
+            descriptors: entries("/proc/self/fd") - 1,
             threads: entries("/proc/self/task"),
             zombies: children().count { state(of: $0) == "Z" },
+            sockets: entries(directory),
             kilobytes: residentKilobytes()
         )
     }
 
-    var description: String { "\(descriptors) descriptors, \(threads) threads, \(zombies) zombies, \(kilobytes) KiB resident" }
+    var description: String {
+        "\(descriptors) descriptors, \(threads) threads, \(zombies) zombies, \(sockets) socket files, \(kilobytes) KiB resident"
+    }
 
     private static func entries(_ path: String) -> Int {
         guard let directory = opendir(path) else { return 0 }
         defer { closedir(directory) }
-        var count = -3
+        var count = -2  // Itself and its parent.
         while readdir(directory) != nil { count += 1 }
         return count
     }

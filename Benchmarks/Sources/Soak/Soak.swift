@@ -14,6 +14,7 @@ struct Soak {
 
     @concurrent
     private static func run() async throws {
+        defer { rmdir(Remains.directory) }
         let arguments = CommandLine.arguments.dropFirst()
         let count = arguments.dropFirst().first.flatMap { Int($0) }
         switch arguments.first {
@@ -30,6 +31,7 @@ struct Soak {
     private static func runtime(_ restarts: TokenBucket? = nil) async throws -> (CoordinatorRuntime, Context<Root>) {
         var options = CoordinatorRuntime.Options()
         options.logger.logLevel = .critical
+        options.runtimeDirectory = Remains.directory
         // The bucket stands in the way of the first two, and is what the third is about.
         if CommandLine.arguments.contains("worker") { options.workerRestarts = TokenBucket(rate: 100_000, burst: 100_000) }
         if let restarts { options.workerRestarts = restarts }

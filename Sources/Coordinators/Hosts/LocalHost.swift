@@ -29,10 +29,12 @@ final class LocalHost: ChildHost {
         var node: Node?
     }
 
+    private let runtime: RuntimeCore
     private let events: HostEvents
     private let state: Mutex<State>
 
     init(_ birth: Birth, events: HostEvents) {
+        runtime = birth.runtime
         self.events = events
         state = Mutex(State(phase: .beginning(Box(Beginning(birth: birth)))))
     }
@@ -71,9 +73,9 @@ final class LocalHost: ChildHost {
 
     /// In the turn of those who provide: nothing gets lost between what the coordinator is born with and what it's told later.
     private func makeNode() -> (Node, Birth, Ending<Result<Void, any Error>>)? {
-        guard case .beginning(let beginning) = state.withLock({ $0.phase }) else { return nil }
-        return beginning.value.birth.runtime.dependencyTurn.withLock { _ in
+        runtime.dependencyTurn.withLock { _ in
             state.withLock { state in
+                guard case .beginning(let beginning) = state.phase else { return nil }
                 let birth = beginning.value.birth
                 let node = Node(birth, owner: self)
                 state.node = node

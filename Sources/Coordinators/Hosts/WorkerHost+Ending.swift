@@ -49,6 +49,12 @@ extension WorkerHost {
     /// The process is there, for all that is known.
     var isAlive: Bool { state.withLock { $0.child.map { $0.exitStatus == nil } ?? false } }
 
+    /// It has its link, and no life yet.
+    var isWaiting: Bool { state.withLock { $0.isGreeted && $0.peer != nil && $0.assignment == nil } }
+
+    /// It has been told what life to live.
+    var isAssigned: Bool { state.withLock { $0.assignment != nil } }
+
     /// Ends a spare that nobody needs.
     func discard() {
         runtime.hub.forget(secret)

@@ -8,12 +8,15 @@ extension WorkerHost {
     ///
     /// All of it may be heard twice.
     func introduce(to peer: Peer) {
-        let inheritance = state.withLock { $0.inheritance }
-        tell(inheritance.dependencies, to: peer)
-        for reason in [PauseReasons.explicit, .cascade] {
-            peer.send(Frame(inheritance.pauseReasons.content(about: reason)))
+        // In the turn of those who provide: what is told here can't come behind what is newer.
+        runtime.dependencyTurn.withLock { _ in tell(state.withLock { $0.inheritance.dependencies }, to: peer) }
+        var told: PauseReasons?
+        // Nor can this, as long as it's told again when it has changed.
+        while case let reasons = state.withLock({ $0.inheritance.pauseReasons }), told != reasons {
+            for reason in [PauseReasons.explicit, .cascade] { peer.send(Frame(reasons.content(about: reason))) }
+            told = reasons
         }
-        subscribe("", inheritance.areEventsWanted, at: peer)
+        subscribe("", state.withLock { $0.inheritance.areEventsWanted }, at: peer)
         subscribe(Notification.tap, runtime.tap.isActive, at: peer)
         let tapSwitch =
             state.withLock { $0.tapSwitch }

@@ -16,13 +16,14 @@ final class WorkerHost: ChildHost {
         /// The link that is waiting for the process to be known, or in use.
         var peer: Peer?
         var hello: Hello?
-        /// The worker on that link has been welcomed.
+        /// The last one that was welcomed, or is being.
+        var greeted: Peer?
+        /// The worker on the present link has been welcomed.
         var isGreeted = false
         /// What it's there for: none as long as it's a spare.
         var assignment: Assignment?
         /// The life may begin.
         var isStarting = false
-        var isStartSent = false
         var isStopRequested = false
         var hasEnded = false
         /// What the worker said of its own end.
@@ -164,7 +165,10 @@ final class WorkerHost: ChildHost {
     /// Welcomes the worker once both its link and its process are known.
     private func greet() {
         let (peer, hello) = state.withLock { state -> (Peer?, Hello?) in
-            state.child == nil ? (nil, nil) : (state.peer, state.hello)
+            // The process and its link become known on two threads: one of them greets.
+            guard state.child != nil, let peer = state.peer, state.greeted !== peer else { return (nil, nil) }
+            state.greeted = peer
+            return (peer, state.hello)
         }
         guard let peer, let hello else { return }
         if let refusal = refusal(of: hello, peer) {
@@ -185,22 +189,21 @@ final class WorkerHost: ChildHost {
         )
         peer.announceCredit()
         let mustBegin = state.withLock { state in
-            state.isGreeted = state.peer === peer
-            return state.isGreeted && state.isStarting
+            // It may have dialled again meanwhile.
+            guard state.peer === peer else { return false }
+            state.isGreeted = true
+            return state.isStarting
         }
         if mustBegin { begin(on: peer) }
     }
 
     /// Tells the worker what life to live, and on every later link what lasts.
     private func begin(on peer: Peer) {
-        let (assignment, isFirst) = state.withLock { state in
-            defer { state.isStartSent = true }
-            return (state.assignment, !state.isStartSent)
-        }
-        guard let assignment else { return }
+        guard let assignment = state.withLock({ $0.assignment }) else { return }
         // What lasts is said on every link, in case the former has broken before it was heard.
         introduce(to: peer)
-        guard isFirst else { return events.reachable() }
+        if readiness.outcome != nil { return events.reachable() }
+        // It may not have heard it on a former link; the second time it means nothing.
         do {
             let (codec, configuration, isComplete) = try assignment.definition.configuration.encoded(as: peer.codec)
             let start = Start(

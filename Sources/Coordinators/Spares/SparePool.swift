@@ -14,6 +14,8 @@ final class SparePool: Sendable {
         var idle: [Spare] = []
         /// How many are being spawned.
         var coming = 0
+        /// How many have ended while they waited, since one was last taken.
+        var deaths = 0
         var hasEnded = false
     }
 
@@ -23,6 +25,7 @@ final class SparePool: Sendable {
     private let parent: Node
     private let tasks = OwnedTasks()
     private let state = Mutex(State())
+    private let hasEnded = Ending<Void>()
 
     init(_ program: WorkerProgram, _ plan: WorkerPlan, path: CoordinatorPath, parent: Node) {
         self.program = program
@@ -39,7 +42,11 @@ final class SparePool: Sendable {
 
     /// Starts what is missing, when the life that has begun has had time to answer those who have waited for it.
     func fillSoon() {
-        _ = Timers.shared.schedule(at: .now + Self.pause) { [weak self] in self?.fill() }
+        fill(after: Self.pause)
+    }
+
+    private func fill(after delay: Duration) {
+        _ = Timers.shared.schedule(at: .now + delay) { [weak self] in self?.fill() }
     }
 
     /// Starts what is missing.
@@ -55,11 +62,11 @@ final class SparePool: Sendable {
         for _ in 0..<max(missing, 0) { tasks.add { await self.add() } }
     }
 
-    /// Takes one that lives and isn't older than a life may be.
+    /// Takes one that lives and isn't older than a life may be: the one that has waited longest, if it has its link.
     ///
     /// The pool is filled again when that life has begun; see ``fillSoon()``.
     func take() -> WorkerHost? {
-        while let spare = state.withLock({ $0.idle.popLast() }) {
+        while let spare = takeBest() {
             guard spare.host.isAlive else { continue }
             if let age = plan.recycling.age, MonotonicTime.now - spare.since > age {
                 spare.host.discard()
@@ -70,8 +77,17 @@ final class SparePool: Sendable {
         return nil
     }
 
+    private func takeBest() -> Spare? {
+        state.withLock { state in
+            state.deaths = 0
+            let best = state.idle.firstIndex { $0.host.isWaiting } ?? state.idle.indices.first
+            return best.map { state.idle.remove(at: $0) }
+        }
+    }
+
     /// Ends all that wait, for good.
     func end() {
+        hasEnded.settle(())
         let idle = state.withLock { state in
             state.hasEnded = true
             defer { state.idle = [] }
@@ -81,7 +97,8 @@ final class SparePool: Sendable {
     }
 
     private func add() async {
-        await parent.runtime.restartTokens.wait()
+        await parent.runtime.restartTokens.wait(orUntil: hasEnded)
+        if state.withLock({ $0.hasEnded }) { return }
         let host = WorkerHost(program, plan, path: path, parent: parent)
         do {
             try await host.launch()
@@ -96,13 +113,18 @@ final class SparePool: Sendable {
             return state.hasEnded
         }
         if isLate { return host.discard() }
+        // One that never says hello is no use.
+        let timer = Timers.shared.schedule(at: .now + WorkerHost.linkGrace) { if !host.isWaiting, !host.isAssigned { host.discard() } }
         // It may end while it waits, or long after it was taken.
         await host.gone.value
-        let wasIdle = state.withLock { state -> Bool in
-            guard let index = state.idle.firstIndex(where: { $0.host === host }) else { return false }
+        Timers.shared.cancel(timer)
+        let deaths = state.withLock { state -> Int? in
+            guard let index = state.idle.firstIndex(where: { $0.host === host }) else { return nil }
             state.idle.remove(at: index)
-            return true
+            state.deaths += 1
+            return state.deaths
         }
-        if wasIdle { fill() }
+        // The first is replaced at once; a program that can't wait mustn't take the restarts of others.
+        if let deaths { fill(after: deaths == 1 ? .zero : min(.milliseconds(100) * (1 << min(deaths, 9)), .seconds(30))) }
     }
 }

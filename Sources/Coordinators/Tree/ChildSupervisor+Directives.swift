@@ -94,9 +94,13 @@ extension ChildSupervisor {
     /// Keeps as many processes ready as the child's plan says.
     private func prepareSpares(_ key: String) {
         let former = state.withLock { state -> SparePool? in
-            guard let slot = state.slots[key], case .coordinator(let coordinator) = slot.definition.kind,
-                case .worker(let program, let plan) = coordinator.place, plan.spares > 0
-            else { return nil }
+            guard let slot = state.slots[key] else { return nil }
+            guard case .coordinator(let coordinator) = slot.definition.kind, case .worker(let program, let plan) = coordinator.place,
+                plan.spares > 0
+            else {
+                state.slots[key]?.spares = nil
+                return slot.spares
+            }
             if slot.spares?.serves(program, plan) == true { return nil }
             state.slots[key]?.spares = SparePool(program, plan, path: node.path.appending(key), parent: node)
             return slot.spares

@@ -11,6 +11,7 @@ final class LinkHub: Sendable {
     private struct State {
         var listener: LinkListener?
         var expected: [[UInt8]: Attach] = [:]
+        var isClosed = false
     }
 
     private let directory: RuntimeDirectory
@@ -27,6 +28,7 @@ final class LinkHub: Sendable {
     /// - Returns: the address that it has to dial.
     func expect(_ secret: [UInt8], _ attach: @escaping Attach) throws(CoordinatorError) -> String {
         let result = state.withLock { state -> Result<(LinkListener, isNew: Bool), CoordinatorError> in
+            if state.isClosed { return .failure(CoordinatorError(.stopped, "the runtime has stopped: it takes no workers any more")) }
             do throws(CoordinatorError) {
                 let listener: LinkListener
                 let isNew = state.listener == nil
@@ -59,7 +61,7 @@ final class LinkHub: Sendable {
 
     func close() {
         let listener = state.withLock { state in
-            defer { state = State() }
+            defer { state = State(isClosed: true) }
             return state.listener
         }
         listener?.close()

@@ -24,6 +24,28 @@ public struct Scenario: Sendable {
         public var action: Action
     }
 
+    /// A moment at which whatever supervisor is at work is killed.
+    public struct CrashPoint: Sendable, Hashable {
+        /// Which event of the world it has just heard of, from 1.
+        public var event: Int
+        /// Whether it has done what the event led to.
+        public var isAfterDirectives: Bool
+
+        /// Names a moment.
+        public init(event: Int, isAfterDirectives: Bool) {
+            self.event = event
+            self.isAfterDirectives = isAfterDirectives
+        }
+
+        /// Every moment of a world of so many events.
+        public static func all(events: Int) -> [CrashPoint] {
+            guard events > 0 else { return [] }
+            return (1...events).flatMap {
+                [CrashPoint(event: $0, isAfterDirectives: false), CrashPoint(event: $0, isAfterDirectives: true)]
+            }
+        }
+    }
+
     /// What can be done to a world.
     public enum Action: Sendable, Hashable {
         /// The supervisor has this child from the beginning of each of its lives.
@@ -66,6 +88,8 @@ public struct Scenario: Sendable {
     public var steps: [Step]
     /// Whether the root gives up single children and lives on.
     public var isolatesFailuresAtRoot: Bool
+    /// Where a supervisor is killed; nowhere by default.
+    public var crash: CrashPoint?
 
     /// The same world with some of the steps.
     public func keeping(_ numbers: Set<Int>) -> Scenario {

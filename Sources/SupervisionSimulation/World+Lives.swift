@@ -125,6 +125,12 @@ extension World {
         }
     }
 
+    /// A supervisor's process is killed, whatever it was doing.
+    func crashed(_ group: Int) {
+        guard !groups[group].isGone else { return }
+        if let life = groups[group].life { end(life, .signaled(9)) } else { bringDown(group) }
+    }
+
     /// A supervisor is gone without having ended; its children die for it, each in its time.
     private func bringDown(_ group: Int) {
         note { "\(scenario.groups[groups[group].number].path) is gone" }

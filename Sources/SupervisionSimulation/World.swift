@@ -178,10 +178,13 @@ final class World {
             for directive in answer { note { "    → \(directive)" } }
             throw Violation(error.invariant, "\(scenario.groups[groups[number].number].path) at \(now): \(error.text)")
         }
+        let crash = scenario.crash?.event == events ? scenario.crash : nil
+        if crash?.isAfterDirectives == false { return crashed(number) }
         for directive in answer {
             note { "    → \(directive)" }
             try carryOut(directive, of: number)
         }
+        if crash != nil { crashed(number) }
     }
 
     func note(_ text: () -> String) {

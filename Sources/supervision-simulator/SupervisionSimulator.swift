@@ -37,6 +37,15 @@ struct SupervisionSimulator: ParsableCommand {
     @Flag(help: "With --seed: print what happens.")
     var trace = false
 
+    @Flag(help: "With every seed: kill the supervisor that hears of an event, at every event in turn, before and after what it does.")
+    var crashes = false
+
+    @Option(help: "With --seed: at which event a supervisor is killed.")
+    var crash: Int?
+
+    @Flag(help: "With --crash: kill it after what it does about the event, not before.")
+    var late = false
+
     @Flag(help: "Instead of seeds: every order of events among a few children, for every strategy.")
     var exhaustive = false
 
@@ -56,6 +65,8 @@ struct SupervisionSimulator: ParsableCommand {
         guard (1...3).contains(children) else { throw ValidationError("--children is \(children); give 1 to 3") }
         guard (1...30).contains(events) else { throw ValidationError("--events is \(events); give 1 to 30") }
         guard seed != nil || steps == nil && !trace else { throw ValidationError("--steps and --trace belong to --seed") }
+        guard crash == nil && !late || seed != nil else { throw ValidationError("--crash and --late belong to --seed") }
+        guard !late || crash != nil else { throw ValidationError("--late belongs to --crash") }
         guard !from.addingReportingOverflow(seeds).overflow else { throw ValidationError("--from plus --seeds is too large a number") }
     }
 
@@ -84,6 +95,7 @@ struct SupervisionSimulator: ParsableCommand {
             }
             scenario = scenario.keeping(Set(numbers))
         }
+        scenario.crash = crash.map { Scenario.CrashPoint(event: $0, isAfterDirectives: late) }
         let outcome = simulation.run(scenario, recordsTrace: trace)
         if trace {
             for line in scenario.treeDescription { print(line) }
@@ -103,6 +115,7 @@ struct SupervisionSimulator: ParsableCommand {
         let start = clock.now
         let simulation = simulation
         var events = 0
+        var points = 0
         var lastProgress = start
         for offset in 0..<seeds {
             let scenario = Scenario(seed: from + offset)
@@ -112,7 +125,18 @@ struct SupervisionSimulator: ParsableCommand {
                 report(scenario)
                 throw ExitCode.failure
             }
-            if !quiet, offset % 64 == 0, clock.now - lastProgress >= .seconds(1) {
+            for point in crashes ? Scenario.CrashPoint.all(events: outcome.events) : [] {
+                var crashing = scenario
+                crashing.crash = point
+                let outcome = simulation.run(crashing)
+                points += 1
+                events += outcome.events
+                if outcome.violation != nil {
+                    report(crashing)
+                    throw ExitCode.failure
+                }
+            }
+            if !quiet, crashes || offset % 64 == 0, clock.now - lastProgress >= .seconds(1) {
                 lastProgress = clock.now
                 let percent = Int(Double(offset) / Double(seeds) * 100)
                 let speed = Self.perSecond(events, clock.now - start)
@@ -120,7 +144,9 @@ struct SupervisionSimulator: ParsableCommand {
             }
         }
         let duration = clock.now - start
-        print("\(seeds) seeds, \(events) events, \(Self.perSecond(events, duration)) events per second, nothing broken")
+        print(
+            "\(seeds) seeds, \(crashes ? "\(points) crashes, " : "")\(events) events, \(Self.perSecond(events, duration)) events per second, nothing broken"
+        )
     }
 
     private func report(_ scenario: Scenario) {
@@ -132,7 +158,11 @@ struct SupervisionSimulator: ParsableCommand {
         for line in minimal.treeDescription { print("  \(line)") }
         for step in minimal.steps { print("  \(minimal.describe(step))") }
         print(isTheSame ? "the same at a second run; to see what happens:" : "not the same at a second run")
-        print("supervision-simulator --seed \(scenario.seed) --steps \(numbers) --trace" + (invariantsOnly ? " --invariants-only" : ""))
+        let crash = scenario.crash.map { " --crash \($0.event)" + ($0.isAfterDirectives ? " --late" : "") } ?? ""
+        print(
+            "supervision-simulator --seed \(scenario.seed) --steps \(numbers)\(crash) --trace"
+                + (invariantsOnly ? " --invariants-only" : "")
+        )
     }
 
     // MARK: - All orders

@@ -17,6 +17,23 @@ import Testing
         #expect(events > 80_000, "the worlds are too small")
     }
 
+    @Test func nothingIsBrokenWhereverASupervisorIsKilled() {
+        let simulation = Simulation()
+        var points = 0
+        for seed in UInt64(0)..<30 {
+            var scenario = Scenario(seed: seed)
+            for point in Scenario.CrashPoint.all(events: simulation.run(scenario).events) {
+                points += 1
+                scenario.crash = point
+                guard let violation = simulation.run(scenario).violation else { continue }
+                let late = point.isAfterDirectives ? " --late" : ""
+                Issue.record("supervision-simulator --seed \(seed) --crash \(point.event)\(late) --trace: \(violation)")
+                return
+            }
+        }
+        #expect(points > 2_000, "the worlds are too small")
+    }
+
     @Test(arguments: [UInt64(1), 2, 3, .random(in: 4 ... .max)])
     func aSeedGoesTheSameWayEveryTime(seed: UInt64) {
         let first = Simulation().run(Scenario(seed: seed), recordsTrace: true)

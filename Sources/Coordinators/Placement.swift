@@ -32,7 +32,7 @@ public struct Placement: Sendable, Hashable {
 /// From then on new messages wait; those that are there are handled, within the child's shutdown time; then the process ends and the next
 /// takes what has waited.
 public struct Recycling: Sendable, Hashable {
-    /// How long a life may be.
+    /// How long a life may be, and how long a spare may wait for one.
     public var age: Duration?
     /// By how much an age may differ, as a share from 0 to 1, so that many workers don't end at once.
     public var jitter: Double
@@ -48,6 +48,9 @@ public struct Recycling: Sendable, Hashable {
         self.messages = messages
         self.memory = memory
     }
+
+    /// How long the next life may be, jitter included.
+    var nextAge: Duration? { age.map { $0 * (1 + jitter * Double.random(in: -1...1)) } }
 }
 
 /// What there is to say about a worker's process, beside the program.

@@ -90,6 +90,23 @@ struct WorkerSpareTests {
         }
     }
 
+    @Test("Spares: one that has waited as long as a life may be is replaced")
+    func age() async throws {
+        try await run { tree, worker in
+            let recycling = Recycling(age: .seconds(1), jitter: 0)
+            let child = try await tree.context.start(LifeChild.self, as: "a", in: .worker(spares: 2, recycling: recycling)) {
+                $0.journal = tree.journal
+            }
+            try await Support.eventually("the child and two spares") { worker.children.count == 3 }
+            let first = worker.children
+            // More processes than the few lives of that time would need.
+            try await Support.eventually("none of them is there") { worker.children.isDisjoint(with: first) }
+            #expect(child.incarnation <= 3)
+            try await Support.eventually("there are as many") { worker.children.count == 3 }
+            #expect(await !tree.root.heard.contains { $0.hasPrefix("crashed") })
+        }
+    }
+
     @Test("Spares: those of a worker that is killed end with it, before its next life begins")
     func spawnerKilled() async throws {
         let worker = try NamedWorker()

@@ -5,10 +5,8 @@ import Synchronization
 extension WorkerHost {
     /// The life has begun: its end is planned from now on.
     func beginAging() {
-        let recycling = plan.recycling
-        guard let age = recycling.age else { return }
-        let share = 1 + recycling.jitter * Double.random(in: -1...1)
-        let timer = Timers.shared.schedule(at: .now + age * share) { [weak self] in self?.recycle("its age") }
+        guard let age = plan.recycling.nextAge else { return }
+        let timer = Timers.shared.schedule(at: .now + age) { [weak self] in self?.recycle("its age") }
         state.withLock { $0.ageTimer = timer }
     }
 

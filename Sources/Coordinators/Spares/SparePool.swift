@@ -4,14 +4,8 @@ import Synchronization
 
 /// Processes of one child that were started ahead of need: each has its link already, and waits for a life.
 final class SparePool: Sendable {
-    /// A process that waits for a life.
-    private struct Spare {
-        let host: WorkerHost
-        let since: MonotonicTime
-    }
-
-    private struct State {
-        var idle: [Spare] = []
+    fileprivate struct State {
+        var idle: [WorkerHost] = []
         /// How many are being spawned.
         var coming = 0
         /// How many have ended while they waited, since one was last taken.
@@ -62,25 +56,13 @@ final class SparePool: Sendable {
         for _ in 0..<max(missing, 0) { tasks.add { await self.add() } }
     }
 
-    /// Takes one that lives and isn't older than a life may be: the one that has waited longest, if it has its link.
+    /// Takes one that lives: the one that has waited longest, if it has its link.
     ///
     /// The pool is filled again when that life has begun; see ``fillSoon()``.
     func take() -> WorkerHost? {
-        while let spare = takeBest() {
-            guard spare.host.isAlive else { continue }
-            if let age = plan.recycling.age, MonotonicTime.now - spare.since > age {
-                spare.host.discard()
-                continue
-            }
-            return spare.host
-        }
-        return nil
-    }
-
-    private func takeBest() -> Spare? {
         state.withLock { state in
             state.deaths = 0
-            let best = state.idle.firstIndex { $0.host.isWaiting } ?? state.idle.indices.first
+            let best = state.idle.firstIndex { $0.isWaiting } ?? state.idle.firstIndex { $0.isAlive }
             return best.map { state.idle.remove(at: $0) }
         }
     }
@@ -93,7 +75,7 @@ final class SparePool: Sendable {
             defer { state.idle = [] }
             return state.idle
         }
-        for spare in idle { spare.host.discard() }
+        for spare in idle { spare.discard() }
     }
 
     private func add() async {
@@ -109,22 +91,40 @@ final class SparePool: Sendable {
         }
         let isLate = state.withLock { state -> Bool in
             state.coming -= 1
-            if !state.hasEnded { state.idle.append(Spare(host: host, since: .now)) }
+            if !state.hasEnded { state.idle.append(host) }
             return state.hasEnded
         }
         if isLate { return host.discard() }
         // One that never says hello is no use.
-        let timer = Timers.shared.schedule(at: .now + WorkerHost.linkGrace) { if !host.isWaiting, !host.isAssigned { host.discard() } }
+        let linkTimer = Timers.shared.schedule(at: .now + WorkerHost.linkGrace) { if !host.isWaiting, !host.isAssigned { host.discard() } }
+        let ageTimer = plan.recycling.nextAge.map { age in
+            Timers.shared.schedule(at: .now + age) { [weak self] in self?.retire(host) }
+        }
         // It may end while it waits, or long after it was taken.
         await host.gone.value
-        Timers.shared.cancel(timer)
+        Timers.shared.cancel(linkTimer)
+        if let ageTimer { Timers.shared.cancel(ageTimer) }
         let deaths = state.withLock { state -> Int? in
-            guard let index = state.idle.firstIndex(where: { $0.host === host }) else { return nil }
-            state.idle.remove(at: index)
+            guard state.remove(host) else { return nil }
             state.deaths += 1
             return state.deaths
         }
         // The first is replaced at once; a program that can't wait mustn't take the restarts of others.
         if let deaths { fill(after: deaths == 1 ? .zero : min(.milliseconds(100) * (1 << min(deaths, 9)), .seconds(30))) }
+    }
+    /// One has waited as long as a life may be.
+    private func retire(_ host: WorkerHost) {
+        guard state.withLock({ $0.remove(host) }) else { return }
+        host.discard()
+        fill()
+    }
+}
+
+extension SparePool.State {
+    /// - Returns: whether it was waiting.
+    fileprivate mutating func remove(_ host: WorkerHost) -> Bool {
+        guard let index = idle.firstIndex(where: { $0 === host }) else { return false }
+        idle.remove(at: index)
+        return true
     }
 }

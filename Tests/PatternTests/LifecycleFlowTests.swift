@@ -95,6 +95,7 @@ struct LifecycleFlowTests {
             // The first worker makes what belongs to the process as a whole: the listener and its socket.
             try await tree.startChild("first", place)
             try await tree.context.stop("first")
+            try await Support.eventually("its node is gone") { tree.runtime.counters.coordinators == 1 }
             let sockets = Census.entries(of: directory)
             let before = tree.runtime.counters
             for finishes in [true, false] {

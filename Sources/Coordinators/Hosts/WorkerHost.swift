@@ -130,10 +130,11 @@ final class WorkerHost: ChildHost {
     /// Spawns the process, which dials, is welcomed, and waits for its life.
     func launch() async throws {
         let child = try await spawn()
+        // Before its end can be told: whoever hears of that looks here for the process.
+        state.withLock { $0.spawned = child }
         child.onExit { [self] status in
             tasks.add { await self.processEnded(status) }
         }
-        state.withLock { $0.spawned = child }
         try await runtime.uplink?.report(child.identity, lives: true)
         let mustEnd = state.withLock { state in
             state.child = child

@@ -71,7 +71,8 @@ public final class CoordinatorRuntime: Service {
 
     /// Starts the root and returns when it's ready.
     ///
-    /// `run` does this; tests and tools may want it apart.
+    /// `run` does this; tests and tools may want it apart. Whoever starts it has to stop it: a tree that runs isn't dropped with its
+    /// runtime.
     ///
     /// - Throws: what the root's start threw; `startTimedOut`; `stopped` the second time.
     public func start() async throws {

@@ -100,7 +100,9 @@ let package = Package(
         .executableTarget(name: "FixtureWorker", dependencies: ["Coordinators", "Fixtures"], path: "Tests/FixtureWorker"),
         .testTarget(
             name: "CoordinatorsTests",
-            dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "WireProtocol", "Fixtures", "FixtureWorker", logging]
+            dependencies: [
+                "Coordinators", "CoordinatorsTesting", "Processes", "Supervision", "WireProtocol", "Fixtures", "FixtureWorker", logging,
+            ]
         ),
         .target(name: "PatternFixtures", dependencies: ["Coordinators"], path: "Tests/PatternFixtures"),
         .executableTarget(name: "PatternWorker", dependencies: ["Coordinators", "PatternFixtures"], path: "Tests/PatternWorker"),

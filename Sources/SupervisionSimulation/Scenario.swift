@@ -25,7 +25,7 @@ public struct Scenario: Sendable {
     }
 
     /// A moment at which whatever supervisor is at work is killed.
-    public struct CrashPoint: Sendable, Hashable {
+    public struct CrashPoint: Sendable, Hashable, CustomStringConvertible {
         /// Which event of the world it has just heard of, from 1.
         public var event: Int
         /// Whether it has done what the event led to.
@@ -36,6 +36,9 @@ public struct Scenario: Sendable {
             self.event = event
             self.isAfterDirectives = isAfterDirectives
         }
+
+        /// As the simulator's command is told.
+        public var description: String { "--crash \(event)" + (isAfterDirectives ? " --late" : "") }
 
         /// Every moment of a world of so many events.
         public static func all(events: Int) -> [CrashPoint] {

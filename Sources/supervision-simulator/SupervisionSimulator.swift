@@ -113,28 +113,17 @@ struct SupervisionSimulator: ParsableCommand {
     private func runMany() throws {
         let clock = ContinuousClock()
         let start = clock.now
-        let simulation = simulation
         var events = 0
         var points = 0
         var lastProgress = start
         for offset in 0..<seeds {
-            let scenario = Scenario(seed: from + offset)
-            let outcome = simulation.run(scenario)
-            events += outcome.events
-            if outcome.violation != nil {
-                report(scenario)
-                throw ExitCode.failure
-            }
-            for point in crashes ? Scenario.CrashPoint.all(events: outcome.events) : [] {
-                var crashing = scenario
-                crashing.crash = point
-                let outcome = simulation.run(crashing)
+            var scenario = Scenario(seed: from + offset)
+            let length = try check(scenario)
+            events += length
+            for point in crashes ? Scenario.CrashPoint.all(events: length) : [] {
+                scenario.crash = point
                 points += 1
-                events += outcome.events
-                if outcome.violation != nil {
-                    report(crashing)
-                    throw ExitCode.failure
-                }
+                events += try check(scenario)
             }
             if !quiet, crashes || offset % 64 == 0, clock.now - lastProgress >= .seconds(1) {
                 lastProgress = clock.now
@@ -149,6 +138,16 @@ struct SupervisionSimulator: ParsableCommand {
         )
     }
 
+    /// - Returns: how many events the world had.
+    private func check(_ scenario: Scenario) throws -> Int {
+        let outcome = simulation.run(scenario)
+        guard outcome.violation == nil else {
+            report(scenario)
+            throw ExitCode.failure
+        }
+        return outcome.events
+    }
+
     private func report(_ scenario: Scenario) {
         let minimal = simulation.minimise(scenario)
         let outcome = simulation.run(minimal)
@@ -158,7 +157,7 @@ struct SupervisionSimulator: ParsableCommand {
         for line in minimal.treeDescription { print("  \(line)") }
         for step in minimal.steps { print("  \(minimal.describe(step))") }
         print(isTheSame ? "the same at a second run; to see what happens:" : "not the same at a second run")
-        let crash = scenario.crash.map { " --crash \($0.event)" + ($0.isAfterDirectives ? " --late" : "") } ?? ""
+        let crash = scenario.crash.map { " \($0)" } ?? ""
         print(
             "supervision-simulator --seed \(scenario.seed) --steps \(numbers)\(crash) --trace"
                 + (invariantsOnly ? " --invariants-only" : "")

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Coordinators
+@testable import Supervision
 
 @Suite("Navigation: the stack that coordinators share")
 struct NavigationStackTests {
@@ -158,7 +159,7 @@ struct NavigationStackTests {
         arguments: [UInt64(1), 2, 3, .random(in: 4 ... .max)]
     )
     func randomWalk(_ seed: UInt64) throws {
-        var dice = SeededDice(seed: seed, "navigation")
+        var dice = SplitMix64(seed: seed, "navigation")
         let paths: [CoordinatorPath] = ["/", "/a", "/a/b", "/a/b/c", "/d", "/d/e", "/ab"]
         let stack = NavigationStack()
         var model = NaiveStack()
@@ -245,7 +246,7 @@ private struct NaiveStack {
     }
 
     /// A move whose page, if it shows one, has never been shown.
-    func randomMove(by path: CoordinatorPath, page: Int, using dice: inout SeededDice) -> NavigationMove {
+    func randomMove(by path: CoordinatorPath, page: Int, using dice: inout SplitMix64) -> NavigationMove {
         let page = JSONValue.integer(Int64(page))
         switch Int.random(in: 0..<100, using: &dice) {
         case 0..<35: return .show(page, isModal: false)

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Coordinators
+@testable import Supervision
 
 @Suite("Credit: what may leave a process and what comes back")
 struct SendWindowsTests {
@@ -106,7 +107,7 @@ struct SendWindowsTests {
         arguments: [UInt64(1), 2, 3, .random(in: 4 ... .max)]
     )
     func randomWalk(_ seed: UInt64) {
-        var dice = SeededDice(seed: seed, "credit")
+        var dice = SplitMix64(seed: seed, "credit")
         var books = CreditBooks()
         let routes = (0..<100).map { "/worker/\($0)" }
         for _ in 0..<20_000 where books.complaints.isEmpty {

@@ -26,8 +26,7 @@ import Testing
                 points += 1
                 scenario.crash = point
                 guard let violation = simulation.run(scenario).violation else { continue }
-                let late = point.isAfterDirectives ? " --late" : ""
-                Issue.record("supervision-simulator --seed \(seed) --crash \(point.event)\(late) --trace: \(violation)")
+                Issue.record("supervision-simulator --seed \(seed) \(point) --trace: \(violation)")
                 return
             }
         }

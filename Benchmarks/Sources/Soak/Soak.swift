@@ -14,27 +14,28 @@ struct Soak {
 
     @concurrent
     private static func run() async throws {
-        defer { rmdir(Remains.directory) }
         let arguments = CommandLine.arguments.dropFirst()
+        // Ends at once: what the kernel and the Swift runtime take to start and end this program.
+        if arguments.first == "nothing" { return }
+        defer { rmdir(Remains.directory) }
         let count = arguments.dropFirst().first.flatMap { Int($0) }
         switch arguments.first {
         case "in-process": try await inProcess(count ?? 1_000_000)
         case "worker": try await workers(count ?? 10_000)
         case "crash-loop": try await crashLoop(rate: count ?? 50)
-        // Ends at once: what the kernel and the Swift runtime take to start and end this program.
-        case "nothing": return
         case "scale": try await scale(count ?? 100_000)
         default: print("usage: Soak in-process|worker|crash-loop|scale [count]")
         }
     }
 
-    private static func runtime(_ restarts: TokenBucket? = nil) async throws -> (CoordinatorRuntime, Context<Root>) {
+    /// - Parameter restarts: how often workers may be restarted.
+    private static func runtime(_ restarts: TokenBucket = TokenBucket(rate: 50, burst: 100)) async throws -> (
+        CoordinatorRuntime, Context<Root>
+    ) {
         var options = CoordinatorRuntime.Options()
         options.logger.logLevel = .critical
         options.runtimeDirectory = Remains.directory
-        // The bucket stands in the way of the first two, and is what the third is about.
-        if CommandLine.arguments.contains("worker") { options.workerRestarts = TokenBucket(rate: 100_000, burst: 100_000) }
-        if let restarts { options.workerRestarts = restarts }
+        options.workerRestarts = restarts
         let runtime = CoordinatorRuntime(Root.self, options: options)
         try await runtime.start()
         return (runtime, try await runtime.ask(Root.Handle()).context())
@@ -79,7 +80,8 @@ struct Soak {
 
     /// A worker that is killed with -9 a hundred times a second, or as fast as it comes back.
     private static func workers(_ count: Int) async throws {
-        let (runtime, root) = try await runtime()
+        // The bucket would stand in the way.
+        let (runtime, root) = try await runtime(TokenBucket(rate: 100_000, burst: 100_000))
         let child = try await root.start(Target.self, as: "target", in: .worker)
         var pid = try await child.ask(Target.Who())
         let before = Remains.now()

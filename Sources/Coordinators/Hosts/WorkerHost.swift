@@ -109,11 +109,11 @@ final class WorkerHost: ChildHost {
         do {
             let (isSpare, isRestart) = state.withLock { ($0.spawned != nil, $0.inheritance.isRestart) }
             if isRestart, !isSpare { await runtime.restartTokens.wait(orUntil: turn) }
-            let peer = state.withLock { state in
+            let (peer, isStopRequested) = state.withLock { state in
                 state.isStarting = true
-                return state.isGreeted ? state.peer : nil
+                return (state.isGreeted ? state.peer : nil, state.isStopRequested)
             }
-            if state.withLock({ $0.isStopRequested }) { throw CoordinatorError.hasStopped(path) }
+            if isStopRequested { throw CoordinatorError.hasStopped(path) }
             if isSpare { peer.map { begin(on: $0) } } else { try await launch() }
             try await readiness.value.get()
         } catch {

@@ -10,7 +10,6 @@ final class SparePool: Sendable {
         var coming = 0
         /// How many have ended while they waited, since one was last taken.
         var deaths = 0
-        var hasEnded = false
     }
 
     private let program: WorkerProgram
@@ -31,6 +30,8 @@ final class SparePool: Sendable {
     /// Whether its processes are what a child of this plan needs.
     func serves(_ program: WorkerProgram, _ plan: WorkerPlan) -> Bool { self.program == program && self.plan == plan }
 
+    private var isOver: Bool { hasEnded.outcome != nil }
+
     /// How long a life that has begun has the processors for itself.
     private static let pause = Duration.milliseconds(20)
 
@@ -48,7 +49,7 @@ final class SparePool: Sendable {
     /// Failures are tried again when the next is taken; replenishing counts against the process's bucket of restarts.
     func fill() {
         let missing = state.withLock { state -> Int in
-            guard !state.hasEnded else { return 0 }
+            guard !isOver else { return 0 }
             let missing = plan.spares - state.idle.count - state.coming
             state.coming += max(missing, 0)
             return missing
@@ -71,7 +72,6 @@ final class SparePool: Sendable {
     func end() {
         hasEnded.settle(())
         let idle = state.withLock { state in
-            state.hasEnded = true
             defer { state.idle = [] }
             return state.idle
         }
@@ -80,7 +80,7 @@ final class SparePool: Sendable {
 
     private func add() async {
         await parent.runtime.restartTokens.wait(orUntil: hasEnded)
-        if state.withLock({ $0.hasEnded }) { return }
+        if isOver { return }
         let host = WorkerHost(program, plan, path: path, parent: parent)
         do {
             try await host.launch()
@@ -91,8 +91,10 @@ final class SparePool: Sendable {
         }
         let isLate = state.withLock { state -> Bool in
             state.coming -= 1
-            if !state.hasEnded { state.idle.append(host) }
-            return state.hasEnded
+            // Whoever ends the pool settles that before it takes those that wait.
+            guard !isOver else { return true }
+            state.idle.append(host)
+            return false
         }
         if isLate { return host.discard() }
         // One that never says hello is no use.

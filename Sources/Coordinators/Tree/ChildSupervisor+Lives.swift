@@ -20,10 +20,11 @@ extension ChildSupervisor: HostOwner {
         if mustPerform { performDirectives() }
     }
 
-    func lifeEmitted(_ life: Life, _ event: Answer) { childEmitted(life.key, event) }
-
-    func dismissalRequested(by life: Life, timeout: Duration) async -> Bool {
-        await dismissalRequested(life.key, life.incarnation, timeout: timeout)
+    /// Its parent's rows and every observer hear of it.
+    func lifeEmitted(_ life: Life, _ event: Answer) {
+        let typeName = notify(life.key, .event(event))
+        guard let typeName, node.type.table.observers[typeName] != nil else { return }
+        node.post(.event(AnyChild(supervisor: self, key: life.key, typeName: typeName), event))
     }
 
     func life(_ life: Life, becameReachable isReachable: Bool) {

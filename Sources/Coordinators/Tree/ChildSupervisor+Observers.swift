@@ -28,15 +28,6 @@ extension ChildSupervisor {
         end(state.withLock { [$0.slots[key]?.observers.remove(delegate)].compactMap { $0 } })
     }
 
-    /// A child has told its delegates something: its parent's rows and every observer hear of it.
-    func childEmitted(_ key: String, _ event: Answer) {
-        let typeName = notify(key, .event(event))
-        guard let typeName else { return }
-        if node.type.table.observers[typeName] != nil {
-            node.post(.event(AnyChild(supervisor: self, key: key, typeName: typeName), event))
-        }
-    }
-
     /// A change that hasn't to do with supervision.
     ///
     /// - Parameter toParent: whether the coordinator's own rows hear of it, which have not caused it.

@@ -11,8 +11,8 @@ extension ChildSupervisor {
     /// A child would like to be dismissed: the coordinator's row decides, in its turn.
     ///
     /// - Returns: whether the child is being stopped. After the time it stays, whatever the row says.
-    func dismissalRequested(_ key: String, _ incarnation: Incarnation, timeout: Duration) async -> Bool {
-        guard let child = handle(of: key), child.incarnation == incarnation else { return false }
+    func dismissalRequested(by life: Life, timeout: Duration) async -> Bool {
+        guard let child = handle(of: life.key), child.incarnation == life.incarnation else { return false }
         let answer = Ending<DismissalDecision>()
         let timer = Timers.shared.schedule(at: .now + timeout) { answer.settle(.refuse) }
         defer { Timers.shared.cancel(timer) }
@@ -24,7 +24,7 @@ extension ChildSupervisor {
         switch await answer.value {
         case .refuse: return false
         case .forward: return await node.requestDismissal(timeout: timeout)
-        case .dismiss: return dismiss(key, incarnation, "was dismissed")
+        case .dismiss: return dismiss(life.key, life.incarnation, "was dismissed")
         }
     }
 

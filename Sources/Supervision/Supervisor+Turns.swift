@@ -54,7 +54,9 @@ extension Supervisor {
             guard let child = table[id] else { continue }
             join(child, at: at, isAffected: isAffected.contains(id))
         }
-        course = .stoppingSiblings(Turns(inOrder.reversed()), Siblings(inOrder: inOrder, members: members, at: at))
+        // Without those that have been forgotten just now.
+        let joined = inOrder.filter { table[$0] != nil }
+        course = .stoppingSiblings(Turns(joined.reversed()), Siblings(inOrder: joined, members: Set(joined), at: at))
     }
 
     /// Lets a child that isn't alive, or won't be for long, take part in a restart of siblings.

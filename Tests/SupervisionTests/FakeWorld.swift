@@ -18,6 +18,8 @@ struct FakeWorld {
     var complaints: [String] { book.complaints }
     private(set) var isOver = false
     private(set) var wake: Duration?
+    /// Whether the time of a wake has passed and nobody has said so yet.
+    private var isWakeLate = false
     /// How often each kind of thing has happened, to see that a run was worth its time.
     private(set) var tally: [String: Int] = [:]
 
@@ -30,10 +32,14 @@ struct FakeWorld {
     private var known: Set<String> = []
     /// Ids that shall be forgotten.
     private var leaving: Set<String> = []
+    /// Ids that were to be forgotten and are wanted again: they come back as the last, and as nobody's siblings.
+    private var returning: Set<String> = []
     /// Ids that failed for good.
     private var givenUp: Set<String> = []
     /// Ids that are to be started again together.
     private var together: Set<String> = []
+    /// Those, and the ones among their siblings that have failed for good: wanted again, they take part again.
+    private var siblings: Set<String> = []
     /// Whether an end has come that may end the supervisor.
     private var hasEndThatCounts = false
     private var mustEnd = false
@@ -65,6 +71,7 @@ struct FakeWorld {
         let wasOver = isOver
         let wasEnding = supervisor.isEnding
         mustEnd = false
+        isWakeLate = wake.map { $0 <= now } ?? false
         note(event, wasEnding: wasEnding)
         let directives = supervisor.handle(event, now: now)
         if supervisor.isEnding, orderAtEnd == nil { orderAtEnd = supervisor.ids + lives.keys.filter { supervisor.state(of: $0) == nil } }
@@ -86,24 +93,27 @@ struct FakeWorld {
             guard !wasEnding, (try? specification.validate(under: policy.autoShutdown)) != nil else { return }
             let id = specification.id
             known.insert(id)
-            leaving.remove(id)
+            if leaving.remove(id) != nil { returning.insert(id) }
             // A child that lives or waits keeps its specification.
             switch supervisor.state(of: id) {
             case nil, .stopped, .stopping: specifications[id] = specification
             case .starting, .running, .waiting: break
             }
-            wanted.insert(id)
+            want(id)
         case .restartRequested(let id):
             guard !wasEnding, known.contains(id) else { return }
-            if supervisor.state(of: id).map({ if case .stopping(_, .remove) = $0 { false } else { true } }) ?? false { wanted.insert(id) }
+            if supervisor.state(of: id).map({ if case .stopping(_, .remove) = $0 { false } else { true } }) ?? false { want(id) }
         case .stopRequested(let id):
             wanted.remove(id)
+            returning.remove(id)
         case .removeRequested(let id):
             wanted.remove(id)
+            returning.remove(id)
             leaving.insert(id)
         case .finished(let id, let incarnation):
             guard !wasEnding, let life = lives[id], life.incarnation == incarnation else { return }
             wanted.remove(id)
+            returning.remove(id)
             leaving.insert(id)
             // It may become significant until it has ended.
             if !life.isToldToStop { hasEndThatCounts = true }
@@ -130,9 +140,15 @@ struct FakeWorld {
             wanted = []
         case .timePassed:
             wake = nil
+            isWakeLate = false
         case .policyChanged:
             break
         }
+    }
+
+    private mutating func want(_ id: String) {
+        wanted.insert(id)
+        if siblings.contains(id) { together.insert(id) }
     }
 
     private mutating func carryOut(_ directive: Directive, isLast: Bool) {
@@ -146,6 +162,7 @@ struct FakeWorld {
             expect(orderAtEnd == nil, "\(id) is started at the end")
             if attempt > 0 { expect(now >= notBefore[id] ?? now, "\(id) is started before its time") }
             expect(unanswered[id] == nil, "the start of \(id) \(unanswered[id] ?? 0) was never answered")
+            if returning.remove(id) != nil { leaveSiblings(id) }
             highest[id] = incarnation
             lives[id] = Life(incarnation: incarnation)
             unanswered[id] = incarnation
@@ -173,10 +190,11 @@ struct FakeWorld {
             known.remove(id)
             leaving.remove(id)
             givenUp.remove(id)
-            together.remove(id)
+            leaveSiblings(id)
             wanted.remove(id)
         case .wake(let time):
-            expect(time > now, "a wake at \(time), which has passed")
+            // Nobody has said that the time of the one before has passed.
+            expect(time > now || isWakeLate, "a wake at \(time), which has passed")
             expect(time != wake, "the same wake twice")
             wake = time
         case .escalate:
@@ -201,7 +219,10 @@ struct FakeWorld {
             expect(lives[id]?.isReady == true, "\(id) reported \(change) and isn't ready")
             expect(lives[id]?.isToldToStop == false, "\(id) reported \(change) while it is stopping")
             unanswered[id] = nil
-            if together.allSatisfy({ lives[$0]?.isReady == true && lives[$0]?.isToldToStop == false }) { together = [] }
+            if together.allSatisfy({ lives[$0]?.isReady == true && lives[$0]?.isToldToStop == false }) {
+                together = []
+                siblings = []
+            }
         case .stopped, .startFailed, .crashed:
             expect(lives[id] == nil, "\(id) reported \(change) while it lives")
             unanswered[id] = nil
@@ -238,10 +259,18 @@ struct FakeWorld {
             case .restForOne: ids[(ids.firstIndex(of: id) ?? 0)...]
             }
         guard affected.count > 1 else { return }
-        for id in affected where specifications[id]?.restart != .temporary && !leaving.contains(id) && !givenUp.contains(id) {
-            wanted.insert(id)
+        for id in affected {
+            siblings.insert(id)
+            if givenUp.contains(id) { continue }
             together.insert(id)
+            // One that leaves is waited for. A temporary one may be made another until it's told to stop.
+            if !leaving.contains(id), specifications[id]?.restart != .temporary { wanted.insert(id) }
         }
+    }
+
+    private mutating func leaveSiblings(_ id: String) {
+        together.remove(id)
+        siblings.remove(id)
     }
 
     private mutating func end(_ isLast: Bool) {

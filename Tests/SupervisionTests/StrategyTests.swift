@@ -114,6 +114,26 @@ import Testing
         #expect(stage.state("b") == .stopped)
     }
 
+    @Test func aChildThatIsForgottenAsARestartBeginsHasNoPartInIt() {
+        let backoff = Backoff(minimum: .seconds(10), maximum: .seconds(10), jitter: 0)
+        var stage = Stage(.oneForAll, backoff: backoff)
+        stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"))
+        _ = stage.exit("a")
+        _ = stage.exit("c", .shutdown)
+        // Made temporary while it stops for the others, it's to be started with them.
+        #expect(stage.send(.startRequested(Child(id: "b", restart: .temporary))).isEmpty)
+        _ = stage.exit("b", .shutdown)
+        _ = stage.send(.restartRequested("c"))
+        _ = stage.ready("c")
+        // The next restart forgets it, and it comes again before its turn would have come.
+        #expect(stage.fail("a").contains(.removed("b")))
+        #expect(stage.send(.startRequested(Child(id: "b"))) == [.start("b", 2, attempt: 0)])
+        _ = stage.ready("b")
+        _ = stage.exit("c", .shutdown)
+        #expect(stage.state("b")?.kind == .running)
+        #expect(stage.pass(.seconds(10)) == [.start("a", 3, attempt: 2)])
+    }
+
     @Test func aStopBetweenTwoAttemptsWinsOverTheNext() {
         var stage = Stage(.restForOne)
         stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"), Child(id: "d"))

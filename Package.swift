@@ -18,7 +18,7 @@ extension Target {
     static func exampleTests(_ name: String) -> Target {
         .testTarget(
             name: "\(name)Tests",
-            dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "WireProtocol", .target(name: name), logging]
+            dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "TestSupport", "WireProtocol", .target(name: name), logging]
         )
     }
 }
@@ -95,47 +95,53 @@ let package = Package(
         .example("HomeDetails"),
         .example("Registration"),
 
-        // Tests. The fixture is a program of coordinators that the tests' workers run.
+        // Tests.
+        .target(name: "TestSupport", dependencies: ["Processes"], path: "Tests/TestSupport"),
+        // The fixture is a program of coordinators that the tests' workers run.
         .target(name: "Fixtures", dependencies: ["Coordinators"], path: "Tests/Fixtures"),
         .executableTarget(name: "FixtureWorker", dependencies: ["Coordinators", "Fixtures"], path: "Tests/FixtureWorker"),
         .testTarget(
             name: "CoordinatorsTests",
             dependencies: [
-                "Coordinators", "CoordinatorsTesting", "Processes", "Supervision", "WireProtocol", "Fixtures", "FixtureWorker", logging,
+                "Coordinators", "CoordinatorsTesting", "Processes", "Supervision", "TestSupport", "WireProtocol", "Fixtures",
+                "FixtureWorker", logging,
             ]
         ),
         .target(name: "PatternFixtures", dependencies: ["Coordinators"], path: "Tests/PatternFixtures"),
         .executableTarget(name: "PatternWorker", dependencies: ["Coordinators", "PatternFixtures"], path: "Tests/PatternWorker"),
         .testTarget(
             name: "PatternTests",
-            dependencies: ["Coordinators", "CoordinatorsTesting", "PatternFixtures", "PatternWorker", "Processes", "WireProtocol", logging]
+            dependencies: [
+                "Coordinators", "CoordinatorsTesting", "PatternFixtures", "PatternWorker", "Processes", "TestSupport", "WireProtocol",
+                logging,
+            ]
         ),
         .target(name: "OTPFixtures", dependencies: ["Coordinators"], path: "Tests/OTPFixtures"),
         .executableTarget(name: "OTPWorker", dependencies: ["Coordinators", "OTPFixtures"], path: "Tests/OTPWorker"),
-        .testTarget(name: "OTPTests", dependencies: ["Coordinators", "OTPFixtures", "OTPWorker", "Supervision", logging]),
-        .testTarget(name: "DocumentationTests", dependencies: ["Coordinators", "CoordinatorsTesting"]),
+        .testTarget(name: "OTPTests", dependencies: ["Coordinators", "OTPFixtures", "OTPWorker", "Supervision", "TestSupport", logging]),
+        .testTarget(name: "DocumentationTests", dependencies: ["Coordinators", "CoordinatorsTesting", "TestSupport"]),
         .executableTarget(name: "ReadmeProgram", dependencies: ["Coordinators"], path: "Tests/ReadmeProgram"),
-        .testTarget(name: "ReadmeTests", dependencies: ["Processes", "ReadmeProgram"]),
+        .testTarget(name: "ReadmeTests", dependencies: ["Processes", "ReadmeProgram", "TestSupport"]),
         .testTarget(
             name: "CoordinatorDaemonTests",
-            dependencies: ["Control", "Processes", "WireProtocol", "FixtureWorker", "coordinatorctl", "coordinatord"]
+            dependencies: ["Control", "Processes", "TestSupport", "WireProtocol", "FixtureWorker", "coordinatorctl", "coordinatord"]
         ),
-        .testTarget(name: "LinksTests", dependencies: ["Links", "WireProtocol"]),
+        .testTarget(name: "LinksTests", dependencies: ["Links", "TestSupport", "WireProtocol"]),
         .testTarget(
             name: "ShopTests",
-            dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "WireProtocol", "Shop", grdb, logging]
+            dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "TestSupport", "WireProtocol", "Shop", grdb, logging]
         ),
         .exampleTests("Contacts"),
         .exampleTests("Experience"),
         .exampleTests("HomeDetails"),
         .exampleTests("Registration"),
-        .testTarget(name: "NNGTests", dependencies: ["NNG", "CNNG"]),
-        .testTarget(name: "WireProtocolTests", dependencies: ["WireProtocol"]),
-        .testTarget(name: "ProcessesTests", dependencies: ["Processes"]),
-        .testTarget(name: "SupervisionTests", dependencies: ["Supervision"]),
+        .testTarget(name: "NNGTests", dependencies: ["NNG", "CNNG", "Processes", "TestSupport"]),
+        .testTarget(name: "WireProtocolTests", dependencies: ["TestSupport", "WireProtocol"]),
+        .testTarget(name: "ProcessesTests", dependencies: ["Processes", "TestSupport"]),
+        .testTarget(name: "SupervisionTests", dependencies: ["Supervision", "TestSupport"]),
         .testTarget(name: "SupervisionSimulationTests", dependencies: ["Supervision", "SupervisionSimulation"]),
-        .testTarget(name: "DaemonConfigurationTests", dependencies: ["DaemonConfiguration", "Supervision", "WireProtocol"]),
-        .testTarget(name: "ControlTests", dependencies: ["Control", "NNG", "WireProtocol", "coordinatorctl"]),
+        .testTarget(name: "DaemonConfigurationTests", dependencies: ["DaemonConfiguration", "Supervision", "TestSupport", "WireProtocol"]),
+        .testTarget(name: "ControlTests", dependencies: ["Control", "NNG", "TestSupport", "WireProtocol", "coordinatorctl"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,23 +1,14 @@
-import Processes
+import TestSupport
 import Testing
 
 @Suite("The program")
 struct ProgramTests {
     @Test("It plays its tour, leaves nothing on the stack and ends by itself", .timeLimit(.minutes(1)))
     func tour() async throws {
-        let (pieces, piece) = AsyncStream.makeStream(of: [UInt8].self)
-        let process = try await ProcessSpawner.shared.spawn(
-            ProcessSpecification(
-                executable: RunningContacts.executable,
-                standardOutput: .captured { bytes in
-                    if bytes.isEmpty { piece.finish() } else { piece.yield(bytes) }
-                }
-            )
-        )
-        let output = String(decoding: await pieces.reduce(into: []) { $0 += $1 }, as: UTF8.self)
-        #expect(await process.waitForExit() == .exited(code: 0))
+        let ended = try await RunningContacts.program.run()
+        #expect(ended.exitCode == 0)
         #expect(
-            output == """
+            ended.output == """
                 first launch, who are you?: /contacts /contacts/onboarding
                 introduced: /contacts
                 editing, in another process: /contacts /contacts /contacts/edit

@@ -1,7 +1,7 @@
 import Coordinators
 import CoordinatorsTesting
-import Glibc
 import Logging
+import TestSupport
 import Testing
 import WireProtocol
 
@@ -21,7 +21,7 @@ struct RunningContacts {
 
     static func options(_ place: Where) -> CoordinatorRuntime.Options {
         var options = CoordinatorRuntime.Options()
-        options.workerExecutable = executable
+        options.workerExecutable = program.path
         options.runsInOneProcess = place == .inProcess
         options.logger.logLevel = .error
         return options
@@ -39,13 +39,7 @@ struct RunningContacts {
         }
     }
 
-    /// The program, which is built beside the tests.
-    static let executable: String = {
-        var buffer = [CChar](repeating: 0, count: 4_096)
-        let length = readlink("/proc/self/exe", &buffer, buffer.count - 1)
-        let test = String(decoding: buffer[..<max(length, 0)].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        return String(test[..<(test.lastIndex(of: "/") ?? test.startIndex)]) + "/Contacts"
-    }()
+    static let program = BuiltProgram("Contacts")
 }
 
 extension CoordinatorRuntime {
@@ -56,14 +50,4 @@ extension CoordinatorRuntime {
             return "\(entry.path) \(page?.key ?? "?")" + (page?.value["id"]?.integerValue.map { " \($0)" } ?? "")
         }
     }
-}
-
-/// Waits until something holds, at most ten seconds.
-func eventually(_ what: Comment, _ condition: () async throws -> Bool) async throws {
-    let deadline = ContinuousClock.now + .seconds(10)
-    while ContinuousClock.now < deadline {
-        if try await condition() { return }
-        try await Task.sleep(for: .milliseconds(2))
-    }
-    Issue.record(what)
 }

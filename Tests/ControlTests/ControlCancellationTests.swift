@@ -1,5 +1,6 @@
 import NNG
 import Synchronization
+import TestSupport
 import Testing
 import WireProtocol
 
@@ -163,7 +164,7 @@ import WireProtocol
         // Whether the cancelled request's answer or the end of the connection comes first is open.
         let code = await call.value?.code
         #expect(code == .unreachable || code == .cancelled)
-        #expect(TemporaryDirectory.entries(of: temporary.path) == ["control.lock"])
+        #expect(Files.names(in: temporary.path) == ["control.lock"])
     }
 
     @Test func closingLetsWhatWasAskedBeAnswered() async throws {

@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 import WireProtocol
 
@@ -17,10 +18,10 @@ import WireProtocol
 
     @Test func theDirectoryAndTheSocketAreTheOwnersAlone() async throws {
         try await withServer { directory, server in
-            #expect(TemporaryDirectory.mode(of: directory.path) == 0o700)
-            #expect(TemporaryDirectory.mode(of: directory.controlSocket) == 0o600)
-            #expect(TemporaryDirectory.mode(of: directory.path + "/control.lock") == 0o600)
-            #expect(TemporaryDirectory.entries(of: directory.path) == ["control.lock", "control.sock"])
+            #expect(Files.mode(of: directory.path) == 0o700)
+            #expect(Files.mode(of: directory.controlSocket) == 0o600)
+            #expect(Files.mode(of: directory.path + "/control.lock") == 0o600)
+            #expect(Files.names(in: directory.path) == ["control.lock", "control.sock"])
         }
     }
 
@@ -40,7 +41,7 @@ import WireProtocol
         server.close()
         server.close()
         try await ended
-        #expect(TemporaryDirectory.entries(of: directory.path) == ["control.lock"])
+        #expect(Files.names(in: directory.path) == ["control.lock"])
         let error = await ControlTests.failure { () throws(ControlError) in try await ControlClient.connect(runtimeDirectory: directory) }
         #expect(error?.code == .unreachable)
         #expect(
@@ -57,7 +58,7 @@ import WireProtocol
         try server.listen()
         server.close()
         try await server.run()
-        #expect(TemporaryDirectory.entries(of: temporary.path) == ["control.lock"])
+        #expect(Files.names(in: temporary.path) == ["control.lock"])
     }
 
     @Test func aSecondDaemonIsRefusedAndTheFirstUnharmed() async throws {
@@ -113,7 +114,7 @@ import WireProtocol
                     "others may write to the runtime directory \(temporary.path); mend it with `chmod 700 \(temporary.path)`"
                 )
         )
-        #expect(TemporaryDirectory.entries(of: temporary.path) == [])
+        #expect(Files.names(in: temporary.path) == [])
     }
 
     @Test func aDirectoryWithoutAParentIsRefused() throws {
@@ -130,7 +131,7 @@ import WireProtocol
 
     @Test func aFileInPlaceOfTheDirectoryIsRefused() throws {
         let temporary = try TemporaryDirectory()
-        close(open(temporary.path + "/file", O_CREAT | O_WRONLY, 0o600))
+        try Files.write("", to: temporary.file("file"))
         let error = failure(ofListening: ControlServer(path: temporary.path + "/file/control.sock", handler: FakeHandler()))
         #expect(error?.message.contains("isn't a directory") == true)
     }

@@ -1,5 +1,6 @@
 import NNG
 import Synchronization
+import TestSupport
 import Testing
 import WireProtocol
 

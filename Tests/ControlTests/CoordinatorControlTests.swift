@@ -1,10 +1,12 @@
 import Control
 import Glibc
+import TestSupport
 import Testing
 import WireProtocol
 
 /// The built `coordinatorctl`, run as a process: what it prints where, and its exit code.
 @Suite(.timeLimit(.minutes(1)), .serialized) struct CoordinatorControlTests {
+    private static let coordinatorctl = BuiltProgram("coordinatorctl")
     static let letters = DeadLetterList(count: 300, letters: [TextTests.letters.letters[0]])
 
     /// A handler that behaves like a small daemon.
@@ -84,7 +86,7 @@ import WireProtocol
     )
     func aCommand(arguments: [String], output: String, errors: String, exitCode: Int32) async throws {
         try await withServer(Self.daemon()) { directory, _ in
-            let ended = try await Executable.run("coordinatorctl", arguments, environment: ["COORDINATOR_RUNTIME_DIR=\(directory.path)"])
+            let ended = try await Self.coordinatorctl.run(arguments, environment: ["COORDINATOR_RUNTIME_DIR": directory.path])
             #expect(ended == .init(exitCode: exitCode, output: output, errors: errors))
         }
     }
@@ -94,7 +96,7 @@ import WireProtocol
         ["ask", "/a", "M", "--timeout", "0s"], ["tree", "--colour"],
     ])
     func usage(arguments: [String]) async throws {
-        let ended = try await Executable.run("coordinatorctl", arguments)
+        let ended = try await Self.coordinatorctl.run(arguments)
         #expect(ended.exitCode == 64)
         #expect(ended.output == "")
         #expect(ended.errors.contains("Usage: coordinatorctl"))
@@ -102,7 +104,7 @@ import WireProtocol
 
     @Test func otherUsersAreTurnedAway() async throws {
         try await withServer(allowedUserIDs: []) { directory, _ in
-            let ended = try await Executable.run("coordinatorctl", ["tree", "--runtime-dir", directory.path])
+            let ended = try await Self.coordinatorctl.run(["tree", "--runtime-dir", directory.path])
             #expect(
                 ended
                     == .init(
@@ -116,7 +118,7 @@ import WireProtocol
 
     @Test func theRuntimeDirectoryMayBeNamedOnEitherSide() async throws {
         for arguments in [["--runtime-dir", "/nonexistent/c", "tree"], ["tree", "--runtime-dir", "/nonexistent/c"]] {
-            let ended = try await Executable.run("coordinatorctl", arguments)
+            let ended = try await Self.coordinatorctl.run(arguments)
             #expect(
                 ended
                     == .init(
@@ -128,35 +130,31 @@ import WireProtocol
             )
         }
         let long = "/" + String(repeating: "d", count: 100)
-        let ended = try await Executable.run("coordinatorctl", ["tree", "--runtime-dir", long])
+        let ended = try await Self.coordinatorctl.run(["tree", "--runtime-dir", long])
         #expect(ended.exitCode == 64)
     }
 
     @Test func configurationFiles() async throws {
         let temporary = try TemporaryDirectory()
-        let file = temporary.path + "/c.yaml"
-        func write(_ text: String) {
-            let descriptor = open(file, O_CREAT | O_WRONLY | O_TRUNC, 0o600)
-            _ = Glibc.write(descriptor, text, text.utf8.count)
-            close(descriptor)
-        }
-        write("children:\n  - { key: cat, program: { command: [cat] }, shutdown: 1500ms }\n")
+        let file = temporary.file("c.yaml")
+        func write(_ text: String) throws { try Files.write(text, to: file) }
+        try write("children:\n  - { key: cat, program: { command: [cat] }, shutdown: 1500ms }\n")
         let text = "\(file): ok; 1 child, oneForOne, at most 5 restarts in 1m\n  cat: program cat, permanent, shutdown 1500ms\n"
-        #expect(try await Executable.run("coordinatorctl", ["config", "check", file]) == .init(exitCode: 0, output: text, errors: ""))
+        #expect(try await Self.coordinatorctl.run(["config", "check", file]) == .init(exitCode: 0, output: text, errors: ""))
         let json =
             #"{"children":[{"executable":"cat","key":"cat","kind":"program","restart":"permanent","shutdown":"1500ms"}],"#
             + #""file":"\#(file)","intensity":5,"orphan_grace":"10s","period":"1m","strategy":"oneForOne","valid":true}"# + "\n"
         for arguments in [["--json", "config", "check"], ["config", "--json", "check"], ["config", "check", "--json"]] {
-            #expect(try await Executable.run("coordinatorctl", arguments + [file]) == .init(exitCode: 0, output: json, errors: ""))
+            #expect(try await Self.coordinatorctl.run(arguments + [file]) == .init(exitCode: 0, output: json, errors: ""))
         }
 
-        write("childern: []\norphan_grace: 5\n")
+        try write("childern: []\norphan_grace: 5\n")
         let problems = """
             \(file):1:1: unknown key `childern` in the file; did you mean `children`?
             \(file):2:15: `orphan_grace` is 5 without a unit; expected 5s if seconds are meant, or another of the units ms, s, m and h
 
             """
-        #expect(try await Executable.run("coordinatorctl", ["config", "check", file]) == .init(exitCode: 78, output: "", errors: problems))
-        #expect(try await Executable.run("coordinatorctl", ["config", "check", temporary.path + "/none"]).exitCode == 78)
+        #expect(try await Self.coordinatorctl.run(["config", "check", file]) == .init(exitCode: 78, output: "", errors: problems))
+        #expect(try await Self.coordinatorctl.run(["config", "check", temporary.file("none")]).exitCode == 78)
     }
 }

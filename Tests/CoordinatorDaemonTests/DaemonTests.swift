@@ -1,6 +1,7 @@
 import Control
 import Glibc
 import Processes
+import TestSupport
 import Testing
 import WireProtocol
 
@@ -30,7 +31,7 @@ struct DaemonTests {
             #expect(tree.children[0].children.allSatisfy { $0.state == "active" && $0.incarnation == 1 && $0.restarts == 0 })
             #expect(Set(try await daemon.processes()).count == 4)
             let printed = try await daemon.control("tree")
-            #expect(printed.code == 0)
+            #expect(printed.exitCode == 0)
             #expect(printed.output.contains("├─ app") && printed.output.contains("│  ├─ a"))
         }
     }
@@ -59,13 +60,10 @@ struct DaemonTests {
             try await daemon.eventually("the program is gone", within: .seconds(2)) { !sleeper.isAlive }
             try await daemon.eventually("all are gone", within: .seconds(15)) { processes.allSatisfy { !$0.isAlive } }
             let unreachable = try await daemon.control("tree")
-            #expect(unreachable.code == 69)
-            #expect(unreachable.output.contains("isn't reachable"))
+            #expect(unreachable.exitCode == 69)
+            #expect(unreachable.errors.contains("isn't reachable"))
 
-            let next = try await RunningDaemon.spawn(
-                "coordinatord",
-                ["--config", "\(daemon.directory)/tree.yaml", "--runtime-dir", "\(daemon.directory)/run"]
-            )
+            let next = try await daemon.startNext()
             try await daemon.everythingActive()
             // The stale sockets are gone: the control socket and those of the two processes that have workers.
             #expect(daemon.sockets.count == 3)
@@ -99,27 +97,27 @@ struct DaemonTests {
     func operations() async throws {
         try await RunningDaemon.with(Self.tree) { daemon in
             try await daemon.everythingActive()
-            #expect(try await daemon.control("stop", "/app/a").code == 0)
+            #expect(try await daemon.control("stop", "/app/a").exitCode == 0)
             #expect(try await daemon.node("/app/a").state == "inactive")
-            #expect(try await daemon.control("ask", "/app/a", "Fixture.WhereAmI").code == 3)
-            #expect(try await daemon.control("start", "/app/a").code == 0)
+            #expect(try await daemon.control("ask", "/app/a", "Fixture.WhereAmI").exitCode == 3)
+            #expect(try await daemon.control("start", "/app/a").exitCode == 0)
             #expect(try await daemon.node("/app/a").incarnation == 2)
-            #expect(try await daemon.control("restart", "/app/a").code == 0)
+            #expect(try await daemon.control("restart", "/app/a").exitCode == 0)
             #expect(try await daemon.node("/app/a").incarnation == 3)
-            #expect(try await daemon.control("kill", "/app/a").code == 0)
+            #expect(try await daemon.control("kill", "/app/a").exitCode == 0)
             try await daemon.eventually("it's back") { try await daemon.node("/app/a").incarnation == 4 }
-            #expect(try await daemon.control("stop", "/sleeper").code == 0)
-            #expect(try await daemon.control("stop", "/nowhere").code == 4)
-            #expect(try await daemon.control("stop", "nowhere").code == 64)
+            #expect(try await daemon.control("stop", "/sleeper").exitCode == 0)
+            #expect(try await daemon.control("stop", "/nowhere").exitCode == 4)
+            #expect(try await daemon.control("stop", "nowhere").exitCode == 64)
             // All at once: whatever the order, each is carried out.
             try await withThrowingTaskGroup(of: Int32.self) { group in
                 for round in 0..<24 {
                     let verb = ["restart", "stop", "start"][round % 3]
-                    group.addTask { try await daemon.control(verb, "/app/b").code }
+                    group.addTask { try await daemon.control(verb, "/app/b").exitCode }
                 }
                 for try await code in group { #expect(code == 0 || code == 3) }
             }
-            #expect(try await daemon.control("restart", "/app/b").code == 0)
+            #expect(try await daemon.control("restart", "/app/b").exitCode == 0)
             #expect(try await daemon.node("/app/b").state == "active")
         }
     }
@@ -129,19 +127,19 @@ struct DaemonTests {
         try await RunningDaemon.with(Self.tree) { daemon in
             try await daemon.everythingActive()
             let echo = try await daemon.control("--json", "ask", "/app/a", "Fixture.Echo", #"{"text":"over there"}"#)
-            #expect(echo.code == 0)
+            #expect(echo.exitCode == 0)
             #expect(echo.output.contains("\"over there\""))
             let unhandled = try await daemon.control("ask", "/app/a", "Fixture.NobodyAnswersThis")
-            #expect(unhandled.code == 1)
-            #expect(unhandled.output.contains("nobody from /app/a up to / responds to Fixture.NobodyAnswersThis"))
+            #expect(unhandled.exitCode == 1)
+            #expect(unhandled.errors.contains("nobody from /app/a up to / responds to Fixture.NobodyAnswersThis"))
             let wrong = try await daemon.control("ask", "/app/a", "Fixture.Echo", "{}")
-            #expect(wrong.code != 0)
-            #expect(wrong.output.contains("'text' is missing"))
+            #expect(wrong.exitCode != 0)
+            #expect(wrong.errors.contains("'text' is missing"))
             let late = try await daemon.control("ask", "/app/a", "Fixture.Wait", "--timeout", "100ms")
-            #expect(late.code == 75)
-            #expect(try await daemon.control("ask", "/app/a", "Fixture.Echo", "{nonsense").code == 64)
-            #expect(try await daemon.control("send", "/app/a", "Fixture.Note", #"{"number":1}"#).code == 0)
-            #expect(try await daemon.control("send", "/app/a", "Fixture.NobodyAnswersThis").code == 1)
+            #expect(late.exitCode == 75)
+            #expect(try await daemon.control("ask", "/app/a", "Fixture.Echo", "{nonsense").exitCode == 64)
+            #expect(try await daemon.control("send", "/app/a", "Fixture.Note", #"{"number":1}"#).exitCode == 0)
+            #expect(try await daemon.control("send", "/app/a", "Fixture.NobodyAnswersThis").exitCode == 1)
         }
     }
 
@@ -153,30 +151,30 @@ struct DaemonTests {
             // The second time nothing is left to do.
             for _ in 0..<2 {
                 let paused = try await daemon.control("pause", "/app/a")
-                #expect(paused.code == 0)
+                #expect(paused.exitCode == 0)
                 #expect(paused.output == "/app/a: paused (pid \(pid), life 1)\n")
             }
             #expect(try await daemon.control("tree").output.contains("├─ a     paused"))
             let list = try ControlJSON.decode(ProcessList.self, from: try await daemon.call(.ps))
             #expect(list.processes.first { $0.path == "/app/a" }?.state == "paused")
             #expect(list.processes.first { $0.path == "/app/b" }?.state == "active")
-            #expect(try await daemon.control("status", "/app/a").code == 0)
-            #expect(try await daemon.control("ask", "/app/a", "Fixture.WhereAmI", "--timeout", "200ms").code == 75)
+            #expect(try await daemon.control("status", "/app/a").exitCode == 0)
+            #expect(try await daemon.control("ask", "/app/a", "Fixture.WhereAmI", "--timeout", "200ms").exitCode == 75)
             // It has no row for an echo, which passes it.
-            #expect(try await daemon.control("ask", "/app/a", "Fixture.Echo", #"{"text":"past it"}"#).code == 0)
+            #expect(try await daemon.control("ask", "/app/a", "Fixture.Echo", #"{"text":"past it"}"#).exitCode == 0)
             for _ in 0..<2 {
                 let resumed = try await daemon.control("resume", "/app/a")
-                #expect(resumed.code == 0)
+                #expect(resumed.exitCode == 0)
                 #expect(resumed.output == "/app/a: active (pid \(pid), life 1)\n")
             }
             let answer = try await daemon.control("ask", "/app/a", "Fixture.WhereAmI")
-            #expect(answer.code == 0)
+            #expect(answer.exitCode == 0)
             #expect(answer.output.contains("\"pid\":\(pid)"))
             for verb in ["pause", "resume"] {
-                #expect(try await daemon.control(verb, "/nowhere").code == 4)
-                #expect(try await daemon.control(verb, "/app/nowhere").code == 4)
-                #expect(try await daemon.control(verb, "nowhere").code == 64)
-                #expect(try await daemon.control(verb, "/").code == 64)
+                #expect(try await daemon.control(verb, "/nowhere").exitCode == 4)
+                #expect(try await daemon.control(verb, "/app/nowhere").exitCode == 4)
+                #expect(try await daemon.control(verb, "nowhere").exitCode == 64)
+                #expect(try await daemon.control(verb, "/").exitCode == 64)
             }
         }
     }
@@ -185,22 +183,22 @@ struct DaemonTests {
     func pausedSubtree() async throws {
         try await RunningDaemon.with(Self.tree) { daemon in
             try await daemon.everythingActive()
-            #expect(try await daemon.control("pause", "/app/a").code == 0)
-            #expect(try await daemon.control("pause", "/app").code == 0)
+            #expect(try await daemon.control("pause", "/app/a").exitCode == 0)
+            #expect(try await daemon.control("pause", "/app").exitCode == 0)
             #expect(try await daemon.node("/app").children.map(\.state) == ["paused", "paused"])
-            #expect(try await daemon.control("ask", "/app/b", "Fixture.WhereAmI", "--timeout", "200ms").code == 75)
+            #expect(try await daemon.control("ask", "/app/b", "Fixture.WhereAmI", "--timeout", "200ms").exitCode == 75)
             let held = try await daemon.control("resume", "/app/a")
-            #expect(held.code == 0)
+            #expect(held.exitCode == 0)
             #expect(held.output.hasPrefix("/app/a: paused "))
-            #expect(try await daemon.control("pause", "/app/a").code == 0)
-            #expect(try await daemon.control("resume", "/app").code == 0)
+            #expect(try await daemon.control("pause", "/app/a").exitCode == 0)
+            #expect(try await daemon.control("resume", "/app").exitCode == 0)
             #expect(try await daemon.node("/app").children.map(\.state) == ["paused", "active"])
-            #expect(try await daemon.control("ask", "/app/b", "Fixture.WhereAmI").code == 0)
-            #expect(try await daemon.control("resume", "/app/a").code == 0)
+            #expect(try await daemon.control("ask", "/app/b", "Fixture.WhereAmI").exitCode == 0)
+            #expect(try await daemon.control("resume", "/app/a").exitCode == 0)
             try await daemon.everythingActive()
-            #expect(try await daemon.control("pause", "/sleeper").code == 0)
+            #expect(try await daemon.control("pause", "/sleeper").exitCode == 0)
             #expect(try await daemon.node("/sleeper").state == "paused")
-            #expect(try await daemon.control("resume", "/sleeper").code == 0)
+            #expect(try await daemon.control("resume", "/sleeper").exitCode == 0)
             try await daemon.everythingActive()
         }
     }
@@ -210,11 +208,11 @@ struct DaemonTests {
         try await RunningDaemon.with(Self.tree) { daemon in
             try await daemon.everythingActive()
             let none = try await daemon.control("dead-letters")
-            #expect(none.code == 0)
+            #expect(none.exitCode == 0)
             #expect(none.output == "no dead letters\n")
             #expect(try await daemon.control("--json", "dead-letters").output == "{\"count\":0,\"letters\":[]}\n")
 
-            #expect(try await daemon.control("send", "/app/a", "Fixture.Refuse", #"{"asCodable":true}"#).code == 0)
+            #expect(try await daemon.control("send", "/app/a", "Fixture.Refuse", #"{"asCodable":true}"#).exitCode == 0)
             let reason = #"the handler failed: Refusal(reason: "not today")"#
             let expected = DeadLetterList(
                 count: 1,
@@ -223,14 +221,14 @@ struct DaemonTests {
             try await daemon.eventually("the letter has come up") { try await daemon.deadLetters().count > 0 }
             #expect(try await daemon.deadLetters() == expected)
             let printed = try await daemon.control("dead-letters")
-            #expect(printed.code == 0)
+            #expect(printed.exitCode == 0)
             #expect(printed.output == expected.text)
 
-            #expect(try await daemon.control("kill", "/app").code == 0)
+            #expect(try await daemon.control("kill", "/app").exitCode == 0)
             try await daemon.eventually("it's back") { try await daemon.node("/app").incarnation == 2 }
             try await daemon.everythingActive()
             let json = try await daemon.control("dead-letters", "--json")
-            #expect(json.code == 0)
+            #expect(json.exitCode == 0)
             let text = try ControlJSON.text(of: expected) + "\n"
             #expect(json.output == text)
         }
@@ -241,20 +239,17 @@ struct DaemonTests {
         try await RunningDaemon.with(Self.tree) { daemon in
             try await daemon.everythingActive()
             let before = try await daemon.processes()
-            try RunningDaemon.write("children:\n  - key: a/b\n    worker: { executable: x }\n", to: "\(daemon.directory)/bad.yaml")
-            let bad = try await RunningDaemon.run(
-                "coordinatord",
-                ["--config", "\(daemon.directory)/bad.yaml", "--runtime-dir", "\(daemon.directory)/run"]
-            )
-            #expect(bad.code == 78)
-            #expect(bad.output.contains("\(daemon.directory)/bad.yaml:2:10: "))
-            unlink("\(daemon.directory)/bad.yaml")
-            let second = try await RunningDaemon.run(
-                "coordinatord",
-                ["--config", "\(daemon.directory)/tree.yaml", "--runtime-dir", "\(daemon.directory)/run"]
-            )
-            #expect(second.code == 1)
-            #expect(second.output.contains("another daemon is running (pid \(daemon.process.identity.processID))"))
+            try Files.write("children:\n  - key: a/b\n    worker: { executable: x }\n", to: "\(daemon.directory)/bad.yaml")
+            let bad = try await RunningDaemon.coordinatord.run([
+                "--config", "\(daemon.directory)/bad.yaml", "--runtime-dir", "\(daemon.directory)/run",
+            ])
+            #expect(bad.exitCode == 78)
+            #expect(bad.errors.contains("\(daemon.directory)/bad.yaml:2:10: "))
+            let second = try await RunningDaemon.coordinatord.run([
+                "--config", "\(daemon.directory)/tree.yaml", "--runtime-dir", "\(daemon.directory)/run",
+            ])
+            #expect(second.exitCode == 1)
+            #expect(second.errors.contains("another daemon is running (pid \(daemon.process.identity.processID))"))
             #expect(try await daemon.processes() == before)
         }
     }
@@ -290,7 +285,7 @@ struct DaemonTests {
         try await RunningDaemon.with(Self.tree) { daemon in
             try await daemon.everythingActive()
             let processes = try await daemon.processes()
-            #expect(try await daemon.control("shutdown").code == 0)
+            #expect(try await daemon.control("shutdown").exitCode == 0)
             #expect(processes.filter(\.isAlive).isEmpty)
             #expect(await daemon.process.waitForExit() == .exited(code: 0))
             #expect(daemon.sockets.isEmpty)

@@ -1,6 +1,7 @@
 import Coordinators
 import CoordinatorsTesting
 import Fixtures
+import TestSupport
 import Testing
 
 @Suite("The responder chain", .timeLimit(.minutes(2)))
@@ -44,7 +45,7 @@ struct ChainTests {
             #expect(error?.code == .unhandled)
             #expect(ContinuousClock.now - start < .seconds(1))
             #expect(try await runtime.perform(.sendUnhandled, at: "/middle") == "nobody")
-            try await Support.eventually("the root hears of both") {
+            try await eventually("the root hears of both") {
                 try await runtime.ask(Fixture.Unhandled()).count == 2
             }
             #expect(try await runtime.ask(Fixture.Unhandled()).first == "Fixture.NobodyAnswersThis from /middle")
@@ -68,7 +69,7 @@ struct ChainTests {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             try await runtime.startChild("middle", place)
             // On a busy machine the deadline may pass before the handler begins: it never does then.
-            try await Support.eventually("a handler that has begun is cancelled") {
+            try await eventually("a handler that has begun is cancelled") {
                 let error = await #expect(throws: CoordinatorError.self) {
                     try await runtime.perform(.waitAbove(milliseconds: 50), at: "/middle")
                 }
@@ -88,7 +89,7 @@ struct ChainTests {
                 asker.cancel()
                 await #expect(throws: CancellationError.self) { try await asker.value }
             }
-            try await Support.eventually("the runtime is idle again") {
+            try await eventually("the runtime is idle again") {
                 try await runtime.perform(.echo("free"), at: "/middle") == "free"
             }
         }

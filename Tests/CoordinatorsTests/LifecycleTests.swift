@@ -1,6 +1,7 @@
 import Coordinators
 import CoordinatorsTesting
 import Fixtures
+import TestSupport
 import Testing
 
 @Suite("Starting, stopping and finishing", .timeLimit(.minutes(2)))
@@ -123,7 +124,7 @@ struct LifecycleTests {
                 )
             }
             if !finishesAtOnce {
-                try await Support.eventually("the flow is there") { try await runtime.snapshot().children.first?.state == .active }
+                try await eventually("the flow is there") { try await runtime.snapshot().children.first?.state == .active }
                 #expect(try await runtime.perform(.finish("output"), at: "/flow") == "finishing")
             }
             let expected = finishesAtOnce ? "done" : "output"
@@ -141,7 +142,7 @@ struct LifecycleTests {
                     timeout: .seconds(20)
                 )
             }
-            try await Support.eventually("the flow is there") { try await runtime.snapshot().children.first?.state == .active }
+            try await eventually("the flow is there") { try await runtime.snapshot().children.first?.state == .active }
             try await runtime.stop("/flow")
             await #expect(throws: CoordinatorError.self) { try await output.value }
         }
@@ -154,7 +155,7 @@ struct LifecycleTests {
             try await runtime.stop("/child")
             try await runtime.start("/child")
             _ = try await runtime.perform(.fail, at: "/child")
-            try await Support.eventually("it's restarted") { try await runtime.ask(Fixture.Lifecycle()).contains("child restarted") }
+            try await eventually("it's restarted") { try await runtime.ask(Fixture.Lifecycle()).contains("child restarted") }
             try await runtime.ask(Fixture.StopChild("child"), timeout: .seconds(20))
             #expect(try await runtime.ask(Fixture.Lifecycle()) == ["child stopped", "child started", "child crashed", "child restarted"])
         }
@@ -167,7 +168,7 @@ struct LifecycleTests {
             let stuck = Task {
                 try await runtime.perform(.ignoreCancellation(milliseconds: 8_000), at: "/stubborn", timeout: .seconds(30))
             }
-            try await Support.eventually("it's reachable") {
+            try await eventually("it's reachable") {
                 try await runtime.ask(Fixture.WhereAmI(), at: "/stubborn").path == "/stubborn"
             }
             try await runtime.ask(Fixture.StopChild("stubborn"), timeout: .seconds(20))

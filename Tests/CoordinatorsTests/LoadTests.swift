@@ -1,6 +1,7 @@
 import Coordinators
 import CoordinatorsTesting
 import Fixtures
+import TestSupport
 import Testing
 
 @Suite("Under load", .serialized, .timeLimit(.minutes(5)))
@@ -81,7 +82,7 @@ struct LoadTests {
                 try await group.waitForAll()
             }
             for key in ["a", "b", "c"] {
-                try await Support.eventually("\(key) answers") { try? await runtime.perform(.echo(key), at: .root.appending(key)) == key }
+                try await eventually("\(key) answers") { try? await runtime.perform(.echo(key), at: .root.appending(key)) == key }
             }
         }
     }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Coordinators
@@ -159,7 +160,7 @@ struct NavigationStackTests {
         arguments: [UInt64(1), 2, 3, .random(in: 4 ... .max)]
     )
     func randomWalk(_ seed: UInt64) throws {
-        var dice = SplitMix64(seed: seed, "navigation")
+        var dice = SeededGenerator(seed: seed, "navigation")
         let paths: [CoordinatorPath] = ["/", "/a", "/a/b", "/a/b/c", "/d", "/d/e", "/ab"]
         let stack = NavigationStack()
         var model = NaiveStack()
@@ -246,7 +247,7 @@ private struct NaiveStack {
     }
 
     /// A move whose page, if it shows one, has never been shown.
-    func randomMove(by path: CoordinatorPath, page: Int, using dice: inout SplitMix64) -> NavigationMove {
+    func randomMove(by path: CoordinatorPath, page: Int, using dice: inout SeededGenerator) -> NavigationMove {
         let page = JSONValue.integer(Int64(page))
         switch Int.random(in: 0..<100, using: &dice) {
         case 0..<35: return .show(page, isModal: false)

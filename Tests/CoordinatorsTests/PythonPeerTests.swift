@@ -3,6 +3,7 @@ import CoordinatorsTesting
 import Fixtures
 import Glibc
 import Processes
+import TestSupport
 import Testing
 import WireProtocol
 
@@ -36,7 +37,7 @@ struct PythonPeerTests {
             }
 
             kill(peer.processID, SIGKILL)
-            try await Support.eventually("another peer answers") {
+            try await eventually("another peer answers") {
                 try? await runtime.ask(named: "Fixture.Echo", payload: ["text": "again"], at: "/python") == "AGAIN"
             }
             let successor = try #require(
@@ -51,7 +52,7 @@ struct PythonPeerTests {
 
 enum PythonPeer {
     static let interpreter = getenv("COORDINATORS_TEST_PYTHON").map { String(cString: $0) } ?? "/usr/bin/python3"
-    static let script = #filePath.split(separator: "/").dropLast(2).map { "/\($0)" }.joined() + "/PythonPeer/worker.py"
+    static let script = "\(Files.packageRoot)/Tests/PythonPeer/worker.py"
 
     static var isAvailable: Bool { system("\(interpreter) -c 'import pynng' 2>/dev/null") == 0 }
 }

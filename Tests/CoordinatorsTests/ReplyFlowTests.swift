@@ -1,4 +1,5 @@
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Coordinators
@@ -67,7 +68,7 @@ struct ReplyFlowTests {
         cancelled.cancel()
         _ = await cancelled.result
         flow.grant(1)
-        try await Support.eventually("the one that still waits is let through") { replies.all.last == 101 }
+        try await eventually("the one that still waits is let through") { replies.all.last == 101 }
         // However that went, nobody waits when the test ends.
         flow.grant(2)
         try await waiting.value

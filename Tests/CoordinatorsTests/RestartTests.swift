@@ -3,6 +3,7 @@ import CoordinatorsTesting
 import Fixtures
 import Glibc
 import Processes
+import TestSupport
 import Testing
 
 @Suite("Crashes and restarts", .timeLimit(.minutes(3)))
@@ -13,7 +14,7 @@ struct RestartTests {
             try await runtime.startChild("child", place, greeting: "kept")
             let before = try await runtime.ask(Fixture.WhereAmI(), at: "/child")
             _ = try await runtime.perform(.fail, at: "/child")
-            try await Support.eventually("another incarnation answers") {
+            try await eventually("another incarnation answers") {
                 // One that is sent while the process ends may be lost with it, and says so.
                 let place = try? await runtime.ask(Fixture.WhereAmI(), at: "/child")
                 return place?.incarnation == before.incarnation + 1
@@ -34,7 +35,7 @@ struct RestartTests {
                     Task.immediate { try await runtime.perform(.hang, at: "/child", timeout: .seconds(60)) }
                 }
                 // An ask that comes back was sent after those that hang have been taken.
-                try await Support.eventually("the asks have been taken") {
+                try await eventually("the asks have been taken") {
                     try await runtime.ask(Fixture.WhereAmI(), at: "/child") == before
                 }
                 kill(before.pid, SIGKILL)
@@ -113,7 +114,7 @@ struct RestartTests {
         options.supervision = SupervisionPolicy(.oneForOne, intensity: 3, period: .seconds(60), backoff: .none)
         try await withRuntime(RootCoordinator.self, options: options) { runtime in
             _ = try? await runtime.ask(Fixture.StartBroken("broken", inWorker: place.isWorker, how: "failAtOnce"), timeout: .seconds(20))
-            try await Support.eventually("it's given up") { try await runtime.snapshot(of: "/broken").state == .failed }
+            try await eventually("it's given up") { try await runtime.snapshot(of: "/broken").state == .failed }
             #expect(try await runtime.snapshot(of: "/broken").restarts == 3)
         }
     }
@@ -131,10 +132,10 @@ struct RestartTests {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             try await runtime.startChild("child", .worker)
             _ = try? await runtime.perform(.exit(75), at: "/child")
-            try await Support.eventually("it's back") { try await runtime.snapshot(of: "/child").restarts == 1 }
+            try await eventually("it's back") { try await runtime.snapshot(of: "/child").restarts == 1 }
             _ = try await runtime.ask(Fixture.WhereAmI(), at: "/child")
             _ = try? await runtime.perform(.exit(78), at: "/child")
-            try await Support.eventually("it's given up") { try await runtime.snapshot(of: "/child").state == .failed }
+            try await eventually("it's given up") { try await runtime.snapshot(of: "/child").state == .failed }
             #expect(try await runtime.snapshot(of: "/child").lastExit == "exited with code 78")
             // An operator can have it back.
             #expect(try await runtime.start("/child").state == .active)
@@ -150,7 +151,7 @@ struct RestartTests {
             try await runtime.startChild("bad", place)
             for round in 1...3 {
                 _ = try? await runtime.perform(.fail, at: "/bad")
-                try await Support.eventually("round \(round) is over") {
+                try await eventually("round \(round) is over") {
                     let snapshot = try await runtime.snapshot(of: "/bad")
                     return snapshot.state == .failed || (snapshot.restarts == round && snapshot.state == .active)
                 }
@@ -171,9 +172,9 @@ struct RestartTests {
         try await withRuntime(RootCoordinator.self, options: options) { runtime in
             try await runtime.startChild("child", .inProcess)
             _ = try await runtime.perform(.fail, at: "/child")
-            try await Support.eventually("the first restart is immediate") { try await runtime.snapshot(of: "/child").incarnation == 2 }
+            try await eventually("the first restart is immediate") { try await runtime.snapshot(of: "/child").incarnation == 2 }
             _ = try await runtime.perform(.fail, at: "/child")
-            try await Support.eventually("the second waits") { try await runtime.snapshot(of: "/child").state == .restarting }
+            try await eventually("the second waits") { try await runtime.snapshot(of: "/child").state == .restarting }
             let error = await #expect(throws: CoordinatorError.self) {
                 try await runtime.perform(.echo(""), at: "/child", timeout: .seconds(2))
             }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Coordinators
@@ -107,7 +108,7 @@ struct SendWindowsTests {
         arguments: [UInt64(1), 2, 3, .random(in: 4 ... .max)]
     )
     func randomWalk(_ seed: UInt64) {
-        var dice = SplitMix64(seed: seed, "credit")
+        var dice = SeededGenerator(seed: seed, "credit")
         var books = CreditBooks()
         let routes = (0..<100).map { "/worker/\($0)" }
         for _ in 0..<20_000 where books.complaints.isEmpty {

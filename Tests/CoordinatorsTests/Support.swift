@@ -1,41 +1,18 @@
 import Coordinators
 import Fixtures
-import Glibc
 import Logging
+import TestSupport
 import Testing
 
-/// Where a scenario's children live: every scenario is run for both, with the same expectations.
-enum Where: String, CaseIterable, CustomTestStringConvertible {
-    case inProcess, worker
-
-    var isWorker: Bool { self == .worker }
-    var testDescription: String { rawValue }
-}
-
 enum Support {
-    /// The built fixture, beside the test binary.
-    static let fixtureWorker: String = {
-        var buffer = [CChar](repeating: 0, count: 4_096)
-        let length = readlink("/proc/self/exe", &buffer, buffer.count - 1)
-        let test = String(decoding: buffer[..<max(length, 0)].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        return String(test[..<(test.lastIndex(of: "/") ?? test.startIndex)]) + "/FixtureWorker"
-    }()
+    /// The built fixture.
+    static let worker = BuiltProgram("FixtureWorker")
 
     static var options: CoordinatorRuntime.Options {
         var options = CoordinatorRuntime.Options()
-        options.workerExecutable = fixtureWorker
+        options.workerExecutable = worker.path
         options.logger.logLevel = .error
         return options
-    }
-
-    /// Waits until something holds, at most ten seconds.
-    static func eventually(_ what: Comment, _ condition: () async throws -> Bool?) async throws {
-        let deadline = ContinuousClock.now + .seconds(10)
-        while ContinuousClock.now < deadline {
-            if try await condition() == true { return }
-            try await Task.sleep(for: .milliseconds(2))
-        }
-        Issue.record(what)
     }
 }
 

@@ -1,4 +1,5 @@
 import DaemonConfiguration
+import TestSupport
 import Testing
 
 /// Files that are nearly right: whatever a slip of the keyboard or a broken disk makes of a good file, it is read or refused.
@@ -6,7 +7,7 @@ import Testing
     @Test(arguments: 0..<8)
     func aDamagedFileIsReadOrRefused(round: Int) {
         let seed = UInt64.random(in: .min ... .max)
-        var random = SplitMix64(state: seed)
+        var random = SeededGenerator(seed: seed)
         let good = Array(DaemonConfigurationTests.complete.utf8)
         let lines = good.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map(Array.init)
         for _ in 0..<300 {
@@ -57,18 +58,5 @@ import Testing
                 "f:1:1: the file has more than 100000 values once its aliases are followed; expected a configuration"
             ]
         )
-    }
-}
-
-/// Deterministic from its seed, which a failing test prints. https://prng.di.unimi.it/splitmix64.c
-struct SplitMix64: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

@@ -1,3 +1,5 @@
+import TestSupport
+
 /// An article of the catalogue, and the Swift blocks in it.
 struct Article {
     struct Block: Equatable {

@@ -1,9 +1,7 @@
-import Glibc
+import TestSupport
 
 /// The catalogue's articles and the snippets' files, as they stand in the sources.
 enum Catalogue {
-    private static let root = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
-
     /// The articles' names; empty when the folder can't be read.
     static let articles = names(in: "Sources/Coordinators/Coordinators.docc", withExtension: "md")
     static let snippetFiles = names(in: "Tests/DocumentationTests/Snippets", withExtension: "swift")
@@ -22,33 +20,19 @@ enum Catalogue {
     }
 
     private static func names(in folder: String, withExtension fileExtension: String) -> [String] {
-        var matches = glob_t()
-        defer { globfree(&matches) }
-        guard glob("\(root)/\(folder)/*.\(fileExtension)", 0, nil, &matches) == 0 else { return [] }
-        return (0..<Int(matches.gl_pathc)).compactMap { index in
-            matches.gl_pathv[index].flatMap { String(cString: $0).split(separator: "/").last?.dropLast(fileExtension.count + 1) }
-                .map(String.init)
-        }
+        Files.names(in: "\(Files.packageRoot)/\(folder)")
+            .filter { $0.hasSuffix(".\(fileExtension)") }
+            .map { String($0.dropLast(fileExtension.count + 1)) }
     }
 
     private static func read(_ file: String) throws -> String {
-        let descriptor = open("\(root)/\(file)", O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw Unreadable(file: file, code: errno) }
-        defer { close(descriptor) }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = Glibc.read(descriptor, &buffer, buffer.count)
-            guard count >= 0 else { throw Unreadable(file: file, code: errno) }
-            if count == 0 { return String(decoding: bytes, as: UTF8.self) }
-            bytes += buffer[..<count]
-        }
+        guard let text = Files.text(of: "\(Files.packageRoot)/\(file)") else { throw Unreadable(file: file) }
+        return text
     }
 }
 
 struct Unreadable: Error, CustomStringConvertible {
     var file: String
-    var code: Int32
 
-    var description: String { "\(file) can't be read: error \(code)" }
+    var description: String { "\(file) can't be read" }
 }

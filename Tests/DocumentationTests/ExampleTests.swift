@@ -1,5 +1,6 @@
 import Coordinators
 import CoordinatorsTesting
+import TestSupport
 import Testing
 
 @Suite("The articles' main examples run", .timeLimit(.minutes(1)))
@@ -94,15 +95,5 @@ struct ExampleTests {
             try await runtime.ask(Registration.Submit(name: "Ada"), at: "/registration")
             try await eventually("the dashboard runs") { try await runtime.snapshot().children.map(\.path) == ["/dashboard"] }
         }
-    }
-
-    /// Waits until something holds, at most ten seconds.
-    private func eventually(_ what: Comment, _ condition: () async throws -> Bool) async throws {
-        let deadline = ContinuousClock.now + .seconds(10)
-        while ContinuousClock.now < deadline {
-            if try await condition() { return }
-            try await Task.sleep(for: .milliseconds(2))
-        }
-        Issue.record(what)
     }
 }

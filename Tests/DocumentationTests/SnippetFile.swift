@@ -1,3 +1,5 @@
+import TestSupport
+
 /// A compiled file of snippets: the regions between `// snippet: name` and `// end`.
 struct SnippetFile {
     struct Region {

@@ -1,6 +1,7 @@
 import Coordinators
 import CoordinatorsTesting
 import Processes
+import TestSupport
 import Testing
 
 @testable import Experience

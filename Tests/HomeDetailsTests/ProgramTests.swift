@@ -1,21 +1,13 @@
-import Processes
+import TestSupport
 import Testing
 
 @Suite("The program")
 struct ProgramTests {
     @Test("It shows the details twice, and that nothing is left of them", .timeLimit(.minutes(1)))
     func visit() async throws {
-        let (pieces, piece) = AsyncStream.makeStream(of: [UInt8].self)
-        let process = try await ProcessSpawner.shared.spawn(
-            ProcessSpecification(executable: Program.path, standardOutput: .captured { piece.yield($0) })
-        )
-        var output: [UInt8] = []
-        for await bytes in pieces {
-            if bytes.isEmpty { break }
-            output += bytes
-        }
-        let lines = String(decoding: output, as: UTF8.self).split(separator: "\n")
-        #expect(await process.waitForExit() == .exited(code: 0))
+        let ended = try await program.run()
+        #expect(ended.exitCode == 0)
+        let lines = ended.output.split(separator: "\n")
         #expect(
             lines == [
                 "home is shown, with 0 children",

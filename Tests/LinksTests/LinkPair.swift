@@ -1,6 +1,7 @@
 import Glibc
 import Links
 import Synchronization
+import TestSupport
 import WireProtocol
 
 /// Two ends of a link, over a real socket.
@@ -64,12 +65,8 @@ final class LinkPair: Sendable {
 
     /// Waits until the parent's end has received so many frames, at most twenty seconds.
     func parentReceived(_ count: Int) async -> [Frame] {
-        let deadline = ContinuousClock.now + .seconds(20)
-        while ContinuousClock.now < deadline {
-            // Counted in place: a copy held here would make every append copy all.
-            if received.frames.withLock({ $0.count >= count }) { break }
-            try? await Task.sleep(for: .milliseconds(2))
-        }
+        // Counted in place: a copy held here would make every append copy all.
+        _ = await eventually { received.frames.withLock { $0.count >= count } }
         return received.frames.withLock { $0 }
     }
 }

@@ -1,5 +1,6 @@
 import CNNG
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import NNG

@@ -1,5 +1,6 @@
 import Glibc
 import NNG
+import TestSupport
 import Testing
 
 @Suite("Byte streams", .serialized, .timeLimit(.minutes(1)))

@@ -1,5 +1,6 @@
 import NNG
 import Synchronization
+import TestSupport
 import Testing
 
 /// Cancelling before, during and after each operation: nothing is lost, nothing hangs, nothing leaks.

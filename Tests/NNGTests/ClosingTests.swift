@@ -1,6 +1,7 @@
 import Glibc
 import NNG
 import Synchronization
+import TestSupport
 import Testing
 
 /// Closing while operations are in flight, in every order, and that nothing stays behind.

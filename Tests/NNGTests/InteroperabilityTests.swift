@@ -1,5 +1,7 @@
 import Glibc
 import NNG
+import Processes
+import TestSupport
 import Testing
 
 /// The other end is nng itself: its pair0 socket in this process, and its command line tool.
@@ -62,73 +64,45 @@ struct InteroperabilityTests {
     func nngcatDialsUs() async throws {
         let directory = try TemporaryDirectory()
         let listener = try StreamListener(directory.url())
-        let tool = try Tool(
-            Self.nngcat!,
-            ["--pair0", "--dial", directory.url(), "--data", "from nngcat", "--raw", "--recv-timeout", "20"],
-            output: directory.file("out")
-        )
-        defer { tool.end() }
-        let connection = try await PairConnection.negotiate(listener.accept())
-        #expect(connection.peer?.processID == tool.processID)
-        #expect(try await connection.receive() == Array("from nngcat".utf8))
-        try await connection.send(Array("to nngcat".utf8))
-        #expect(await eventually { tool.output == "to nngcat" })
+        let output = Transcript()
+        let tool = Self.tool(["--dial", directory.url(), "--data", "from nngcat"], output)
+        try await withChild(tool) { tool in
+            let connection = try await PairConnection.negotiate(listener.accept())
+            #expect(connection.peer?.processID == tool.identity.processID)
+            #expect(try await connection.receive() == Array("from nngcat".utf8))
+            try await connection.send(Array("to nngcat".utf8))
+            #expect(await eventually { output.text == "to nngcat" })
+        }
         listener.close()
     }
 
     @Test(.enabled(if: nngcat != nil, "nngcat is not installed (Debian: nng-utils)"))
     func weDialNngcat() async throws {
         let directory = try TemporaryDirectory()
-        let tool = try Tool(
-            Self.nngcat!,
-            ["--pair0", "--listen", directory.url(), "--raw", "--recv-timeout", "20"],
-            output: directory.file("out")
-        )
-        defer { tool.end() }
-        #expect(await eventually { directory.entries.contains("s") })
-        var connection: PairConnection?
-        // Between its bind and its listen, nobody listens there.
-        let deadline = ContinuousClock.now + .seconds(10)
-        while connection == nil, ContinuousClock.now < deadline { connection = try? await PairConnection.dial(directory.url()) }
-        try await connection?.send(Array("hello, nngcat".utf8))
-        #expect(await eventually { tool.output == "hello, nngcat" })
-        connection?.close()
-    }
-}
-
-/// A program started by a test, with its standard output in a file.
-private final class Tool: Sendable {
-    let processID: pid_t
-    private let file: String
-
-    init(_ path: String, _ arguments: [String], output: String) throws {
-        file = output
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT, 0o600)
-        var argv = ([path] + arguments).map { strdup($0) } + [nil]
-        defer { for argument in argv { free(argument) } }
-        var pid = pid_t()
-        let result = posix_spawn(&pid, path, &actions, nil, &argv, environ)
-        guard result == 0 else {
-            errno = result
-            throw SystemCallError("posix_spawn")
+        let output = Transcript()
+        try await withChild(Self.tool(["--listen", directory.url()], output)) { _ in
+            // Between its bind and its listen, nobody listens there.
+            let connection = try await dialed(directory.url())
+            try await connection.send(Array("hello, nngcat".utf8))
+            #expect(await eventually { output.text == "hello, nngcat" })
+            connection.close()
         }
-        processID = pid
     }
 
-    var output: String {
-        guard let stream = fopen(file, "r") else { return "" }
-        defer { fclose(stream) }
-        var bytes = [UInt8](repeating: 0, count: 1000)
-        let count = fread(&bytes, 1, bytes.count, stream)
-        return String(decoding: bytes[..<count], as: UTF8.self)
+    private static func tool(_ arguments: [String], _ output: Transcript) -> ProcessSpecification {
+        ProcessSpecification(
+            executable: nngcat ?? "nngcat",
+            arguments: ["--pair0", "--raw", "--recv-timeout", "20"] + arguments,
+            standardOutput: output.destination
+        )
     }
 
-    func end() {
-        kill(processID, SIGKILL)
-        var status: Int32 = 0
-        waitpid(processID, &status, 0)
+    private func dialed(_ url: String) async throws -> PairConnection {
+        var connection: PairConnection?
+        try await eventually("somebody listens at \(url)") {
+            connection = try? await PairConnection.dial(url)
+            return connection != nil
+        }
+        return try #require(connection)
     }
 }

@@ -1,6 +1,7 @@
 import Glibc
 import NNG
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("Pair connections", .serialized, .timeLimit(.minutes(1)))
@@ -61,8 +62,7 @@ struct PairConnectionTests {
     /// The seed decides sizes and where the writes are cut.
     @Test(arguments: (0..<4).map { _ in UInt64.random(in: 0...UInt64.max) })
     func messagesCutAtRandom(_ seed: UInt64) async throws {
-        print("seed \(seed)")
-        var generator = SplitMix64(seed: seed)
+        var generator = SeededGenerator(seed: seed)
         let directory = try TemporaryDirectory()
         let listener = try StreamListener(directory.url())
         let accepting = Task { try await PairConnection.negotiate(listener.accept()) }
@@ -281,18 +281,5 @@ struct PairConnectionTests {
         #expect(await eventually { recorder.messages.last == [255] })
         #expect(recorder.count == 256)
         pair.close()
-    }
-}
-
-/// A small generator with a seed (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
-struct SplitMix64: RandomNumberGenerator {
-    var seed: UInt64
-
-    mutating func next() -> UInt64 {
-        seed &+= 0x9E37_79B9_7F4A_7C15
-        var value = seed
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
     }
 }

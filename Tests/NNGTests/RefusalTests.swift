@@ -1,5 +1,6 @@
 import Glibc
 import NNG
+import TestSupport
 import Testing
 
 /// What a connection does with peers that break the protocol or the limits.

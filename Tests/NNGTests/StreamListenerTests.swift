@@ -1,5 +1,6 @@
 import Glibc
 import NNG
+import TestSupport
 import Testing
 
 @Suite("Stream listeners", .serialized, .timeLimit(.minutes(1)))

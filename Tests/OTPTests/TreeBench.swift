@@ -1,8 +1,8 @@
 import Coordinators
-import Glibc
 import Logging
 import OTPFixtures
 import Synchronization
+import TestSupport
 import Testing
 
 /// A supervisor that is a coordinator, at `/top` of a tree whose root is in the tests' process.
@@ -15,18 +15,12 @@ struct TreeBench: Bench {
     private let inWorkers: Bool
     private let book = Book()
 
-    /// The built worker, beside the test binary.
-    private static let workerExecutable: String = {
-        var buffer = [CChar](repeating: 0, count: 4_096)
-        let length = readlink("/proc/self/exe", &buffer, buffer.count - 1)
-        let test = String(decoding: buffer[..<max(length, 0)].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        return String(test[..<(test.lastIndex(of: "/") ?? test.startIndex)]) + "/OTPWorker"
-    }()
+    private static let worker = BuiltProgram("OTPWorker")
 
     /// Runs a tree for the length of a test, and ends it whatever happens.
     static func run(_ top: Plan, inWorkers: Bool, _ body: (any Bench) async throws -> Void) async throws {
         var options = CoordinatorRuntime.Options()
-        options.workerExecutable = workerExecutable
+        options.workerExecutable = worker.path
         // Failures, escalations and abandoned hooks are what these tests are about.
         options.logger.logLevel = .critical
         let runtime = CoordinatorRuntime(Supervising<OneForOne>.self, options: options)

@@ -2,6 +2,7 @@ import Coordinators
 import Glibc
 import PatternFixtures
 import Synchronization
+import TestSupport
 import Testing
 
 /// Nobody who is slow may cost others more than the room that is set aside for it.
@@ -23,7 +24,7 @@ struct BoundsTests {
             let together = try await tree.timeOfFiftyEvents(child)
             // A minute's work for the slow one, had it been waited for.
             #expect(slow.count < 50)
-            try await Support.eventually("the slow one has begun") { slow.count > 0 }
+            try await eventually("the slow one has begun") { slow.count > 0 }
             print("50 events, \(place): \(Measure.ratio(together, alone)) times as long with a slow observer (\(alone), \(together))")
         }
     }
@@ -83,7 +84,7 @@ struct BoundsTests {
             try await tree.root.stop("slow")
             // What it has taken and never begins is a dead letter; one that blocks past its grace is killed, with all it knows.
             if !blocks {
-                try await Support.eventually("what was taken has begun or is counted as dropped") {
+                try await eventually("what was taken has begun or is counted as dropped") {
                     let letters = Int(tree.runtime.deadLetters.count)
                     return flooded.taken <= tree.count("/slow load") + letters
                 }
@@ -117,7 +118,7 @@ struct BoundsTests {
             #expect(tree.notebook.words(at: "/box") == [])
             await box.resume()
             try await asking.value
-            try await Support.eventually("all are handled") { tree.notebook.words(at: "/box").count == 5 }
+            try await eventually("all are handled") { tree.notebook.words(at: "/box").count == 5 }
             #expect(tree.notebook.words(at: "/box") == (1...5).map { "load \($0)" })
             let report = tree.runtime.deadLetters
             #expect(report.count == 0)
@@ -141,7 +142,7 @@ struct BoundsTests {
             await box.resume()
             let isTaken = try await sending.value
             #expect(isTaken)
-            try await Support.eventually("all are handled") { tree.notebook.words(at: "/box").count == 5 }
+            try await eventually("all are handled") { tree.notebook.words(at: "/box").count == 5 }
         }
     }
 
@@ -159,7 +160,7 @@ struct BoundsTests {
             let asked = await #expect(throws: CoordinatorError.self) { try await box.ask(Flow.Load(6), timeout: .seconds(600)) }
             #expect(asked?.code == .mailboxFull)
             await box.resume()
-            try await Support.eventually("four are handled") { tree.notebook.words(at: "/box").count == 4 }
+            try await eventually("four are handled") { tree.notebook.words(at: "/box").count == 4 }
             // There is room again.
             try await box.ask(Flow.Load(7), timeout: .seconds(15))
             #expect(tree.notebook.words(at: "/box") == ["load 1", "load 2", "load 3", "load 4", "load 7"])
@@ -177,7 +178,7 @@ struct BoundsTests {
             }
             #expect(error?.code == .mailboxFull)
             await box.resume()
-            try await Support.eventually("at least two had room") { tree.notebook.words(at: "/box").count >= 2 }
+            try await eventually("at least two had room") { tree.notebook.words(at: "/box").count >= 2 }
             try await box.ask(Flow.Load(5), timeout: .seconds(15))
             #expect(tree.notebook.words(at: "/box").count < 5)
         }
@@ -190,7 +191,7 @@ struct BoundsTests {
             for number in 1...10 { _ = try await box.send(Flow.Load(number)) }
             try await tree.expectLetters(6)
             await box.resume()
-            try await Support.eventually("four are handled") { tree.notebook.words(at: "/box").count == 4 }
+            try await eventually("four are handled") { tree.notebook.words(at: "/box").count == 4 }
             #expect(tree.notebook.words(at: "/box") == (7...10).map { "load \($0)" })
         }
     }
@@ -202,7 +203,7 @@ struct BoundsTests {
             for number in 1...10 { _ = try await box.send(Flow.Load(number)) }
             try await tree.expectLetters(6)
             await box.resume()
-            try await Support.eventually("four are handled") { tree.notebook.words(at: "/box").count == 4 }
+            try await eventually("four are handled") { tree.notebook.words(at: "/box").count == 4 }
             #expect(tree.notebook.words(at: "/box") == (1...4).map { "load \($0)" })
         }
     }
@@ -232,15 +233,9 @@ private struct Grown: Error {
 private enum Measure {
     /// `VmRSS` of `/proc/PID/status`; 0 when the process is gone.
     static func residentBytes(of pid: Int32) -> Int {
-        guard let file = fopen("/proc/\(pid)/status", "r") else { return 0 }
-        defer { fclose(file) }
-        var line = [CChar](repeating: 0, count: 256)
-        while fgets(&line, Int32(line.count), file) != nil {
-            let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            guard text.hasPrefix("VmRSS:") else { continue }
-            return (Int(text.filter(\.isNumber)) ?? 0) << 10
-        }
-        return 0
+        let lines = (Files.text(of: "/proc/\(pid)/status") ?? "").split(separator: "\n")
+        guard let line = lines.first(where: { $0.hasPrefix("VmRSS:") }) else { return 0 }
+        return (Int(line.filter(\.isNumber)) ?? 0) << 10
     }
 
     static func ratio(_ one: Duration, _ other: Duration) -> Double {
@@ -255,7 +250,7 @@ extension PageTree {
         child.delegates += quick
         let start = ContinuousClock.now
         try await perform(.emitCounts(50), at: child.path)
-        try await Support.eventually("the quick observer has all") { quick.events.count == 50 }
+        try await eventually("the quick observer has all") { quick.events.count == 50 }
         let time = ContinuousClock.now - start
         child.delegates -= quick
         #expect(quick.events == (1...50).map { .count($0) })
@@ -323,7 +318,7 @@ extension PageTree {
 
     /// Waits for so many dead letters of the box, and looks at what they say.
     fileprivate func expectLetters(_ count: Int) async throws {
-        try await Support.eventually("\(count) letters are counted") { runtime.deadLetters.count == count }
+        try await eventually("\(count) letters are counted") { runtime.deadLetters.count == count }
         let report = runtime.deadLetters
         #expect(report.count == count)
         #expect(report.letters.count == count)

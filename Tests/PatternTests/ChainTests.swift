@@ -1,6 +1,7 @@
 import Coordinators
 import Glibc
 import PatternFixtures
+import TestSupport
 import Testing
 
 @Suite("Pattern: the responder chain", .serialized, .timeLimit(.minutes(3)))
@@ -41,7 +42,7 @@ struct PatternChainTests {
             // With ten minutes to wait: what isn't told at once would end the test.
             await Support.expect(.unhandled) { _ = try await tree.climb(.nobody) }
             #expect(try await tree.climb(.sendNobody) == "nobody")
-            try await Support.eventually("the root's hook has run for each") { await tree.root.unhandledMessages.count >= 2 }
+            try await eventually("the root's hook has run for each") { await tree.root.unhandledMessages.count >= 2 }
             #expect(await tree.root.unhandledMessages == ["Climb.Nobody from /middle/leaf", "Climb.Nobody from /middle/leaf"])
             let child = try #require(tree.context.child(ClimbMiddle.self))
             // Straight to a child's table: nothing climbs from there.
@@ -131,7 +132,7 @@ struct PatternChainTests {
         try await LifecycleTree.run { tree in
             try await tree.startChain(place)
             #expect(try await tree.climb(.feed(5, .never, takes: 2)) == "2 in order")
-            try await Support.eventually("the handler is cancelled") { await tree.root.cancelledFeeds == 1 }
+            try await eventually("the handler is cancelled") { await tree.root.cancelledFeeds == 1 }
         }
     }
 
@@ -141,11 +142,11 @@ struct PatternChainTests {
         try await LifecycleTree.run { tree in
             try await tree.startChain(.worker)
             let feed = Task.immediate { try await tree.climb(.feed(5, .never, takes: nil)) }
-            try await Support.eventually("the handler has begun") { await tree.root.begunFeeds == 1 }
+            try await eventually("the handler has begun") { await tree.root.begunFeeds == 1 }
             try await tree.runtime.kill("/middle")
             _ = await feed.result
-            try await Support.eventually("the handler is cancelled") { await tree.root.cancelledFeeds == 1 }
-            try await Support.eventually("no ask is left open") { tree.runtime.counters.openAsks == 0 }
+            try await eventually("the handler is cancelled") { await tree.root.cancelledFeeds == 1 }
+            try await eventually("no ask is left open") { tree.runtime.counters.openAsks == 0 }
         }
     }
 

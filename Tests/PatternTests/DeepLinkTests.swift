@@ -1,5 +1,6 @@
 import Coordinators
 import PatternFixtures
+import TestSupport
 import Testing
 
 @Suite("Pattern: deep links", .timeLimit(.minutes(3)))
@@ -92,7 +93,7 @@ struct DeepLinkTests {
             await tree.fail("/shop")
             try await tree.reaches(.active, at: "/shop", incarnation: 2)
             await tree.fail("/shop")
-            try await Support.eventually("its second life has ended") {
+            try await eventually("its second life has ended") {
                 try await tree.runtime.snapshot(of: "/shop").state != .active || tree.count("/shop start") == 3
             }
             try await tree.runtime.open(Route("shop", page), timeout: .seconds(20))

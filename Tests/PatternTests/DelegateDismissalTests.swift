@@ -1,5 +1,6 @@
 import Coordinators
 import PatternFixtures
+import TestSupport
 import Testing
 
 @Suite("Pattern: dismissal", .timeLimit(.minutes(3)))
@@ -85,7 +86,7 @@ struct DelegateDismissalTests {
                 $0.notebook = tree.notebook
             }
             try await tree.step("bottom", below: "/stack", place) { $0.pagesAtStart = [.list] }
-            try await Support.eventually("its page is the bottom") {
+            try await eventually("its page is the bottom") {
                 try await tree.runtime.ask(StackCoordinator.Stack(), at: "/stack", timeout: .seconds(15)) == ["/stack/bottom"]
             }
             await tree.asksToGo("/stack/bottom", milliseconds: 15_000)
@@ -102,7 +103,7 @@ struct DelegateDismissalTests {
                 $0.pagesAtStart = [.list]
             }
             try await tree.step("above", below: "/stack", place) { $0.pagesAtStart = [.product(1)] }
-            try await Support.eventually("its page is above the stack's own") {
+            try await eventually("its page is above the stack's own") {
                 try await tree.runtime.ask(StackCoordinator.Stack(), at: "/stack", timeout: .seconds(15)) == ["/stack", "/stack/above"]
             }
             await tree.asksToGo("/stack/above", milliseconds: 15_000)

@@ -1,5 +1,6 @@
 import Coordinators
 import PatternFixtures
+import TestSupport
 import Testing
 
 @Suite("Pattern: names, tables and directions", .timeLimit(.minutes(3)))
@@ -107,10 +108,10 @@ struct DelegateTableTests {
             let subscription = child.onEvent { first.append($0) }
             let other = child.onEvent { second.append($0) }
             try await tree.perform(.emit(.count(1)), at: "/child")
-            try await Support.eventually("both hear") { first.events == [.count(1)] && second.events == [.count(1)] }
+            try await eventually("both hear") { first.events == [.count(1)] && second.events == [.count(1)] }
             subscription.cancel()
             try await tree.perform(.emit(.count(2)), at: "/child")
-            try await Support.eventually("the other hears on") { second.events == [.count(1), .count(2)] }
+            try await eventually("the other hears on") { second.events == [.count(1), .count(2)] }
             #expect(first.events == [.count(1)])
             other.cancel()
         }
@@ -125,7 +126,7 @@ struct DelegateTableTests {
             let subscription = child.onEvent { heard.append($0) }
             defer { subscription.cancel() }
             try await tree.perform(.emitCounts(1_000), at: "/child")
-            try await Support.eventually("the last has come") { heard.events.last == .count(1_000) }
+            try await eventually("the last has come") { heard.events.last == .count(1_000) }
             var kept: [Int] = []
             for try await case .count(let number) in events {
                 kept.append(number)

@@ -1,5 +1,6 @@
 import Coordinators
 import PatternFixtures
+import TestSupport
 import Testing
 
 @Suite("Pattern: delegates", .timeLimit(.minutes(3)))
@@ -19,7 +20,7 @@ struct DelegateTests {
             try await tree.root.stop("child")
             // The initiator learns by return, everybody else by event.
             let expected = ["paused", "resumed", "crashed", "restarted", "stopped"]
-            try await Support.eventually("the auditor has heard the end") { auditor.changes.count >= expected.count }
+            try await eventually("the auditor has heard the end") { auditor.changes.count >= expected.count }
             #expect(auditor.changes == expected)
             // The parent has stopped, paused and resumed it itself.
             let told = tree.notebook.words(at: "/").filter { $0.hasPrefix("child ") }
@@ -39,7 +40,7 @@ struct DelegateTests {
             await tree.fail("/child")
             try await tree.reaches(.active, at: "/child", incarnation: 2)
             await tree.fail("/child")
-            try await Support.eventually("it's given up") { auditor.changes.contains("gaveUp") }
+            try await eventually("it's given up") { auditor.changes.contains("gaveUp") }
             #expect(auditor.changes == ["crashed", "restarted", "crashed", "gaveUp"])
         }
     }
@@ -69,13 +70,13 @@ struct DelegateTests {
             child.delegates += auditor
             child.delegates += presenter
             try await tree.perform(.emit(.loggedIn(user: "ann")), at: "/child")
-            try await Support.eventually("both hear it") { auditor.events.count == 1 && presenter.events.count == 1 }
+            try await eventually("both hear it") { auditor.events.count == 1 && presenter.events.count == 1 }
             // Any handle on the child leads to the same delegates.
             let other = try #require(tree.root.child(StepCoordinator.self, as: "child"))
             other.delegates -= presenter
             try await tree.perform(.emit(.count(1)), at: "/child")
             try await tree.perform(.emit(.count(2)), at: "/child")
-            try await Support.eventually("the auditor hears on") { auditor.events.last == .count(2) }
+            try await eventually("the auditor hears on") { auditor.events.last == .count(2) }
             #expect(auditor.events == [.loggedIn(user: "ann"), .count(1), .count(2)])
             #expect(presenter.events == [.loggedIn(user: "ann")])
             // Removing who is not there is no error.
@@ -92,7 +93,7 @@ struct DelegateTests {
             await tree.fail("/child")
             try await tree.reaches(.active, at: "/child", incarnation: 2)
             try await tree.perform(.emit(.count(2)), at: "/child")
-            try await Support.eventually("it hears the second life") { auditor.events == [.count(2)] }
+            try await eventually("it hears the second life") { auditor.events == [.count(2)] }
         }
     }
 
@@ -105,9 +106,9 @@ struct DelegateTests {
             child.delegates += slow
             child.delegates += quick
             try await tree.perform(.emitCounts(100), at: "/child")
-            try await Support.eventually("the quick one has all") { quick.events.count == 100 }
+            try await eventually("the quick one has all") { quick.events.count == 100 }
             #expect(quick.events == (1...100).map { .count($0) })
-            try await Support.eventually("the slow one is at its first") { slow.count == 1 }
+            try await eventually("the slow one is at its first") { slow.count == 1 }
             let echo = try await tree.perform(.echo("still there"), at: "/child")
             #expect(echo == "still there")
         }
@@ -124,9 +125,9 @@ struct DelegateTests {
                 child.delegates += goes
                 return WeakReference(object: goes)
             }()
-            try await Support.eventually("nobody keeps it") { reference.object == nil }
+            try await eventually("nobody keeps it") { reference.object == nil }
             try await tree.perform(.emit(.count(1)), at: "/child")
-            try await Support.eventually("the one that is kept hears") { stays.events == [.count(1)] }
+            try await eventually("the one that is kept hears") { stays.events == [.count(1)] }
         }
     }
 
@@ -148,7 +149,7 @@ struct DelegateTests {
                 // Nobody listens, and telling is no error.
                 try await tree.perform(.emit(.failed(reason: "\(round)")), at: "/child")
             }
-            try await Support.eventually("the subject has no observer left") {
+            try await eventually("the subject has no observer left") {
                 let counters = try await tree.runtime.counters(of: "/child")
                 return "\(counters)" == before
             }

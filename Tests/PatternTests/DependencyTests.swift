@@ -2,6 +2,7 @@ import Coordinators
 import CoordinatorsTesting
 import Glibc
 import PatternFixtures
+import TestSupport
 import Testing
 
 @Suite("Pattern: dependencies", .timeLimit(.minutes(3)))
@@ -127,7 +128,7 @@ struct DependencyTests {
             await tree.root.provide(\.greeting, "hello")
             let reply = try await asked.value
             #expect(reply == "hello, last")
-            try await Support.eventually("all are greeted") { tree.notebook.words(at: "/clerk").count == 51 }
+            try await eventually("all are greeted") { tree.notebook.words(at: "/clerk").count == 51 }
             let numbers = tree.notebook.words(at: "/clerk").filter { $0 != "greeted last" }
             #expect(numbers == (0..<50).map { "greeted \($0)" })
             // What comes later needs no waiting.

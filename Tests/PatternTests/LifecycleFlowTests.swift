@@ -1,6 +1,7 @@
 import Coordinators
 import Glibc
 import PatternFixtures
+import TestSupport
 import Testing
 
 @Suite("Pattern: flows", .serialized, .timeLimit(.minutes(3)))
@@ -13,7 +14,7 @@ struct LifecycleFlowTests {
             let login = Task {
                 try await tree.context.run(LifeChild.self, as: "login", in: place.placement) { $0.journal = tree.journal }
             }
-            try await Support.eventually("it's there") { tree.context.child("login")?.state == .active }
+            try await eventually("it's there") { tree.context.child("login")?.state == .active }
             _ = try? await tree.perform(.finish("Ada"), at: "/login")
             #expect(try await login.value == "Ada")
             #expect(tree.context.child("login") == nil)
@@ -55,7 +56,7 @@ struct LifecycleFlowTests {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place)
             _ = try? await child.perform(.finish("done"))
-            try await Support.eventually("the parent hears of it") { tree.journal.lines.last == "gone /a" }
+            try await eventually("the parent hears of it") { tree.journal.lines.last == "gone /a" }
             #expect(tree.journal.lines == ["start /a", "stop /a", "heard stopped /a", "gone /a"])
             #expect(child.state == .inactive)
         }
@@ -86,17 +87,14 @@ struct LifecycleFlowTests {
     @Test("Row 19: after stop and finish nothing is left of a path", arguments: Where.allCases)
     func row19_nothingLeft(_ place: Where) async throws {
         var options = Support.options
-        var template = Array("/tmp/pattern-runtime-XXXXXX".utf8CString)
-        #expect(mkdtemp(&template) != nil)
-        let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        defer { rmdir(directory) }
-        options.runtimeDirectory = directory
+        let directory = try TemporaryDirectory()
+        options.runtimeDirectory = directory.path
         try await LifecycleTree.run(options) { tree in
             // The first worker makes what belongs to the process as a whole: the listener and its socket.
             try await tree.startChild("first", place)
             try await tree.context.stop("first")
-            try await Support.eventually("its node is gone") { tree.runtime.counters.coordinators == 1 }
-            let sockets = Census.entries(of: directory)
+            try await eventually("its node is gone") { tree.runtime.counters.coordinators == 1 }
+            let sockets = directory.entries
             let before = tree.runtime.counters
             for finishes in [true, false] {
                 let child = try await tree.startChild("a", place) { $0.greeting = "row 19" }
@@ -110,21 +108,21 @@ struct LifecycleFlowTests {
                     try await tree.context.stop("a")
                 }
                 await Support.expect(.stopped) { _ = try await open.value }
-                try await Support.eventually("the list is empty") { tree.context.children.isEmpty }
-                try await Support.eventually("its actor is gone") { LifeInstances.count(of: "row 19") == 0 }
+                try await eventually("the list is empty") { tree.context.children.isEmpty }
+                try await eventually("its actor is gone") { LifeInstances.count(of: "row 19") == 0 }
                 if place.isWorker {
-                    try await Support.eventually("its processes are gone") {
+                    try await eventually("its processes are gone") {
                         processes.allSatisfy { kill($0, 0) == -1 && errno == ESRCH }
                     }
                 }
-                try await Support.eventually("its sockets are gone") { Census.entries(of: directory) == sockets }
-                try await Support.eventually("its pages are gone") { try await tree.runtime.navigation().isEmpty }
-                try await Support.eventually("nothing of it is counted") {
+                try await eventually("its sockets are gone") { directory.entries == sockets }
+                try await eventually("its pages are gone") { try await tree.runtime.navigation().isEmpty }
+                try await eventually("nothing of it is counted") {
                     tree.runtime.counters == before
                 }
             }
         }
-        #expect(Census.entries(of: directory).isEmpty)
+        #expect(directory.entries.isEmpty)
     }
 
     // MARK: Row 20: a flow is entered through its coordinator
@@ -136,7 +134,7 @@ struct LifecycleFlowTests {
             let flow = try await tree.startChild("flow", place)
             tree.context.show(.home)
             try await flow.perform(.show(1))
-            try await Support.eventually("each page is its coordinator's") {
+            try await eventually("each page is its coordinator's") {
                 try await tree.runtime.navigation().map(\.path) == ["/", "/flow"]
             }
             #expect(tree.context.pages == [.home])
@@ -145,7 +143,7 @@ struct LifecycleFlowTests {
             try await tree.runtime.open(Route("flow").then("inner", LifeChild.Page.step(7)))
             #expect(tree.journal.lines.contains("start /flow/inner"))
             #expect(try await tree.perform(.pages, at: "/flow/inner") == "step(7)")
-            try await Support.eventually("its page is on top") {
+            try await eventually("its page is on top") {
                 try await tree.runtime.navigation().map(\.path) == ["/", "/flow", "/flow/inner"]
             }
         }
@@ -170,7 +168,7 @@ struct LifecycleFlowTests {
             let expected = isLoggedIn ? "/a/main" : "/a/login"
             for life in 1...3 {
                 _ = try await tree.place(of: "/a", incarnation: UInt32(life))
-                try await Support.eventually("life \(life) has chosen") {
+                try await eventually("life \(life) has chosen") {
                     try await tree.runtime.snapshot(of: "/a").children.map(\.path.description) == [expected]
                 }
                 if life < 3 { _ = try? await child.ask(LifeChooser.Fail()) }
@@ -210,7 +208,7 @@ struct LifecycleFlowTests {
             #expect(try await tree.runtime.start("/a").state == .active)
             #expect(child.incarnation == 2)
             #expect(tree.lines("start", "stop") == ["start /a", "stop /a", "start /a"])
-            try await Support.eventually("the parent hears what it hasn't done") {
+            try await eventually("the parent hears what it hasn't done") {
                 await tree.root.heard == ["stopped /a", "started /a"]
             }
             await Support.expect(.stopped) { try await tree.runtime.start() }

@@ -1,6 +1,7 @@
 import Coordinators
 import Glibc
 import PatternFixtures
+import TestSupport
 import Testing
 
 @Suite("Pattern: starting and stopping", .serialized, .timeLimit(.minutes(3)))
@@ -65,14 +66,14 @@ struct LifecycleHooksTests {
             try await child.perform(.startChild("c", inWorker: place.isWorker))
             try await child.perform(.show(1))
             try await tree.perform(.show(2), at: "/a/b")
-            try await Support.eventually("the pages of all three are shown") {
+            try await eventually("the pages of all three are shown") {
                 try await tree.runtime.navigation().map(\.path.description) == ["/", "/a", "/a/b"]
             }
             // An operator's stop: the parent learns by event.
             try await tree.runtime.stop("/a")
-            try await Support.eventually("the parent hears of it") { await tree.root.heard == ["stopped /a"] }
+            try await eventually("the parent hears of it") { await tree.root.heard == ["stopped /a"] }
             #expect(tree.lines("stop", "heard") == ["stop /a/c", "stop /a/b", "stop /a", "heard stopped /a"])
-            try await Support.eventually("what the subtree has shown is gone") {
+            try await eventually("what the subtree has shown is gone") {
                 try await tree.runtime.navigation().map(\.path.description) == ["/"]
             }
         }
@@ -84,14 +85,14 @@ struct LifecycleHooksTests {
             let child = try await tree.startChild("a", place)
             let fromIt = Task.immediate { try await child.perform(.passGate, timeout: .seconds(60)) }
             let toIt = Task.immediate { try await child.perform(.hang, timeout: .seconds(60)) }
-            try await Support.eventually("its ask has arrived") { tree.root.gate.waiting == 1 }
+            try await eventually("its ask has arrived") { tree.root.gate.waiting == 1 }
             // One sender's messages begin in order: when this has been answered, the other has begun.
             _ = try await child.perform(.greeting)
             await child.stop()
             _ = await fromIt.result
             #expect(tree.lines("gate") == ["gate stopped /a"])
             await Support.expect(.stopped) { _ = try await toIt.value }
-            try await Support.eventually("nobody waits at the gate for it any more") { tree.root.gate.waiting == 0 }
+            try await eventually("nobody waits at the gate for it any more") { tree.root.gate.waiting == 0 }
         }
     }
 
@@ -144,7 +145,7 @@ struct LifecycleHooksTests {
             await child.stop()
             await child.stop()
             #expect(tree.lines("start", "pause", "resume", "stop") == ["start /a", "pause /a", "resume /a", "stop /a"])
-            try await Support.eventually("each of the operator's changes is told") { await tree.root.heard.count >= 3 }
+            try await eventually("each of the operator's changes is told") { await tree.root.heard.count >= 3 }
             #expect(await tree.root.heard == ["paused /a", "resumed /a", "stopped /a"])
             await Support.expect(.noSuchChild) { try await tree.context.pause("nobody") }
             await Support.expect(.noSuchChild) { try await tree.context.resume("nobody") }

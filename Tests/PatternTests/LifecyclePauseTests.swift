@@ -1,6 +1,7 @@
 import Coordinators
 import Glibc
 import PatternFixtures
+import TestSupport
 import Testing
 
 @Suite("Pattern: pausing and resuming", .serialized, .timeLimit(.minutes(3)))
@@ -42,7 +43,7 @@ struct LifecyclePauseTests {
                     return try await tree.runtime.ask(nearest, at: "/middle/leaf", timeout: .seconds(60))
                 }
             }
-            try await Support.eventually("both have begun") { tree.root.gate.waiting == 2 }
+            try await eventually("both have begun") { tree.root.gate.waiting == 2 }
             await middle.pause()
             tree.root.gate.open()
             #expect(try await asks[0].value == "timedOut")
@@ -56,7 +57,7 @@ struct LifecyclePauseTests {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place)
             let begun = Task.immediate { try await child.perform(.passGate, timeout: .seconds(60)) }
-            try await Support.eventually("its ask has arrived") { tree.root.gate.waiting == 1 }
+            try await eventually("its ask has arrived") { tree.root.gate.waiting == 1 }
             await child.pause()
             #expect(child.state == .paused)
             tree.root.gate.open()
@@ -74,12 +75,12 @@ struct LifecyclePauseTests {
             try await tree.runtime.pause("/a/asleep")
             try await tree.context.pause("a")
             #expect(tree.lines("pause").sorted() == ["pause /a", "pause /a/asleep", "pause /a/awake"])
-            try await Support.eventually("both children are paused") {
+            try await eventually("both children are paused") {
                 try await tree.runtime.snapshot(of: "/a").children.map(\.state) == [.paused, .paused]
             }
             try await tree.context.resume("a")
             #expect(tree.lines("resume").sorted() == ["resume /a", "resume /a/awake"])
-            try await Support.eventually("one of them is awake again") {
+            try await eventually("one of them is awake again") {
                 try await tree.runtime.snapshot(of: "/a").children.map(\.state) == [.active, .paused]
             }
             try await tree.runtime.resume("/a/asleep")
@@ -94,11 +95,11 @@ struct LifecyclePauseTests {
             let child = try await tree.startChild("a", place)
             // A handler that has begun is what still can fail.
             let failing = Task.immediate { try await child.perform(.passGateAndFail, timeout: .seconds(60)) }
-            try await Support.eventually("its ask has arrived") { tree.root.gate.waiting == 1 }
+            try await eventually("its ask has arrived") { tree.root.gate.waiting == 1 }
             await child.pause()
             tree.root.gate.open()
             _ = await failing.result
-            try await Support.eventually("its second life is paused") {
+            try await eventually("its second life is paused") {
                 let snapshot = try await tree.runtime.snapshot(of: "/a")
                 return snapshot.incarnation == 2 && snapshot.state == .paused
             }
@@ -117,7 +118,7 @@ struct LifecyclePauseTests {
             let child = try await tree.startChild("a", .worker)
             await child.pause()
             try await tree.runtime.kill("/a")
-            try await Support.eventually("its second life is paused") {
+            try await eventually("its second life is paused") {
                 let snapshot = try await tree.runtime.snapshot(of: "/a")
                 return snapshot.incarnation == 2 && snapshot.state == .paused
             }
@@ -152,7 +153,7 @@ struct LifecyclePauseTests {
     func row04_diagnostics(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let start = Task { try await tree.startChild("a", place) { $0.opening = .passesGate } }
-            try await Support.eventually("its start hook asks the root") { tree.root.gate.waiting == 1 }
+            try await eventually("its start hook asks the root") { tree.root.gate.waiting == 1 }
             #expect(try await tree.runtime.snapshot(of: "/a").state == .starting)
             #expect(tree.context.children(in: .active).isEmpty)
             tree.root.gate.open()

@@ -1,6 +1,7 @@
 import Coordinators
 import PatternFixtures
 import Synchronization
+import TestSupport
 import Testing
 
 /// A running tree whose root a test can act for.

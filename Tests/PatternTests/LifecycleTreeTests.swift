@@ -1,6 +1,7 @@
 import Coordinators
 import Glibc
 import PatternFixtures
+import TestSupport
 import Testing
 
 /// Known to this program and not to the worker's.
@@ -155,7 +156,7 @@ struct LifecycleTreeTests {
             #expect(tree.context.child(LifeBare.self, as: "a") == nil)
             let found = try #require(tree.context.child(LifeChild.self, as: "b"))
             #expect(try await found.perform(.children) == "below")
-            try await Support.eventually("the operator sees the grandchild too") {
+            try await eventually("the operator sees the grandchild too") {
                 let paths = try await tree.runtime.snapshot().children.flatMap { [$0.path] + $0.children.map(\.path) }
                 return paths == ["/a", "/b", "/b/below", "/bare"]
             }
@@ -179,7 +180,7 @@ struct LifecycleTreeTests {
                 }
                 for try await process in group { #expect(process == home) }
             }
-            try await Support.eventually("all are active") {
+            try await eventually("all are active") {
                 let children = try await tree.runtime.snapshot(of: "/a").children
                 return children.count == 200 && children.allSatisfy { $0.state == .active }
             }
@@ -215,7 +216,7 @@ struct LifecycleTreeTests {
                 _ = try await tree.place(of: "/bad", incarnation: UInt32(life))
                 _ = try? await bad.perform(.fail)
             }
-            try await Support.eventually("it's given up") { try await tree.runtime.snapshot(of: "/bad").state == .failed }
+            try await eventually("it's given up") { try await tree.runtime.snapshot(of: "/bad").state == .failed }
             #expect(try await tree.runtime.snapshot().incarnation == 1)
             #expect(try await tree.perform(.echo("fine"), at: "/good") == "fine")
             #expect(try await tree.whereIs("/good").incarnation == 1)
@@ -232,8 +233,8 @@ struct LifecycleTreeTests {
             try await child.perform(.startChild("orphan", inWorker: false))
             try await tree.perform(.outlive, at: "/a/orphan")
             try await child.perform(.stopChild("orphan"))
-            try await Support.eventually("its task is told") { tree.lines("orphan") == ["orphan stopped"] }
-            try await Support.eventually("the context that the task held did not hold the actor") {
+            try await eventually("its task is told") { tree.lines("orphan") == ["orphan stopped"] }
+            try await eventually("the context that the task held did not hold the actor") {
                 try await child.perform(.instances("orphan")) == "0"
             }
         }
@@ -259,12 +260,12 @@ struct LifecycleTreeTests {
                 if key == "failed" {
                     // The next life takes the place of the former, which is gone.
                     _ = try await tree.place(of: path, incarnation: 2)
-                    try await Support.eventually("one of two is left") { try await child.perform(.instances(key)) == "1" }
+                    try await eventually("one of two is left") { try await child.perform(.instances(key)) == "1" }
                     try await child.perform(.stopChild(key))
                 }
-                try await Support.eventually("the \(key) one is gone") { try await child.perform(.instances(key)) == "0" }
+                try await eventually("the \(key) one is gone") { try await child.perform(.instances(key)) == "0" }
             }
-            try await Support.eventually("and the list knows none of them") { try await child.perform(.children) == "" }
+            try await eventually("and the list knows none of them") { try await child.perform(.children) == "" }
         }
     }
 }

@@ -1,5 +1,6 @@
 import Coordinators
 import PatternFixtures
+import TestSupport
 import Testing
 
 @Suite("Workers: live change of policy", .timeLimit(.minutes(1)))
@@ -12,7 +13,7 @@ struct LivePolicyTests {
             try tree.root.supervise(by: SupervisionPolicy(.oneForOne, intensity: 0, period: .seconds(60)))
             _ = try? await tree.perform(.fail, at: child.path)
             // At the root of the tree a child over the intensity fails alone.
-            try await Support.eventually("it's given up") { child.state == .failed }
+            try await eventually("it's given up") { child.state == .failed }
             #expect(throws: SupervisionError.self) { try tree.root.supervise(by: SupervisionPolicy(intensity: -1)) }
         }
     }

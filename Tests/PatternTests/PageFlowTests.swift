@@ -1,6 +1,7 @@
 import Coordinators
 import CoordinatorsTesting
 import PatternFixtures
+import TestSupport
 import Testing
 
 @Suite("Pattern: handles, names and whole flows", .timeLimit(.minutes(3)))
@@ -88,7 +89,7 @@ struct PageFlowTests {
             // The payment has finished: nothing of it is left, its page included.
             let shelfSnapshot = try await tree.runtime.snapshot(of: "/shelf")
             #expect(shelfSnapshot.children.isEmpty)
-            try await Support.eventually("the shelf's two pages are what is left") {
+            try await eventually("the shelf's two pages are what is left") {
                 try await tree.runtime.navigation().map { "\($0.path)" } == ["/shelf", "/shelf"]
             }
         }

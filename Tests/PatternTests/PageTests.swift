@@ -1,5 +1,6 @@
 import Coordinators
 import PatternFixtures
+import TestSupport
 import Testing
 
 @Suite("Pattern: pages", .timeLimit(.minutes(3)))
@@ -105,7 +106,7 @@ struct PageTests {
                 $0.pagesAtStart = [.product(1)]
             }
             try await tree.step("inner", below: "/stack", place) { $0.pagesAtStart = [.product(2)] }
-            try await Support.eventually("its stack has both pages") {
+            try await eventually("its stack has both pages") {
                 try await tree.runtime.ask(StackCoordinator.Stack(), at: "/stack", timeout: .seconds(15)) == ["/stack", "/stack/inner"]
             }
             try await tree.shows(["/ list"])
@@ -187,7 +188,7 @@ struct PageTests {
             await tree.fail("/child")
             try await tree.reaches(.failed, at: "/child")
             try await tree.shows(["/ list"])
-            try await Support.eventually("the root's page is on top again") { tree.count("/ popped list") > 0 }
+            try await eventually("the root's page is on top again") { tree.count("/ popped list") > 0 }
         }
     }
 

@@ -2,6 +2,7 @@ import Coordinators
 import CoordinatorsTesting
 import Foundation
 import PatternFixtures
+import TestSupport
 import Testing
 
 /// A running tree whose root has handed its context to the test: a test starts, pauses and observes as a parent does.
@@ -79,12 +80,12 @@ struct PageTree: Sendable {
 
     /// Waits until the notebook reads a line so many times.
     func reads(_ line: String, times: Int = 1) async throws {
-        try await Support.eventually("the notebook reads '\(line)' \(times) times") { count(line) == times }
+        try await eventually("the notebook reads '\(line)' \(times) times") { count(line) == times }
     }
 
     /// Waits until a coordinator is in a state, and at least in its so many-eth life.
     func reaches(_ state: CoordinatorSnapshot.State, at path: CoordinatorPath, incarnation: UInt32 = 1) async throws {
-        try await Support.eventually("\(path) is \(state)") {
+        try await eventually("\(path) is \(state)") {
             let snapshot = try? await runtime.snapshot(of: path)
             return snapshot?.state == state && (snapshot?.incarnation ?? 0) >= incarnation
         }
@@ -92,7 +93,7 @@ struct PageTree: Sendable {
 
     /// Waits until there is nothing at a path.
     func isGone(_ path: CoordinatorPath) async throws {
-        try await Support.eventually("\(path) is gone") {
+        try await eventually("\(path) is gone") {
             do {
                 return try await runtime.snapshot(of: path).state == .inactive
             } catch let error as CoordinatorError where error.code == .noSuchPath || error.code == .noSuchChild {

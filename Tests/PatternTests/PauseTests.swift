@@ -1,5 +1,6 @@
 import Coordinators
 import PatternFixtures
+import TestSupport
 import Testing
 
 @Suite("Pattern: pause and resume in depth", .timeLimit(.minutes(3)))
@@ -22,7 +23,7 @@ struct PauseTests {
             try await tree.root.resume("child")
             try await asked.value
             #expect(child.state == .active)
-            try await Support.eventually("all are noted") { tree.notebook.words(at: "/child").count == 204 }
+            try await eventually("all are noted") { tree.notebook.words(at: "/child").count == 204 }
             #expect(tree.notebook.words(at: "/child") == ["start", "pause", "resume"] + (0...200).map { "note \($0)" })
         }
     }
@@ -217,9 +218,9 @@ struct PauseTests {
             await child.resume()
             _ = try await tree.runtime.resume("/child")
             #expect(tree.notebook.words(at: "/child") == ["start", "pause", "resume"])
-            try await Support.eventually("the auditor has heard both") { auditor.changes.count >= 2 }
+            try await eventually("the auditor has heard both") { auditor.changes.count >= 2 }
             try await tree.perform(.emit(.count(1)), at: "/child")
-            try await Support.eventually("the event comes last") { auditor.events == [.count(1)] }
+            try await eventually("the event comes last") { auditor.events == [.count(1)] }
             #expect(auditor.changes == ["paused", "resumed"])
         }
     }

@@ -1,6 +1,7 @@
 import Coordinators
 import Glibc
 import PatternFixtures
+import TestSupport
 import Testing
 
 /// The proofs that the tree leaves nothing behind and never waits for itself; the numbers are printed.
@@ -19,7 +20,7 @@ struct PatternProofTests {
                 }
                 try #require(output == "proof a")
             }
-            try await Support.eventually("everything is as before") {
+            try await eventually("everything is as before") {
                 Alive(tree.runtime.counters) == before && LifeInstances.count(of: "proof a") == 0
             }
             #expect(tree.context.children.isEmpty)
@@ -40,10 +41,8 @@ struct PatternProofTests {
     @Test("Proof a: children by the thousand, workers by the fifty: everything is as before", arguments: Cycles.allCases)
     func a_cyclesInAWorker(_ cycles: Cycles) async throws {
         var options = Support.options
-        var template = Array("/tmp/pattern-proof-XXXXXX".utf8CString)
-        try #require(mkdtemp(&template) != nil)
-        let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        defer { rmdir(directory) }
+        let temporary = try TemporaryDirectory()
+        let directory = temporary.path
         options.runtimeDirectory = directory
         try await LifecycleTree.run(options) { tree in
             try await tree.context.start(LifeLab.self, as: "lab", in: .worker)
@@ -62,21 +61,21 @@ struct PatternProofTests {
 
             // The last one's actor and node go a moment after its parent has heard of its end.
             var before = try await Remains.found(in: tree, at: paths, sockets: directory)
-            try await Support.eventually("the last of the first few is gone") {
+            try await eventually("the last of the first few is gone") {
                 before = try await Remains.found(in: tree, at: paths, sockets: directory)
                 return before.isEmpty
             }
             let done = try await tree.runtime.ask(LifeLab.Cycle(cycles.count, inWorker: isWorker), at: place, timeout: .seconds(240))
             #expect(done == cycles.count)
             var after = before
-            try await Support.eventually("everything is as before") {
+            try await eventually("everything is as before") {
                 after = try await Remains.found(in: tree, at: paths, sockets: directory)
                 return after.isNoMore(than: before)
             }
             #expect(after.isNoMore(than: before), "before \(before), after \(after)")
             print("proof a, \(cycles.count) \(cycles.rawValue):\n  before \(before)\n  after  \(after)")
         }
-        #expect(Census.entries(of: directory).isEmpty)
+        #expect(Files.names(in: directory).isEmpty)
     }
 
     // MARK: b: one instance
@@ -148,17 +147,17 @@ struct PatternProofTests {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place)
             _ = try? await child.perform(.finishTwice("first", "second"))
-            try await Support.eventually("the first is heard") { await tree.root.heard.contains("stopped /a") }
+            try await eventually("the first is heard") { await tree.root.heard.contains("stopped /a") }
             let output = Task {
                 try await tree.context.run(LifeChild.self, as: "b", in: place.placement) { $0.journal = tree.journal }
             }
-            try await Support.eventually("it's there") { tree.context.child("b")?.state == .active }
+            try await eventually("it's there") { tree.context.child("b")?.state == .active }
             _ = try? await tree.perform(.finishTwice("first", "second"), at: "/b")
             #expect(try await output.value == "first")
             // A later event of one more child stands behind all that the others could still bring.
             try await tree.startChild("last", place)
             try await tree.runtime.stop("/last")
-            try await Support.eventually("the last is heard") { await tree.root.heard.contains("stopped /last") }
+            try await eventually("the last is heard") { await tree.root.heard.contains("stopped /last") }
             let heard = await tree.root.heard
             #expect(heard.count { $0 == "stopped /a" } == 1)
             #expect(heard.count { $0 == "stopped /b" } <= 1)
@@ -188,7 +187,7 @@ struct PatternProofTests {
                     for try await isRight in group { #expect(isRight) }
                 }
             }
-            try await Support.eventually("no ask is left open") { tree.runtime.counters.openAsks == 0 }
+            try await eventually("no ask is left open") { tree.runtime.counters.openAsks == 0 }
         }
     }
 }
@@ -228,7 +227,7 @@ private struct Remains: CustomStringConvertible {
             root: Alive(tree.runtime.counters),
             processes: processes,
             runtimes: counters.map(Alive.init),
-            sockets: Census.entries(of: directory)
+            sockets: Files.names(in: directory)
         )
     }
 

@@ -1,5 +1,6 @@
 import Coordinators
 import PatternFixtures
+import TestSupport
 import Testing
 
 @Suite("Regression: lives and their ends", .serialized, .timeLimit(.minutes(3)))
@@ -39,7 +40,7 @@ struct RegressionLifecycleTests {
         try await LifecycleTree.run { tree in
             for _ in 0..<(place.isWorker ? 15 : 300) {
                 let running = Task.immediate { try await tree.context.run(LifeChild.self, as: "a", in: place.placement) }
-                try await Support.eventually("it runs") { tree.context.child("a")?.state == .active }
+                try await eventually("it runs") { tree.context.child("a")?.state == .active }
                 try await tree.context.stop("a")
                 let successor = try await tree.startChild("a", place)
                 await Support.expect(.stopped) { _ = try await running.value }

@@ -1,6 +1,7 @@
 import Coordinators
 import Glibc
 import PatternFixtures
+import TestSupport
 import Testing
 
 @Suite("Regression: messages", .serialized, .timeLimit(.minutes(3)))
@@ -46,7 +47,7 @@ struct RegressionMessageTests {
             let read = try await tree.runtime.ask(Traces.Read(50, reading), at: "/source/reader", timeout: .seconds(60))
             #expect(read == (reading == .toTheEnd ? 500 : 150))
             for path: CoordinatorPath in ["/source", "/source/reader"] {
-                try await Support.eventually("nothing is left at \(path)") {
+                try await eventually("nothing is left at \(path)") {
                     try await tree.runtime.ask(Traces.Living(), at: path, timeout: .seconds(15)) == 0
                 }
             }
@@ -60,7 +61,7 @@ struct RegressionMessageTests {
             let taken = try await tree.runtime.ask(Parcels.Dispatch(10), at: "/depot/courier", timeout: .seconds(20))
             #expect(taken == 10)
             // The interceptor has seen the replies, although nobody else wants them.
-            try await Support.eventually("all have come back") {
+            try await eventually("all have come back") {
                 try await tree.runtime.ask(Parcels.Seen(), at: "/depot/courier", timeout: .seconds(15)).count == 10
             }
             let seen = try await tree.runtime.ask(Parcels.Seen(), at: "/depot/courier", timeout: .seconds(15))
@@ -135,7 +136,7 @@ struct RegressionMessageTests {
             try await tree.root.start(OrderKeeper.self, as: "keeper", in: place.placement)
             try await tree.runtime.ask(Order.Run(10_000), at: "/keeper/sender", timeout: .seconds(120))
             // What was sent last may begin after its sender has been told that it's taken.
-            try await Support.eventually("all have begun") {
+            try await eventually("all have begun") {
                 try await tree.runtime.ask(Order.Ticks(), at: "/keeper", timeout: .seconds(15)).count == 10_000
             }
             let ticks = try await tree.runtime.ask(Order.Ticks(), at: "/keeper", timeout: .seconds(15))

@@ -1,5 +1,6 @@
 import Coordinators
 import PatternFixtures
+import TestSupport
 import Testing
 
 @Suite("Regression: pausing", .serialized, .timeLimit(.minutes(3)))
@@ -11,13 +12,13 @@ struct RegressionPauseTests {
             await child.pause()
             for round in 1...20 {
                 try await tree.runtime.kill("/a")
-                try await Support.eventually("life \(round + 1) is paused") {
+                try await eventually("life \(round + 1) is paused") {
                     let snapshot = try await tree.runtime.snapshot(of: "/a")
                     return snapshot.incarnation == UInt32(round + 1) && snapshot.state == .paused
                 }
                 await Support.expect(.timedOut) { try await child.perform(.note("note too early"), timeout: .milliseconds(50)) }
             }
-            try await Support.eventually("each life has run its hook") { tree.journal.count(of: "pause /a") == 21 }
+            try await eventually("each life has run its hook") { tree.journal.count(of: "pause /a") == 21 }
             #expect(tree.lines("note", "resume").isEmpty)
             await child.resume()
             let note = try await child.perform(.note("note"))
@@ -30,13 +31,13 @@ struct RegressionPauseTests {
     func whileStarting(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let starting = Task { try await tree.startChild("a", place) { $0.opening = .passesGate } }
-            try await Support.eventually("its start hook asks the root") { tree.root.gate.waiting == 1 }
+            try await eventually("its start hook asks the root") { tree.root.gate.waiting == 1 }
             try await tree.context.pause("a")
             tree.root.gate.open()
             let child = try await starting.value
             #expect(child.state == .paused)
             await Support.expect(.timedOut) { try await child.perform(.note("note too early"), timeout: .milliseconds(300)) }
-            try await Support.eventually("its hook has run") { tree.journal.count(of: "pause /a") == 1 }
+            try await eventually("its hook has run") { tree.journal.count(of: "pause /a") == 1 }
             await child.resume()
             let note = try await child.perform(.note("note"))
             #expect(note == "note")
@@ -48,7 +49,7 @@ struct RegressionPauseTests {
     func resumedWhileStarting(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let starting = Task { try await tree.startChild("a", place) { $0.opening = .passesGate } }
-            try await Support.eventually("its start hook asks the root") { tree.root.gate.waiting == 1 }
+            try await eventually("its start hook asks the root") { tree.root.gate.waiting == 1 }
             try await tree.context.pause("a")
             try await tree.context.resume("a")
             tree.root.gate.open()

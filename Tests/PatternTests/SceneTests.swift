@@ -1,5 +1,6 @@
 import Coordinators
 import PatternFixtures
+import TestSupport
 import Testing
 
 @Suite("Pattern: scenes", .timeLimit(.minutes(3)))

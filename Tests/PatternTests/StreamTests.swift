@@ -1,5 +1,6 @@
 import Coordinators
 import PatternFixtures
+import TestSupport
 import Testing
 
 @Suite("Pattern: streams", .timeLimit(.minutes(3)))
@@ -52,7 +53,7 @@ struct StreamTests {
             // Wait until the handler makes no progress.
             var sent = -1
             var unchanged = 0
-            try await Support.eventually("the handler stands still") {
+            try await eventually("the handler stands still") {
                 let now = try await tree.runtime.ask(Flow.SentSoFar(), timeout: .seconds(15))
                 unchanged = now == sent ? unchanged + 1 : 0
                 sent = now
@@ -77,13 +78,13 @@ struct StreamTests {
                 let read = try await reader.ask(Flow.Read(Flow.Count(to: 5, holdsAt: 3), stopsAfter: 3), timeout: .seconds(20))
                 #expect(read.numbers == [1, 2, 3])
                 #expect(read.end == "stopped")
-                try await Support.eventually("the handler is cancelled") {
+                try await eventually("the handler is cancelled") {
                     try await tree.runtime.ask(Flow.EndedStreams(), timeout: .seconds(15)).count == round
                 }
             }
             let ended = try await tree.runtime.ask(Flow.EndedStreams(), timeout: .seconds(15))
             #expect(ended == Array(repeating: "cancelled", count: 10))
-            try await Support.eventually("nothing is left of the streams") { "\(tree.runtime.counters)" == before }
+            try await eventually("nothing is left of the streams") { "\(tree.runtime.counters)" == before }
         }
     }
 
@@ -95,7 +96,7 @@ struct StreamTests {
             try await tree.reads("/reader first")
             reading.cancel()
             await #expect(throws: CancellationError.self) { try await reading.value }
-            try await Support.eventually("the handler is cancelled") {
+            try await eventually("the handler is cancelled") {
                 try await tree.runtime.ask(Flow.EndedStreams(), timeout: .seconds(15)) == ["cancelled"]
             }
         }
@@ -133,7 +134,7 @@ struct StreamTests {
             let first = try await reader.ask(Flow.ReadFirst(), timeout: .seconds(20))
             #expect(first == 1)
             // The handler would go on for ever.
-            try await Support.eventually("the handler is cancelled") {
+            try await eventually("the handler is cancelled") {
                 try await tree.runtime.ask(Flow.EndedStreams(), timeout: .seconds(15)) == ["cancelled"]
             }
         }
@@ -154,7 +155,7 @@ struct StreamTests {
                 let read = try await reading.value
                 #expect(read.end == "stopped")
             }
-            try await Support.eventually("the handler is cancelled") {
+            try await eventually("the handler is cancelled") {
                 try await tree.runtime.ask(Flow.EndedStreams(), timeout: .seconds(15)) == ["cancelled"]
             }
         }

@@ -1,6 +1,7 @@
 import Coordinators
 import Logging
 import PatternFixtures
+import TestSupport
 import Testing
 
 @Suite("Pattern: look-up, tasks and tabs", .timeLimit(.minutes(3)))

@@ -1,6 +1,7 @@
 import Coordinators
 import PatternFixtures
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("Pattern: the tap and the counters", .timeLimit(.minutes(3)))
@@ -49,7 +50,7 @@ struct TapTests {
             let tap = Tap(tree.runtime)
             try await tree.perform(.sendFailing, at: "/child")
             try await tap.sees("Flow.Failing", "/child")
-            try await Support.eventually("the letter is counted") {
+            try await eventually("the letter is counted") {
                 let report = tree.runtime.deadLetters
                 return report.letters.contains { "\($0.name)" == "Flow.Failing" && $0.sender == "/child" && $0.target == "/" }
             }
@@ -69,7 +70,7 @@ struct TapTests {
             let box = try await tree.root.start(OldestDroppingBox.self, as: "box", in: place.isWorker ? .worker : .inProcess)
             await box.pause()
             for number in 0..<10 { _ = try await box.send(Flow.Load(number)) }
-            try await Support.eventually("six are dropped") { tree.runtime.deadLetters.count == 6 }
+            try await eventually("six are dropped") { tree.runtime.deadLetters.count == 6 }
             if place.isWorker { _ = try await tree.runtime.kill("/box") }
             try await tree.root.stop("box")
             let report = tree.runtime.deadLetters
@@ -96,7 +97,7 @@ struct TapTests {
             try await tree.scenario(place)
             let before = "\(tree.runtime.counters)"
             for _ in 0..<3 { try await tree.scenario(place) }
-            try await Support.eventually("nothing is left") { "\(tree.runtime.counters)" == before }
+            try await eventually("nothing is left") { "\(tree.runtime.counters)" == before }
             let after = "\(tree.runtime.counters)"
             #expect(after == before)
             try await tree.step("child", place)
@@ -146,7 +147,7 @@ private final class Tap: Sendable {
     }
 
     func sees(_ word: String, _ path: CoordinatorPath) async throws {
-        try await Support.eventually("the tap sees '\(word)' at \(path)") { count(word, path) > 0 }
+        try await eventually("the tap sees '\(word)' at \(path)") { count(word, path) > 0 }
     }
 
     func close() { reading.withLock { $0?.cancel() } }

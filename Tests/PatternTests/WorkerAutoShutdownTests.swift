@@ -1,5 +1,6 @@
 import Coordinators
 import PatternFixtures
+import TestSupport
 import Testing
 
 @Suite("Watch: automatic shutdown", .serialized, .timeLimit(.minutes(3)))

@@ -1,5 +1,6 @@
 import Coordinators
 import PatternFixtures
+import TestSupport
 import Testing
 
 @Suite("Recycling", .serialized, .timeLimit(.minutes(3)))
@@ -20,7 +21,7 @@ struct WorkerRecyclingTests {
                 return try await group.reduce(into: [Life.Place]()) { $0.append($1) }
             }
             #expect(places.count == 200)
-            try await Support.eventually("it was replaced, and is back") { child.incarnation >= 2 && child.state == .active }
+            try await eventually("it was replaced, and is back") { child.incarnation >= 2 && child.state == .active }
             // The next fifty go to other lives than the first.
             let later = try await child.ask(Life.WhereAmI(), timeout: .seconds(60))
             #expect(later.incarnation >= 2)
@@ -46,7 +47,7 @@ struct WorkerRecyclingTests {
         try await LifecycleTree.run(Self.options) { tree in
             let child = try await tree.startChild(in: .worker(recycling: Recycling(messages: 2)))
             let passing = Task.immediate { try await child.perform(.passGate, timeout: .seconds(60)) }
-            try await Support.eventually("it has begun") { tree.root.gate.waiting == 1 }
+            try await eventually("it has begun") { tree.root.gate.waiting == 1 }
             let second = try await child.ask(Life.WhereAmI(), timeout: .seconds(60))
             #expect(second.incarnation == 1)
             let third = Task.immediate { try await child.ask(Life.WhereAmI(), timeout: .seconds(60)) }
@@ -87,7 +88,7 @@ struct WorkerRecyclingTests {
             let still = try await child.ask(Life.WhereAmI(), timeout: .seconds(60))
             #expect(still.processID == first.processID)
             _ = try await child.perform(.grow(megabytes: 256), timeout: .seconds(60))
-            try await Support.eventually("it was replaced, and is back") { child.incarnation == 2 && child.state == .active }
+            try await eventually("it was replaced, and is back") { child.incarnation == 2 && child.state == .active }
             let second = try await child.ask(Life.WhereAmI(), timeout: .seconds(60))
             #expect(second.processID != first.processID)
             try await tree.expectNoFailure()
@@ -134,7 +135,7 @@ extension LifecycleTree {
     fileprivate func expectNoFailure() async throws {
         try await startChild("last", .inProcess)
         try await runtime.stop("/last")
-        try await Support.eventually("the last is heard") { await root.heard.contains("stopped /last") }
+        try await eventually("the last is heard") { await root.heard.contains("stopped /last") }
         let heard = await root.heard
         #expect(!heard.contains { $0.hasPrefix("crashed") || $0.hasPrefix("gaveUp") || $0.hasPrefix("startFailed") }, "\(heard)")
         #expect(runtime.deadLetters.count == 0)

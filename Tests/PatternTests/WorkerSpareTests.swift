@@ -2,6 +2,7 @@ import Coordinators
 import Glibc
 import PatternFixtures
 import Processes
+import TestSupport
 import Testing
 
 @Suite("Spares", .serialized, .timeLimit(.minutes(3)))
@@ -66,13 +67,13 @@ struct WorkerSpareTests {
             _ = try await worker.settled(at: 3)
             if stopsChild {
                 await child.stop()
-                try await Support.eventually("no process is left") { worker.children.isEmpty }
+                try await eventually("no process is left") { worker.children.isEmpty }
                 // Its key can be taken again, with spares of its own.
                 try await tree.startChild(sparing: 1)
                 _ = try await worker.settled(at: 2)
             }
         }
-        try await Support.eventually("no process is left") { worker.children.isEmpty }
+        try await eventually("no process is left") { worker.children.isEmpty }
     }
 
     @Test("Spares: a child that is started anew with another plan has that plan's, or none")
@@ -97,12 +98,12 @@ struct WorkerSpareTests {
             let child = try await tree.context.start(LifeChild.self, as: "a", in: .worker(spares: 2, recycling: recycling)) {
                 $0.journal = tree.journal
             }
-            try await Support.eventually("the child and two spares") { worker.children.count == 3 }
+            try await eventually("the child and two spares") { worker.children.count == 3 }
             let first = worker.children
             // More processes than the few lives of that time would need.
-            try await Support.eventually("none of them is there") { worker.children.isDisjoint(with: first) }
+            try await eventually("none of them is there") { worker.children.isDisjoint(with: first) }
             #expect(child.incarnation <= 3)
-            try await Support.eventually("there are as many") { worker.children.count == 3 }
+            try await eventually("there are as many") { worker.children.count == 3 }
             #expect(await !tree.root.heard.contains { $0.hasPrefix("crashed") })
         }
     }
@@ -114,14 +115,14 @@ struct WorkerSpareTests {
             try await tree.startChild(sparing: 0)
             let first = try await tree.place(of: "/a", incarnation: 1)
             _ = try await tree.perform(.startSparedChild("b", spares: 2), at: "/a")
-            try await Support.eventually("the child and two spares") { NamedWorker.children(of: first.processID).count == 3 }
+            try await eventually("the child and two spares") { NamedWorker.children(of: first.processID).count == 3 }
             let below = NamedWorker.children(of: first.processID)
             #expect(kill(first.processID, SIGKILL) == 0)
             let second = try await tree.place(of: "/a", incarnation: 2)
             #expect(second.processID != first.processID)
             for process in below { #expect(!process.isAlive) }
         }
-        try await Support.eventually("no process is left") { worker.children.isEmpty }
+        try await eventually("no process is left") { worker.children.isEmpty }
     }
 
     @Test("Spares: a stop that is undone by a start has its spares again")
@@ -140,7 +141,7 @@ struct WorkerSpareTests {
     private func run(_ body: (LifecycleTree, NamedWorker) async throws -> Void) async throws {
         let worker = try NamedWorker()
         try await LifecycleTree.run(worker.options) { try await body($0, worker) }
-        try await Support.eventually("no process is left") { worker.children.isEmpty }
+        try await eventually("no process is left") { worker.children.isEmpty }
     }
 }
 
@@ -153,7 +154,7 @@ extension NamedWorker {
 
     /// Waits until there are so many processes, and for a moment longer, so that the runtime has noted down what the kernel knows.
     fileprivate func settled(at count: Int) async throws -> Set<ProcessIdentity> {
-        try await Support.eventually("there are \(count) processes") { self.children.count == count }
+        try await eventually("there are \(count) processes") { self.children.count == count }
         try await Task.sleep(for: .milliseconds(200))
         let children = children
         #expect(children.count == count)

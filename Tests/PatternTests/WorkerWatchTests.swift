@@ -1,6 +1,7 @@
 import Coordinators
 import Glibc
 import PatternFixtures
+import TestSupport
 import Testing
 
 @Suite("Watch", .serialized, .timeLimit(.minutes(3)))
@@ -63,7 +64,7 @@ struct WorkerWatchTests {
             let termination = try await watching.value
             #expect(termination.incarnation == 1)
             #expect(termination.reason == .failed("told to fail"))
-            try await Support.eventually("it's given up") { child.state == .failed }
+            try await eventually("it's given up") { child.state == .failed }
             let later = try await tree.context.watch("/a")
             #expect(later == termination)
         }
@@ -150,7 +151,7 @@ struct WorkerWatchTests {
             let watcher = try await tree.root.start(WatcherCoordinator.self, as: "watcher") { $0.notebook = tree.notebook }
             try await watcher.ask(Watching.Begin("/child"), timeout: .seconds(15))
             try await tree.root.stop("watcher")
-            try await Support.eventually("both have ended") { tree.notebook.words(at: "/watcher").count == 3 }
+            try await eventually("both have ended") { tree.notebook.words(at: "/watcher").count == 3 }
             #expect(tree.notebook.words(at: "/watcher") == ["watches", "first threw stopped", "second threw stopped"])
         }
     }

@@ -1,12 +1,13 @@
 import Glibc
 import Processes
+import TestSupport
 import Testing
 
 extension ProcessesTests {
     @Suite struct Capture {
         @Test func outputAndErrorAreKeptApart() async throws {
-            let output = Collector()
-            let error = Collector()
+            let output = Transcript()
+            let error = Transcript()
             _ = try await withChild(shell("echo out; echo err >&2").collecting(output, error: error)) { await $0.waitForExit() }
             // All that was written, and the end, come before the exit is told.
             #expect(output.text == "out\n")
@@ -22,7 +23,7 @@ extension ProcessesTests {
         }
 
         @Test func tenMegabytesAreNotHeldUp() async throws {
-            let output = Collector()
+            let output = Transcript()
             let specification = shell("head -c 10485760 /dev/zero | tr '\\0' x; exit 3").collecting(output)
             let status = try await withChild(specification) { await $0.waitForExit() }
             #expect(status == .exited(code: 3))
@@ -31,7 +32,7 @@ extension ProcessesTests {
         }
 
         @Test func aGrandchildThatHoldsThePipeDelaysNobody() async throws {
-            let output = Collector()
+            let output = Transcript()
             // The grandchild leaves the group, so that only closing the pipe can end the capture.
             let specification = shell("setsid sh -c 'echo $$; read line < /dev/null; exec sleep 100' & wait $!").collecting(output)
             try await withChild(specification) { child in
@@ -47,7 +48,7 @@ extension ProcessesTests {
         }
 
         @Test func aGrandchildMayGoOnWritingAfterTheChild() async throws {
-            let output = Collector()
+            let output = Transcript()
             let status = try await withChild(shell("(sleep 0.2; echo late) & echo early").collecting(output)) { child in
                 let status = await child.waitForExit()
                 #expect(output.text == "early\n")
@@ -59,7 +60,7 @@ extension ProcessesTests {
         }
 
         @Test func terminatingEndsTheCaptureWhoeverHoldsThePipe() async throws {
-            let output = Collector()
+            let output = Transcript()
             let specification = shell("setsid sh -c 'echo $$; exec sleep 100' & exec sleep 100").collecting(output)
             try await withChild(specification) { child in
                 let grandchild = try #require(ProcessIdentity(processID: try await output.processID()))

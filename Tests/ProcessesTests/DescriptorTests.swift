@@ -1,5 +1,6 @@
 import Glibc
 import Processes
+import TestSupport
 import Testing
 
 extension ProcessesTests {
@@ -14,10 +15,10 @@ extension ProcessesTests {
                 try await withChild(specification) { child in
                     // One reading counts, and not the one after it: the dynamic linker opens libraries for a moment.
                     let deadline = ContinuousClock.now + .seconds(10)
-                    var found = numbers(in: "/proc/\(child.identity.processID)/fd")
+                    var found = Files.numbers(in: "/proc/\(child.identity.processID)/fd")
                     while found != expected, ContinuousClock.now < deadline {
                         await Task.yield()
-                        found = numbers(in: "/proc/\(child.identity.processID)/fd")
+                        found = Files.numbers(in: "/proc/\(child.identity.processID)/fd")
                     }
                     #expect(found == expected)
                 }
@@ -29,8 +30,8 @@ extension ProcessesTests {
                 var opened: [Int32] = []
                 defer { opened.forEach { close($0) } }
                 for name in ["a", "b", "c"] {
-                    try write(name, to: directory + "/" + name, mode: 0o600)
-                    opened.append(open(directory + "/" + name, O_RDONLY | O_CLOEXEC))
+                    try Files.write(name, to: directory.path + "/" + name, mode: 0o600)
+                    opened.append(open(directory.path + "/" + name, O_RDONLY | O_CLOEXEC))
                 }
                 let (a, b, c) = (opened[0], opened[1], opened[2])
                 guard opened.allSatisfy({ (3...255).contains($0) }) else { return }
@@ -42,9 +43,9 @@ extension ProcessesTests {
                         defer { free(path) }
                         return String(cString: path)
                     }
-                    #expect(file(a) == directory + "/b")
-                    #expect(file(b) == directory + "/a")
-                    #expect(file(c) == directory + "/c", "onto itself: must lose close-on-exec")
+                    #expect(file(a) == directory.path + "/b")
+                    #expect(file(b) == directory.path + "/a")
+                    #expect(file(c) == directory.path + "/c", "onto itself: must lose close-on-exec")
                 }
                 // Ours stay open, and close-on-exec.
                 for descriptor in opened { #expect(fcntl(descriptor, F_GETFD) == FD_CLOEXEC) }
@@ -63,7 +64,7 @@ extension ProcessesTests {
 
         @Test func aChildLeadsASessionWithNoSignalBlockedOrIgnored() async throws {
             WorkerProcess.ignoreBrokenPipes()
-            let output = Collector()
+            let output = Transcript()
             // Plain cat: shells change what they ignore.
             let specification = ProcessSpecification(executable: "cat", arguments: ["/proc/self/status"]).collecting(output)
             _ = try await withChild(specification) { await $0.waitForExit() }

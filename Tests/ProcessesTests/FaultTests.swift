@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Processes
@@ -70,7 +71,7 @@ extension ProcessesTests {
                 let spawner = ProcessSpawner(systemCalls: ledger.systemCalls)
                 try await expectWorking(spawner)
                 ledger.plan(.init(call: .read, number: 1, isForever: true, errno: EIO))
-                let output = Collector()
+                let output = Transcript()
                 let specification = shell("trap '' PIPE; echo x; exit 7").collecting(output)
                 #expect(try await spawner.spawn(specification).waitForExit() == .exited(code: 7))
                 #expect(output.ends == 1)
@@ -84,7 +85,7 @@ extension ProcessesTests {
             do {
                 let spawner = ProcessSpawner(systemCalls: ledger.systemCalls)
                 ledger.plan(.init(call: .available, number: 1, isForever: true, errno: EIO))
-                let output = Collector()
+                let output = Transcript()
                 // The grandchild holds the pipe, so the end can't come before the exit.
                 try await withChild(of: spawner, shell("sleep 100 & echo $!").collecting(output)) { child in
                     let grandchild = ProcessIdentity(processID: try await output.processID())
@@ -188,8 +189,8 @@ extension ProcessesTests {
 
         /// A child with all kinds of descriptors runs, writes and ends as it should.
         private func expectWorking(_ spawner: ProcessSpawner, descriptors: Int = 1) async throws {
-            let output = Collector()
-            let error = Collector()
+            let output = Transcript()
+            let error = Transcript()
             let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
             defer { close(descriptor) }
             var specification = shell("echo out; echo err >&2; exit 7").collecting(output, error: error)

@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Processes
@@ -65,7 +66,7 @@ extension ProcessesTests {
         }
 
         @Test func aProcessThatIsNotOurChildCanBeWaitedForAndSignalled() async throws {
-            let output = Collector()
+            let output = Transcript()
             try await withChild(shell("setsid sleep 100 > /dev/null & echo $!").collecting(output)) { child in
                 let orphan = try #require(ProcessIdentity(processID: try await output.processID()))
                 defer { try? orphan.send(.kill) }

@@ -1,5 +1,6 @@
 import Glibc
 import Processes
+import TestSupport
 import Testing
 
 extension ProcessesTests {
@@ -8,8 +9,8 @@ extension ProcessesTests {
             // Makes the thread, which stays.
             _ = try await run(ProcessSpecification(executable: "/bin/true"))
             // Other modules' tests run in this process too: a leak per spawn shows in hundreds, they in ones.
-            let descriptors = numbers(in: "/proc/self/fd").count
-            let threads = numbers(in: "/proc/self/task").count
+            let descriptors = Files.numbers(in: "/proc/self/fd").count
+            let threads = Files.numbers(in: "/proc/self/task").count
 
             let start = ContinuousClock.now
             let processIDs = try await withThrowingTaskGroup(of: [Int32].self) { group in
@@ -17,7 +18,7 @@ extension ProcessesTests {
                     group.addTask {
                         var processIDs: [Int32] = []
                         for _ in 0..<100 {
-                            let output = Collector()
+                            let output = Transcript()
                             let child = try await ProcessSpawner.shared.spawn(
                                 ProcessSpecification(executable: "/bin/true", standardOutput: output.destination)
                             )
@@ -34,8 +35,8 @@ extension ProcessesTests {
 
             #expect(processIDs.count == 1000)
             for processID in processIDs { #expect(!isOurChild(processID)) }
-            try await eventually("as few descriptors as before") { numbers(in: "/proc/self/fd").count < descriptors + 50 }
-            try await eventually("as few threads as before") { numbers(in: "/proc/self/task").count < threads + 50 }
+            try await eventually("as few descriptors as before") { Files.numbers(in: "/proc/self/fd").count < descriptors + 50 }
+            try await eventually("as few threads as before") { Files.numbers(in: "/proc/self/task").count < threads + 50 }
         }
 
         @Test func childrenMayEndWhileTheyAreSignalled() async throws {

@@ -1,5 +1,6 @@
 import Glibc
 import Processes
+import TestSupport
 import Testing
 
 extension ProcessesTests {
@@ -47,8 +48,8 @@ extension ProcessesTests {
         @Test func standardInputIsEmptyOrADescriptor() async throws {
             #expect(try await run(ProcessSpecification(executable: "cat")).0 == .exited(code: 0))
             try await withTemporaryDirectory { directory in
-                try write("hello", to: directory + "/input", mode: 0o600)
-                let descriptor = open(directory + "/input", O_RDONLY | O_CLOEXEC)
+                try Files.write("hello", to: directory.path + "/input", mode: 0o600)
+                let descriptor = open(directory.path + "/input", O_RDONLY | O_CLOEXEC)
                 defer { close(descriptor) }
                 let specification = ProcessSpecification(executable: "cat", standardInput: .descriptor(descriptor))
                 #expect(try await run(specification).1 == "hello")
@@ -71,16 +72,16 @@ extension ProcessesTests {
 
         @Test func filesThatAreNotProgramsAreNamed() async throws {
             try await withTemporaryDirectory { directory in
-                try write("#!/bin/sh\n", to: directory + "/plain", mode: 0o600)
-                try await expect(.permissionDenied, EACCES, saying: directory + "/plain", .init(executable: directory + "/plain"))
-                try write("text", to: directory + "/text", mode: 0o700)
-                try await expect(.notExecutable, ENOEXEC, saying: directory + "/text", .init(executable: directory + "/text"))
-                try write("#!/nowhere/interpreter\n", to: directory + "/script", mode: 0o700)
-                try await expect(.executableNotFound, ENOENT, saying: "first line", .init(executable: directory + "/script"))
-                var relative = ProcessSpecification(executable: "./absent", workingDirectory: directory)
-                try await expect(.executableNotFound, ENOENT, saying: directory + "/./absent", relative)
-                relative.executable = directory
-                try await expect(.permissionDenied, EACCES, saying: directory, relative)
+                try Files.write("#!/bin/sh\n", to: directory.path + "/plain", mode: 0o600)
+                try await expect(.permissionDenied, EACCES, saying: directory.path + "/plain", .init(executable: directory.path + "/plain"))
+                try Files.write("text", to: directory.path + "/text", mode: 0o700)
+                try await expect(.notExecutable, ENOEXEC, saying: directory.path + "/text", .init(executable: directory.path + "/text"))
+                try Files.write("#!/nowhere/interpreter\n", to: directory.path + "/script", mode: 0o700)
+                try await expect(.executableNotFound, ENOENT, saying: "first line", .init(executable: directory.path + "/script"))
+                var relative = ProcessSpecification(executable: "./absent", workingDirectory: directory.path)
+                try await expect(.executableNotFound, ENOENT, saying: directory.path + "/./absent", relative)
+                relative.executable = directory.path
+                try await expect(.permissionDenied, EACCES, saying: directory.path, relative)
             }
         }
 
@@ -118,7 +119,7 @@ extension ProcessesTests {
                     try child.send(.kill)
                     for try await status in group { #expect(status == .signaled(.kill, coreDumped: false)) }
                 }
-                let early = Collector()
+                let early = Transcript()
                 child.onExit { _ in if case .captured(let tell) = early.destination { tell([1]) } }
                 #expect(early.bytes == [1], "at once, since it is gone")
                 #expect(child.exitStatus == .signaled(.kill, coreDumped: false))

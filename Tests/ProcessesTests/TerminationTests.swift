@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Processes
@@ -10,7 +11,7 @@ extension ProcessesTests {
         private let stubborn = shell("trap '' TERM; sleep 100 & echo $!; while :; do sleep 1; done")
 
         @Test func aPoliteChildIsAskedOnly() async throws {
-            let output = Collector()
+            let output = Transcript()
             try await withChild(shell("trap 'exit 3' TERM; echo ready; while :; do sleep 0.05; done").collecting(output)) { child in
                 _ = try await output.line()
                 #expect(await child.terminate(grace: .seconds(60)) == .exited(code: 3))
@@ -19,7 +20,7 @@ extension ProcessesTests {
         }
 
         @Test func aStubbornChildIsKilledAfterTheGraceWithItsGroup() async throws {
-            let output = Collector()
+            let output = Transcript()
             try await withChild(stubborn.collecting(output)) { child in
                 let grandchild = try #require(ProcessIdentity(processID: try await output.processID()))
                 let start = ContinuousClock.now
@@ -31,7 +32,7 @@ extension ProcessesTests {
         }
 
         @Test func aSecondCallShortensTheGraceAndNeverLengthensIt() async throws {
-            let output = Collector()
+            let output = Transcript()
             try await withChild(stubborn.collecting(output)) { child in
                 _ = try await output.line()
                 async let first = child.terminate(grace: .seconds(Int64.max))
@@ -42,7 +43,7 @@ extension ProcessesTests {
         }
 
         @Test func cancellationDoesNotCutTheGrace() async throws {
-            let output = Collector()
+            let output = Transcript()
             try await withChild(shell("trap 'sleep 0.3; exit 4' TERM; echo ready; while :; do sleep 0.05; done").collecting(output)) {
                 child in
                 _ = try await output.line()
@@ -61,7 +62,7 @@ extension ProcessesTests {
         }
 
         @Test func politeGroupsLeaveNobodyBehind() async throws {
-            let output = Collector()
+            let output = Transcript()
             try await withChild(shell("sleep 100 & echo $!; exec sleep 100").collecting(output)) { child in
                 let grandchild = try #require(ProcessIdentity(processID: try await output.processID()))
                 #expect(await child.terminate(grace: .seconds(60)) == .signaled(.terminate, coreDumped: false))
@@ -83,7 +84,7 @@ extension ProcessesTests {
         @Test(arguments: [false, true])
         func aRunningChildsGroupIsReached(onOldKernel: Bool) async throws {
             let spawner = onOldKernel ? ProcessSpawner(systemCalls: oldKernel) : .shared
-            let output = Collector()
+            let output = Transcript()
             try await withChild(of: spawner, shell("sleep 100 & echo $!; exec sleep 100").collecting(output)) { child in
                 let grandchild = try #require(ProcessIdentity(processID: try await output.processID()))
                 try child.sendToGroup(.kill)
@@ -93,7 +94,7 @@ extension ProcessesTests {
         }
 
         @Test func theGroupIsReachedAfterTheChildsEnd() async throws {
-            let output = Collector()
+            let output = Transcript()
             try await withChild(leaving.collecting(output)) { child in
                 let grandchild = try #require(ProcessIdentity(processID: try await output.processID()))
                 defer { try? grandchild.send(.kill) }
@@ -115,7 +116,7 @@ extension ProcessesTests {
         }
 
         @Test func anOldKernelRefusesToGuess() async throws {
-            let output = Collector()
+            let output = Transcript()
             try await withChild(of: ProcessSpawner(systemCalls: oldKernel), leaving.collecting(output)) { child in
                 let grandchild = try #require(ProcessIdentity(processID: try await output.processID()))
                 defer { try? grandchild.send(.kill) }
@@ -129,7 +130,7 @@ extension ProcessesTests {
         @Test(arguments: [false, true])
         func theGroupCanEndWithTheChild(onOldKernel: Bool) async throws {
             let spawner = onOldKernel ? ProcessSpawner(systemCalls: oldKernel) : .shared
-            let output = Collector()
+            let output = Transcript()
             var specification = leaving.collecting(output)
             specification.killsGroupAtExit = true
             try await withChild(of: spawner, specification) { child in

@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Processes
@@ -30,7 +31,7 @@ extension ProcessesTests {
 
         @Test(.enabled(if: hasPython, "needs python3 with ctypes, for a child that calls prctl"))
         func aChildOutlivesTheThreadsThatComeAndGo() async throws {
-            let output = Collector()
+            let output = Transcript()
             try await withChild(armed.collecting(output)) { child in
                 #expect(try await output.line() == "armed")
                 while child.exitStatus == nil {

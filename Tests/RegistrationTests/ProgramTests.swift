@@ -1,24 +1,15 @@
-import Processes
+import TestSupport
 import Testing
 
 @Suite("The program")
 struct ProgramTests {
     @Test("It plays its tour, leaves nothing on the stack and ends by itself", .timeLimit(.minutes(1)))
     func tour() async throws {
-        let (pieces, piece) = AsyncStream.makeStream(of: [UInt8].self)
-        let process = try await ProcessSpawner.shared.spawn(
-            ProcessSpecification(
-                executable: RunningRegistration.executable,
-                standardOutput: .captured { bytes in
-                    if bytes.isEmpty { piece.finish() } else { piece.yield(bytes) }
-                }
-            )
-        )
-        let output = String(decoding: await pieces.reduce(into: []) { $0 += $1 }, as: UTF8.self)
-        #expect(await process.waitForExit() == .exited(code: 0))
+        let ended = try await RunningRegistration.program.run()
+        #expect(ended.exitCode == 0)
         let settings = "/app/dashboard /app/settings"
         #expect(
-            output == """
+            ended.output == """
                 who are you? [/app/registration]
                 is this right, Ada Byron? [/app/registration /app/registration]
                 dashboard of Ada Byron [/app/dashboard]

@@ -1,7 +1,7 @@
 import Coordinators
 import CoordinatorsTesting
-import Glibc
 import Logging
+import TestSupport
 import Testing
 
 @testable import Registration
@@ -16,7 +16,7 @@ struct RunningRegistration {
         _ body: (RunningRegistration) async throws -> Void
     ) async throws {
         var options = CoordinatorRuntime.Options()
-        options.workerExecutable = executable
+        options.workerExecutable = program.path
         options.runsInOneProcess = place == .inProcess
         options.logger.logLevel = .error
         try await withRuntime(TestUser.self, options: options, configure: script) { runtime in
@@ -43,21 +43,5 @@ struct RunningRegistration {
         return try await diary()
     }
 
-    /// The program, which is built beside the tests.
-    static let executable: String = {
-        var buffer = [CChar](repeating: 0, count: 4_096)
-        let length = readlink("/proc/self/exe", &buffer, buffer.count - 1)
-        let test = String(decoding: buffer[..<max(length, 0)].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        return String(test[..<(test.lastIndex(of: "/") ?? test.startIndex)]) + "/Registration"
-    }()
-}
-
-/// Waits until something holds, at most ten seconds.
-func eventually(_ what: Comment, _ condition: () async throws -> Bool) async throws {
-    let deadline = ContinuousClock.now + .seconds(10)
-    while ContinuousClock.now < deadline {
-        if try await condition() { return }
-        try await Task.sleep(for: .milliseconds(2))
-    }
-    Issue.record(what)
+    static let program = BuiltProgram("Registration")
 }

@@ -1,5 +1,6 @@
 import Coordinators
 import Processes
+import TestSupport
 import Testing
 import WireProtocol
 

@@ -1,6 +1,7 @@
 import Coordinators
 import Glibc
 import Processes
+import TestSupport
 import Testing
 import WireProtocol
 

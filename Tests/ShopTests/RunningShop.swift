@@ -1,7 +1,7 @@
 import Coordinators
 import CoordinatorsTesting
-import Glibc
 import Processes
+import TestSupport
 import Testing
 import WireProtocol
 
@@ -12,16 +12,15 @@ struct RunningShop {
 
     /// Runs a shop for the length of a test.
     static func with(_ body: (RunningShop) async throws -> Void) async throws {
-        let directory = try TemporaryDirectory()
-        try await with(database: directory.path + "/shop.sqlite", body)
+        try await withTemporaryDirectory { try await with(database: $0.file("shop.sqlite"), body) }
     }
 
     /// Runs a shop on a database that may have seen another shop before.
     static func with(database: String, _ body: (RunningShop) async throws -> Void) async throws {
         var options = CoordinatorRuntime.Options()
-        options.workerExecutable = executable
+        options.workerExecutable = program.path
         try await withRuntime(ShopRoot.self, options: options) {
-            $0.executable = executable
+            $0.executable = program.path
             $0.shop = ["database": .string(database)]
         } _: { runtime in
             try await body(RunningShop(runtime: runtime, database: database))
@@ -81,21 +80,5 @@ struct RunningShop {
         #expect(now.processID != before.processID)
     }
 
-    /// The program, which is built beside the tests.
-    private static let executable: String = {
-        var buffer = [CChar](repeating: 0, count: 4_096)
-        let length = readlink("/proc/self/exe", &buffer, buffer.count - 1)
-        let test = String(decoding: buffer[..<max(length, 0)].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        return String(test[..<(test.lastIndex(of: "/") ?? test.startIndex)]) + "/Shop"
-    }()
-}
-
-/// Waits until something holds, at most ten seconds.
-func eventually(_ what: Comment, _ condition: () async throws -> Bool) async throws {
-    let deadline = ContinuousClock.now + .seconds(10)
-    while ContinuousClock.now < deadline {
-        if try await condition() { return }
-        try await Task.sleep(for: .milliseconds(2))
-    }
-    Issue.record(what)
+    private static let program = BuiltProgram("Shop")
 }

@@ -1,31 +1,19 @@
 import Supervision
+import TestSupport
 import Testing
 
 /// Long walks through everything that can happen, in a world that keeps books.
 ///
 /// A walk prints its seed, which replays it.
 @Suite struct RandomWalkTests {
-    /// splitmix64, so that a seed means the same walk everywhere.
-    struct Dice: RandomNumberGenerator {
-        var state: UInt64
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var word = state
-            word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
-            return word ^ (word >> 31)
-        }
-    }
-
     static let ids = (0..<8).map { "child-\($0)" }
 
     @Test(
         arguments: Strategy.allCases,
-        [8526029023486289838, UInt64(1), 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, .random(in: 3 ... .max)]
+        [4112305096566866916, 8526029023486289838, UInt64(1), 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, .random(in: 3 ... .max)]
     )
     func tenThousandEvents(strategy: Strategy, seed: UInt64) {
-        print("RandomWalkTests: \(strategy) seed \(seed)")
-        var dice = Dice(state: seed)
+        var dice = SeededGenerator(seed: seed, "RandomWalkTests: \(strategy)")
         var events = 0
         var tally: [String: Int] = [:]
         while events < 10_000 {
@@ -54,7 +42,7 @@ import Testing
         }
     }
 
-    private func step(_ world: inout FakeWorld, _ dice: inout Dice) {
+    private func step(_ world: inout FakeWorld, _ dice: inout SeededGenerator) {
         let id = Self.ids.randomElement(using: &dice) ?? ""
         let incarnation = world.lives[id]?.incarnation ?? 1
         world.now += .milliseconds(Int.random(in: 0...400, using: &dice))
@@ -88,12 +76,12 @@ import Testing
         }
     }
 
-    private func child(_ id: String, _ dice: inout Dice) -> Child {
+    private func child(_ id: String, _ dice: inout SeededGenerator) -> Child {
         let restart = RestartType.allCases.randomElement(using: &dice) ?? .permanent
         return Child(id: id, restart: restart, isSignificant: Int.random(in: 0..<4, using: &dice) == 0)
     }
 
-    private func reason(_ dice: inout Dice) -> ExitReason {
+    private func reason(_ dice: inout SeededGenerator) -> ExitReason {
         let reasons: [ExitReason] = [.normal, .shutdown, .failed("x"), .exited(code: 0), .exited(code: 1), .hung, .unknown, .signaled(9)]
         if Int.random(in: 0..<20, using: &dice) == 0 { return .exited(code: 78) }
         return reasons.randomElement(using: &dice) ?? .normal

@@ -1,5 +1,6 @@
 import NNG
 import Synchronization
+import TestSupport
 
 /// Two ends of one connection in this process, and the listener that they met at.
 struct Pair {

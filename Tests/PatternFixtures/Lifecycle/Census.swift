@@ -29,7 +29,7 @@ public struct Census: Codable, Sendable, Hashable {
         return Int32(fields[1])
     }
 
-    public static func entries(of path: String) -> [String] {
+    private static func entries(of path: String) -> [String] {
         guard let directory = opendir(path) else { return [] }
         defer { closedir(directory) }
         var names: [String] = []

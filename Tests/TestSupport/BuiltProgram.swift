@@ -1,0 +1,60 @@
+import Glibc
+import Processes
+
+/// A program of this package, which is built beside the tests.
+public struct BuiltProgram: Sendable {
+    public let name: String
+
+    public init(_ name: String) { self.name = name }
+
+    public var path: String { "\(Self.directory)/\(name)" }
+
+    /// How a program has ended, and what it has printed until then.
+    public struct Ended: Equatable, Sendable {
+        /// The code it exited with, or minus the signal that ended it.
+        public var exitCode: Int32
+        public var output: String
+        public var errors: String
+
+        public init(exitCode: Int32, output: String = "", errors: String = "") {
+            self.exitCode = exitCode
+            self.output = output
+            self.errors = errors
+        }
+    }
+
+    /// Runs it to its end; one that hasn't ended within a minute is killed.
+    ///
+    /// - Parameter environment: what its environment has apart from `PATH`.
+    public func run(_ arguments: [String] = [], environment: [String: String] = [:]) async throws -> Ended {
+        let (output, errors) = (Transcript(), Transcript())
+        let specification = ProcessSpecification(
+            executable: path,
+            arguments: arguments,
+            environment: environment.merging(["PATH": "/usr/bin:/bin"]) { given, _ in given },
+            standardOutput: output.destination,
+            standardError: errors.destination
+        )
+        let status = try await withChild(specification) { child in
+            let limit = Task {
+                try await Task.sleep(for: .seconds(60))
+                try child.send(.kill)
+            }
+            defer { limit.cancel() }
+            return await child.waitForExit()
+        }
+        let exitCode =
+            switch status {
+            case .exited(let code): code
+            case .signaled(let signal, _): -signal.rawValue
+            }
+        return Ended(exitCode: exitCode, output: output.text, errors: errors.text)
+    }
+
+    private static let directory: String = {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let length = readlink("/proc/self/exe", &buffer, buffer.count)
+        let path = String(decoding: buffer[..<max(length, 0)].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+    }()
+}

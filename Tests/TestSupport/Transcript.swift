@@ -1,0 +1,28 @@
+public import Processes
+import Synchronization
+
+/// What a process has printed so far, and whether the end has come.
+public final class Transcript: Sendable {
+    private struct State {
+        var bytes: [UInt8] = []
+        var ends = 0
+    }
+
+    private let state = Mutex(State())
+
+    public init() {}
+
+    public var destination: OutputDestination {
+        .captured { [self] bytes in
+            state.withLock { state in
+                if bytes.isEmpty { state.ends += 1 }
+                state.bytes += bytes
+            }
+        }
+    }
+
+    public var bytes: [UInt8] { state.withLock { $0.bytes } }
+    public var text: String { String(decoding: bytes, as: UTF8.self) }
+    /// How often the end was told.
+    public var ends: Int { state.withLock { $0.ends } }
+}

@@ -1,0 +1,51 @@
+import Supervision
+
+/// What may be demanded of the end, and of the table at any time.
+extension Books {
+    func laterLife(than slot: Int) -> Int? {
+        order.reversed().prefix { $0 != slot }.first { lines[$0].life != nil }
+    }
+
+    mutating func noteOver() throws(Violation) {
+        if let slot = lines.firstIndex(where: { $0.life != nil }) {
+            throw Violation(.noLeak, "\(Place.ids[slot]) lived when its supervisor ended")
+        }
+        isOver = true
+    }
+
+    /// A supervisor that ends is always waiting for the latest of its children.
+    func checkEnding() throws(Violation) {
+        guard isEnding, !isOver else { return }
+        guard let last = order.last(where: { lines[$0].life != nil }) else {
+            throw Violation(hasGivenUp ? .escalation : .quiescence, "no child lives, and the supervisor has not ended")
+        }
+        guard lines[last].life?.isToldToStop == true else {
+            throw Violation(.stopOrder, "\(Place.ids[last]) is the latest of an ending supervisor's children and was not stopped")
+        }
+    }
+
+    /// Compares the supervisor's table with what lives.
+    func compare(with supervisor: Supervisor<String>) throws(Violation) {
+        var known = 0
+        for (specification, state) in supervisor.children {
+            known += 1
+            let slot = try slot(specification.id)
+            let line = lines[slot]
+            guard line.isKnown else { throw Violation(.removal, "\(specification.id) is unknown and in the table") }
+            guard state.incarnation == line.life?.incarnation else {
+                throw Violation(.table, "\(specification.id) is \(state), and \(line.life?.incarnation ?? 0) lives")
+            }
+            switch state {
+            case .starting where line.life?.isReady == false && line.life?.isToldToStop == false: break
+            case .running where line.life?.isReady == true && line.life?.isToldToStop == false: break
+            case .stopping where line.life?.isToldToStop == true: break
+            case .waiting where line.isWanted && !isOver: break
+            case .stopped: break
+            default: throw Violation(.table, "\(specification.id) is \(state) and \(line)")
+            }
+        }
+        guard known == lines.reduce(0, { $0 + ($1.isKnown ? 1 : 0) }) else {
+            throw Violation(.removal, "\(known) children are in the table")
+        }
+    }
+}

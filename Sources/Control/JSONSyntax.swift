@@ -161,6 +161,7 @@ struct JSONSyntax {
     }
 
     private mutating func number() throws(Departure) {
+        let start = index
         _ = take("-")
         let leadingZero = current == UInt8(ascii: "0")
         let count = digits()
@@ -170,6 +171,11 @@ struct JSONSyntax {
         if take("e") || take("E") {
             if !take("+") { _ = take("-") }
             guard digits() > 0 else { throw Departure(message: "expected a digit in the exponent") }
+        }
+        // The grammar has no largest number, but what reads it has.
+        guard Double(String(decoding: bytes[start..<index], as: UTF8.self))?.isFinite == true else {
+            index = start
+            throw Departure(message: "a number beyond 1.8e308")
         }
     }
 }

@@ -46,6 +46,13 @@ extension ProcessesTests {
             #expect(signals.withLock { $0 } == 1)
         }
 
+        @Test(arguments: [ESRCH, EINVAL]) func aProcessThatIsBeingReapedIsGone(errno: Int32) throws {
+            var systemCalls = SystemCalls.live
+            systemCalls.openProcess = { _ in -errno }
+            let error = #expect(throws: ProcessError.self) { try ProcessIdentity.current.send(.user1, systemCalls: systemCalls) }
+            #expect(error?.code == .noSuchProcess)
+        }
+
         @Test func theKernelsLineIsReadWhateverTheName() throws {
             let rest = " S 1 2 77 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 12 0 123456789 1000 200\n"
             for name in ["sh", "a b", "x) S 1 2 (y", ")", "((", ""] {

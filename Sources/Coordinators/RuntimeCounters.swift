@@ -8,4 +8,6 @@ public struct RuntimeCounters: Sendable, Hashable, Codable {
     public var openAsks: Int
     /// Delegates, event streams and subscriptions.
     public var observers: Int
+    /// Processes that wait to become a child's next life.
+    public var spares: Int
 }

@@ -91,12 +91,12 @@ struct RestartTests {
     @Test("A worker that hangs is killed and restarted; one that only works hard is left alone")
     func hang() async throws {
         var options = Support.options
-        options.hungAfter = .seconds(2)
+        options.hungAfter = .seconds(6)
         try await withRuntime(RootCoordinator.self, options: options) { runtime in
             try await runtime.startChild("busy", .worker)
             try await runtime.startChild("hung", .worker)
             let working = Task.immediate {
-                try await runtime.perform(.ignoreCancellation(milliseconds: 5_000), at: "/busy", timeout: .seconds(60))
+                try await runtime.perform(.ignoreCancellation(milliseconds: 9_000), at: "/busy", timeout: .seconds(60))
             }
             let before = try await runtime.ask(Fixture.WhereAmI(), at: "/hung")
             kill(before.pid, SIGSTOP)
@@ -105,6 +105,20 @@ struct RestartTests {
             #expect(try await runtime.snapshot(of: "/hung").lastExit == "hung")
             #expect(try await working.value == "done")
             #expect(try await runtime.snapshot(of: "/busy").restarts == 0)
+        }
+    }
+
+    @Test("A worker that hangs says nothing of itself; those around it do, the one above it too")
+    func hungBelow() async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            for key in ["a", "b"] { try await runtime.startChild(key, .worker) }
+            for key in ["hung", "well"] { _ = try await runtime.perform(.startGrandchild(key, inWorker: true), at: "/a") }
+            let hung = try await runtime.ask(Fixture.WhereAmI(), at: "/a/hung")
+            kill(hung.pid, SIGSTOP)
+            defer { kill(hung.pid, SIGCONT) }
+            let children = try await runtime.snapshot().children
+            #expect(children.map(\.isUnresponsive) == [false, false])
+            #expect(children.first?.children.map(\.isUnresponsive) == [true, false])
         }
     }
 

@@ -16,7 +16,7 @@ protocol ChildHost: AnyObject, Sendable {
     func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool)
 
     /// Carries out an operator's request about a coordinator below the child, or describes the child itself.
-    func operate(_ operation: Operation, on rest: ArraySlice<Substring>) async throws -> JSONValue
+    func operate(_ operation: Operation, on rest: ArraySlice<Substring>, patience: Patience) async throws -> JSONValue
 
     /// Pauses the child for these reasons, instead of those it had; none: it's resumed. Returns when it has followed.
     func pause(for reasons: PauseReasons) async
@@ -88,9 +88,4 @@ extension HostOwner {
     func life(_ life: Life, becameReachable isReachable: Bool) {}
     func lifeIsDue(_ life: Life) {}
     func messageReturned(_ message: ChildSlot.Parked, from life: Life) {}
-}
-
-/// What an operator can ask of a coordinator, from any process.
-enum Operation: String, Sendable {
-    case inspect, start, stop, restart, kill, pause, resume, counters
 }

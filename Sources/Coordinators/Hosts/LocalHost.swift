@@ -161,9 +161,9 @@ final class LocalHost: ChildHost {
         coordinator?.deliver(envelope, to: rest, isDirect: isDirect)
     }
 
-    func operate(_ operation: Operation, on rest: ArraySlice<Substring>) async throws -> JSONValue {
+    func operate(_ operation: Operation, on rest: ArraySlice<Substring>, patience: Patience) async throws -> JSONValue {
         guard let node = coordinator else { return [] }
-        return try await node.operate(operation, on: rest)
+        return try await node.operate(operation, on: rest, patience: patience)
     }
 
     func pause(for reasons: PauseReasons) async {

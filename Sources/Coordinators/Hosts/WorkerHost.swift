@@ -294,13 +294,12 @@ final class WorkerHost: ChildHost {
         if !envelope.isBuiltin { countMessage() }
     }
 
-    func operate(_ operation: Operation, on rest: ArraySlice<Substring>) async throws -> JSONValue {
+    func operate(_ operation: Operation, on rest: ArraySlice<Substring>, patience: Patience) async throws -> JSONValue {
         guard let peer = state.withLock({ $0.peer }) else {
             throw CoordinatorError(.peerLost, "\(path) has no link at the moment", maybeExecuted: false)
         }
-        // Describing must be quick; a start or a stop may take as long as the coordinators do.
-        let timeout: Duration? = operation == .inspect || operation == .counters ? .seconds(1) : nil
-        return try await peer.inspect(operation.rawValue, path.appending(rest).description, timeout: timeout)
+        let timeout = operation.isDescription ? patience.duration : nil
+        return try await peer.inspect(operation.rawValue, path.appending(rest).description, patience.payload, timeout: timeout)
     }
 
     private func answer(_ operation: String, _ payload: JSONValue) async throws -> JSONValue {

@@ -5,7 +5,10 @@ import Synchronization
 /// Processes of one child that were started ahead of need: each has its link already, and waits for a life.
 final class SparePool: Sendable {
     fileprivate struct State {
-        var idle: [WorkerHost] = []
+        let counts: LiveCounts
+        var idle: [WorkerHost] = [] {
+            didSet { counts.spares.add(idle.count - oldValue.count, ordering: .relaxed) }
+        }
         /// How many are being spawned.
         var coming = 0
         /// How many have ended while they waited, since one was last taken.
@@ -17,7 +20,7 @@ final class SparePool: Sendable {
     private let path: CoordinatorPath
     private let parent: Node
     private let tasks = OwnedTasks()
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     private let hasEnded = Ending<Void>()
 
     init(_ program: WorkerProgram, _ plan: WorkerPlan, path: CoordinatorPath, parent: Node) {
@@ -25,6 +28,7 @@ final class SparePool: Sendable {
         self.plan = plan
         self.path = path
         self.parent = parent
+        state = Mutex(State(counts: parent.runtime.counts))
     }
 
     /// Whether its processes are what a child of this plan needs.
@@ -114,6 +118,7 @@ final class SparePool: Sendable {
         // The first is replaced at once; a program that can't wait mustn't take the restarts of others.
         if let deaths { fill(after: deaths == 1 ? .zero : min(.milliseconds(100) * (1 << min(deaths, 9)), .seconds(30))) }
     }
+
     /// One has waited as long as a life may be.
     private func retire(_ host: WorkerHost) {
         guard state.withLock({ $0.remove(host) }) else { return }

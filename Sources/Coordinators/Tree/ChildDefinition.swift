@@ -24,6 +24,11 @@ struct ChildDefinition: Sendable {
         }
     }
 
+    /// Whether it's a coordinator in a process of its own.
+    var isInWorker: Bool {
+        if case .coordinator(let coordinator) = kind, case .worker = coordinator.place { true } else { false }
+    }
+
     var specification: ChildSpecification<String> {
         ChildSpecification(
             id: key,

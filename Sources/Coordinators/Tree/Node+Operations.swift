@@ -4,7 +4,7 @@ import WireProtocol
 
 extension Node {
     /// Carries out an operator's request about a coordinator below this one; for the coordinator itself it can only describe.
-    func operate(_ operation: Operation, on rest: ArraySlice<Substring>) async throws -> JSONValue {
+    func operate(_ operation: Operation, on rest: ArraySlice<Substring>, patience: Patience = .initial) async throws -> JSONValue {
         guard let key = rest.first.map(String.init) else {
             if operation == .counters { return try runtime.counts.counters.encodedAsJSON() }
             guard operation == .inspect else {
@@ -13,7 +13,7 @@ extension Node {
                     "\(path) is this process's own coordinator: its parent has to \(operation.rawValue) it"
                 )
             }
-            return try await childSnapshots().encodedAsJSON()
+            return try await childSnapshots(patience).encodedAsJSON()
         }
         guard let children = existingChildren else { throw noSuchPath(key) }
         let rest = rest.dropFirst()
@@ -21,9 +21,9 @@ extension Node {
             guard let host = try children.pathHost(of: key) else {
                 throw CoordinatorError(.stopped, "\(path.appending(key)) isn't running")
             }
-            return try await host.operate(operation, on: rest)
+            return try await host.operate(operation, on: rest, patience: patience)
         }
-        let before = try await children.snapshot(of: key)
+        let before = try await children.snapshot(of: key, patience)
         switch operation {
         case .inspect: return try before.encodedAsJSON()
         case .start: try await children.startAgain(key)
@@ -36,35 +36,41 @@ extension Node {
             guard let host = try children.pathHost(of: key) else {
                 throw CoordinatorError(.stopped, "\(path.appending(key)) isn't running")
             }
-            return try await host.operate(.counters, on: [])
+            return try await host.operate(.counters, on: [], patience: patience)
         }
         // Whoever runs the child may have removed it since.
-        let after = (try? await children.snapshot(of: key)) ?? before.ended
+        let after = (try? await children.snapshot(of: key, patience)) ?? before.ended
         return try after.encodedAsJSON()
     }
 
-    /// The children as they are now, with their subtrees.
-    func childSnapshots() async -> [CoordinatorSnapshot] {
+    /// The children as they are now, with their subtrees; all processes below are asked at the same time.
+    func childSnapshots(_ patience: Patience = .initial) async -> [CoordinatorSnapshot] {
         guard let children = existingChildren else { return [] }
-        var snapshots: [CoordinatorSnapshot] = []
-        for key in children.keys {
-            if let snapshot = try? await children.snapshot(of: key) { snapshots.append(snapshot) }
+        let described = children.keys.map { (key: $0, isInWorker: children.isInWorker($0)) }
+        var snapshots = [CoordinatorSnapshot?](repeating: nil, count: described.count)
+        await withTaskGroup(of: (Int, CoordinatorSnapshot?).self) { group in
+            for (index, child) in described.enumerated() where child.isInWorker {
+                group.addTask { (index, try? await children.snapshot(of: child.key, patience)) }
+            }
+            for (index, child) in described.enumerated() where !child.isInWorker {
+                snapshots[index] = try? await children.snapshot(of: child.key, patience)
+            }
+            for await (index, snapshot) in group { snapshots[index] = snapshot }
         }
-        return snapshots
+        return snapshots.compactMap(\.self)
     }
 }
 
 extension ChildSupervisor {
-    /// How long a process may take to describe its part of the tree.
-    private static let inspectionTimeout = Duration.seconds(1)
-
     var keys: [String] { state.withLock { $0.machine.ids } }
+
+    func isInWorker(_ key: String) -> Bool { state.withLock { $0.slots[key]?.definition.isInWorker ?? false } }
 
     func pathHost(of key: String) throws -> (any ChildHost)? {
         do { return try host(of: key) } catch { throw node.noSuchPath(key) }
     }
 
-    func snapshot(of key: String) async throws -> CoordinatorSnapshot {
+    func snapshot(of key: String, _ patience: Patience) async throws -> CoordinatorSnapshot {
         let found = state.withLock { state -> (CoordinatorSnapshot, (any ChildHost)?)? in
             guard let slot = state.slots[key] else { return nil }
             return (slot.snapshot(at: node.path.appending(key), state.machine.state(of: key)), slot.host)
@@ -73,7 +79,7 @@ extension ChildSupervisor {
         var snapshot = found
         guard let host, snapshot.state == .active || snapshot.state == .paused else { return snapshot }
         do {
-            let value = try await host.operate(.inspect, on: [])
+            let value = try await host.operate(.inspect, on: [], patience: patience)
             snapshot.children = try [CoordinatorSnapshot](decoding: value)
         } catch let error as CoordinatorError where error.code == .unsupported {
             // A plain program has no coordinators in it.
@@ -89,8 +95,7 @@ extension ChildSlot {
         let placement: CoordinatorSnapshot.Placement =
             switch definition.kind {
             case .program: .program
-            case .coordinator(let coordinator):
-                if case .worker = coordinator.place { .worker } else { .inProcess }
+            case .coordinator: definition.isInWorker ? .worker : .inProcess
             }
         return CoordinatorSnapshot(
             path: path,

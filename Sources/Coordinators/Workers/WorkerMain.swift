@@ -55,7 +55,7 @@ final class Worker: Sendable {
     }
 
     /// How long a worker waits for its parent to take note of its end.
-    private static let farewell = Duration.seconds(1)
+    private static let farewell = Duration.seconds(5)
 
     let exitCode = Ending<Int32>()
     private let path: CoordinatorPath
@@ -84,7 +84,7 @@ final class Worker: Sendable {
                 inherited: { [self] in inherit($0) },
                 tapped: { [self] in runtime.tap.setWantedAbove($0) },
                 messageReceived: { [self] in deliver($0, $1, $2) },
-                inspected: { [self] operation, target, _ in try await operate(operation, target) }
+                inspected: { [self] operation, target, payload in try await operate(operation, target, Patience(payload)) }
             )
         )
         var options = options
@@ -212,14 +212,14 @@ final class Worker: Sendable {
         node.deliver(envelope, to: rest, isDirect: isDirect)
     }
 
-    private func operate(_ operation: String, _ target: String) async throws -> JSONValue {
+    private func operate(_ operation: String, _ target: String, _ patience: Patience) async throws -> JSONValue {
         guard let operation = Operation(rawValue: operation) else {
             throw CoordinatorError(.unsupported, "a worker doesn't know '\(operation)'")
         }
         guard let (node, rest) = place(target) else {
             throw CoordinatorError(.noSuchPath, "there is no coordinator at \(target) in this process")
         }
-        return try await node.operate(operation, on: rest)
+        return try await node.operate(operation, on: rest, patience: patience)
     }
 
     private func place(_ target: String) -> (Node, ArraySlice<Substring>)? {

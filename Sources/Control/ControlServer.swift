@@ -35,6 +35,7 @@ public final class ControlServer: Sendable {
     private let path: String
     private let handler: any ControlHandler
     private let allowedUserIDs: Set<UInt32>
+    private let grace: Duration
     private let ledger = RequestLedger()
     private let state = Mutex(State())
     /// Set when the server is closing and its last conversation has ended.
@@ -46,10 +47,12 @@ public final class ControlServer: Sendable {
     ///   - path: the socket, such as ``RuntimeDirectory/controlSocket``. Its directory is made with mode 0700 when it is missing.
     ///   - handler: carries the requests out.
     ///   - allowedUserIDs: the users who may connect; the kernel says who they are. Nil: the user of this process.
-    public init(path: String, handler: any ControlHandler, allowedUserIDs: Set<UInt32>? = nil) {
+    ///   - grace: how long after ``close()`` what was asked may take to be answered.
+    public init(path: String, handler: any ControlHandler, allowedUserIDs: Set<UInt32>? = nil, grace: Duration = .seconds(2)) {
         self.path = path
         self.handler = handler
         self.allowedUserIDs = allowedUserIDs ?? [geteuid()]
+        self.grace = grace
     }
 
     /// Takes the runtime directory and begins to listen; operators who connect now are served once ``run()`` runs.
@@ -73,7 +76,7 @@ public final class ControlServer: Sendable {
 
     /// Serves until ``close()`` is called or the task is cancelled.
     ///
-    /// After a close, what is still open is answered, for two seconds at most; a cancellation cancels the open requests too. The socket
+    /// After a close, what is still open is answered, as long as the grace lasts; a cancellation cancels the open requests too. The socket
     /// file is gone when it returns.
     ///
     /// - Throws: what ``listen()`` throws, and `.failed` when no connection can be accepted any more.
@@ -159,11 +162,11 @@ public final class ControlServer: Sendable {
         }
     }
 
-    /// Waits until every conversation has ended, two seconds at most.
+    /// Waits until every conversation has ended, at most as long as the grace lasts.
     private func drain() async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { _ = await self.drained.value() }
-            group.addTask { try? await Task.sleep(for: .seconds(2)) }
+            group.addTask { try? await Task.sleep(for: self.grace) }
             await group.next()
             group.cancelAll()
         }

@@ -12,7 +12,7 @@ struct BrowsingTests {
         try await RunningContacts.with(place) { contacts in
             #expect(try await contacts.runtime.stack() == ["/ list"])
             try await contacts.runtime.ask(Contacts.Open(id: 2))
-            try await contacts.runtime.ask(Contacts.Edit(id: 2))
+            try await contacts.runtime.ask(Contacts.Edit(id: 2), timeout: .seconds(30))
             #expect(try await contacts.runtime.stack() == ["/ list", "/ detail 2", "/edit form"])
 
             let editor = try await contacts.runtime.snapshot(of: "/edit")
@@ -26,7 +26,7 @@ struct BrowsingTests {
         try await RunningContacts.with(place) { contacts in
             try await contacts.runtime.ask(Contacts.Open(id: 2))
             let before = try await contacts.runtime.stack()
-            try await contacts.runtime.ask(Contacts.Edit(id: 2))
+            try await contacts.runtime.ask(Contacts.Edit(id: 2), timeout: .seconds(30))
             try await contacts.end(Editor.Save(name: "Alan M. Turing", phone: "555 0199"))
 
             #expect(try await contacts.runtime.stack() == before)
@@ -38,7 +38,7 @@ struct BrowsingTests {
     @Test("What was cancelled stays as it was", arguments: Where.allCases)
     func cancelling(_ place: Where) async throws {
         try await RunningContacts.with(place) { contacts in
-            try await contacts.runtime.ask(Contacts.Edit(id: 1))
+            try await contacts.runtime.ask(Contacts.Edit(id: 1), timeout: .seconds(30))
             try await contacts.end(Editor.Cancel())
             #expect(try await contacts.runtime.stack() == ["/ list"])
             #expect(try await contacts.list() == Contact.samples)
@@ -49,7 +49,7 @@ struct BrowsingTests {
     func twice(_ place: Where) async throws {
         try await RunningContacts.with(place) { contacts in
             for number in 1...2 {
-                try await contacts.runtime.ask(Contacts.Edit(id: 1))
+                try await contacts.runtime.ask(Contacts.Edit(id: 1), timeout: .seconds(30))
                 let name = try await contacts.runtime.navigation().last?.page["form"]?["contact"]?["name"]?.stringValue
                 #expect(name == (number == 1 ? "Grace Hopper" : "Grace 1"))
                 try await contacts.end(Editor.Save(name: "Grace \(number)", phone: ""))
@@ -64,10 +64,10 @@ struct BrowsingTests {
         try await RunningContacts.with(place) { contacts in
             let runtime = contacts.runtime
             await #expect(throws: ContactsError.noSuchContact(id: 9)) { try await runtime.ask(Contacts.Open(id: 9)) }
-            await #expect(throws: ContactsError.noSuchContact(id: 9)) { try await runtime.ask(Contacts.Edit(id: 9)) }
+            await #expect(throws: ContactsError.noSuchContact(id: 9)) { try await runtime.ask(Contacts.Edit(id: 9), timeout: .seconds(30)) }
             await #expect(throws: ContactsError.noEditor) { try await runtime.ask(Editor.Cancel()) }
-            try await runtime.ask(Contacts.Edit(id: 1))
-            await #expect(throws: ContactsError.editorIsOpen) { try await runtime.ask(Contacts.Edit(id: 2)) }
+            try await runtime.ask(Contacts.Edit(id: 1), timeout: .seconds(30))
+            await #expect(throws: ContactsError.editorIsOpen) { try await runtime.ask(Contacts.Edit(id: 2), timeout: .seconds(30)) }
             // What the editor refuses comes from another program here, and then as its description.
             let error = await #expect(throws: (any Error).self) { try await runtime.ask(Editor.Save(name: "", phone: "1")) }
             #expect("\(try #require(error))" == "a contact needs a name")
@@ -87,7 +87,7 @@ struct BrowsingTests {
     @Test("An editor whose process is killed is there again, with the contact it was given")
     func killed() async throws {
         try await RunningContacts.with(.worker) { contacts in
-            try await contacts.runtime.ask(Contacts.Edit(id: 2))
+            try await contacts.runtime.ask(Contacts.Edit(id: 2), timeout: .seconds(30))
             let before = try await contacts.runtime.navigation()
             try await contacts.runtime.kill("/edit")
             try await eventually("the editor lives again") {

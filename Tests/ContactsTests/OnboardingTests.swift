@@ -19,7 +19,7 @@ struct OnboardingTests {
                     == ["form": ["title": "Who are you?", "contact": ["id": 3, "name": "", "phone": ""]]]
             )
             await #expect(throws: ContactsError.mustBeSaved) { try await runtime.ask(Editor.Cancel()) }
-            await #expect(throws: ContactsError.editorIsOpen) { try await runtime.ask(Contacts.Edit(id: 1)) }
+            await #expect(throws: ContactsError.editorIsOpen) { try await runtime.ask(Contacts.Edit(id: 1), timeout: .seconds(30)) }
         }
     }
 
@@ -30,7 +30,7 @@ struct OnboardingTests {
             #expect(try await contacts.runtime.stack() == ["/ list"])
             #expect(try await contacts.list() == Contact.samples + [Contact(id: 3, name: "Ada", phone: "0")])
 
-            try await contacts.runtime.ask(Contacts.Edit(id: 3))
+            try await contacts.runtime.ask(Contacts.Edit(id: 3), timeout: .seconds(30))
             try await contacts.end(Editor.Save(name: "Ada Lovelace", phone: "0"))
             #expect(try await contacts.list().map(\.name) == ["Grace Hopper", "Alan Turing", "Ada Lovelace"])
         }

@@ -96,9 +96,9 @@ import WireProtocol
         try await ControlClient.connect(runtimeDirectory: directory).ping()
         server.close()
         try await ended
-        // And the lock is free again.
+        // And the lock is free again, once no child that was spawned just now has a copy of its descriptor.
         let next = ControlServer(path: directory.controlSocket, handler: FakeHandler())
-        #expect(failure(ofListening: next) == nil)
+        #expect(await eventually { failure(ofListening: next) == nil })
         next.close()
         withExtendedLifetime(temporary) {}
     }

@@ -27,11 +27,12 @@ final class FakeHandler: ControlHandler {
 func withServer(
     _ handler: FakeHandler = FakeHandler(),
     allowedUserIDs: Set<UInt32>? = nil,
+    grace: Duration = .seconds(2),
     _ body: (RuntimeDirectory, ControlServer) async throws -> Void
 ) async throws {
     let temporary = try TemporaryDirectory()
     let directory = try RuntimeDirectory(path: temporary.path + "/run")
-    let server = ControlServer(path: directory.controlSocket, handler: handler, allowedUserIDs: allowedUserIDs)
+    let server = ControlServer(path: directory.controlSocket, handler: handler, allowedUserIDs: allowedUserIDs, grace: grace)
     try server.listen()
     try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask { try await server.run() }

@@ -57,8 +57,8 @@ struct DaemonTests {
             let sleeper = try #require(try await daemon.node("/sleeper").pid.flatMap { ProcessIdentity(processID: $0) })
             try daemon.process.send(.kill)
             _ = await daemon.process.waitForExit()
-            try await daemon.eventually("the program is gone", within: .seconds(2)) { !sleeper.isAlive }
-            try await daemon.eventually("all are gone", within: .seconds(15)) { processes.allSatisfy { !$0.isAlive } }
+            try await daemon.eventually("the program is gone") { !sleeper.isAlive }
+            try await daemon.eventually("all are gone") { processes.allSatisfy { !$0.isAlive } }
             let unreachable = try await daemon.control("tree")
             #expect(unreachable.exitCode == 69)
             #expect(unreachable.errors.contains("isn't reachable"))

@@ -91,11 +91,10 @@ final class RunningDaemon: Sendable {
     /// What can't be asked for the moment doesn't hold yet.
     func eventually(
         _ what: String,
-        within limit: Duration = .seconds(20),
         sourceLocation: SourceLocation = #_sourceLocation,
         _ condition: () async throws -> Bool
     ) async throws {
-        try await TestSupport.eventually(what, within: limit, sourceLocation: sourceLocation) { try? await condition() }
+        try await TestSupport.eventually(what, sourceLocation: sourceLocation) { try? await condition() }
     }
 
     var sockets: [String] { Files.names(in: "\(directory)/run").filter { $0.hasSuffix(".sock") } }

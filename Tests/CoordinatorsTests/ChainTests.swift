@@ -38,12 +38,11 @@ struct ChainTests {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             try await runtime.startChild("middle", place)
             _ = try await runtime.perform(.echo("warm"), at: "/middle")
-            let start = ContinuousClock.now
+            // Nobody waits for a deadline: it lies beyond the test's end.
             let error = await #expect(throws: CoordinatorError.self) {
-                try await runtime.perform(.unhandled, at: "/middle")
+                try await runtime.perform(.unhandled, at: "/middle", timeout: .seconds(600))
             }
             #expect(error?.code == .unhandled)
-            #expect(ContinuousClock.now - start < .seconds(1))
             #expect(try await runtime.perform(.sendUnhandled, at: "/middle") == "nobody")
             try await eventually("the root hears of both") {
                 try await runtime.ask(Fixture.Unhandled()).count == 2

@@ -29,7 +29,14 @@ struct PythonPeerTests {
             // Many names, and many asks at a time.
             try await withThrowingTaskGroup(of: JSONValue.self) { group in
                 for number in 0..<500 {
-                    group.addTask { try await runtime.ask(named: "Fixture.Echo", payload: ["text": .string("n\(number)")], at: "/python") }
+                    group.addTask {
+                        try await runtime.ask(
+                            named: "Fixture.Echo",
+                            payload: ["text": .string("n\(number)")],
+                            at: "/python",
+                            timeout: .seconds(30)
+                        )
+                    }
                 }
                 var answers: Set<JSONValue> = []
                 for try await answer in group { answers.insert(answer) }

@@ -51,11 +51,11 @@ actor StageCoordinator: Coordinator {
         login.delegates += first
         login.delegates += first
         login.delegates += second
-        try await login.ask(Login.Submit(password: "byron"))
+        try await login.ask(Login.Submit(password: "byron"), timeout: .seconds(30))
         try await eventually("both have heard of the failure") { await [first.lines.count, second.lines.count] == [1, 1] }
 
         login.delegates -= second
-        try await login.ask(Login.Submit(password: "lovelace"))
+        try await login.ask(Login.Submit(password: "lovelace"), timeout: .seconds(30))
         try await eventually("the other has heard of the success") { await first.lines.count == 2 }
         try await eventually("the parent too") { observed.count == 2 }
         return Stage.Play.Reply(first: await first.lines, second: await second.lines, observed: observed)

@@ -17,11 +17,11 @@ struct LoginTests {
             #expect(try await app.ask(App.Children()) == ["login"])
             try await eventually("the login's page is there") { try await pages(app) == ["/", "/login"] }
 
-            try await app.ask(Login.Submit(password: "byron"))
+            try await app.ask(Login.Submit(password: "byron"), timeout: .seconds(30))
             try await eventually("the problem is presented") { try await pages(app) == ["/", "/login", "/"] }
             #expect(try await app.ask(App.Children()) == ["login"])
 
-            try await app.ask(Login.Submit(password: "lovelace"))
+            try await app.ask(Login.Submit(password: "lovelace"), timeout: .seconds(30))
             try await eventually("the main experience is there") { try await app.ask(App.Children()) == ["main"] }
             try await eventually("the login's page and the problem are gone") {
                 try await pages(app) == ["/", "/main", "/main/player"]
@@ -39,7 +39,7 @@ struct LoginTests {
             let children = try await app.ask(App.Children())
             #expect(children == ["main"])
             #expect(try await app.snapshot(of: "/main").children.map(\.path) == ["/main/feed", "/main/player"])
-            await #expect(throws: NotOnScreen.self) { try await app.ask(Login.Submit(password: "lovelace")) }
+            await #expect(throws: NotOnScreen.self) { try await app.ask(Login.Submit(password: "lovelace"), timeout: .seconds(30)) }
         }
     }
 

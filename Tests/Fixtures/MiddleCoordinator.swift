@@ -50,7 +50,7 @@ public actor MiddleCoordinator: Coordinator {
         case .echo(let text):
             return try await context.ask(Fixture.Echo(text), timeout: .seconds(60))
         case .unhandled:
-            try await context.ask(Fixture.NobodyAnswersThis())
+            try await context.ask(Fixture.NobodyAnswersThis(), timeout: .seconds(600))
             return "handled"
         case .sendUnhandled:
             return try await context.send(Fixture.NobodyAnswersThis()) ? "taken" : "nobody"
@@ -73,7 +73,7 @@ public actor MiddleCoordinator: Coordinator {
             }
             return "not refused"
         case .add(let amount):
-            return String(try await context.ask(Fixture.Add(amount)))
+            return String(try await context.ask(Fixture.Add(amount), timeout: .seconds(60)))
         case .configuration:
             return configuration.greeting
         case .startGrandchild(let key, let inWorker):

@@ -16,7 +16,7 @@ struct DetailsTests {
             #expect(try await home.navigation().map(\.page) == [["home": [:]]])
             await #expect(throws: NoDetails.self) { try await home.ask(Details.Text()) }
 
-            try await home.ask(Home.ShowDetails(item: 7, inWorker: place.isWorker))
+            try await home.ask(Home.ShowDetails(item: 7, inWorker: place.isWorker), timeout: .seconds(30))
             let details = try await home.snapshot(of: "/details")
             #expect(details.placement == (place.isWorker ? .worker : .inProcess))
             #expect(try await home.navigation().map(\.page) == [["home": [:]], ["details": ["item": 7]]])
@@ -27,7 +27,7 @@ struct DetailsTests {
     @Test("Pressing the button twice shows the details once", arguments: Where.allCases)
     func twice(_ place: Where) async throws {
         try await withRuntime(HomeCoordinator.self, options: Where.options) { home in
-            for _ in 0..<2 { try await home.ask(Home.ShowDetails(item: 7, inWorker: place.isWorker)) }
+            for _ in 0..<2 { try await home.ask(Home.ShowDetails(item: 7, inWorker: place.isWorker), timeout: .seconds(30)) }
             #expect(try await home.ask(Home.ChildCount()) == 1)
             #expect(try await home.navigation().count == 2)
         }
@@ -38,7 +38,7 @@ struct DetailsTests {
         try await withRuntime(HomeCoordinator.self, options: Where.options) {
             $0.language = "de"
         } _: { home in
-            try await home.ask(Home.ShowDetails(item: 7, inWorker: place.isWorker))
+            try await home.ask(Home.ShowDetails(item: 7, inWorker: place.isWorker), timeout: .seconds(30))
             #expect(try await home.ask(Details.Text()) == "alles über Artikel 7")
         }
     }
@@ -49,7 +49,7 @@ struct DetailsTests {
             func text(of item: Int) async throws -> String { "fake \(item)" }
         }
         try await withRuntime(HomeCoordinator.self, dependencies: { $0.detailsService = Fake() }) { home in
-            try await home.ask(Home.ShowDetails(item: 7))
+            try await home.ask(Home.ShowDetails(item: 7), timeout: .seconds(30))
             #expect(try await home.ask(Details.Text()) == "fake 7")
         }
     }
@@ -59,13 +59,14 @@ struct DetailsTests {
         try await withRuntime(HomeCoordinator.self, options: Where.options) { home in
             // Once before, so that what is made when it's first needed is there.
             try await visit(7, home, place)
+            try await eventually("only home is left") { home.counters.coordinators == 1 }
             let before = home.counters
             for item in 8...10 {
                 let process = try await visit(item, home, place)
                 if place.isWorker { await process.waitUntilGone() }
             }
             #expect(try await home.snapshot().children.isEmpty)
-            #expect(try await home.navigation().map(\.path) == ["/"])
+            try await eventually("their pages are gone") { try await home.navigation().map(\.path) == ["/"] }
             try await eventually("the counters are as they were") { home.counters == before }
         }
     }
@@ -87,7 +88,7 @@ struct DetailsTests {
     /// Shows the details and goes back; returns the process in which they were.
     @discardableResult
     private func visit(_ item: Int, _ home: CoordinatorRuntime, _ place: Where) async throws -> ProcessIdentity {
-        try await home.ask(Home.ShowDetails(item: item, inWorker: place.isWorker))
+        try await home.ask(Home.ShowDetails(item: item, inWorker: place.isWorker), timeout: .seconds(30))
         #expect(try await home.ask(Home.ChildCount()) == 1)
         let details = try await home.snapshot(of: "/details")
         try await home.ask(Details.GoBack())

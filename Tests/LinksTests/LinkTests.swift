@@ -5,7 +5,7 @@ import WireProtocol
 
 @testable import Links
 
-@Suite("Links", .timeLimit(.minutes(1)))
+@Suite("Links", .serialized, .timeLimit(.minutes(2)))
 struct LinkTests {
     @Test("Frames arrive in order, with their names")
     func order() async throws {

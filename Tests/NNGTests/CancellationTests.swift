@@ -165,9 +165,9 @@ struct CancellationTests {
     }
 
     @Test func halfAMessageThatIsTakenBackEndsTheConnection() async throws {
-        let pair = try await Pair()
+        let pair = try await Pair(maximumMessageSize: Pair.unholdable)
         // Begun before anything else is sent.
-        let started = Task.immediate { try await pair.dialled.send([UInt8](repeating: 1, count: 1 << 20)) }
+        let started = Task.immediate { try await pair.dialled.send([UInt8](repeating: 1, count: Pair.unholdable)) }
         // More than the kernel holds, and nobody reads: it is under way when it is cancelled.
         #expect(await eventually { pair.dialledIsBusy })
         started.cancel()

@@ -12,7 +12,7 @@ struct ClosingTests {
         let receiving = Task { await code { () async throws(NNGError) in try await streams.dialled.receive(upTo: 1) } }
         let accepting = Task { await code { () async throws(NNGError) in try await streams.listener.accept() } }
         let sending = Task {
-            await code { () async throws(NNGError) in try await streams.accepted.send([UInt8](repeating: 0, count: 1 << 22)) }
+            await code { () async throws(NNGError) in try await streams.accepted.send([UInt8](repeating: 0, count: Pair.unholdable)) }
         }
         for _ in 0..<20 { await Task.yield() }
         streams.accepted.close()
@@ -22,10 +22,10 @@ struct ClosingTests {
         #expect([.closed, .connectionShut, .connectionReset, nil].contains(await receiving.value))
         #expect(await accepting.value == .closed)
 
-        let pair = try await Pair()
+        let pair = try await Pair(maximumMessageSize: Pair.unholdable)
         let waiting = Task { await code { () async throws(NNGError) in try await pair.accepted.receive() } }
         // Nobody receives at the other end, so it stays under way.
-        let transmitting = Task { await pair.accepted.transmitted([UInt8](repeating: 0, count: 1 << 20))?.code }
+        let transmitting = Task { await pair.accepted.transmitted([UInt8](repeating: 0, count: Pair.unholdable))?.code }
         for _ in 0..<20 { await Task.yield() }
         pair.accepted.close()
         #expect(await transmitting.value == .closed)

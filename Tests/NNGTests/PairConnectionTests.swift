@@ -231,9 +231,9 @@ struct PairConnectionTests {
     }
 
     @Test func aSecondTransmissionIsRefusedNotAborted() async throws {
-        let pair = try await Pair()
-        // Larger than the kernel's buffer and nobody reads: the first one stays under way.
-        let first = Task.immediate { await pair.dialled.transmitted([UInt8](repeating: 1, count: 1 << 20)) }
+        let pair = try await Pair(maximumMessageSize: Pair.unholdable)
+        // Nobody reads: the first one stays under way.
+        let first = Task.immediate { await pair.dialled.transmitted([UInt8](repeating: 1, count: Pair.unholdable)) }
         #expect(
             await eventually {
                 let answer = Mutex<NNGError.Code?>(nil)
@@ -243,7 +243,7 @@ struct PairConnectionTests {
         )
         var received = try await pair.accepted.receive()
         while received == [2] { received = try await pair.accepted.receive() }
-        #expect(received.count == 1 << 20)
+        #expect(received.count == Pair.unholdable)
         #expect(await first.value == nil)
         pair.close()
     }

@@ -23,6 +23,7 @@ struct DelegateTests {
             try await eventually("the auditor has heard the end") { auditor.changes.count >= expected.count }
             #expect(auditor.changes == expected)
             // The parent has stopped, paused and resumed it itself.
+            try await tree.reads("/ child restarted")
             let told = tree.notebook.words(at: "/").filter { $0.hasPrefix("child ") }
             #expect(told == ["child crashed", "child restarted"])
             withExtendedLifetime(deaf) {}

@@ -46,7 +46,7 @@ struct LifecycleHooksTests {
     @Test("Row 1: a start that takes too long is ended", arguments: Where.allCases)
     func row01_startTimesOut(_ place: Where) async throws {
         var options = Support.options
-        options.startTimeout = .milliseconds(300)
+        options.startTimeout = .seconds(3)
         try await LifecycleTree.run(options) { tree in
             await Support.expect(.startTimedOut) { try await tree.startChild("a", place) { $0.opening = .hangs } }
             #expect(tree.context.child("a") == nil)

@@ -98,6 +98,8 @@ struct PageTree: Sendable {
                 return try await runtime.snapshot(of: path).state == .inactive
             } catch let error as CoordinatorError where error.code == .noSuchPath || error.code == .noSuchChild {
                 return true
+            } catch let error as CoordinatorError where error.code == .timedOut || error.code == .peerLost {
+                return false
             }
         }
     }

@@ -107,8 +107,7 @@ struct WorkerRecyclingTests {
             #expect(error?.code == .peerLost)
             let place = try await tree.place(of: "/a", incarnation: 2)
             #expect(place.incarnation == 2)
-            let heard = await tree.root.heard
-            #expect(heard.contains { $0.hasPrefix("crashed") }, "\(heard)")
+            try await eventually("the parent hears of it") { await tree.root.heard.contains { $0.hasPrefix("crashed") } }
         }
     }
 

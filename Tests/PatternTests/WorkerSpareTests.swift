@@ -13,7 +13,7 @@ struct WorkerSpareTests {
             try await tree.startChild(sparing: 1)
             for round in 1...5 {
                 let before = try await tree.place(of: "/a", incarnation: UInt32(round))
-                let spares = try await worker.settled(at: 2).filter { $0.processID != before.processID }
+                let spares = try await worker.settled(at: 2, in: tree).filter { $0.processID != before.processID }
                 let spare = try #require(spares.first)
                 #expect(kill(before.processID, SIGKILL) == 0)
                 let after = try await tree.place(of: "/a", incarnation: UInt32(round + 1))
@@ -30,7 +30,7 @@ struct WorkerSpareTests {
     func several() async throws {
         try await run { tree, worker in
             let child = try await tree.startChild(sparing: 3)
-            let all = try await worker.settled(at: 4)
+            let all = try await worker.settled(at: 4, in: tree)
             let there = try await tree.whereIs("/a")
             #expect(all.contains { $0.processID == there.processID })
             // They are in nobody's way: the tree knows one child.
@@ -46,11 +46,11 @@ struct WorkerSpareTests {
             try await tree.startChild(sparing: 1)
             let there = try await tree.whereIs("/a")
             for _ in 0..<3 {
-                let spares = try await worker.settled(at: 2).filter { $0.processID != there.processID }
+                let spares = try await worker.settled(at: 2, in: tree).filter { $0.processID != there.processID }
                 let spare = try #require(spares.first)
                 try spare.send(.kill)
                 await spare.waitUntilGone()
-                let now = try await worker.settled(at: 2)
+                let now = try await worker.settled(at: 2, in: tree)
                 #expect(!now.contains(spare))
             }
             let still = try await tree.whereIs("/a")
@@ -64,13 +64,13 @@ struct WorkerSpareTests {
         let worker = try NamedWorker()
         try await LifecycleTree.run(worker.options) { tree in
             let child = try await tree.startChild(sparing: 2)
-            _ = try await worker.settled(at: 3)
+            _ = try await worker.settled(at: 3, in: tree)
             if stopsChild {
                 await child.stop()
                 try await eventually("no process is left") { worker.children.isEmpty }
                 // Its key can be taken again, with spares of its own.
                 try await tree.startChild(sparing: 1)
-                _ = try await worker.settled(at: 2)
+                _ = try await worker.settled(at: 2, in: tree)
             }
         }
         try await eventually("no process is left") { worker.children.isEmpty }
@@ -80,14 +80,14 @@ struct WorkerSpareTests {
     func otherPlan() async throws {
         try await run { tree, worker in
             try await tree.startChild(sparing: 2)
-            let former = try await worker.settled(at: 3)
+            let former = try await worker.settled(at: 3, in: tree)
             try await tree.runtime.stop("/a")
             try await tree.startChild(sparing: 0)
-            let now = try await worker.settled(at: 1)
+            let now = try await worker.settled(at: 1, in: tree)
             #expect(now.isDisjoint(with: former))
             try await tree.runtime.stop("/a")
             try await tree.startChild(sparing: 1)
-            _ = try await worker.settled(at: 2)
+            _ = try await worker.settled(at: 2, in: tree)
         }
     }
 
@@ -98,11 +98,12 @@ struct WorkerSpareTests {
             let child = try await tree.context.start(LifeChild.self, as: "a", in: .worker(spares: 2, recycling: recycling)) {
                 $0.journal = tree.journal
             }
-            try await eventually("the child and two spares") { worker.children.count == 3 }
-            let first = worker.children
-            // More processes than the few lives of that time would need.
-            try await eventually("none of them is there") { worker.children.isDisjoint(with: first) }
-            #expect(child.incarnation <= 3)
+            // Lives alone would have needed the first three, and one more each.
+            var seen: Set<ProcessIdentity> = []
+            try await eventually("more processes than that") {
+                seen.formUnion(worker.children)
+                return seen.count >= Int(child.incarnation) + 3
+            }
             try await eventually("there are as many") { worker.children.count == 3 }
             #expect(await !tree.root.heard.contains { $0.hasPrefix("crashed") })
         }
@@ -115,7 +116,8 @@ struct WorkerSpareTests {
             try await tree.startChild(sparing: 0)
             let first = try await tree.place(of: "/a", incarnation: 1)
             _ = try await tree.perform(.startSparedChild("b", spares: 2), at: "/a")
-            try await eventually("the child and two spares") { NamedWorker.children(of: first.processID).count == 3 }
+            try await eventually("two spares wait") { try await tree.runtime.counters(of: "/a").spares == 2 }
+            try await eventually("the child is there too") { NamedWorker.children(of: first.processID).count == 3 }
             let below = NamedWorker.children(of: first.processID)
             #expect(kill(first.processID, SIGKILL) == 0)
             let second = try await tree.place(of: "/a", incarnation: 2)
@@ -129,10 +131,10 @@ struct WorkerSpareTests {
     func startedAgain() async throws {
         try await run { tree, worker in
             try await tree.startChild(sparing: 1)
-            _ = try await worker.settled(at: 2)
+            _ = try await worker.settled(at: 2, in: tree)
             try await tree.runtime.stop("/a")
             try await tree.runtime.start("/a")
-            _ = try await worker.settled(at: 2)
+            _ = try await worker.settled(at: 2, in: tree)
             let echo = try await tree.perform(.echo("back"), at: "/a")
             #expect(echo == "back")
         }
@@ -152,12 +154,10 @@ extension NamedWorker {
         return options
     }
 
-    /// Waits until there are so many processes, and for a moment longer, so that the runtime has noted down what the kernel knows.
-    fileprivate func settled(at count: Int) async throws -> Set<ProcessIdentity> {
+    /// Waits until there are so many processes, all of them spares but one.
+    fileprivate func settled(at count: Int, in tree: LifecycleTree) async throws -> Set<ProcessIdentity> {
+        try await eventually("\(count - 1) spares wait") { tree.runtime.counters.spares == count - 1 }
         try await eventually("there are \(count) processes") { self.children.count == count }
-        try await Task.sleep(for: .milliseconds(200))
-        let children = children
-        #expect(children.count == count)
         return children
     }
 }

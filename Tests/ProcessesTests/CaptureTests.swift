@@ -48,10 +48,15 @@ extension ProcessesTests {
         }
 
         @Test func aGrandchildMayGoOnWritingAfterTheChild() async throws {
+            let (gate, opener) = try makePipe()
+            var specification = shell("(read x <&3; echo late) & echo early")
+            specification.descriptors = [.init(source: gate, target: 3)]
             let output = Transcript()
-            let status = try await withChild(shell("(sleep 0.2; echo late) & echo early").collecting(output)) { child in
+            let status = try await withChild(specification.collecting(output)) { child in
+                close(gate)
                 let status = await child.waitForExit()
                 #expect(output.text == "early\n")
+                close(opener)
                 try await eventually("the end of the capture") { output.ends == 1 }
                 return status
             }

@@ -14,25 +14,22 @@ private let hasPython: Bool = {
 
 extension ProcessesTests {
     @Suite struct Worker {
-        /// Dies when the thread that spawned it ends; else lives two seconds and exits with 7.
-        private let armed = ProcessSpecification(
-            executable: python,
-            arguments: [
-                "-c",
-                """
+        /// Dies when the thread that spawned it ends; else it exits with 7 some time later.
+        private func armed(seconds: Int) -> ProcessSpecification {
+            let script = """
                 import ctypes, sys, time
                 if ctypes.CDLL(None).prctl(1, 9, 0, 0, 0) != 0: sys.exit(1)
                 print("armed", flush=True)
-                time.sleep(2)
+                time.sleep(\(seconds))
                 sys.exit(7)
-                """,
-            ]
-        )
+                """
+            return ProcessSpecification(executable: python, arguments: ["-c", script])
+        }
 
         @Test(.enabled(if: hasPython, "needs python3 with ctypes, for a child that calls prctl"))
         func aChildOutlivesTheThreadsThatComeAndGo() async throws {
             let output = Transcript()
-            try await withChild(armed.collecting(output)) { child in
+            try await withChild(armed(seconds: 2).collecting(output)) { child in
                 #expect(try await output.line() == "armed")
                 while child.exitStatus == nil {
                     // Threads of the pool, and threads of nobody, spawning and ending.
@@ -52,7 +49,7 @@ extension ProcessesTests {
             let (reading, writing) = try makePipe()
             defer { close(reading) }
             let request = SpawnRequest(
-                armed,
+                armed(seconds: 100),
                 descriptors: [.init(source: -1, target: 0), .init(source: writing, target: 1), .init(source: -1, target: 2)]
             )
             let processID = Mutex<Int32>(0)
@@ -71,7 +68,11 @@ extension ProcessesTests {
 
         @Test(arguments: [true, false])
         func aProgramThatKnowsNothingOfItDiesWithTheThreadThatSpawnedIt(_ diesWithParent: Bool) throws {
-            let specification = ProcessSpecification(executable: "sleep", arguments: ["2"], diesWithParent: diesWithParent)
+            let specification = ProcessSpecification(
+                executable: "sleep",
+                arguments: [diesWithParent ? "100" : "2"],
+                diesWithParent: diesWithParent
+            )
             let request = SpawnRequest(specification, descriptors: (0...2).map { InheritedDescriptor(source: -1, target: $0) })
             let processID = Mutex<Int32>(0)
             onThreadOfItsOwn { processID.withLock { $0 = SystemCalls.live.spawn(request) } }

@@ -87,7 +87,7 @@ actor TraderCoordinator: Coordinator {
     // snippet: errors
     func price(of symbol: String) async throws -> Int {
         do {
-            return try await context.ask(Prices.Quote(symbol: symbol), timeout: .milliseconds(500))
+            return try await context.ask(Prices.Quote(symbol: symbol), timeout: .seconds(5))
         } catch let error as CoordinatorError where error.code == .timedOut {
             throw MarketIsClosed()
         }

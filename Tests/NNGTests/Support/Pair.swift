@@ -4,6 +4,9 @@ import TestSupport
 
 /// Two ends of one connection in this process, and the listener that they met at.
 struct Pair {
+    /// More than any kernel's buffers hold: what is sent stays under way until somebody reads.
+    static let unholdable = 32 << 20
+
     let directory: TemporaryDirectory
     let listener: StreamListener
     let dialled: PairConnection

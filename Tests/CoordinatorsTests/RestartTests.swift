@@ -116,6 +116,7 @@ struct RestartTests {
             let hung = try await runtime.ask(Fixture.WhereAmI(), at: "/a/hung")
             kill(hung.pid, SIGSTOP)
             defer { kill(hung.pid, SIGCONT) }
+            try await eventually("it's stopped") { Files.text(of: "/proc/\(hung.pid)/stat")?.contains(") T ") }
             let children = try await runtime.snapshot().children
             #expect(children.map(\.isUnresponsive) == [false, false])
             #expect(children.first?.children.map(\.isUnresponsive) == [true, false])

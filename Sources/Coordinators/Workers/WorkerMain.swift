@@ -51,6 +51,9 @@ final class Worker: Sendable {
         var inheritance = ChildInheritance()
         /// Why the process ends, once it does.
         var endReason: ExitReason?
+        var isReadyTold = false
+        /// The coordinator has ended before the parent was told that it's ready, which it hears first.
+        var earlyEnd: ExitReason?
         var hasLeft = false
     }
 
@@ -129,6 +132,11 @@ final class Worker: Sendable {
                 await host.pause(for: state.withLock { $0.inheritance.pauseReasons })
                 try await host.start()
                 _ = uplink.announce(Frame(.ready, incarnation: incarnation))
+                let earlyEnd = state.withLock { state in
+                    state.isReadyTold = true
+                    return state.earlyEnd
+                }
+                if let earlyEnd { await leave(earlyEnd) }
             } catch {
                 // It was told to end while it started.
                 if let reason = state.withLock({ $0.endReason }) { return await leave(reason) }
@@ -233,8 +241,12 @@ final class Worker: Sendable {
 
 extension Worker: HostOwner {
     func lifeExited(_ life: Life, _ reason: ExitReason) {
-        let reason = state.withLock { $0.endReason } ?? reason
-        tasks.add { await self.leave(reason) }
+        let toldReason = state.withLock { state -> ExitReason? in
+            let reason = state.endReason ?? reason
+            if !state.isReadyTold { state.earlyEnd = reason }
+            return state.isReadyTold ? reason : nil
+        }
+        if let toldReason { tasks.add { await self.leave(toldReason) } }
     }
 
     func lifeFinished(_ life: Life, _ output: Answer) { finish(output) }

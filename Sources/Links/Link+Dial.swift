@@ -2,6 +2,11 @@ import NNG
 public import WireProtocol
 
 extension Link {
+    /// How long two processes may take to find each other.
+    ///
+    /// More than a busy machine needs: who gives up is started again, which makes it busier.
+    public static let handshakeTimeout = Duration.seconds(15)
+
     /// Does now what the first link would have to wait for.
     public static func prepare() { Library.prepare() }
 
@@ -9,7 +14,7 @@ extension Link {
     public static func dial(
         _ address: String,
         limits: FrameLimits = .default,
-        timeout: Duration = .seconds(5)
+        timeout: Duration = Link.handshakeTimeout
     ) async throws(LinkError) -> Link {
         do throws(NNGError) {
             let connection = try await PairConnection.dial(address, maximumMessageSize: maximumMessageSize(limits), timeout: timeout)

@@ -23,7 +23,7 @@ public final class LinkListener: Sendable {
     /// - Parameters:
     ///   - address: an nng address such as `ipc:///run/coordinator/links.sock`.
     ///   - handshakeTimeout: how long a peer may take to say hello.
-    public init(address: String, limits: FrameLimits = .default, handshakeTimeout: Duration = .seconds(5)) throws(LinkError) {
+    public init(address: String, limits: FrameLimits = .default, handshakeTimeout: Duration = Link.handshakeTimeout) throws(LinkError) {
         self.address = address
         self.limits = limits
         self.handshakeTimeout = handshakeTimeout

@@ -167,12 +167,12 @@ struct LifecycleTests {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             try await runtime.startChild("stubborn", place)
             let stuck = Task.immediate {
-                try await runtime.perform(.ignoreCancellation(milliseconds: 8_000), at: "/stubborn", timeout: .seconds(30))
+                try await runtime.perform(.ignoreCancellation, at: "/stubborn", timeout: .seconds(120))
             }
             try await eventually("it's reachable") {
                 try await runtime.ask(Fixture.WhereAmI(), at: "/stubborn").path == "/stubborn"
             }
-            try await runtime.ask(Fixture.StopChild("stubborn"), timeout: .seconds(20))
+            try await runtime.ask(Fixture.StopChild("stubborn"), timeout: .seconds(60))
             #expect(try await runtime.snapshot().children.isEmpty)
             let error = await #expect(throws: CoordinatorError.self) { try await stuck.value }
             #expect(error?.code == .stopped || error?.code == .peerLost)

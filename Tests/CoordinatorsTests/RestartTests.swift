@@ -96,7 +96,7 @@ struct RestartTests {
             try await runtime.startChild("busy", .worker)
             try await runtime.startChild("hung", .worker)
             let working = Task.immediate {
-                try await runtime.perform(.ignoreCancellation(milliseconds: 9_000), at: "/busy", timeout: .seconds(60))
+                try await runtime.perform(.workHard(milliseconds: 9_000), at: "/busy", timeout: .seconds(60))
             }
             let before = try await runtime.ask(Fixture.WhereAmI(), at: "/hung")
             kill(before.pid, SIGSTOP)

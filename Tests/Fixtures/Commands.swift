@@ -24,7 +24,8 @@ extension Fixture {
         case fail
         case exit(Int32)
         case hang
-        case ignoreCancellation(milliseconds: Int)
+        case ignoreCancellation
+        case workHard(milliseconds: Int)
     }
 
     public struct StartChild: ResponderMessage {

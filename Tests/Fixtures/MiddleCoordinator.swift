@@ -93,7 +93,10 @@ public actor MiddleCoordinator: Coordinator {
         case .hang:
             try await Task.sleep(for: .seconds(600))
             return "woken"
-        case .ignoreCancellation(let milliseconds):
+        case .ignoreCancellation:
+            await Task.detached { try? await Task.sleep(for: .seconds(600)) }.value
+            return "done"
+        case .workHard(let milliseconds):
             let end = ContinuousClock.now + .milliseconds(milliseconds)
             while ContinuousClock.now < end { await Task.yield() }
             return "done"

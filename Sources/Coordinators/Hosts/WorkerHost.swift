@@ -236,7 +236,9 @@ final class WorkerHost: ChildHost {
         guard credentials.userID == geteuid() else {
             return "the peer runs as user \(credentials.userID), not \(geteuid())"
         }
-        guard getsid(credentials.processID) == child.identity.processID else {
+        let session = getsid(credentials.processID)
+        guard session >= 0 else { return "the peer \(credentials.processID) has ended" }
+        guard session == child.identity.processID else {
             return "the peer \(credentials.processID) isn't of the session of \(child.identity.processID), which was spawned"
         }
         guard hello.minimumVersion <= Frame.version, hello.maximumVersion >= Frame.version else {

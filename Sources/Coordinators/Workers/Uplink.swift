@@ -47,9 +47,6 @@ final class Uplink: Sendable {
     /// How long a worker that must not outlive its parent looks for it after the link broke.
     private static let strictGrace = Duration.seconds(2)
 
-    /// How long the parent may take to say welcome.
-    private static let welcomeTimeout = Duration.seconds(5)
-
     private let ticket: Ticket
     private let events: Events
     private let counts: LiveCounts
@@ -83,7 +80,7 @@ final class Uplink: Sendable {
             ),
             lane: .control
         )
-        _ = Timers.shared.schedule(at: .now + Self.welcomeTimeout) { [weak self] in
+        _ = Timers.shared.schedule(at: .now + Link.handshakeTimeout) { [weak self] in
             if let self, state.withLock({ $0.peer == nil }) { link.close() }
         }
     }

@@ -90,11 +90,11 @@ final class RunningDaemon: Sendable {
 
     /// What can't be asked for the moment doesn't hold yet.
     func eventually(
-        _ what: String,
+        _ what: @autoclosure () -> String,
         sourceLocation: SourceLocation = #_sourceLocation,
         _ condition: () async throws -> Bool
     ) async throws {
-        try await TestSupport.eventually(what, sourceLocation: sourceLocation) { try? await condition() }
+        try await TestSupport.eventually(what(), sourceLocation: sourceLocation) { try? await condition() }
     }
 
     var sockets: [String] { Files.names(in: "\(directory)/run").filter { $0.hasSuffix(".sock") } }

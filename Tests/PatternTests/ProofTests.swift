@@ -68,11 +68,10 @@ struct PatternProofTests {
             let done = try await tree.runtime.ask(LifeLab.Cycle(cycles.count, inWorker: isWorker), at: place, timeout: .seconds(240))
             #expect(done == cycles.count)
             var after = before
-            try await eventually("everything is as before") {
+            try await eventually("everything is as before:\n  before \(before)\n  after  \(after)") {
                 after = try await Remains.found(in: tree, at: paths, sockets: directory)
                 return after.isNoMore(than: before)
             }
-            #expect(after.isNoMore(than: before), "before \(before), after \(after)")
             print("proof a, \(cycles.count) \(cycles.rawValue):\n  before \(before)\n  after  \(after)")
         }
         #expect(Files.names(in: directory).isEmpty)
@@ -240,8 +239,11 @@ private struct Remains: CustomStringConvertible {
         guard root == before.root, runtimes == before.runtimes, sockets == before.sockets else { return false }
         // Swift makes the threads of its pool when it needs them, one for each processor at most.
         let pool = sysconf(Int32(_SC_NPROCESSORS_ONLN))
+        // Dispatch opens three descriptors for its clock and one for each signal when a starved process comes to it. Fifty cycles and
+        // more that leak one each are more than that.
+        let once = 6
         return zip(processes, before.processes).allSatisfy { now, then in
-            now.instances == 0 && now.descriptors <= then.descriptors && now.threads <= then.threads + pool
+            now.instances == 0 && now.descriptors <= then.descriptors + once && now.threads <= then.threads + pool
                 && now.childProcesses <= then.childProcesses
         }
     }

@@ -242,7 +242,8 @@ final class Worker: Sendable {
 extension Worker: HostOwner {
     func lifeExited(_ life: Life, _ reason: ExitReason) {
         let toldReason = state.withLock { state -> ExitReason? in
-            let reason = state.endReason ?? reason
+            // Who asked for the end knows why, unless it went wrong.
+            let reason = reason.isNormal ? state.endReason ?? reason : reason
             if !state.isReadyTold { state.earlyEnd = reason }
             return state.isReadyTold ? reason : nil
         }

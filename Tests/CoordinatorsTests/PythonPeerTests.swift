@@ -15,6 +15,7 @@ struct PythonPeerTests {
             try await runtime.ask(PythonParent.StartPeer(), timeout: .seconds(20))
             let snapshot = try await runtime.snapshot(of: "/python")
             #expect(snapshot.state == .active)
+            #expect(!snapshot.isUnresponsive)
             let peer = try #require(snapshot.processID.flatMap { ProcessIdentity(processID: $0) })
 
             let answer = try await runtime.ask(named: "Fixture.Echo", payload: ["text": "hello"], at: "/python")

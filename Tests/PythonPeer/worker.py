@@ -14,7 +14,7 @@ import pynng
 
 HEADER = struct.Struct("<IBBBBQQIIQ")
 HELLO, ASK, REPLY, SEND, START, STOP, READY, EXITED = 1, 3, 4, 7, 14, 15, 18, 20
-PING, PONG, GOODBYE, DEFINE_NAME = 23, 24, 26, 27
+INSPECT, PING, PONG, GOODBYE, DEFINE_NAME = 22, 23, 24, 26, 27
 JSON = 1
 
 
@@ -133,6 +133,12 @@ class Worker:
             self.reply(correlation, {})
         elif kind == REPLY:
             self.open_asks.pop(correlation)(body.rest())
+        elif kind == INSPECT:
+            body.unpack("I")
+            if body.text() == "inspect":
+                self.reply(correlation, [])  # nobody is below
+            else:
+                self.fail(correlation, "unsupported", "a worker in Python can only be inspected")
         elif kind == PING:
             self.frame(PONG, body.rest(), correlation)
         elif kind == STOP:

@@ -11,3 +11,18 @@ public struct RuntimeCounters: Sendable, Hashable, Codable {
     /// Processes that wait to become a child's next life.
     public var spares: Int
 }
+
+extension RuntimeCounters {
+    /// A worker of an older build doesn't know all of them.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        func count(_ key: CodingKeys) throws -> Int { try container.decodeIfPresent(Int.self, forKey: key) ?? 0 }
+        self.init(
+            coordinators: try count(.coordinators),
+            links: try count(.links),
+            openAsks: try count(.openAsks),
+            observers: try count(.observers),
+            spares: try count(.spares)
+        )
+    }
+}

@@ -34,8 +34,7 @@ extension ProcessIdentity {
     func open(_ systemCalls: SystemCalls) -> Opened {
         guard processID > 0 else { return .gone }
         let descriptor = systemCalls.openProcess(processID)
-        // Kernels before 6.15 say EINVAL of one that is being reaped just now; the arguments are right.
-        if descriptor == -ESRCH || descriptor == -EINVAL { return .gone }
+        if SystemCalls.isGone(descriptor) { return .gone }
         guard descriptor >= 0 else { return .failed(errno: -descriptor) }
         guard statistics(systemCalls) != nil else {
             systemCalls.close(descriptor)

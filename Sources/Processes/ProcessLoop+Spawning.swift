@@ -59,8 +59,8 @@ extension ProcessLoop {
     private func adopt(_ processID: Int32, token: UInt64, _ specification: ProcessSpecification) throws(ProcessError) -> ChildProcess {
         let descriptor = systemCalls.openProcess(processID)
         guard descriptor >= 0 else {
-            // ESRCH: this program ignores SIGCHLD or waits for any child, and the child has ended.
-            if descriptor != -ESRCH { abandon(processID) }
+            // Gone: this program ignores SIGCHLD or waits for any child, and the child has ended.
+            if !SystemCalls.isGone(descriptor) { abandon(processID) }
             throw ProcessError(-descriptor, action: "watch process \(processID) (\"\(specification.executable)\"), which was ended again")
         }
         guard let statistics = systemCalls.parsedStatistics(of: processID) else {

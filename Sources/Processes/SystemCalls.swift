@@ -1,3 +1,5 @@
+import Glibc
+
 /// Every system call that spawning, waiting and signalling makes, so that tests can make each of them fail.
 ///
 /// Convention: a result below zero is the negated errno.
@@ -55,4 +57,11 @@ package struct SystemCalls: Sendable {
     package var descriptorUsage: @Sendable () -> (open: Int, limit: Int)
     /// pthread_create: 0.
     package var startThread: @Sendable (ProcessThread) -> Int32
+}
+
+extension SystemCalls {
+    /// Whether `openProcess` says that there is no such process.
+    ///
+    /// Kernels before 6.15 say EINVAL of one that is being reaped just now; the arguments are right.
+    static func isGone(_ result: Int32) -> Bool { result == -ESRCH || result == -EINVAL }
 }

@@ -1,3 +1,4 @@
+import Links
 import Logging
 import Processes
 import Synchronization
@@ -35,6 +36,9 @@ final class SparePool: Sendable {
     func serves(_ program: WorkerProgram, _ plan: WorkerPlan) -> Bool { self.program == program && self.plan == plan }
 
     private var isOver: Bool { hasEnded.outcome != nil }
+
+    /// How long a new one may take to have its link: to find us, and to start before that.
+    private static let linkGrace = Link.handshakeTimeout + .seconds(5)
 
     /// How long a life that has begun has the processors for itself.
     private static let pause = Duration.milliseconds(20)
@@ -102,7 +106,7 @@ final class SparePool: Sendable {
         }
         if isLate { return host.discard() }
         // One that never says hello is no use.
-        let linkTimer = Timers.shared.schedule(at: .now + WorkerHost.linkGrace) { if !host.isWaiting, !host.isAssigned { host.discard() } }
+        let linkTimer = Timers.shared.schedule(at: .now + Self.linkGrace) { if !host.isWaiting, !host.isAssigned { host.discard() } }
         let ageTimer = plan.recycling.nextAge.map { age in
             Timers.shared.schedule(at: .now + age) { [weak self] in self?.retire(host) }
         }

@@ -23,9 +23,11 @@ extension Node {
             }
             return try await host.operate(operation, on: rest, patience: patience)
         }
-        let before = try await children.snapshot(of: key, patience)
+        if operation == .inspect { return try await children.snapshot(of: key, patience).encodedAsJSON() }
+        // Nothing is asked of the child first: it may hang, and be stopped or killed for that.
+        let before = try children.summary(of: key).snapshot
         switch operation {
-        case .inspect: return try before.encodedAsJSON()
+        case .inspect: break
         case .start: try await children.startAgain(key)
         case .stop: try await children.stop(key, isByParent: false, forgets: false)
         case .restart: try await children.restart(key)
@@ -46,13 +48,13 @@ extension Node {
     /// The children as they are now, with their subtrees; all processes below are asked at the same time.
     func childSnapshots(_ patience: Patience = .initial) async -> [CoordinatorSnapshot] {
         guard let children = existingChildren else { return [] }
-        let described = children.keys.map { (key: $0, isInWorker: children.isInWorker($0)) }
+        let described = children.keys.map { (key: $0, asksOthers: children.asksOthers(about: $0)) }
         var snapshots = [CoordinatorSnapshot?](repeating: nil, count: described.count)
         await withTaskGroup(of: (Int, CoordinatorSnapshot?).self) { group in
-            for (index, child) in described.enumerated() where child.isInWorker {
+            for (index, child) in described.enumerated() where child.asksOthers {
                 group.addTask { (index, try? await children.snapshot(of: child.key, patience)) }
             }
-            for (index, child) in described.enumerated() where !child.isInWorker {
+            for (index, child) in described.enumerated() where !child.asksOthers {
                 snapshots[index] = try? await children.snapshot(of: child.key, patience)
             }
             for await (index, snapshot) in group { snapshots[index] = snapshot }
@@ -64,19 +66,28 @@ extension Node {
 extension ChildSupervisor {
     var keys: [String] { state.withLock { $0.machine.ids } }
 
-    func isInWorker(_ key: String) -> Bool { state.withLock { $0.slots[key]?.definition.isInWorker ?? false } }
+    /// Whether describing a child may take as long as a process below takes to answer.
+    func asksOthers(about key: String) -> Bool {
+        let (isInWorker, host) = state.withLock { ($0.slots[key]?.definition.isInWorker == true, $0.slots[key]?.host as? LocalHost) }
+        return isInWorker || host?.coordinator?.existingChildren != nil
+    }
 
     func pathHost(of key: String) throws -> (any ChildHost)? {
         do { return try host(of: key) } catch { throw node.noSuchPath(key) }
     }
 
-    func snapshot(of key: String, _ patience: Patience) async throws -> CoordinatorSnapshot {
+    /// What is known here of a child, without those below it.
+    func summary(of key: String) throws -> (snapshot: CoordinatorSnapshot, host: (any ChildHost)?) {
         let found = state.withLock { state -> (CoordinatorSnapshot, (any ChildHost)?)? in
             guard let slot = state.slots[key] else { return nil }
             return (slot.snapshot(at: node.path.appending(key), state.machine.state(of: key)), slot.host)
         }
-        guard let (found, host) = found else { throw node.noSuchPath(key) }
-        var snapshot = found
+        guard let found else { throw node.noSuchPath(key) }
+        return found
+    }
+
+    func snapshot(of key: String, _ patience: Patience) async throws -> CoordinatorSnapshot {
+        var (snapshot, host) = try summary(of: key)
         guard let host, snapshot.state == .active || snapshot.state == .paused else { return snapshot }
         do {
             let value = try await host.operate(.inspect, on: [], patience: patience)

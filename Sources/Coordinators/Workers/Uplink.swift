@@ -63,8 +63,8 @@ final class Uplink: Sendable {
     var isCompact: Bool { state.withLock { $0.welcome?.buildID == BuildID.current } }
 
     /// Dials the parent and says hello.
-    func connect() async throws(LinkError) {
-        let link = try await Link.dial(ticket.address)
+    func connect(within timeout: Duration = Link.handshakeTimeout) async throws(LinkError) {
+        let link = try await Link.dial(ticket.address, timeout: timeout)
         link.start(Link.Handler(frameReceived: { [self] in greeted($0, $1) }, closed: { [self] link, _ in lost(link) }))
         try link.send(
             Frame(
@@ -227,12 +227,15 @@ final class Uplink: Sendable {
     }
 
     private func lost(_ link: Link) {
-        let mustDial = state.withLock { state -> Bool in
-            if let peer = state.peer, peer.link !== link { return false }
+        let (isCurrent, isEnding) = state.withLock { state in
+            if let peer = state.peer, peer.link !== link { return (false, state.isEnding) }
             state.peer = nil
-            return !state.isEnding
+            return (true, state.isEnding)
         }
-        if mustDial { tasks.add { await self.dialAgain() } }
+        guard isCurrent else { return }
+        // Nobody is left to take note of the end.
+        if isEnding { return events.dismissed() }
+        tasks.add { await self.dialAgain() }
     }
 
     private func dialAgain() async {
@@ -244,7 +247,7 @@ final class Uplink: Sendable {
         }
         while MonotonicTime.now < deadline, getppid() == ticket.parentProcessID || !ticket.isStrict {
             do throws(LinkError) {
-                return try await connect()
+                return try await connect(within: min(Link.handshakeTimeout, deadline - .now))
             } catch {
                 try? await Task.sleep(for: .milliseconds(100))
             }

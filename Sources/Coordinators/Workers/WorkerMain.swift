@@ -208,8 +208,8 @@ final class Worker: Sendable {
         uplink.beginEnding()
         runtime.deadLetters.flush()
         runtime.close()
-        uplink.send(Frame(.exited(Exited(reason: reason.onWire)), incarnation: state.withLock { $0.incarnation }))
-        _ = await Deadline.within(Self.farewell) { await self.isDismissed.value }
+        let error = uplink.send(Frame(.exited(Exited(reason: reason.onWire)), incarnation: state.withLock { $0.incarnation }))
+        if error == nil { _ = await Deadline.within(Self.farewell) { await self.isDismissed.value } }
         exitCode.settle(reason.processExitCode)
     }
 
@@ -242,8 +242,9 @@ final class Worker: Sendable {
 extension Worker: HostOwner {
     func lifeExited(_ life: Life, _ reason: ExitReason) {
         let toldReason = state.withLock { state -> ExitReason? in
-            // Who asked for the end knows why, unless it went wrong.
-            let reason = reason.isNormal ? state.endReason ?? reason : reason
+            // Who asked for the end knows why, unless it went wrong then.
+            let isOverruled = !reason.isNormal && state.endReason?.isNormal != false
+            let reason = isOverruled ? reason : state.endReason ?? reason
             if !state.isReadyTold { state.earlyEnd = reason }
             return state.isReadyTold ? reason : nil
         }

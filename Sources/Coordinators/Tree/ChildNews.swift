@@ -9,7 +9,7 @@ struct ChildNews {
     /// What the parent hears; nil for what it learns by return, because it has asked for it.
     private(set) var event: LifecycleChange?
     private(set) var starts: [ChildSlot.Start] = []
-    private(set) var stops: [Ending<Void>] = []
+    private(set) var stops: [ChildSlot.Stop] = []
     private(set) var outcomes: [ChildSlot.Outcome] = []
     private(set) var watchers: [Envelope] = []
     /// Messages that wait for the child in vain.
@@ -43,9 +43,10 @@ struct ChildNews {
             end(&slot, reason)
             isEnd = true
         }
-        if !change.isBeginning {
-            stops = slot.stops
-            slot.stops = []
+        if change.isStop || isEnd {
+            // A stop may have been requested since the machine has decided what is only now told.
+            stops = slot.stops.filter { $0.incarnation <= incarnation }
+            slot.stops.removeAll { $0.incarnation <= incarnation }
         }
         if isEnd {
             // With the stops: whoever takes the key again once they are told must not get this life's outcome.

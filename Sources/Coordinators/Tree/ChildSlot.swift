@@ -55,7 +55,14 @@ struct ChildSlot {
     /// Processes that wait to become the next life.
     var spares: SparePool?
     /// Who waits for the end of the life that was told to stop, whatever comes after it.
-    var stops: [Ending<Void>] = []
+    var stops: [Stop] = []
+
+    /// Somebody who waits for the end of a life that was told to stop.
+    struct Stop {
+        /// What is still to be reported of an earlier life is no answer.
+        let incarnation: Incarnation
+        let end: Ending<Void>
+    }
 
     /// What somebody who waits for the end is told.
     struct Outcome {

@@ -174,7 +174,7 @@ extension ChildSlot {
         for start in starts { start.settle(output == nil ? .failure(lastError ?? error) : .success(())) }
         let outcome: Result<Answer, any Error> = output.map { .success($0) } ?? .failure(lastError ?? error)
         for end in ends { end.settle(outcome) }
-        for stop in stops { stop.settle(()) }
+        for stop in stops { stop.end.settle(()) }
         for message in parked { message.envelope.end(.failure(error)) }
     }
 }

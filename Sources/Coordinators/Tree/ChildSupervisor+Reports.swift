@@ -33,7 +33,7 @@ extension ChildSupervisor {
             }
         }
         end(news.removed?.observers.all ?? [])
-        for stop in news.stops { stop.settle(()) }
+        for stop in news.stops { stop.end.settle(()) }
         for message in news.hopeless { message.envelope.end(.failure(news.failure ?? CoordinatorError.hasStopped(news.path))) }
         for start in news.starts { start.settle(news.failure.map { .failure($0) } ?? .success(())) }
         if news.change == .started || news.change == .restarted { flush(key) }

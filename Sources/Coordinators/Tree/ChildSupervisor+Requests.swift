@@ -90,9 +90,10 @@ extension ChildSupervisor {
         let end = Ending<Void>()
         let (isKnown, mustWait, mustPerform) = state.withLock { state -> (Bool, Bool, Bool) in
             guard let slot = state.slots[key], tenure == nil || slot.tenure == tenure else { return (false, false, false) }
+            let incarnation = state.machine.state(of: key)?.incarnation ?? slot.incarnation
             let lives = state.isAlive(key) || state.isEnding(key)
             if lives {
-                state.slots[key]?.stops.append(end)
+                state.slots[key]?.stops.append(ChildSlot.Stop(incarnation: incarnation, end: end))
                 state.slots[key]?.isStoppedByParent = isByParent
             }
             return (true, lives, state.apply(event))

@@ -31,12 +31,10 @@ import WireProtocol
         let server = ControlServer(path: directory.controlSocket, handler: FakeHandler())
         async let ended: Void = server.run()
         // Connecting is refused until it listens.
-        let deadline = ContinuousClock.now + .seconds(20)
-        while await ControlTests.failure(of: { () throws(ControlError) in
-            try await ControlClient.connect(runtimeDirectory: directory).ping()
-        }) != nil {
-            try #require(ContinuousClock.now < deadline)
-            await Task.yield()
+        try await eventually("the server answers") {
+            await ControlTests.failure { () throws(ControlError) in
+                try await ControlClient.connect(runtimeDirectory: directory).ping()
+            } == nil
         }
         server.close()
         server.close()

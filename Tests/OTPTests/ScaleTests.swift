@@ -1,6 +1,7 @@
 import Coordinators
 import Logging
 import OTPFixtures
+import TestSupport
 import Testing
 
 /// The two cases about very many children.
@@ -72,8 +73,7 @@ struct ScaleTests {
             try await runtime.ask(OTP.Remove("top"), timeout: .seconds(300))
             let time = ContinuousClock.now - start
             // The last of them may be let go a moment later.
-            for _ in 0..<1_000 where runtime.counters.coordinators != before { try await Task.sleep(for: .milliseconds(10)) }
-            #expect(runtime.counters.coordinators == before)
+            #expect(await eventually { runtime.counters.coordinators == before })
             await runtime.stop()
             return time
         } catch {

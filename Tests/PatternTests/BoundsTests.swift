@@ -53,8 +53,11 @@ struct BoundsTests {
             _ = try await tree.roundTrips(to: prober, for: .milliseconds(500))
             let alone = try await tree.roundTrips(to: prober, for: .milliseconds(1_000))
 
-            try await eventually("all processes tell of themselves") { try await tree.pids().count == (senders.isWorker ? 12 : 2) }
-            let pids = try await tree.pids()
+            var pids: [Int32] = []
+            try await eventually("all processes tell of themselves") {
+                pids = try await tree.pids()
+                return pids.count == (senders.isWorker ? 12 : 2)
+            }
             let before = pids.map { Measure.residentBytes(of: $0) }
             let flood = Flow.Flood(milliseconds: 5_000, bytes: 16 << 10)
             let flooding = Task { try await tree.flood(slow, from: senders, flood) }

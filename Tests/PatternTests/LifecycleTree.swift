@@ -65,13 +65,12 @@ struct LifecycleTree: Sendable {
 
     /// Asks until a certain life answers: what is sent while a life ends may be lost with it, and says so.
     func place(of path: CoordinatorPath, incarnation: UInt32) async throws -> Life.Place {
-        let deadline = ContinuousClock.now + .seconds(20)
-        while true {
-            let place = try? await runtime.ask(Life.WhereAmI(), at: path, timeout: .seconds(5))
-            if let place, place.incarnation == incarnation { return place }
-            guard ContinuousClock.now < deadline else { throw Life.Refusal("\(path) never had incarnation \(incarnation)") }
-            try await Task.sleep(for: .milliseconds(5))
+        var place: Life.Place?
+        try await eventually("\(path) has incarnation \(incarnation)") {
+            place = try? await runtime.ask(Life.WhereAmI(), at: path, timeout: .seconds(5))
+            return place?.incarnation == incarnation
         }
+        return try #require(place)
     }
 
     /// The lines of the journal that are about some matter, in order.

@@ -115,12 +115,9 @@ struct PageTree: Sendable {
     /// Waits until the stack is this: pages never block, so their effect is seen a moment later.
     func shows(_ expected: [String], _ location: SourceLocation = #_sourceLocation) async throws {
         var last: [String] = []
-        let deadline = ContinuousClock.now + .seconds(20)
-        while ContinuousClock.now < deadline {
+        try await eventually("the stack is \(expected); it's \(last)", sourceLocation: location) {
             last = try await stack()
-            if last == expected { return }
-            try await Task.sleep(for: .milliseconds(5))
+            return last == expected
         }
-        #expect(last == expected, sourceLocation: location)
     }
 }

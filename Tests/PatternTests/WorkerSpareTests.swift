@@ -157,8 +157,12 @@ extension NamedWorker {
     /// Waits until there are so many processes, all of them spares but one.
     fileprivate func settled(at count: Int, in tree: LifecycleTree) async throws -> Set<ProcessIdentity> {
         try await eventually("\(count - 1) spares wait") { tree.runtime.counters.spares == count - 1 }
-        try await eventually("there are \(count) processes") { self.children.count == count }
-        return children
+        var found: Set<ProcessIdentity> = []
+        try await eventually("there are \(count) processes") {
+            found = children
+            return found.count == count
+        }
+        return found
     }
 }
 

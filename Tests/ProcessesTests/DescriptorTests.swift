@@ -14,13 +14,11 @@ extension ProcessesTests {
                 specification.descriptors = targets.map { InheritedDescriptor(source: careless, target: $0) }
                 try await withChild(specification) { child in
                     // One reading counts, and not the one after it: the dynamic linker opens libraries for a moment.
-                    let deadline = ContinuousClock.now + .seconds(10)
-                    var found = Files.numbers(in: "/proc/\(child.identity.processID)/fd")
-                    while found != expected, ContinuousClock.now < deadline {
-                        await Task.yield()
+                    var found: [Int] = []
+                    try await eventually("it has \(expected); it has \(found)") {
                         found = Files.numbers(in: "/proc/\(child.identity.processID)/fd")
+                        return found == expected
                     }
-                    #expect(found == expected)
                 }
             }
         }

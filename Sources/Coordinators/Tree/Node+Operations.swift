@@ -17,28 +17,20 @@ extension Node {
         }
         guard let children = existingChildren else { throw noSuchPath(key) }
         let rest = rest.dropFirst()
-        guard rest.isEmpty else {
-            guard let host = try children.pathHost(of: key) else {
-                throw CoordinatorError(.stopped, "\(path.appending(key)) isn't running")
-            }
-            return try await host.operate(operation, on: rest, patience: patience)
+        if !rest.isEmpty || operation == .counters {
+            return try await children.livingHost(of: key).operate(operation, on: rest, patience: patience)
         }
         if operation == .inspect { return try await children.snapshot(of: key, patience).encodedAsJSON() }
         // Nothing is asked of the child first: it may hang, and be stopped or killed for that.
         let before = try children.summary(of: key).snapshot
         switch operation {
-        case .inspect: break
+        case .inspect, .counters: break
         case .start: try await children.startAgain(key)
         case .stop: try await children.stop(key, isByParent: false, forgets: false)
         case .restart: try await children.restart(key)
         case .kill: try children.kill(key)
         case .pause: try await children.pause(key, true, isByParent: false)
         case .resume: try await children.pause(key, false, isByParent: false)
-        case .counters:
-            guard let host = try children.pathHost(of: key) else {
-                throw CoordinatorError(.stopped, "\(path.appending(key)) isn't running")
-            }
-            return try await host.operate(.counters, on: [], patience: patience)
         }
         // Whoever runs the child may have removed it since.
         let after = (try? await children.snapshot(of: key, patience)) ?? before.ended
@@ -70,6 +62,11 @@ extension ChildSupervisor {
     func asksOthers(about key: String) -> Bool {
         let (isInWorker, host) = state.withLock { ($0.slots[key]?.definition.isInWorker == true, $0.slots[key]?.host as? LocalHost) }
         return isInWorker || host?.coordinator?.existingChildren != nil
+    }
+
+    func livingHost(of key: String) throws -> any ChildHost {
+        guard let host = try pathHost(of: key) else { throw CoordinatorError(.stopped, "\(node.path.appending(key)) isn't running") }
+        return host
     }
 
     func pathHost(of key: String) throws -> (any ChildHost)? {

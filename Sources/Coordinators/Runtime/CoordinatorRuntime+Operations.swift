@@ -87,7 +87,7 @@ extension CoordinatorRuntime {
         path.isRoot ? try await snapshot() : try await operate(.inspect, path)
     }
 
-    /// Starts a coordinator again that was stopped; a living one stays as it is.
+    /// Starts a coordinator again that was stopped; a living one stays as it is, and one that waits for its restart is started at once.
     @discardableResult
     public func start(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.start, path) }
 

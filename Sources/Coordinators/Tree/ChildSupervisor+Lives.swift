@@ -46,7 +46,6 @@ extension ChildSupervisor: HostOwner {
                 return false
             }
             state.slots[life.key]?.phase = .pending(nextAttempt: nil)
-            state.slots[life.key]?.restarts += 1
             return state.apply(.restartRequested(life.key))
         }
         if mustPerform { performDirectives() }

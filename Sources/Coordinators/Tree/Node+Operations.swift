@@ -114,11 +114,23 @@ extension ChildSlot {
             processStartTime: host?.process?.startTime,
             incarnation: incarnation,
             restarts: restarts,
+            restartAttempt: machine?.restartAttempt,
+            nextStartMilliseconds: machine?.nextStart.map { max(0, ($0 - MonotonicTime.now.sinceOrigin).nanosecondsClamped / 1_000_000) },
             uptimeMilliseconds: readySince.map { Int64((MonotonicTime.now - $0).nanosecondsClamped / 1_000_000) },
             lastExit: lastExit?.description,
             isUnresponsive: false,
             children: []
         )
+    }
+}
+
+extension ChildState {
+    fileprivate var restartAttempt: Int? {
+        if case .waiting(_, let attempt) = self { attempt } else { nil }
+    }
+
+    fileprivate var nextStart: Duration? {
+        if case .waiting(let time, _) = self { time } else { nil }
     }
 }
 
@@ -128,6 +140,7 @@ extension CoordinatorSnapshot {
         var ended = self
         ended.state = .inactive
         (ended.processID, ended.processStartTime, ended.uptimeMilliseconds, ended.children) = (nil, nil, nil, [])
+        (ended.restartAttempt, ended.nextStartMilliseconds) = (nil, nil)
         return ended
     }
 }

@@ -39,6 +39,7 @@ actor DaemonCoordinator: Coordinator {
                     configuration: worker.configuration ?? [:],
                     restart: child.restart,
                     shutdown: child.shutdown,
+                    restartLimits: child.restartLimits,
                     retriesFirstStart: true
                 )
             case .program(let program):
@@ -47,6 +48,7 @@ actor DaemonCoordinator: Coordinator {
                     as: child.key,
                     restart: child.restart,
                     shutdown: child.shutdown,
+                    restartLimits: child.restartLimits,
                     retriesFirstStart: true
                 )
             }

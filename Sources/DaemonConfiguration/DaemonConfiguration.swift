@@ -10,11 +10,15 @@ public import Supervision
 ///     worker: { executable: .build/release/Shop, coordinator: ShopCoordinator, configuration: { currency: EUR } }
 ///     restart: permanent          # permanent (default) | transient | temporary
 ///     shutdown: 5s                # a duration | brutalKill | infinity
+///     restart_limits:             # what is left out is as under `supervision`
+///       intensity: unlimited      # so many restarts in the period, or never give up
+///       period: 60s
+///       backoff: { minimum: 1s, maximum: 5m, resetAfter: 1m }
 ///   - key: mailer
 ///     program: { command: [python3, mailer.py], environment: { A: b }, directory: /srv }
 /// supervision:
 ///   strategy: oneForOne           # oneForOne (default) | oneForAll | restForOne
-///   intensity: 5
+///   intensity: 5                  # of each child: one that flaps takes no restart from another
 ///   period: 60s
 ///   backoff: { minimum: 100ms, maximum: 30s, resetAfter: 30s }
 /// orphan_grace: 10s

@@ -120,7 +120,11 @@ final class RuntimeCore: Sendable {
         shutdown: Shutdown,
         startTimeout: Duration? = nil
     ) -> ChildDefinition {
-        ChildDefinition(key: key, kind: kind, restart: restart, shutdown: shutdown, startTimeout: startTimeout ?? self.startTimeout)
+        ChildDefinition(
+            specification: ChildSpecification(id: key, restart: restart, shutdown: shutdown),
+            kind: kind,
+            startTimeout: startTimeout ?? self.startTimeout
+        )
     }
 
     /// Tells the log, and whoever runs the runtime.

@@ -4,7 +4,7 @@ import Glibc
 /// A coordinator that can't be started.
 public actor BrokenCoordinator: Coordinator {
     public struct Configuration: CoordinatorConfiguration {
-        /// `codable`, `other`, `exit` or `hang`.
+        /// `codable`, `other`, `exit`, `failAtOnce`, `stubborn` or `hang`.
         public var how = "codable"
         public init() {}
     }
@@ -23,6 +23,7 @@ public actor BrokenCoordinator: Coordinator {
         case "other": throw Fixture.LocalRefusal()
         case "exit": exit(3)
         case "failAtOnce": context.fail(Fixture.Refusal("at once"))
+        case "stubborn": await Task.detached { try? await Task.sleep(for: .seconds(2)) }.value
         default: try await Task.sleep(for: .seconds(600))
         }
     }

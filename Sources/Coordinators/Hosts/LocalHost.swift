@@ -45,7 +45,7 @@ final class LocalHost: ChildHost {
     var coordinator: Node? { state.withLock { $0.node } }
 
     func start() async throws {
-        guard let (node, birth, outcome) = makeNode() else { return }
+        let (node, birth, outcome) = try makeNode()
         let hook = Task {
             do {
                 try await node.start(birth.configuration)
@@ -72,11 +72,17 @@ final class LocalHost: ChildHost {
     }
 
     /// In the turn of those who provide: nothing gets lost between what the coordinator is born with and what it's told later.
-    private func makeNode() -> (Node, Birth, Ending<Result<Void, any Error>>)? {
-        runtime.dependencyTurn.withLock { _ in
-            state.withLock { state in
-                guard case .beginning(let beginning) = state.phase else { return nil }
+    ///
+    /// - Throws: `stopped` when it was told to stop before it began.
+    private func makeNode() throws(CoordinatorError) -> (Node, Birth, Ending<Result<Void, any Error>>) {
+        try runtime.dependencyTurn.withLock { _ throws(CoordinatorError) in
+            try state.withLock { state throws(CoordinatorError) in
+                guard case .beginning(let beginning) = state.phase else { throw CoordinatorError(.stopped, "it has begun before") }
                 let birth = beginning.value.birth
+                guard beginning.value.shutdown == nil else {
+                    state.phase = .ended
+                    throw CoordinatorError.hasStopped(birth.path)
+                }
                 let node = Node(birth, owner: self)
                 state.node = node
                 return (node, birth, beginning.value.outcome)

@@ -35,6 +35,7 @@ final class ProgramHost: ChildHost {
     var process: ProcessIdentity? { state.withLock { $0.child?.identity } }
 
     func start() async throws {
+        if state.withLock({ $0.stopGrace != nil }) { throw CoordinatorError.hasStopped(path) }
         let child = try await runtime.spawner.spawn(specification, path: path)
         try? await runtime.uplink?.report(child.identity, lives: true)
         let stopGrace = state.withLock { state in

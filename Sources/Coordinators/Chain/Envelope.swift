@@ -242,10 +242,10 @@ extension Envelope {
         if let outcome = ending.outcome {
             // A loop that tries again and again must let others run, or nobody else would.
             if case .failure = outcome { await Task.yield() }
-            return try outcome.get()
+            return try outcome.restored().get()
         }
         return try await withTaskCancellationHandler {
-            try await ending.value.get()
+            try await ending.value.restored().get()
         } onCancel: {
             cancel()
         }

@@ -330,7 +330,7 @@ final class WorkerHost: ChildHost {
         case .pong:
             heardFrom()
         case .reply(.failure(let failure)) where frame.correlation == Self.startCorrelation:
-            readiness.settle(.failure(Failures.decode(failure, codec: frame.codec)))
+            readiness.settle(.failure(Failures.restored(Failures.decode(failure, codec: frame.codec))))
         case .finish(let bytes):
             events.finished(.encoded(frame.codec, bytes))
         case .exited(let exited):

@@ -125,7 +125,11 @@ extension CoordinatorRuntime {
         guard !path.isRoot else {
             throw CoordinatorError(.unsupported, "the root has nobody above it to \(operation.rawValue) it: end the runtime instead")
         }
-        return try CoordinatorSnapshot(decoding: try await root.operate(operation, on: path.components[...]))
+        do {
+            return try CoordinatorSnapshot(decoding: try await root.operate(operation, on: path.components[...]))
+        } catch {
+            throw Failures.restored(error)
+        }
     }
 
     private func body(_ name: String, _ payload: JSONValue) throws -> Envelope.Body {

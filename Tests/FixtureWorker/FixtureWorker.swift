@@ -5,6 +5,9 @@ import Fixtures
 @main
 struct FixtureWorker {
     static func main() async throws {
-        try await CoordinatorRuntime.main(RootCoordinator.self, workers: [MiddleCoordinator.self, BrokenCoordinator.self])
+        try await CoordinatorRuntime.main(
+            RootCoordinator.self,
+            workers: [MiddleCoordinator.self, BrokenCoordinator.self, HidingCoordinator.self] + Fixture.privateWorkers
+        )
     }
 }

@@ -78,7 +78,10 @@ extension WorkerHost {
         for (name, entry) in dependencies.entries {
             do {
                 // JSON: further down there may be other builds.
-                guard let (codec, bytes) = try entry.encoded(as: .json) else { continue }
+                guard let (codec, bytes) = try entry.encoded(as: .json) else {
+                    noteThatItStays(name)
+                    continue
+                }
                 try peer.link.send(lane: .control) { intern in
                     Frame(.dependency(Dependency(name: intern(name), version: 0, payload: bytes)), codec: codec)
                 }
@@ -89,6 +92,15 @@ extension WorkerHost {
                 )
             }
         }
+    }
+
+    /// Said once: a row that needs it would wait in a worker for ever, and in one process it doesn't.
+    private func noteThatItStays(_ name: String) {
+        guard runtime.staying.withLock({ $0.insert(name).inserted }) else { return }
+        runtime.logger.warning(
+            "a dependency doesn't reach workers: its value isn't Codable, and it was provided without a description",
+            metadata: ["coordinator.path": "\(path)", "dependency": "\(name)"]
+        )
     }
 
     private func subscribe(_ name: String, _ isActive: Bool, at peer: Peer) {

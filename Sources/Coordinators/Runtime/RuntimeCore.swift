@@ -18,6 +18,8 @@ final class RuntimeCore: Sendable {
     let restartTokens: RestartTokens
     /// Who provides something, provides alone.
     let dependencyTurn = Mutex(())
+    /// The dependencies that can't cross to workers, and of which that has been said.
+    let staying = Mutex<Set<String>>([])
     /// Whether any coordinator of this process, or below, has ever shown a page.
     let hasNavigated = Atomic(false)
     let tasks = OwnedTasks()
@@ -50,7 +52,9 @@ final class RuntimeCore: Sendable {
         restartTokens = RestartTokens(options.workerRestarts)
         rootPolicy = options.supervision
         self.uplink = uplink
-        for type in options.coordinators { registry.register(type) }
+        for type in options.coordinators where !registry.register(type) {
+            logger.error("two coordinators have one name: only the last can be started by it", metadata: ["type": "\(TypeNames.name(of: type))"])
+        }
         ResourceLimits.raiseOpenFiles()
         WorkerProcess.ignoreBrokenPipes()
     }

@@ -1,3 +1,4 @@
+import Logging
 import Synchronization
 
 extension Node {
@@ -7,6 +8,10 @@ extension Node {
             try type.policy.validate()
         } catch {
             throw CoordinatorError(.startFailed, "\(path): the supervision policy of \(type.name): \(error)")
+        }
+        if !type.table.ambiguousNames.isEmpty {
+            let names = type.table.ambiguousNames.joined(separator: ", ")
+            logger.warning("several messages have one name: give one of them another `name`", metadata: ["names": "\(names)"])
         }
         let instance = try type.make(self, configuration)
         let isAwaited = state.withLock { state in

@@ -14,7 +14,7 @@ public struct CoordinatorError: Error, Sendable, Hashable, Codable, CustomString
 
         /// Nobody up there responds to the message.
         public static let unhandled = Code(kind: .unhandled)
-        /// The deadline passed; the handler has been cancelled.
+        /// The deadline passed; the handler has been cancelled, or had not begun.
         public static let timedOut = Code(kind: .timedOut)
         /// The coordinator that asks or is asked has stopped.
         public static let stopped = Code(kind: .stopped)

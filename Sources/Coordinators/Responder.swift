@@ -20,7 +20,7 @@ extension Responder {
     ///
     /// A body that doesn't await is chosen for by itself, and may run in the asker's task: the fastest way to be answered.
     ///
-    /// What the body throws reaches the asker: as thrown if it's Codable, else as `RemoteError`.
+    /// What the body throws reaches the asker: as thrown if it's Codable, else as `RemoteError`. No deadline ends a body that doesn't await.
     @_disfavoredOverload
     public static func respond<M: ResponderMessage>(
         to message: M.Type,

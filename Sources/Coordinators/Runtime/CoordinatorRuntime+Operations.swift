@@ -4,6 +4,9 @@ public import WireProtocol
 extension CoordinatorRuntime {
     /// Asks as if the coordinator at `path` did: its own rows are looked at first, then those of its ancestors.
     ///
+    /// The message goes as JSON, also when it's answered in this process; what the handler throws comes back as thrown if this program has
+    /// its type.
+    ///
     /// - Throws: as `Context.ask`, and `noSuchPath`.
     public func ask<M: ResponderMessage>(
         _ message: M,

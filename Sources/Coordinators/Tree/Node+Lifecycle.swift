@@ -56,7 +56,7 @@ extension Node {
     /// Ends the subtree: children in reverse start order, then the handlers, then the `stop` hook if `start` has succeeded.
     ///
     /// - Parameters:
-    ///   - grace: how long the handlers, and then the hook, may take after they were cancelled; `nil`: as long as they like.
+    ///   - grace: how long the handlers that were cancelled and the hook after them may take together; `nil`: as long as they like.
     ///   - isFailure: it has failed rather than been told to stop, and whoever asks it has lost it.
     /// - Returns: false when something ignored its cancellation past the grace and had to be abandoned.
     func stop(grace: Duration?, isFailure: Bool = false) async -> Bool {
@@ -72,10 +72,13 @@ extension Node {
         endPause(isFailure)
         if let children { await children.shutDown() }
         cancelHandlers()
+        let began = MonotonicTime.now
         let areIdle = await Deadline.within(grace) { await self.waitUntilIdle() }
         var hasStopped = true
         if let instance {
-            hasStopped = await Deadline.within(grace) { [type] in
+            // One budget for both: whoever waits for a worker sends it SIGTERM when that is spent.
+            let rest = grace.map { max(.zero, $0 - (MonotonicTime.now - began)) }
+            hasStopped = await Deadline.within(rest) { [type] in
                 if hasStarted { await instance.stop() }
                 await type.release?(instance)
             }

@@ -114,7 +114,10 @@ struct ConfigurationReader {
 
     mutating func wholeNumber(_ node: Node, _ name: String, in range: ClosedRange<Int>, or alternatives: String = "") -> Int? {
         if case .integer(let value)? = node.plain, let number = Int(exactly: value), range.contains(number) { return number }
-        report(at: node.mark, "\(name) is \(node.summary); expected a whole number from \(range.lowerBound) to \(range.upperBound)\(alternatives)")
+        report(
+            at: node.mark,
+            "\(name) is \(node.summary); expected a whole number from \(range.lowerBound) to \(range.upperBound)\(alternatives)"
+        )
         return nil
     }
 

@@ -1,7 +1,8 @@
-@testable import Coordinators
 import Fixtures
 import Testing
 import WireProtocol
+
+@testable import Coordinators
 
 @Suite("Errors on the wire")
 struct FailuresTests {
@@ -28,7 +29,8 @@ struct FailuresTests {
     @Test(
         "Names that peers make up are no types, and payloads that don't fit no errors",
         arguments: [
-            "", "Cart.Full", "Cart.Full@", "@", "X@Si", "X@SS", "X@8Fixtures7FixtureO5PlaceV", "X@\u{1}aaaa", "X@$s8Fixtures7FixtureO7RefusalV",
+            "", "Cart.Full", "Cart.Full@", "@", "X@Si", "X@SS", "X@8Fixtures7FixtureO5PlaceV", "X@\u{1}aaaa",
+            "X@$s8Fixtures7FixtureO7RefusalV",
             "X@13$55e6a1e2a1d0yXZ4FailV", "X@SaySaySaySiGGG", "X@nonsense", "X@_", "X@0", "Fixture.Refusal@8Fixtures7FixtureO7RefusalV",
         ]
     )

@@ -1,6 +1,7 @@
-@testable import Coordinators
 import Synchronization
 import Testing
+
+@testable import Coordinators
 
 private actor Unused: Coordinator {
     nonisolated let context: Context<Unused>

@@ -53,7 +53,10 @@ final class RuntimeCore: Sendable {
         rootPolicy = options.supervision
         self.uplink = uplink
         for type in options.coordinators where !registry.register(type) {
-            logger.error("two coordinators have one name: only the last can be started by it", metadata: ["type": "\(TypeNames.name(of: type))"])
+            logger.error(
+                "two coordinators have one name: only the last can be started by it",
+                metadata: ["type": "\(TypeNames.name(of: type))"]
+            )
         }
         ResourceLimits.raiseOpenFiles()
         WorkerProcess.ignoreBrokenPipes()

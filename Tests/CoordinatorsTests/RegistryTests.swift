@@ -22,6 +22,11 @@ private enum Other {
     }
 }
 
+private enum Twins {
+    struct First: ResponderMessage { static let name = "Twin" }
+    struct Second: ResponderMessage { static let name = "Twin" }
+}
+
 @Suite("Types that a program can host")
 struct RegistryTests {
     @Test("A type's rows are made when it's first wanted, not when it's registered")
@@ -40,5 +45,14 @@ struct RegistryTests {
         #expect(name.hasPrefix("(private ") && name.hasSuffix(").Unused"))
         #expect(!name.contains("$"))
         #expect(TypeNames.name(of: Other.Namesake.self) != TypeNames.name(of: Unused.self))
+    }
+
+    @Test("Two messages of one name in a table are noticed; a message that two rows are for isn't")
+    func twins() {
+        func names(_ rows: [Responder<Unused>]) -> [String] { ResponderTable(rows.map(\.row)).ambiguousNames }
+        let first = Responder<Unused>.respond(to: Twins.First.self) { _, _ in }
+        let second = Responder<Unused>.respond(to: Twins.Second.self) { _, _ in }
+        #expect(names([first, second]) == ["Twin"])
+        #expect(names([first, first]).isEmpty)
     }
 }

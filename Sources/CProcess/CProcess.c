@@ -345,6 +345,16 @@ int coordinator_process_parent_death_signal(void) {
     return signal;
 }
 
+int coordinator_process_become_subreaper(void) {
+    return result_of(prctl(PR_SET_CHILD_SUBREAPER, 1UL, 0, 0, 0));
+}
+
+pid_t coordinator_process_ended_child(void) {
+    siginfo_t information;
+    int result = wait_for(P_ALL, 0, WEXITED | WNOWAIT, &information);
+    return result < 0 ? result : information.si_pid;
+}
+
 int coordinator_process_is_main_thread(void) {
     return syscall(SYS_gettid) == getpid();
 }

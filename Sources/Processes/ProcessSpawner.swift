@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Starts child processes, all from one thread; see `ProcessThread` for why.
 public final class ProcessSpawner: Sendable {
     /// The one that everybody uses.
@@ -32,5 +34,16 @@ public final class ProcessSpawner: Sendable {
             }
         }
         return try result.get()
+    }
+
+    /// Whether the number is that of a child that was spawned here and not reaped yet.
+    func hasSpawned(_ processID: Int32) -> Bool { thread.spawned.withLock { $0.contains(processID) } }
+
+    /// Takes the exit status of a child that has ended, unless it was spawned here.
+    func reapUnlessSpawned(_ processID: Int32) -> Bool {
+        thread.spawned.withLock { spawned in
+            guard !spawned.contains(processID) else { return false }
+            return thread.systemCalls.reapNumber(processID, false) != 0
+        }
     }
 }

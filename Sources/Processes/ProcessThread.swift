@@ -32,6 +32,8 @@ package final class ProcessThread: Sendable {
 
     let systemCalls: SystemCalls
     private let state = Mutex(State())
+    /// The children that were spawned and not reaped yet; locked from before a birth until its number is in it.
+    let spawned = Mutex(Set<Int32>())
 
     /// The token under which the loop knows the wake-up descriptor.
     static let wakeToken: UInt64 = 0

@@ -71,6 +71,12 @@ int coordinator_process_limit_data(pid_t pid, uint64_t bytes);
 int coordinator_process_set_parent_death_signal(int signal);
 int coordinator_process_parent_death_signal(void);
 
+// prctl(2) PR_SET_CHILD_SUBREAPER: orphans below us become our children, whose exit status somebody has to take.
+int coordinator_process_become_subreaper(void);
+
+// waitid(2) with WNOWAIT: waits until any child has ended, and leaves its exit status where it is. The child's number.
+pid_t coordinator_process_ended_child(void);
+
 // 1 on the thread that main() runs on.
 int coordinator_process_is_main_thread(void);
 

@@ -232,6 +232,14 @@ int coordinator_process_pipe(int *reading, int *writing) {
     return 0;
 }
 
+int coordinator_process_blocking_pipe(int *reading, int *writing) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0) return -errno;
+    *reading = ends[0];
+    *writing = ends[1];
+    return 0;
+}
+
 int coordinator_process_duplicate(int descriptor, int minimum) {
     return result_of(fcntl(descriptor, F_DUPFD_CLOEXEC, minimum));
 }

@@ -38,19 +38,22 @@ final class Orphans: Sendable {
 
     /// The orphans that have come to this process, with everything below them.
     var inherited: [ProcessIdentity] {
-        let orphans = ProcessTable.children(of: getpid()).filter { !ProcessSpawner.shared.hasSpawned($0) }
-        return ProcessTable.subtrees(of: orphans).compactMap { ProcessIdentity(processID: $0) }.filter(\.isAlive)
+        let orphans = Set(ProcessTable.children(of: getpid())).subtracting(ProcessSpawner.shared.spawned)
+        return ProcessTable.subtrees(of: Array(orphans)).compactMap { ProcessIdentity(processID: $0) }.filter(\.isAlive)
     }
 
     private var candidates: [Int32] {
-        let parents = Subreaper.isActive || getpid() == 1 ? [getpid()] : ProcessTable.ancestors
         let here = getpid()
+        let comeHere = Subreaper.isActive || here == 1
+        let parents = comeHere ? [here] : ProcessTable.ancestors
         let children = parents.flatMap { ProcessTable.children(of: $0) }
+        // The lock behind this is held while a process is spawned; elsewhere no child of ours can be.
+        let spawned = comeHere ? ProcessSpawner.shared.spawned : []
         return state.withLock { state in
             let now = ContinuousClock.now
             if now - state.lookedAt > Self.memory { state.strangers = [] }
             if state.strangers.isEmpty { state.lookedAt = now }
-            return children.filter { $0 != here && !state.strangers.contains($0) && !ProcessSpawner.shared.hasSpawned($0) }
+            return children.filter { $0 != here && !state.strangers.contains($0) && !spawned.contains($0) }
         }
     }
 

@@ -23,7 +23,9 @@ package struct ProcessFamily: Sendable, Hashable {
     /// - Parameter deadline: when to give up.
     /// - Returns: those that live on: the deadline has passed, or they belong to a user whom we may not signal.
     @discardableResult
-    package static func end(_ families: some Collection<ProcessFamily>, by deadline: ContinuousClock.Instant? = nil) async -> [ProcessIdentity] {
+    package static func end(_ families: some Collection<ProcessFamily>, by deadline: ContinuousClock.Instant? = nil) async
+        -> [ProcessIdentity]
+    {
         let families = Array(families)
         return await end(by: deadline) { families.flatMap(\.ledBy) + Orphans.shared.carrying(Set(families.map(\.entry))) }
     }

@@ -36,8 +36,10 @@ public final class ProcessSpawner: Sendable {
         return try result.get()
     }
 
-    /// Whether the number is that of a child that was spawned here and not reaped yet.
-    func hasSpawned(_ processID: Int32) -> Bool { thread.spawned.withLock { $0.contains(processID) } }
+    /// The numbers of the children that were spawned here and not reaped yet.
+    ///
+    /// To be asked for after listing children: one that is spawned since isn't in the list.
+    var spawned: Set<Int32> { thread.spawned.withLock { $0 } }
 
     /// Takes the exit status of a child that has ended, unless it was spawned here.
     func reapUnlessSpawned(_ processID: Int32) -> Bool {

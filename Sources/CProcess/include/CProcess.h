@@ -42,8 +42,9 @@ int coordinator_process_signal_group(int descriptor, int signal);
 int coordinator_process_reap(int descriptor, struct coordinator_process_exit *result);
 int coordinator_process_reap_number(pid_t process, int block);
 
-// pipe2(2), with only the reading end non-blocking; fcntl F_DUPFD_CLOEXEC; read(2); ioctl FIONREAD.
+// pipe2(2), close-on-exec, the first with only the reading end non-blocking; fcntl F_DUPFD_CLOEXEC; read(2); ioctl FIONREAD.
 int coordinator_process_pipe(int *reading, int *writing);
+int coordinator_process_blocking_pipe(int *reading, int *writing);
 int coordinator_process_duplicate(int descriptor, int minimum);
 ssize_t coordinator_process_read(int descriptor, void *buffer, size_t count);
 int coordinator_process_available(int descriptor);

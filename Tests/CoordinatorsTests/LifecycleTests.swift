@@ -61,11 +61,10 @@ struct LifecycleTests {
                 #expect(error == Fixture.Refusal("won't start"))
                 #expect(how == "codable" && place == .inProcess)
             } catch let error as RemoteError {
-                #expect(error.type == (how == "codable" ? "Fixture.Refusal" : how == "other" ? "Fixture.LocalRefusal" : "StartFailure"))
-                if how == "exit" { #expect(error.description.contains("code 3")) }
+                #expect(error.type == (how == "codable" ? "Fixture.Refusal" : "Fixture.LocalRefusal"))
             } catch let error as CoordinatorError {
-                #expect(error.code == .spawnFailed)
-                #expect(error.message.contains("/nonexistent/program"))
+                #expect(error.code == (how == "exit" ? .startFailed : .spawnFailed))
+                #expect(error.message.contains(how == "exit" ? "code 3" : "/nonexistent/program"))
             }
             #expect(try await runtime.snapshot().children.isEmpty)
         }

@@ -63,7 +63,7 @@ extension ChildSupervisor {
         } catch {
             let reason = state.withLock { state -> ExitReason in
                 guard let slot = state.slots[key], slot.incarnation == incarnation else { return Self.reason(for: error) }
-                state.slots[key]?.lastError = error
+                state.slots[key]?.lastError = (error as? StartFailure)?.told ?? error
                 // It was told to stop before it was ready: that is no failure of its start.
                 guard state.isEnding(key), (error as? CoordinatorError)?.code == .stopped else { return Self.reason(for: error) }
                 return slot.output == nil ? .shutdown : .normal
@@ -166,6 +166,9 @@ extension ChildSupervisor {
 struct StartFailure: Error, CustomStringConvertible {
     let reason: ExitReason
     let description: String
+
+    /// What whoever has asked for the start is told.
+    var told: CoordinatorError { CoordinatorError(.startFailed, description) }
 }
 
 extension ChildSlot {

@@ -30,6 +30,9 @@ protocol ChildHost: AnyObject, Sendable {
     /// Ends the process at once, as `kill -9` would.
     func kill() throws
 
+    /// Whether the child, or one below it, has a message that isn't handled yet.
+    var isBusy: Bool { get }
+
     /// The process of its own that the child has, if any.
     var process: ProcessIdentity? { get }
 }

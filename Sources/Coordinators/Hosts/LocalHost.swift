@@ -189,6 +189,8 @@ final class LocalHost: ChildHost {
 
     func observeEvents() {}
 
+    var isBusy: Bool { coordinator?.isBusy == true }
+
     func kill() throws {
         throw CoordinatorError(.notAWorker, "\(coordinator?.path.description ?? "the coordinator") has no process of its own to kill")
     }

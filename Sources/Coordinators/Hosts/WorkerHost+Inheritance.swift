@@ -38,6 +38,7 @@ extension WorkerHost {
         for reason in [PauseReasons.explicit, .cascade] where former.contains(reason) != reasons.contains(reason) {
             _ = try? await peer.request("", timeout: nil) { _ in reasons.content(about: reason) }
         }
+        if reasons.isEmpty { recycleIfDue() }
     }
 
     func inherit(_ dependencies: Dependencies) {
@@ -56,6 +57,8 @@ extension WorkerHost {
         }
         if let peer { subscribe("", true, at: peer) }
     }
+
+    var isBusy: Bool { state.withLock { $0.peer }?.hasOpenMessages == true }
 
     /// What the worker tells of its own accord.
     func notified(_ name: String, _ codec: PayloadCodec, _ payload: Bytes) {

@@ -44,6 +44,8 @@ final class WorkerHost: ChildHost {
         /// How many messages it was sent.
         var messages = 0
         var isRecycling = false
+        /// Why it's to be replaced as soon as it's not paused any more.
+        var dueCause: String?
         /// When the worker last gave a sign of life.
         var lastSign = MonotonicTime.distantFuture
     }

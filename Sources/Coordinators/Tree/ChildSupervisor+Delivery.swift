@@ -5,6 +5,17 @@ extension ChildSupervisor {
     /// How many messages may wait for a child that isn't ready.
     static let parkedLimit = 1_024
 
+    /// Whether a child, or one below it, has a message that isn't handled yet.
+    var isBusy: Bool {
+        let (areAnyParked, hosts) = state.withLock { state in
+            (
+                state.machine.ids.contains { state.slots[$0]?.parked.isEmpty == false },
+                state.machine.ids.compactMap { state.slots[$0]?.host }
+            )
+        }
+        return areAnyParked || hosts.contains { $0.isBusy }
+    }
+
     /// Delivers to a child or below it.
     ///
     /// A child that isn't ready is waited for, until the deadline.

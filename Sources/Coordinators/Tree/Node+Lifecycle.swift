@@ -90,12 +90,17 @@ extension Node {
         for item in waiting { giveUp(item, hasFailed: isFailure) }
     }
 
-    /// Takes nothing new, and waits until what has been taken is handled; what doesn't end within the time is left to the stop.
+    /// Waits until what the subtree has taken is handled, in the processes below too; what doesn't end within the time is left to the stop.
+    ///
+    /// Nothing new comes meanwhile: the parent sends nothing more.
     func drain(within grace: Duration?) async {
         _ = await Deadline.within(grace) {
-            while self.state.withLock({ $0.mailbox.messageCount > 0 }) { try? await Task.sleep(for: .milliseconds(2)) }
+            while self.isBusy { try? await Task.sleep(for: .milliseconds(2)) }
         }
     }
+
+    /// Whether the coordinator, or one below it, has a message that isn't handled yet.
+    var isBusy: Bool { state.withLock { $0.mailbox.messageCount > 0 } || existingChildren?.isBusy == true }
 
     private func cancelHandlers() {
         let (handlers, run) = state.withLock { state in

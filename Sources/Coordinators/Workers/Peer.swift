@@ -110,6 +110,13 @@ final class Peer: Sendable {
 
     // MARK: Open asks
 
+    /// Whether a message of this side isn't answered yet, or not yet taken note of.
+    var hasOpenMessages: Bool {
+        state.withLock { state in
+            state.outgoing.values.contains { if case .message = $0 { true } else { false } }
+        }
+    }
+
     enum Opening {
         case opened(UInt64)
         case full

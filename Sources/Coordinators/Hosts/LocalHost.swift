@@ -27,6 +27,8 @@ final class LocalHost: ChildHost {
     private struct State {
         var phase: Phase
         var node: Node?
+        /// How long the end may take, once it has begun.
+        var grace: Grace?
     }
 
     private let runtime: RuntimeCore
@@ -112,22 +114,27 @@ final class LocalHost: ChildHost {
     }
 
     func stop(_ shutdown: Shutdown) {
-        let (beginning, isReady) = state.withLock { state -> (Beginning?, Bool) in
+        let (beginning, isReady, ending) = state.withLock { state -> (Beginning?, Bool, Node?) in
             switch state.phase {
             case .beginning(let beginning):
+                // The second time it can only shorten what is left.
+                if let former = beginning.value.shutdown, former.isShorter(than: shutdown) { return (nil, false, nil) }
                 beginning.value.shutdown = shutdown
-                return (beginning.value, false)
+                return (beginning.value, false, nil)
             case .ready:
                 state.phase = .ended
-                return (nil, true)
+                state.grace = Grace(shutdown.grace)
+                return (nil, true, nil)
             case .ended:
-                return (nil, false)
+                if let grace = shutdown.grace { state.grace?.shorten(to: grace) }
+                return (nil, false, state.node)
             }
         }
+        ending?.hasten(shutdown)
         if let beginning, let hook = beginning.hook {
             cancel(hook, beginning.outcome, within: shutdown.grace, at: beginning.birth.path)
         }
-        if isReady { conclude(grace: shutdown.grace, reason: .shutdown) }
+        if isReady { conclude(.shutdown) }
     }
 
     private func endByItself(_ reason: ExitReason) {
@@ -138,6 +145,7 @@ final class LocalHost: ChildHost {
                 return false
             case .ready:
                 state.phase = .ended
+                state.grace = Grace(.seconds(5))
                 return true
             case .ended:
                 return false
@@ -146,13 +154,14 @@ final class LocalHost: ChildHost {
         guard isReady else { return }
         // What is sent from now on waits for the next life, if there is one.
         events.unreachable()
-        conclude(grace: .seconds(5), reason: reason)
+        conclude(reason)
     }
 
-    private func conclude(grace: Duration?, reason: ExitReason) {
-        guard let node = coordinator else { return }
+    private func conclude(_ reason: ExitReason) {
+        let (node, grace) = state.withLock { ($0.node, $0.grace) }
+        guard let node, let grace else { return }
         Task { [events] in
-            let isClean = await node.stop(grace: grace, isFailure: !reason.isNormal)
+            let isClean = await node.stop(within: grace, isFailure: !reason.isNormal)
             events.exited(isClean ? reason : .stopTimedOut)
         }
     }

@@ -6,7 +6,9 @@ extension ChildSupervisor {
     func perform(_ directive: Supervisor<String>.Directive) {
         switch directive {
         case .start(let key, let incarnation, let attempt): begin(key, incarnation, attempt)
-        case .stop(let key, _, let shutdown): state.withLock { $0.slots[key]?.host }?.stop(shutdown)
+        case .stop(let key, _, let shutdown):
+            let (host, hastened) = state.withLock { ($0.slots[key]?.host, $0.hastened(shutdown)) }
+            host?.stop(hastened)
         case .report(let key, let incarnation, let change): report(key, incarnation, change)
         case .removed(let key): forget(key)
         case .wake(let time): wake(at: MonotonicTime(sinceOrigin: time))

@@ -55,22 +55,33 @@ extension Node {
     ///   - isFailure: it has failed rather than been told to stop, and whoever asks it has lost it.
     /// - Returns: false when something ignored its cancellation past the grace and had to be abandoned.
     func stop(grace: Duration?, isFailure: Bool = false) async -> Bool {
+        await stop(within: Grace(grace), isFailure: isFailure)
+    }
+
+    /// As ``stop(grace:isFailure:)``, with a grace that may have been shortened already.
+    func stop(within limit: Grace, isFailure: Bool = false) async -> Bool {
         let (isFirst, instance, hasStarted, children) = state.withLock { state -> (Bool, (any Coordinator)?, Bool, ChildSupervisor?) in
             guard state.phase == .starting || state.phase == .active else { return (false, nil, false, nil) }
+            state.grace = limit
             defer { state.phase = .stopping }
             state.hasFailed = isFailure
             return (true, state.instance, state.phase == .active, state.children)
         }
         // Somebody else is at it.
-        guard isFirst else { return await end.value }
+        guard isFirst else {
+            if let grace = limit.limit { hasten(.timeout(grace)) }
+            return await end.value
+        }
         openAsks.end(with: .hasStopped(path), forGood: false)
         endPause(isFailure)
+        // Whoever has hastened it before it began, too.
+        if let haste = limit.haste { hasten(.timeout(haste)) }
         if let children { await children.shutDown() }
         cancelHandlers()
-        let areIdle = await Deadline.within(grace) { await self.waitUntilIdle() }
+        let areIdle = await limit.within { await self.waitUntilIdle() }
         var hasStopped = true
         if let instance {
-            hasStopped = await Deadline.within(grace) { [type] in
+            hasStopped = await limit.within { [type] in
                 if hasStarted { await instance.stop() }
                 await type.release?(instance)
             }

@@ -51,6 +51,8 @@ final class Worker: Sendable {
         var inheritance = ChildInheritance()
         /// Why the process ends, once it does.
         var endReason: ExitReason?
+        /// How long the end may take; `nil`: as long as it does.
+        var endGrace: Duration?
         var isReadyTold = false
         /// The coordinator has ended before the parent was told that it's ready, which it hears first.
         var earlyEnd: ExitReason?
@@ -177,17 +179,24 @@ final class Worker: Sendable {
         }
     }
 
-    /// Ends the subtree, and then the process.
+    /// Ends the subtree, and then the process; the second time it can only shorten what is left.
     ///
     /// - Parameter drains: what has been taken is handled first, within the grace.
     func end(grace: Duration?, drains: Bool = false, reason: ExitReason) {
-        let (host, isFirst) = state.withLock { state in
-            defer { state.endReason = state.endReason ?? reason }
-            return (state.host, state.endReason == nil)
+        let (host, isFirst, isSooner) = state.withLock { state -> (LocalHost?, Bool, Bool) in
+            let isFirst = state.endReason == nil
+            let isSooner = isFirst || (grace ?? .seconds(Int64.max)) < (state.endGrace ?? .seconds(Int64.max))
+            state.endReason = state.endReason ?? reason
+            if isSooner { state.endGrace = grace }
+            return (state.host, isFirst, isSooner)
         }
-        guard isFirst else { return }
         // The host tells the end, be it of the coordinator or of its start.
         let shutdown = grace.map { Shutdown.timeout($0) } ?? .infinity
+        guard isFirst else {
+            // Told again on a new link it means nothing: only who is in more of a hurry than before is heard.
+            if isSooner { host?.stop(shutdown) }
+            return
+        }
         if drains, let node = host?.coordinator {
             return tasks.add {
                 await node.drain(within: grace)

@@ -35,8 +35,14 @@ final class WorkerHost: ChildHost {
         var linkTimer: Timers.Timer?
         /// The reasons that the child is paused for, and what it was provided with.
         var inheritance: ChildInheritance
-        /// How the worker has been told to stop.
+        /// How the worker has been told to stop, and when that takes too long.
         var stop: Stop?
+        var stopDeadline: MonotonicTime?
+        var stopTimer: Timers.Timer?
+        /// Settled when there is a link in use again, or never will be.
+        var nextLink: Ending<Void>?
+        /// Whether the worker describes itself when it's asked to.
+        var description = SelfDescription.expected
         /// Who is told when somebody begins to look at the tree.
         var tapSwitch: UInt64?
         /// When its life has lasted long enough.
@@ -75,7 +81,7 @@ final class WorkerHost: ChildHost {
     /// Settled when a start that waits for its turn has to wait no more.
     let turn = Ending<Void>()
     let secret = Secret.make()
-    private let tasks = OwnedTasks()
+    let tasks = OwnedTasks()
 
     init(_ program: WorkerProgram, _ plan: WorkerPlan, path: CoordinatorPath, parent: Node) {
         state = Mutex(State(inheritance: ChildInheritance()))
@@ -197,6 +203,8 @@ final class WorkerHost: ChildHost {
             state.isGreeted = true
             return state.isStarting
         }
+        heardFrom()
+        settleNextLink()
         if mustBegin { begin(on: peer) }
     }
 
@@ -299,11 +307,18 @@ final class WorkerHost: ChildHost {
     }
 
     func operate(_ operation: Operation, on rest: ArraySlice<Substring>, patience: Patience) async throws -> JSONValue {
-        guard let peer = state.withLock({ $0.peer }) else {
-            throw CoordinatorError(.peerLost, "\(path) has no link at the moment", maybeExecuted: false)
+        let target = path.appending(rest).description
+        if operation.isDescription { return try await describe(operation, target, patience) }
+        var former: Peer?
+        while let peer = await linkedPeer(within: patience.duration, after: former) {
+            do {
+                return try await peer.inspect(operation.rawValue, target, patience.payload, timeout: nil)
+            } catch let error as CoordinatorError where error.code == .peerLost && error.maybeExecuted == false {
+                // The link had just broken: on the next it's sent again.
+                former = peer
+            }
         }
-        let timeout = operation.isDescription ? patience.duration : nil
-        return try await peer.inspect(operation.rawValue, path.appending(rest).description, patience.payload, timeout: timeout)
+        throw hasNoLink
     }
 
     private func answer(_ operation: String, _ payload: JSONValue) async throws -> JSONValue {
@@ -328,6 +343,7 @@ final class WorkerHost: ChildHost {
             if readiness.settle(.success(())) {
                 beginHeartbeat()
                 beginAging()
+                checkDescription()
             }
         case .pong:
             heardFrom()

@@ -22,6 +22,8 @@ public final class Daemon: Service {
         options.orphanGrace = configuration.orphanGrace
         options.supervision = configuration.supervision
         options.workerOutput = .captured { path, bytes in output.received(bytes, from: path.description) }
+        // What descends from a child and leaves its group is found here when the child has ended.
+        options.isSubreaper = true
         options.logger = logger
         runtime = CoordinatorRuntime(DaemonCoordinator.self, configuration: configuration, options: options)
         shutdown = Shutdowns()
@@ -37,7 +39,6 @@ public final class Daemon: Service {
     public func run() async throws {
         // First of all: whoever has the socket is the only daemon here.
         try server.listen()
-        directory.removeStaleSockets()
         try await withThrowingDiscardingTaskGroup { group in
             group.addTask { try await self.server.run() }
             do {

@@ -17,7 +17,7 @@ public import Supervision
 ///   intensity: 5
 ///   period: 60s
 ///   backoff: { minimum: 100ms, maximum: 30s, resetAfter: 30s }
-/// orphan_grace: 10s
+/// orphan_grace: 0s
 /// ```
 ///
 /// Durations are a whole number and a unit: `250ms`, `5s`, `2m`, `1h`.
@@ -32,16 +32,17 @@ public struct DaemonConfiguration: Codable, Hashable, Sendable {
     /// How the root supervises them.
     public var supervision: SupervisionPolicy
 
-    /// How long a worker outlives a daemon that died, waiting to be adopted by the next one.
+    /// How long a worker outlives a daemon that died, to end in order; zero, the default: it dies with the daemon.
     ///
-    /// Zero turns adoption off.
+    /// A daemon ends what a former one has left in its runtime directory before it starts anything, so a grace lasts until the next daemon
+    /// starts at most.
     public var orphanGrace: Duration
 
     /// Creates a configuration in code; every default is the file's default.
     public init(
         children: [ConfiguredChild],
         supervision: SupervisionPolicy = SupervisionPolicy(),
-        orphanGrace: Duration = .seconds(10)
+        orphanGrace: Duration = .zero
     ) {
         self.children = children
         self.supervision = supervision

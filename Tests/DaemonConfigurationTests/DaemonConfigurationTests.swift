@@ -86,7 +86,7 @@ import WireProtocol
         #expect(configuration.supervision.backoff.minimum == .milliseconds(100))
         #expect(configuration.supervision.backoff.maximum == .seconds(30))
         #expect(configuration.supervision.backoff.resetAfter == .seconds(30))
-        #expect(configuration.orphanGrace == .seconds(10))
+        #expect(configuration.orphanGrace == .zero)
     }
 
     @Test func jsonIsYAMLToo() throws {

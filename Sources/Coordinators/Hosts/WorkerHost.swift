@@ -10,7 +10,7 @@ import WireProtocol
 /// Its exit is known by its process's end alone: a broken link ends the open asks, and the worker may dial again.
 final class WorkerHost: ChildHost {
     struct State {
-        var spawned: ChildProcess?
+        var spawned: SpawnedProcess?
         /// The spawned process, once the processes above know of it.
         var child: ChildProcess?
         /// The link that is waiting for the process to be known, or in use.
@@ -31,7 +31,7 @@ final class WorkerHost: ChildHost {
         /// Why the runtime has killed it.
         var verdict: ExitReason?
         /// The processes below the worker, as it has reported them.
-        var descendants: Set<ProcessIdentity> = []
+        var descendants = ReportedProcesses()
         var linkTimer: Timers.Timer?
         /// The reasons that the child is paused for, and what it was provided with.
         var inheritance: ChildInheritance
@@ -125,33 +125,40 @@ final class WorkerHost: ChildHost {
             if isSpare { peer.map { begin(on: $0) } } else { try await launch() }
             try await readiness.value.get()
         } catch {
-            runtime.hub.forget(secret)
-            if let child = state.withLock({ $0.spawned }) {
-                // A worker whose start hook threw says so, and ends by itself.
-                if await !Deadline.within(.seconds(1), { _ = await child.waitForExit() }) { try? child.sendToGroup(.kill) }
-                await gone.value
-            }
+            await endStart()
             throw error
         }
     }
 
-    /// Spawns the process, which dials, is welcomed, and waits for its life.
-    func launch() async throws {
-        let child = try await spawn()
-        // Before its end can be told: whoever hears of that looks here for the process.
-        state.withLock { $0.spawned = child }
-        child.onExit { [self] status in
-            tasks.add { await self.processEnded(status) }
-        }
-        try await runtime.uplink?.report(child.identity, lives: true)
-        let mustEnd = state.withLock { state in
-            state.child = child
-            return state.isStopRequested || state.verdict != nil
-        }
-        if mustEnd { try? child.send(.kill) } else { greet() }
+    /// Waits until nothing is left of a life that has not begun.
+    private func endStart() async {
+        let (child, isStopping) = state.withLock { ($0.spawned?.process, $0.isStopRequested && $0.child != nil) }
+        // One that is told to stop has its own time for that; until then it may have to dial again.
+        if !isStopping { runtime.hub.forget(secret) }
+        guard let child else { return }
+        // A worker whose start hook threw says so, and ends by itself.
+        if !isStopping, await !Deadline.within(.seconds(1), { _ = await child.waitForExit() }) { try? child.sendToGroup(.kill) }
+        await gone.value
     }
 
-    private func spawn() async throws(CoordinatorError) -> ChildProcess {
+    /// Spawns the process, which dials, is welcomed, and waits for its life.
+    func launch() async throws {
+        let (spawned, ticket, pipe) = try await spawn()
+        // Before its end can be told: whoever hears of that looks here for the process.
+        state.withLock { $0.spawned = spawned }
+        spawned.process.onExit { [self] status in
+            tasks.add { await self.processEnded(status) }
+        }
+        give(ticket, through: pipe, to: spawned.process)
+        try await runtime.processBegan(spawned.family)
+        let mustEnd = state.withLock { state in
+            state.child = spawned.process
+            return state.isStopRequested || state.verdict != nil
+        }
+        if mustEnd { try? spawned.process.sendToGroup(.kill) } else { greet() }
+    }
+
+    private func spawn() async throws(CoordinatorError) -> (SpawnedProcess, Ticket, TicketPipe) {
         let address = try runtime.hub.expect(secret) { [weak self] link, hello in
             guard let self else { throw LinkError(.handshake, "the worker's host is gone") }
             return try attach(link, hello)
@@ -166,9 +173,24 @@ final class WorkerHost: ChildHost {
             isStrict: grace == .zero,
             orphanGraceMilliseconds: grace.millisecondsClamped
         )
-        let (child, pipe) = try await runtime.spawner.spawn(program, plan, path: path, isStrict: ticket.isStrict)
-        try pipe.give(ticket)
-        return child
+        let (spawned, pipe) = try await runtime.spawner.spawn(program, plan, path: path, isStrict: ticket.isStrict)
+        return (spawned, ticket, pipe)
+    }
+
+    /// Gives the worker its ticket.
+    ///
+    /// Why one that has ended can't take it, its exit says; one that lives and has closed its end would never be heard of.
+    private func give(_ ticket: Ticket, through pipe: TicketPipe, to child: ChildProcess) {
+        do {
+            try pipe.give(ticket)
+        } catch {
+            tasks.add { [self] in
+                if await Deadline.within(.seconds(1), { _ = await child.waitForExit() }) { return }
+                let message =
+                    "\(path): descriptor \(WorkerEnvironment.ticketDescriptor) was closed before the ticket was read: \(error.message)"
+                condemn(.startFailed(message), CoordinatorError(.startFailed, message))
+            }
+        }
     }
 
     /// Welcomes the worker once both its link and its process are known.
@@ -180,7 +202,7 @@ final class WorkerHost: ChildHost {
             return (peer, state.hello)
         }
         guard let peer, let hello else { return }
-        if let refusal = refusal(of: hello, peer) {
+        if let refusal = refusal(of: hello) {
             runtime.logger.error("a worker was refused", metadata: ["coordinator.path": "\(path)", "reason": "\(refusal)"])
             peer.send(Frame(.goodbye(refusal)))
             return condemn(.startFailed(refusal), CoordinatorError(.startFailed, refusal))
@@ -239,8 +261,8 @@ final class WorkerHost: ChildHost {
     }
 
     /// The peer must run as us, and be of the session that was spawned: launchers fork.
-    private func refusal(of hello: Hello, _ peer: Peer) -> String? {
-        guard let child = state.withLock({ $0.child }), let credentials = peer.link.peer else {
+    private func strangeness(of link: Link) -> String? {
+        guard let child = state.withLock({ $0.spawned?.process }), let credentials = link.peer else {
             return "the peer's identity is unknown"
         }
         guard credentials.userID == geteuid() else {
@@ -251,6 +273,10 @@ final class WorkerHost: ChildHost {
         guard session == child.identity.processID else {
             return "the peer \(credentials.processID) isn't of the session of \(child.identity.processID), which was spawned"
         }
+        return nil
+    }
+
+    private func refusal(of hello: Hello) -> String? {
         guard hello.minimumVersion <= Frame.version, hello.maximumVersion >= Frame.version else {
             return "the worker speaks versions \(hello.minimumVersion) to \(hello.maximumVersion), and the parent \(Frame.version)"
         }
@@ -258,6 +284,11 @@ final class WorkerHost: ChildHost {
     }
 
     private func attach(_ link: Link, _ hello: Hello) throws -> Link.Handler {
+        // First of all: a stranger with a stolen secret mustn't cost the worker its link.
+        if let strangeness = strangeness(of: link) {
+            runtime.logger.error("a worker was refused", metadata: ["coordinator.path": "\(path)", "reason": "\(strangeness)"])
+            throw LinkError(.handshake, strangeness)
+        }
         let peer = Peer(
             link,
             codec: hello.buildID == BuildID.current ? .compact : .json,
@@ -294,7 +325,8 @@ final class WorkerHost: ChildHost {
     // MARK: Messages
 
     func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
-        let peer = state.withLock { $0.peer }
+        // On a link that isn't welcomed yet nothing may come before the welcome.
+        let peer = state.withLock { $0.isGreeted ? $0.peer : nil }
         // What has not left waits for the link, or for the next life.
         let undelivered: @Sendable () -> Void = { [self] in
             events.undelivered(ChildSlot.Parked(envelope: envelope, rest: rest, isDirect: isDirect))
@@ -325,14 +357,14 @@ final class WorkerHost: ChildHost {
         if let request = DismissalRequest(operation, payload) {
             return .bool(await events.dismissalRequested(request.timeout))
         }
-        guard let report = ProcessReport(operation, payload), report.process.processID > 1, report.process.processID != getpid() else {
+        guard let report = ProcessReport(operation, payload), report.family.leader.processID > 1,
+            report.family.leader.processID != getpid()
+        else {
             throw CoordinatorError(.unsupported, "a parent doesn't know '\(operation)'")
         }
         // Noted down here first: whoever learns of it further up can rely on those in between.
-        state.withLock { state in
-            if report.lives { state.descendants.insert(report.process) } else { state.descendants.remove(report.process) }
-        }
-        try await runtime.uplink?.report(report.process, lives: report.lives)
+        state.withLock { $0.descendants.take(report) }
+        if report.lives { try await runtime.processBegan(report.family) } else { await runtime.processEnded(report.family) }
         return .null
     }
 

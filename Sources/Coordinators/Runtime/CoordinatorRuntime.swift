@@ -94,10 +94,11 @@ public final class CoordinatorRuntime: Service {
         }
         guard isFirst else { throw CoordinatorError(.stopped, "a runtime can be started once") }
         do {
+            try await core.takeOver()
             try await host.start()
         } catch {
             state.withLock { $0 = .ended }
-            core.close()
+            await core.close()
             throw error
         }
     }
@@ -111,7 +112,7 @@ public final class CoordinatorRuntime: Service {
         }
         guard let host, let root = host.coordinator else { return }
         _ = await root.stop(grace: options.shutdown.grace)
-        core.close()
+        await core.close()
         exit.settle(.reason(.shutdown))
     }
 

@@ -22,6 +22,14 @@ final class RuntimeCore: Sendable {
     let hasNavigated = Atomic(false)
     let tasks = OwnedTasks()
     let directory: RuntimeDirectory
+    /// What was started, for the next runtime in a directory that stays.
+    let journal: ProcessJournal?
+    /// What everything that is spawned here carries on.
+    let mark: ProcessMark
+    /// Whether any process was ever spawned here.
+    let hasSpawned = Atomic(false)
+    /// Whether orphans come to this process.
+    let isSubreaper: Bool
     let hub: LinkHub
     let spawner: WorkerSpawner
     /// The way up, in a worker.
@@ -32,13 +40,25 @@ final class RuntimeCore: Sendable {
     let hungAfter: Duration
     private let startTimeout: Duration
     private let rootPolicy: SupervisionPolicy?
+    private static let numbers = Atomic<Int>(0)
 
     init(_ options: CoordinatorRuntime.Options, counts: LiveCounts = LiveCounts(), uplink: Uplink? = nil) {
         self.counts = counts
         logger = options.logger
         directory = RuntimeDirectory(options.runtimeDirectory)
-        hub = LinkHub(directory: directory, tasks: tasks)
-        spawner = WorkerSpawner(defaultExecutable: options.workerExecutable, output: options.workerOutput, spawner: .shared)
+        // In a worker its own process's mark is enough; the root adds which runtime it is.
+        let number = Self.numbers.add(1, ordering: .relaxed).newValue
+        mark = uplink == nil ? ProcessMark.current.appending(Self.markEntry(directory, number: number)) : .current
+        journal = uplink == nil && directory.given != nil ? ProcessJournal(directory) : nil
+        isSubreaper = uplink == nil && options.isSubreaper
+        hub = LinkHub(directory: directory, tasks: tasks, logger: logger)
+        spawner = WorkerSpawner(
+            defaultExecutable: options.workerExecutable,
+            output: options.workerOutput,
+            spawner: .shared,
+            mark: mark,
+            environment: .inherited()
+        )
         orphanGrace = uplink == nil ? options.orphanGrace : .zero
         hungAfter = options.hungAfter
         dependencies = options.dependencies
@@ -148,7 +168,9 @@ final class RuntimeCore: Sendable {
     }
 
     /// Closes what belongs to the process as a whole, after the last coordinator has ended.
-    func close() {
+    func close() async {
+        await endStrays()
+        journal?.close()
         hub.close()
         tasks.cancelAll()
         tap.close()

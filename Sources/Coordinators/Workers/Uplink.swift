@@ -65,6 +65,11 @@ final class Uplink: Sendable {
     /// Dials the parent and says hello.
     func connect(within timeout: Duration = Link.handshakeTimeout) async throws(LinkError) {
         let link = try await Link.dial(ticket.address, timeout: timeout)
+        // Whoever else has put a socket there must not learn the secret.
+        guard let peer = link.peer, peer.userID == geteuid(), peer.processID == ticket.parentProcessID else {
+            link.close()
+            throw LinkError(.handshake, "the process that listens at \(ticket.address) isn't the parent, \(ticket.parentProcessID)")
+        }
         link.start(Link.Handler(frameReceived: { [self] in greeted($0, $1) }, closed: { [self] link, _ in lost(link) }))
         try link.send(
             Frame(
@@ -95,11 +100,10 @@ final class Uplink: Sendable {
     }
 
     /// Tells the processes above of one below, and returns when they have taken note of it.
-    func report(_ process: ProcessIdentity, lives: Bool) async throws {
+    func report(_ report: ProcessReport) async throws {
         guard let peer = state.withLock({ $0.peer }) else {
             throw CoordinatorError(.peerLost, "the parent of \(ticket.path) can't be reached", maybeExecuted: false)
         }
-        let report = ProcessReport(process: process, lives: lives)
         _ = try await peer.inspect(report.operation, "", report.payload, timeout: .seconds(5))
     }
 
@@ -245,7 +249,7 @@ final class Uplink: Sendable {
             state.orphanedAt = deadline
             return deadline
         }
-        while MonotonicTime.now < deadline, getppid() == ticket.parentProcessID || !ticket.isStrict {
+        while MonotonicTime.now < deadline, !ticket.isStrict || WorkerProcess.isBelow(ticket.parentProcessID) {
             do throws(LinkError) {
                 return try await connect(within: min(Link.handshakeTimeout, deadline - .now))
             } catch {

@@ -216,7 +216,7 @@ final class Worker: Sendable {
         guard isFirst else { return }
         uplink.beginEnding()
         runtime.deadLetters.flush()
-        runtime.close()
+        await runtime.close()
         let error = uplink.send(Frame(.exited(Exited(reason: reason.onWire)), incarnation: state.withLock { $0.incarnation }))
         if error == nil { _ = await Deadline.within(Self.farewell) { await self.isDismissed.value } }
         exitCode.settle(reason.processExitCode)

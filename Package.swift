@@ -99,12 +99,16 @@ let package = Package(
         .target(name: "TestSupport", dependencies: ["Processes"], path: "Tests/TestSupport"),
         // The fixture is a program of coordinators that the tests' workers run.
         .target(name: "Fixtures", dependencies: ["Coordinators"], path: "Tests/Fixtures"),
-        .executableTarget(name: "FixtureWorker", dependencies: ["Coordinators", "Fixtures"], path: "Tests/FixtureWorker"),
+        .executableTarget(
+            name: "FixtureWorker",
+            dependencies: ["Coordinators", "Fixtures", "Links", "WireProtocol"],
+            path: "Tests/FixtureWorker"
+        ),
         .testTarget(
             name: "CoordinatorsTests",
             dependencies: [
                 "Coordinators", "CoordinatorsTesting", "Processes", "Supervision", "TestSupport", "WireProtocol", "Fixtures",
-                "FixtureWorker", logging,
+                "FixtureWorker", "Links", logging,
             ]
         ),
         .target(name: "PatternFixtures", dependencies: ["Coordinators"], path: "Tests/PatternFixtures"),

@@ -5,6 +5,7 @@ import Fixtures
 @main
 struct FixtureWorker {
     static func main() async throws {
+        if CommandLine.arguments.contains("--silent") { try await SilentWorker.run() }
         try await CoordinatorRuntime.main(RootCoordinator.self, workers: [MiddleCoordinator.self, BrokenCoordinator.self])
     }
 }

@@ -95,6 +95,8 @@ public final class CoordinatorRuntime: Service {
         guard isFirst else { throw CoordinatorError(.stopped, "a runtime can be started once") }
         do {
             try await core.takeOver()
+            // It may have been stopped while what a former runtime has left was ended.
+            if case .ended = state.withLock({ $0 }) { throw CoordinatorError.hasStopped(.root) }
             try await host.start()
         } catch {
             state.withLock { $0 = .ended }

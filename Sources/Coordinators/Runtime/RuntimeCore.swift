@@ -4,7 +4,9 @@ import Synchronization
 
 /// What all coordinators of one process share.
 final class RuntimeCore: Sendable {
+    /// Never waits for what it logs to be written.
     let logger: Logger
+    private let logQueue = LogQueue()
     let registry = TypeRegistry()
     let tap: Tap
     let deadLetters: DeadLetters
@@ -35,7 +37,7 @@ final class RuntimeCore: Sendable {
 
     init(_ options: CoordinatorRuntime.Options, counts: LiveCounts = LiveCounts(), uplink: Uplink? = nil) {
         self.counts = counts
-        logger = options.logger
+        logger = options.logger.queued(by: logQueue)
         directory = RuntimeDirectory(options.runtimeDirectory)
         hub = LinkHub(directory: directory, tasks: tasks)
         spawner = WorkerSpawner(defaultExecutable: options.workerExecutable, output: options.workerOutput, spawner: .shared)
@@ -129,7 +131,10 @@ final class RuntimeCore: Sendable {
         let event: LifecycleChange?
         switch change {
         case .started: (level, event) = (.debug, .started)
-        case .stopped(let reason): (level, event) = (.debug, .stopped(reason))
+        // A process that has ended by itself, although for no failure: nobody else says so.
+        case .stopped(let reason):
+            let hasExited = if case .exited = reason { true } else { false }
+            (level, event) = (hasExited ? .notice : .debug, .stopped(reason))
         case .restarted: (level, event) = (.info, .restarted)
         case .restarting: (level, event) = (.debug, nil)
         case .crashed(let reason): (level, event) = (.warning, .crashed(reason))
@@ -146,6 +151,9 @@ final class RuntimeCore: Sendable {
         logger.debug("a child has changed", metadata: ["coordinator.path": "\(path)", "change": "\(change)"])
         tap.publish(.changed(path, change))
     }
+
+    /// Waits until the log is written; a log that nobody reads doesn't keep the process from ending.
+    func flushLog() async { await logQueue.flush(within: .seconds(1)) }
 
     /// Closes what belongs to the process as a whole, after the last coordinator has ended.
     func close() {

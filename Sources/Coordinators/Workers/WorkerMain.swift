@@ -210,6 +210,7 @@ final class Worker: Sendable {
         runtime.close()
         let error = uplink.send(Frame(.exited(Exited(reason: reason.onWire)), incarnation: state.withLock { $0.incarnation }))
         if error == nil { _ = await Deadline.within(Self.farewell) { await self.isDismissed.value } }
+        await runtime.flushLog()
         exitCode.settle(reason.processExitCode)
     }
 

@@ -69,7 +69,7 @@ extension CoordinatorRuntime {
         return CoordinatorSnapshot(
             path: .root,
             type: root.type.name,
-            state: .active,
+            state: isStopping ? .stopping : .active,
             placement: .inProcess,
             processID: ProcessIdentity.current.processID,
             processStartTime: ProcessIdentity.current.startTime,

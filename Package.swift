@@ -52,7 +52,7 @@ let package = Package(
         .target(name: "NNG", dependencies: ["CNNG"]),
         .target(name: "CProcess"),
         .target(name: "Processes", dependencies: ["CProcess"]),
-        .target(name: "Links", dependencies: ["NNG", "WireProtocol"]),
+        .target(name: "Links", dependencies: ["NNG", "Processes", "WireProtocol"]),
 
         // Library: what users import.
         .target(
@@ -62,11 +62,11 @@ let package = Package(
         .target(name: "CoordinatorsTesting", dependencies: ["Coordinators"]),
 
         // Shells: the daemon, and the operator's way to it.
-        .target(name: "Control", dependencies: ["NNG", "WireProtocol"]),
+        .target(name: "Control", dependencies: ["NNG", "Processes", "WireProtocol"]),
         .target(name: "DaemonConfiguration", dependencies: ["Supervision", "WireProtocol", yams]),
         .target(
             name: "CoordinatorDaemon",
-            dependencies: ["Control", "Coordinators", "DaemonConfiguration", "WireProtocol", logging, serviceLifecycle]
+            dependencies: ["Control", "Coordinators", "DaemonConfiguration", "Processes", "WireProtocol", logging, serviceLifecycle]
         ),
 
         // Executables parse, build and run.
@@ -74,7 +74,7 @@ let package = Package(
             name: "coordinatord",
             dependencies: [
                 "Control", "CoordinatorDaemon", "Coordinators", "DaemonConfiguration",
-                argumentParser, logging, serviceLifecycle, unixSignals,
+                argumentParser, logging, serviceLifecycle,
             ]
         ),
         .executableTarget(
@@ -124,7 +124,10 @@ let package = Package(
         .testTarget(name: "ReadmeTests", dependencies: ["Processes", "ReadmeProgram", "TestSupport"]),
         .testTarget(
             name: "CoordinatorDaemonTests",
-            dependencies: ["Control", "Processes", "TestSupport", "WireProtocol", "FixtureWorker", "coordinatorctl", "coordinatord"]
+            dependencies: [
+                "Control", "CoordinatorDaemon", "Processes", "TestSupport", "WireProtocol", "FixtureWorker", "coordinatorctl", "coordinatord",
+                logging,
+            ]
         ),
         .testTarget(name: "LinksTests", dependencies: ["Links", "TestSupport", "WireProtocol"]),
         .testTarget(

@@ -14,6 +14,9 @@ public final class ProcessSpawner: Sendable {
         thread = ProcessThread(systemCalls: systemCalls)
     }
 
+    /// Makes the thread and its descriptors now, while there are any.
+    package func prepare() throws(ProcessError) { try thread.prepare() }
+
     deinit {
         // Refused when there is no thread, and then there is nothing to end.
         try? thread.post(.end)

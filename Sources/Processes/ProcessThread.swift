@@ -58,6 +58,13 @@ package final class ProcessThread: Sendable {
         }
     }
 
+    /// Makes the thread, unless there is or was one.
+    func prepare() throws(ProcessError) {
+        try state.withLock { state throws(ProcessError) in
+            if case .unstarted = state.life { state.life = try start() }
+        }
+    }
+
     /// The commands since the last time.
     func takeCommands() -> [Command] {
         state.withLock { state in

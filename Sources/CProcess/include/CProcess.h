@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "CSignals.h"
+
 // The few kernel calls that Swift can't make by itself: variadic functions, packed structures, macros. Linux and glibc 2.34 or newer.
 // Convention: a result below zero is the negated errno. Nothing here keeps state, and every descriptor is close-on-exec from birth.
 

@@ -51,7 +51,13 @@ actor DaemonCoordinator: Coordinator {
                 )
             }
         } catch {
-            context.logger.error("a child could not be started", metadata: ["child.key": "\(child.key)", "error": "\(error)"])
+            // What became of a life is in the log already.
+            let isRefusal = [.invalidKey, .invalidSpecification, .keyInUse].contains((error as? CoordinatorError)?.code)
+            context.logger.log(
+                level: isRefusal ? .error : .debug,
+                "a child could not be started",
+                metadata: ["child.key": "\(child.key)", "error": "\(error)"]
+            )
         }
     }
 }

@@ -1,13 +1,27 @@
 import Control
 import Coordinators
+import Logging
 import WireProtocol
 
 /// Carries out what operators ask of the tree.
 struct OperatorDesk: ControlHandler {
-    let runtime: CoordinatorRuntime
-    let shutdown: Shutdowns
+    private let runtime: CoordinatorRuntime
+    private let shutdown: Shutdowns
+    private let logger: Logger
+    /// Operators who ask at the same time are shown the same tree, made once.
+    private let tree: SharedCall<JSONValue>
+    private let processes: SharedCall<JSONValue>
 
-    func handle(_ operation: Operation) async throws(ControlError) -> JSONValue {
+    init(runtime: CoordinatorRuntime, shutdown: Shutdowns, logger: Logger) {
+        self.runtime = runtime
+        self.shutdown = shutdown
+        self.logger = logger
+        tree = SharedCall { try ControlJSON.value(of: TreeNode(await runtime.snapshot())) }
+        processes = SharedCall { try ControlJSON.value(of: ProcessList(await runtime.snapshot())) }
+    }
+
+    func handle(_ operation: Operation, from requester: Requester) async throws(ControlError) -> JSONValue {
+        record(operation, from: requester)
         do {
             return try await perform(operation)
         } catch {
@@ -15,10 +29,22 @@ struct OperatorDesk: ControlHandler {
         }
     }
 
+    /// Who has changed what.
+    private func record(_ operation: Operation, from requester: Requester) {
+        guard operation.isMutating else { return }
+        var metadata: Logger.Metadata = [
+            "operation": "\(operation.name)", "operator.uid": "\(requester.userID)", "operator.pid": "\(requester.processID)",
+        ]
+        if let path = operation.path { metadata["coordinator.path"] = "\(path)" }
+        // What is sent may be sent often.
+        let isMessage = operation.name == "ask" || operation.name == "send"
+        logger.log(level: isMessage ? .info : .notice, "an operator has asked", metadata: metadata)
+    }
+
     private func perform(_ operation: Operation) async throws -> JSONValue {
         switch operation {
-        case .tree: try ControlJSON.value(of: TreeNode(await runtime.snapshot()))
-        case .ps: try ControlJSON.value(of: ProcessList(await runtime.snapshot()))
+        case .tree: try await tree.value()
+        case .ps: try await processes.value()
         case .status(let path): try ControlJSON.value(of: TreeNode(await runtime.snapshot(of: try place(path))))
         case .start(let path): try ControlJSON.value(of: LifecycleResult(await runtime.start(try place(path))))
         case .stop(let path): try ControlJSON.value(of: LifecycleResult(await runtime.stop(try place(path))))
@@ -34,8 +60,8 @@ struct OperatorDesk: ControlHandler {
             try ControlJSON.value(of: DeadLetterList(runtime.deadLetters))
         case .ping:
             [:]
-        case .shutdown:
-            await endEverything()
+        case .shutdown(let now):
+            await endEverything(now: now)
         }
     }
 
@@ -46,8 +72,15 @@ struct OperatorDesk: ControlHandler {
         return try ControlJSON.value(of: AskResult(reply: reply, durationMicroseconds: Int64(duration / .microseconds(1))))
     }
 
-    private func endEverything() async -> JSONValue {
-        shutdown.request()
+    private func endEverything(now: Bool) async -> JSONValue {
+        if now {
+            shutdown.hasten(.brutalKill)
+        } else if shutdown.isRequested {
+            // Whoever asks again finds that it takes too long.
+            shutdown.hasten(.timeout(Shutdowns.hurriedGrace))
+        } else {
+            shutdown.begin()
+        }
         await shutdown.completed()
         return [:]
     }

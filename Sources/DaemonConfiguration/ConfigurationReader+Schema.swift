@@ -1,3 +1,4 @@
+import Glibc
 import Supervision
 import WireProtocol
 import Yams
@@ -41,6 +42,11 @@ extension ConfigurationReader {
         return children
     }
 
+    /// A path on a link has 1,024 bytes, and those below the child want theirs.
+    private static let maximumKeyLength = 255
+    /// What execvp(3) takes when there is no PATH.
+    private static let defaultSearchPath = "/bin:/usr/bin"
+
     private mutating func childKey(_ node: Node) -> String? {
         guard let key = text(node, "`key`", expected: "a name") else { return nil }
         let isControl = { (scalar: Unicode.Scalar) in scalar.properties.generalCategory == .control }
@@ -48,6 +54,13 @@ extension ConfigurationReader {
             report(
                 at: node.mark,
                 "`key` is `\(key)`; expected a name without slashes and control characters, for it becomes a part of a path"
+            )
+            return nil
+        }
+        guard key.utf8.count <= Self.maximumKeyLength else {
+            report(
+                at: node.mark,
+                "`key` has \(key.utf8.count) bytes; expected at most \(Self.maximumKeyLength), for it becomes a part of a path"
             )
             return nil
         }
@@ -74,12 +87,15 @@ extension ConfigurationReader {
         let keys = ["executable", "coordinator", "configuration", "environment", "directory"]
         guard let fields = self.fields(node, "`worker`", keys: keys) else { return nil }
         let executable = required("executable", of: fields, expected: "the path of the worker's executable")
-            .flatMap { self.text($0, "`executable`", expected: "the path of the worker's executable") }
+            .flatMap { self.path($0, "`executable`", expected: "the path of the worker's executable") }
         let coordinator = required("coordinator", of: fields, expected: "the name of the coordinator that the worker hosts")
             .flatMap { self.text($0, "`coordinator`", expected: "the name of the coordinator that the worker hosts") }
         let configuration = fields["configuration"].flatMap { self.json($0) }
         let environment = fields["environment"].flatMap { self.environment($0) }
         let directory = self.directory(fields)
+        if let executable, let node = fields["executable"] {
+            checkExecutable(executable, searchPath: nil, directory: directory, at: node)
+        }
         guard let executable, let coordinator else { return nil }
         return ConfiguredWorker(
             executable: executable,
@@ -96,6 +112,10 @@ extension ConfigurationReader {
         let command = required("command", of: fields, expected: expected).flatMap { self.command($0, expected: expected) }
         let environment = fields["environment"].flatMap { self.environment($0) }
         let directory = self.directory(fields)
+        if let command, let node = fields["command"]?.sequence?.first {
+            let searchPath = environment?["PATH"] ?? getenv("PATH").map { String(cString: $0) } ?? Self.defaultSearchPath
+            checkExecutable(command[0], searchPath: searchPath, directory: directory, at: node)
+        }
         return command.map { ConfiguredProgram(command: $0, environment: environment ?? [:], directory: directory) }
     }
 
@@ -105,14 +125,16 @@ extension ConfigurationReader {
             report(at: node.mark, "`command` is an empty list; expected \(expected)")
             return nil
         }
-        let first = text(program, "the program of `command`", expected: "its name or path")
+        let first = path(program, "the program of `command`", expected: "its name or path")
         let arguments = nodes.dropFirst().map { verbatim($0, "an argument of `command`") }
         guard let first, !arguments.contains(nil) else { return nil }
         return [first] + arguments.compactMap(\.self)
     }
 
     private mutating func directory(_ fields: Fields) -> String? {
-        fields["directory"].flatMap { self.text($0, "`directory`", expected: "the path of a directory") }
+        guard let node = fields["directory"], let path = path(node, "`directory`", expected: "the path of a directory") else { return nil }
+        checkDirectory(path, at: node)
+        return path
     }
 
     private mutating func environment(_ node: Node) -> [String: String]? {

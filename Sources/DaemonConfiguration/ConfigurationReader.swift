@@ -5,10 +5,13 @@ import Yams
 /// A reading function returns nil after it has reported why, so callers go on with the next field and a file's problems come together.
 struct ConfigurationReader {
     let file: String
+    /// Whether what is named has to be there.
+    let checksFiles: Bool
     private(set) var problems: [ConfigurationError.Problem] = []
 
-    init(file: String) {
+    init(file: String, checksFiles: Bool = false) {
         self.file = file
+        self.checksFiles = checksFiles
     }
 
     /// The problems by position; those of the file as a whole come first.

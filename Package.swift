@@ -144,7 +144,7 @@ let package = Package(
         .testTarget(name: "SupervisionTests", dependencies: ["Supervision", "TestSupport"]),
         .testTarget(name: "SupervisionSimulationTests", dependencies: ["Supervision", "SupervisionSimulation"]),
         .testTarget(name: "DaemonConfigurationTests", dependencies: ["DaemonConfiguration", "Supervision", "TestSupport", "WireProtocol"]),
-        .testTarget(name: "ControlTests", dependencies: ["Control", "NNG", "TestSupport", "WireProtocol", "coordinatorctl"]),
+        .testTarget(name: "ControlTests", dependencies: ["Control", "NNG", "Processes", "TestSupport", "WireProtocol", "coordinatorctl"]),
     ],
     swiftLanguageModes: [.v6]
 )

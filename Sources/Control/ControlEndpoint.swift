@@ -52,7 +52,14 @@ final class ControlEndpoint: Sendable {
             throw ControlError(.failed, "can't make the runtime directory \(directory): \(reason()); make its parent, or name another")
         }
         var status = stat()
-        guard stat(directory, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+        // Not what a link leads to: who may replace the link chooses another directory later.
+        guard lstat(directory, &status) == 0, status.st_mode & S_IFMT != S_IFLNK else {
+            throw ControlError(
+                .notPermitted,
+                "the runtime directory \(directory) is a symbolic link, which may lead elsewhere later; name its target with --runtime-dir"
+            )
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR else {
             throw ControlError(.failed, "the runtime directory \(directory) isn't a directory; name another with --runtime-dir")
         }
         guard status.st_uid == geteuid() else {

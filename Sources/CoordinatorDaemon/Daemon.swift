@@ -28,10 +28,13 @@ public final class Daemon: Service {
         options.supervision = configuration.supervision
         options.workerOutput = .captured { path, bytes in childOutput.received(bytes, from: path.description) }
         options.logger = logger
+        let children = ConfiguredChildren(configuration.children)
+        options.dependencies[ConfiguredChildrenKey.self] = children
         runtime = CoordinatorRuntime(DaemonCoordinator.self, configuration: configuration, options: options)
         shutdown = Shutdowns(runtime)
         signals = SignalDesk(runtime: runtime, shutdown: shutdown, file: file, logger: logger)
-        server = ControlServer(path: directory.controlSocket, handler: OperatorDesk(runtime: runtime, shutdown: shutdown, logger: logger))
+        let desk = OperatorDesk(runtime: runtime, children: children, shutdown: shutdown, logger: logger)
+        server = ControlServer(path: directory.controlSocket, handler: desk)
         self.output = output
         self.directory = directory
         self.logger = logger

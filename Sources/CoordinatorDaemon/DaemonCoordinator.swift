@@ -17,6 +17,7 @@ actor DaemonCoordinator: Coordinator {
 
     /// Requests all children's starts in the file's order, and waits for none: one that can't start is retried, and the others live.
     func run() async throws {
+        context.dependencies[ConfiguredChildrenKey.self]?.attach { [weak self] child in try await self?.begin(child) }
         let starts = configuration.children.map { child in
             // Requested here and now, in order; the order of the stops is the reverse.
             Task.immediate { await self.start(child) }
@@ -26,30 +27,34 @@ actor DaemonCoordinator: Coordinator {
         for await _ in forever {}
     }
 
+    private func begin(_ child: ConfiguredChild) async throws {
+        switch child.content {
+        case .worker(let worker):
+            try await context.start(
+                worker: worker.coordinator,
+                as: child.key,
+                executable: worker.executable,
+                environment: worker.environment,
+                directory: worker.directory,
+                configuration: worker.configuration ?? [:],
+                restart: child.restart,
+                shutdown: child.shutdown,
+                retriesFirstStart: true
+            )
+        case .program(let program):
+            try await context.start(
+                program: .init(command: program.command, environment: program.environment, directory: program.directory),
+                as: child.key,
+                restart: child.restart,
+                shutdown: child.shutdown,
+                retriesFirstStart: true
+            )
+        }
+    }
+
     private func start(_ child: ConfiguredChild) async {
         do {
-            switch child.content {
-            case .worker(let worker):
-                try await context.start(
-                    worker: worker.coordinator,
-                    as: child.key,
-                    executable: worker.executable,
-                    environment: worker.environment,
-                    directory: worker.directory,
-                    configuration: worker.configuration ?? [:],
-                    restart: child.restart,
-                    shutdown: child.shutdown,
-                    retriesFirstStart: true
-                )
-            case .program(let program):
-                try await context.start(
-                    program: .init(command: program.command, environment: program.environment, directory: program.directory),
-                    as: child.key,
-                    restart: child.restart,
-                    shutdown: child.shutdown,
-                    retriesFirstStart: true
-                )
-            }
+            try await begin(child)
         } catch {
             // What became of a life is in the log already.
             let isRefusal = [.invalidKey, .invalidSpecification, .keyInUse].contains((error as? CoordinatorError)?.code)

@@ -96,7 +96,7 @@ final class SignalDesk: Sendable {
     /// The file is read as at the start; what runs stays as it is.
     private func check() {
         do {
-            let configuration = try DaemonConfiguration.load(path: file)
+            let configuration = try DaemonConfiguration.load(path: file, checkingFiles: true)
             let metadata: Logger.Metadata = ["file": "\(file)", "children": "\(configuration.children.count)"]
             logger.notice("the configuration file is good; nothing of it was applied: restart the daemon for that", metadata: metadata)
         } catch {

@@ -22,7 +22,8 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
             are logged.
 
             Exit status: 0 ended as asked; 1 failed, or another daemon is running; 64 usage; 77 not permitted; 78 bad configuration.
-            """
+            """,
+        version: Release.version
     )
 
     @Option(help: "The YAML file that lists the children.")
@@ -53,7 +54,7 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     private func serve() async throws {
         do {
             let configuration = try DaemonConfiguration.load(path: config)
-            let directory = try RuntimeDirectory.resolve(option: runtimeDir)
+            let directory = try RuntimeDirectory.resolve(option: runtimeDir).absolute()
             let output = DaemonOutput()
             var logger = output.logger(label: "coordinatord")
             logger.logLevel = logLevel

@@ -29,7 +29,12 @@ extension Node {
         case .stop: try await children.stop(key, isByParent: false, forgets: false)
         case .restart: try await children.restart(key)
         case .kill: try children.kill(key)
-        case .pause: try await children.pause(key, true, isByParent: false)
+        case .pause:
+            // Otherwise its next life would come up paused, and who has asked for that is long gone.
+            guard before.state != .inactive, before.state != .failed else {
+                throw CoordinatorError(.stopped, "\(path.appending(key)) isn't running: there is nothing to pause")
+            }
+            try await children.pause(key, true, isByParent: false)
         case .resume: try await children.pause(key, false, isByParent: false)
         }
         // Whoever runs the child may have removed it since.

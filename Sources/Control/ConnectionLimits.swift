@@ -18,6 +18,8 @@ public struct ConnectionLimits: Sendable {
     public var idleTimeout = Duration.seconds(60)
     /// How long it may have none while the process is short of descriptors.
     public var pressedIdleTimeout = Duration.seconds(1)
+    /// How often it's seen whether the socket file is still there.
+    public var socketCheckInterval = Duration.seconds(5)
     /// How many bytes of answers that their requesters haven't read yet there may be, of all connections together.
     public var maximumUnreadBytes = 256 << 20
     /// How many descriptors can still be opened.

@@ -106,7 +106,8 @@ public final class ControlServer: Sendable {
         }
         guard let endpoint else { return }
         let failure = await withDiscardingTaskGroup { group in
-            let failure = await acceptAll(from: endpoint.listener, in: &group)
+            group.addTask { await self.watch(endpoint) }
+            let failure = await acceptAll(at: endpoint, in: &group)
             if failure == nil { await drain() }
             group.cancelAll()
             return failure
@@ -139,9 +140,15 @@ public final class ControlServer: Sendable {
         }
     }
 
-    private func acceptAll(from listener: StreamListener, in group: inout DiscardingTaskGroup) async -> ControlError? {
+    /// A socket file that somebody has removed is made anew: an operator needs it most when things are removed.
+    private func watch(_ endpoint: ControlEndpoint) async {
+        while (try? await Task.sleep(for: limits.socketCheckInterval)) != nil { endpoint.restore() }
+    }
+
+    private func acceptAll(at endpoint: ControlEndpoint, in group: inout DiscardingTaskGroup) async -> ControlError? {
         var failuresInARow = 0
         while !Task.isCancelled {
+            let listener = endpoint.listener
             do throws(NNGError) {
                 let stream = try await listener.accept()
                 failuresInARow = 0
@@ -152,7 +159,8 @@ public final class ControlServer: Sendable {
                     stream.close()
                 }
             } catch {
-                if error.code == .closed || error.code == .canceled { return nil }
+                if error.code == .canceled || error.code == .closed && isClosing { return nil }
+                if error.code == .closed, endpoint.listener !== listener { continue }
                 // Out of descriptors or memory: that passes, and the operator is needed most then. Ten seconds of anything else don't.
                 failuresInARow += error.code == .outOfFiles || error.code == .outOfMemory ? 0 : 1
                 if failuresInARow == 100 { return ControlError(.failed, "no connection can be accepted any more: \(error)") }
@@ -160,6 +168,12 @@ public final class ControlServer: Sendable {
             }
         }
         return nil
+    }
+
+    private var isClosing: Bool {
+        state.withLock { state in
+            if case .serving = state.phase { false } else { true }
+        }
     }
 
     private func converse(on stream: ByteStream, _ seat: ConnectionTable.Seat) async {

@@ -73,22 +73,35 @@ struct ConnectionTests {
         #expect(table.count == 0)
     }
 
-    @Test("A connection that asks nothing ends, and says why; one whose request is open doesn't")
+    @Test("A connection that asks nothing ends, and says why")
     func idle() async throws {
         var limits = ConnectionLimits()
-        limits.idleTimeout = .seconds(1)
-        let handler = FakeHandler { operation in
-            if operation == .tree { try? await Task.sleep(for: .seconds(3)) }
-            return .success([:])
-        }
-        try await withServer(handler, limits: limits) { directory, _ in
-            let busy = try await RawClient(directory)
-            try await busy.say(#"{"v":1,"id":1,"op":"tree"}"#)
+        limits.idleTimeout = .milliseconds(100)
+        try await withServer(limits: limits) { directory, _ in
             let silent = try await RawClient(directory)
             #expect(try await silent.hear().contains("which was idle; connect again"))
             await #expect(throws: NNGError.self) { try await silent.hear() }
-            #expect(try await busy.hear() == #"{"id":1,"result":{},"v":1}"#)
         }
+    }
+
+    @Test("A connection isn't idle while a request is open, however long that takes")
+    func busy() async throws {
+        var limits = Self.limits(3)
+        limits.idleTimeout = .milliseconds(50)
+        let table = ConnectionTable(limits)
+        let seat = try #require(await Fakes().seat("busy", in: table))
+        table.requestBegan(on: seat)
+        let isOver = Mutex(false)
+        async let hasIdled = {
+            let hasIdled = await table.hasIdled(seat)
+            return (hasIdled, isOver.withLock { $0 })
+        }()
+        try await Task.sleep(for: .milliseconds(200))
+        isOver.withLock { $0 = true }
+        table.requestEnded(on: seat)
+        #expect(await hasIdled == (true, true))
+        table.leave(seat)
+        #expect(await !table.hasIdled(seat))
     }
 
     @Test("What isn't a greeting within the time ends its connection")

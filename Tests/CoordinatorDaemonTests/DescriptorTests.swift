@@ -1,5 +1,4 @@
 import Control
-import Glibc
 import Processes
 import TestSupport
 import Testing
@@ -20,7 +19,7 @@ struct DescriptorTests {
     func connections(_ limit: Int) async throws {
         try await RunningDaemon.with(Self.tree, descriptorLimit: limit) { daemon in
             try await daemon.eventually("all is active") { try await daemon.tree().children.allSatisfy { $0.state == "active" } }
-            let crowd = try Crowd(at: "\(daemon.directory)/run/control.sock", count: limit + 60)
+            let crowd = try Crowd(at: "\(daemon.directory)/run/control.sock", count: limit + 60, greets: true)
             // While they are held, for longer than Dispatch takes to look at its threads.
             let end = ContinuousClock.now + .seconds(4)
             var hasKilled = false
@@ -41,32 +40,4 @@ struct DescriptorTests {
             #expect(await daemon.process.waitForExit() == .exited(code: 0))
         }
     }
-}
-
-/// Many connections to a Unix socket, every fourth of which has said which protocol it speaks.
-private final class Crowd: Sendable {
-    private let descriptors: [Int32]
-
-    init(at path: String, count: Int) throws {
-        ResourceLimits.raiseOpenFiles()
-        descriptors = try (0..<count).map { index in
-            let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-            try #require(descriptor >= 0)
-            var address = sockaddr_un()
-            address.sun_family = sa_family_t(AF_UNIX)
-            // Unsafe: the path is a fixed array of the C structure.
-            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-            let result = withUnsafePointer(to: &address) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
-            }
-            try #require(result == 0, "connection \(index): \(String(cString: strerror(errno)))")
-            if index.isMultiple(of: 4) {
-                let greeting: [UInt8] = [0, 0x53, 0x50, 0, 0, 0x10, 0, 0]
-                _ = send(descriptor, greeting, greeting.count, Int32(MSG_NOSIGNAL))
-            }
-            return descriptor
-        }
-    }
-
-    func leave() { for descriptor in descriptors { close(descriptor) } }
 }

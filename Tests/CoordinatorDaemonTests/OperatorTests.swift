@@ -82,6 +82,24 @@ struct OperatorTests {
         }
     }
 
+    @Test("A control socket that somebody has removed or replaced comes back")
+    func removedSocket() async throws {
+        try await Self.with { daemon in
+            let socket = "\(daemon.directory)/run/control.sock"
+            for _ in 0..<2 {
+                unlink(socket)
+                #expect(try await daemon.control("tree").exitCode == 69)
+                try await daemon.eventually("it's back") { try await daemon.control("tree").exitCode == 0 }
+                #expect(Files.mode(of: socket) == 0o600)
+            }
+            unlink(socket)
+            try Files.write("not a socket", to: socket)
+            try await daemon.eventually("it's back") { try await daemon.control("tree").exitCode == 0 }
+            #expect(try await daemon.control("shutdown").exitCode == 0)
+            #expect(!Files.names(in: "\(daemon.directory)/run").contains("control.sock"))
+        }
+    }
+
     @Test("Both commands know their version, and the daemon takes a relative runtime directory")
     func command() async throws {
         #expect(try await RunningDaemon.coordinatord.run(["--version"]).output == "\(Release.version)\n")

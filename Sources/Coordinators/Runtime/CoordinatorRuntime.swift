@@ -137,8 +137,9 @@ public final class CoordinatorRuntime: Service {
     /// - Returns: whether the tree is stopping; otherwise nothing happens.
     @discardableResult
     public func hasten(_ shutdown: Shutdown) -> Bool {
-        guard case .stopping(let host) = state.withLock({ $0 }) else { return false }
-        host.coordinator?.hasten(shutdown)
+        guard case .stopping(let host) = state.withLock({ $0 }), let root = host.coordinator else { return false }
+        guard root.state.withLock({ $0.phase == .stopping }) else { return false }
+        root.hasten(shutdown)
         return true
     }
 

@@ -46,6 +46,17 @@ public final class Daemon: Service {
     ///
     /// - Throws: `ControlError` when another daemon runs in the directory, or the directory can't be used; what the root threw.
     public func run() async throws {
+        do {
+            try await serve()
+            logger.notice("stopped")
+        } catch {
+            await output.flush(within: .seconds(1))
+            throw error
+        }
+        await output.flush(within: .seconds(1))
+    }
+
+    private func serve() async throws {
         // Before anybody can connect: descriptors may be short then.
         try await runtime.prepare()
         try signals.begin()
@@ -74,7 +85,5 @@ public final class Daemon: Service {
             // What operators have asked is still answered.
             server.close()
         }
-        logger.notice("stopped")
-        await output.flush(within: .seconds(1))
     }
 }

@@ -104,6 +104,21 @@ struct ConnectionTests {
         #expect(await !table.hasIdled(seat))
     }
 
+    @Test("Descriptions that one connection has open are limited, so that others have their share")
+    func descriptions() async throws {
+        let handler = FakeHandler { _ in
+            // Until the client goes away.
+            try? await Task.sleep(for: .seconds(600))
+            return .success([:])
+        }
+        try await withServer(handler) { directory, _ in
+            let greedy = try await RawClient(directory)
+            for id in 1...65 { try await greedy.say(#"{"v":1,"id":\#(id),"op":"tree"}"#) }
+            let refusal = try await greedy.hear()
+            #expect(refusal.contains(#""id":65"#) && refusal.contains("64 descriptions of this connection are open"))
+        }
+    }
+
     @Test("What isn't a greeting within the time ends its connection")
     func silence() async throws {
         var limits = ConnectionLimits()

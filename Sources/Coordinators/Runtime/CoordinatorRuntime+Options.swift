@@ -35,9 +35,10 @@ extension CoordinatorRuntime {
         package var dependencyOverrides = Dependencies()
         /// Whether children that are placed in workers live in this process instead: for tests.
         package var runsInOneProcess = false
-        /// Where the runtime logs to.
+        /// Where the runtime and its coordinators log to.
         ///
-        /// Payloads are never logged.
+        /// Who logs never waits: entries are written by a thread of their own, at most 4,096 wait, and what is dropped beyond that is counted
+        /// and logged. The end of the tree waits a second for them at most. Payloads are never logged.
         public var logger = Logger(label: "coordinators")
 
         /// Creates options with their defaults.

@@ -3,16 +3,22 @@ import Coordinators
 import DaemonConfiguration
 import Synchronization
 
-/// The children that the file names.
+/// The children that the file names: what the root is configured with, and shares with the operators' desk.
 ///
 /// Supervision forgets a temporary child that has ended, as OTP's does. To an operator it is still there, as the file is.
-final class ConfiguredChildren: Sendable {
+final class ConfiguredChildren: Codable, Sendable {
     typealias Start = @Sendable (ConfiguredChild) async throws -> Void
 
-    private let children: [ConfiguredChild]
+    let children: [ConfiguredChild]
     private let start = Mutex<Start?>(nil)
 
     init(_ children: [ConfiguredChild]) { self.children = children }
+
+    /// Decodes the list alone, as every configuration can be; the root's is never encoded.
+    init(from decoder: any Decoder) throws { children = try [ConfiguredChild](from: decoder) }
+
+    /// Encodes the list alone.
+    func encode(to encoder: any Encoder) throws { try children.encode(to: encoder) }
 
     /// The root tells how it starts a child.
     func attach(_ start: @escaping Start) {
@@ -49,9 +55,4 @@ extension TreeNode {
             }
         self.init(key: child.key, path: "/\(child.key)", type: type, kind: kind, state: "inactive", placement: placement)
     }
-}
-
-/// Where the root finds what it shares with the operators' desk.
-enum ConfiguredChildrenKey: DependencyKey {
-    typealias Value = ConfiguredChildren
 }

@@ -29,8 +29,7 @@ public final class Daemon: Service {
         options.workerOutput = .captured { path, bytes in childOutput.received(bytes, from: path.description) }
         options.logger = logger
         let children = ConfiguredChildren(configuration.children)
-        options.dependencies[ConfiguredChildrenKey.self] = children
-        runtime = CoordinatorRuntime(DaemonCoordinator.self, configuration: configuration, options: options)
+        runtime = CoordinatorRuntime(DaemonCoordinator.self, configuration: children, options: options)
         shutdown = Shutdowns(runtime)
         signals = SignalDesk(runtime: runtime, shutdown: shutdown, file: file, logger: logger)
         let desk = OperatorDesk(runtime: runtime, children: children, shutdown: shutdown, logger: logger)

@@ -5,19 +5,19 @@ import WireProtocol
 
 /// The root of the daemon's tree: it reads its children from a file. Otherwise it's a coordinator like any other.
 actor DaemonCoordinator: Coordinator {
-    typealias Configuration = DaemonConfiguration
+    typealias Configuration = ConfiguredChildren
 
     nonisolated let context: Context<DaemonCoordinator>
-    private let configuration: DaemonConfiguration
+    private let configuration: ConfiguredChildren
 
-    init(_ context: Context<DaemonCoordinator>, _ configuration: DaemonConfiguration) {
+    init(_ context: Context<DaemonCoordinator>, _ configuration: ConfiguredChildren) {
         self.context = context
         self.configuration = configuration
     }
 
     /// Requests all children's starts in the file's order, and waits for none: one that can't start is retried, and the others live.
     func run() async throws {
-        context.dependencies[ConfiguredChildrenKey.self]?.attach { [weak self] child in try await self?.begin(child) }
+        configuration.attach { [weak self] child in try await self?.begin(child) }
         let starts = configuration.children.map { child in
             // Requested here and now, in order; the order of the stops is the reverse.
             Task.immediate { await self.start(child) }

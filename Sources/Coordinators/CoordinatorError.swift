@@ -38,7 +38,7 @@ public struct CoordinatorError: Error, Sendable, Hashable, Codable, CustomString
         public static let invalidSpecification = Code(kind: .invalidSpecification)
         /// The coordinator was not ready in time.
         public static let startTimedOut = Code(kind: .startTimedOut)
-        /// The key is empty or has a slash in it.
+        /// The key is empty, too long, or has a slash or a control character in it.
         public static let invalidKey = Code(kind: .invalidKey)
         /// The operation needs a worker process, and the child has none.
         public static let notAWorker = Code(kind: .notAWorker)

@@ -14,9 +14,7 @@ extension ChildSupervisor {
     @discardableResult
     func start(_ definition: ChildDefinition, end: ChildSlot.End? = nil, isByParent: Bool = true) async throws -> UInt64 {
         let key = definition.key
-        guard !key.isEmpty, !key.contains("/") else {
-            throw CoordinatorError(.invalidKey, "'\(key)' is no key: it must not be empty nor have a slash in it")
-        }
+        try node.path.check(key)
         let start = ChildSlot.Start()
         // Requested before the first suspension: two starts that begin one after the other are in that order.
         let tenure = request(definition, start, end, isByParent)

@@ -103,7 +103,7 @@ let package = Package(
         .testTarget(
             name: "CoordinatorsTests",
             dependencies: [
-                "Coordinators", "CoordinatorsTesting", "Processes", "Supervision", "TestSupport", "WireProtocol", "Fixtures",
+                "Coordinators", "CoordinatorsTesting", "Links", "Processes", "Supervision", "TestSupport", "WireProtocol", "Fixtures",
                 "FixtureWorker", logging,
             ]
         ),

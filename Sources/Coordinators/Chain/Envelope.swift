@@ -83,7 +83,7 @@ final class Envelope: Sendable {
         self.flow = flow
         size = body.size
         if case .encoded(let name, _, _) = body {
-            self.isBuiltin = name.utf8.starts(with: Builtins.prefix.utf8)
+            self.isBuiltin = Builtins.isName(name)
         } else {
             self.isBuiltin = isBuiltin
         }

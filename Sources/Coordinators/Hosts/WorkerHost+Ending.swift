@@ -102,6 +102,8 @@ extension WorkerHost {
         if let ageTimer = state.withLock({ $0.ageTimer }) { Timers.shared.cancel(ageTimer) }
         if let tapSwitch { runtime.tap.forget(tapSwitch) }
         events.unreachable()
+        // What it has answered before is still to be read.
+        await peer?.readToEnd(within: Self.readingTime)
         peer?.close()
         runtime.hub.forget(secret)
         if let timer { Timers.shared.cancel(timer) }

@@ -244,6 +244,9 @@ final class WorkerHost: ChildHost {
         guard hello.minimumVersion <= Frame.version, hello.maximumVersion >= Frame.version else {
             return "the worker speaks versions \(hello.minimumVersion) to \(hello.maximumVersion), and the parent \(Frame.version)"
         }
+        guard hello.maximumFrameSize >= FrameLimits.smallestFrameSize else {
+            return "the worker takes frames of \(hello.maximumFrameSize) bytes only, fewer than \(FrameLimits.smallestFrameSize)"
+        }
         return nil
     }
 
@@ -252,6 +255,8 @@ final class WorkerHost: ChildHost {
             link,
             codec: hello.buildID == BuildID.current ? .compact : .json,
             name: path.description,
+            // A worker in another language may never do so.
+            announcesCredit: !hello.buildID.isEmpty,
             counts: runtime.counts,
             owner: Peer.Owner(
                 messageReceived: { [parent] envelope, target, _ in
@@ -262,9 +267,13 @@ final class WorkerHost: ChildHost {
                 },
                 notified: { [weak self] name, codec, payload in self?.notified(name, codec, payload) },
                 frameReceived: { [weak self] frame in self?.receive(frame) },
-                closed: { [weak self] error in self?.linkEnded(link, error) }
+                closed: { [weak self] error in
+                    self?.logViolation(error)
+                    self?.linkEnded(link, error)
+                }
             )
         )
+        link.limitFrames(to: Int(hello.maximumFrameSize))
         let (former, timer) = try state.withLock { state throws -> (Peer?, Timers.Timer?) in
             guard !state.hasEnded else { throw LinkError(.handshake, "the worker's process has ended") }
             defer {
@@ -335,8 +344,13 @@ final class WorkerHost: ChildHost {
             events.finished(.encoded(frame.codec, bytes))
         case .exited(let exited):
             events.unreachable()
-            state.withLock { $0.lastWords = ExitReason(exited.reason) }
-            state.withLock { $0.peer }?.send(Frame(.goodbye("")))
+            let reason = ExitReason(exited.reason)
+            let peer = state.withLock { state in
+                state.lastWords = reason
+                return state.peer
+            }
+            peer?.bidFarewell(reason)
+            peer?.send(Frame(.goodbye("")))
         default:
             runtime.logger.debug("a frame was ignored", metadata: ["coordinator.path": "\(path)"])
         }

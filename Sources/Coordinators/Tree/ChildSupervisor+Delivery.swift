@@ -4,6 +4,8 @@ import WireProtocol
 extension ChildSupervisor {
     /// How many messages may wait for a child that isn't ready.
     static let parkedLimit = 1_024
+    /// How many bytes they may have together; one may wait whatever its size.
+    static let parkedBytesLimit = 4 << 20
 
     /// Delivers to a child or below it.
     ///
@@ -26,17 +28,24 @@ extension ChildSupervisor {
             case nil:
                 return (nil, CoordinatorError(.noSuchPath, "there is no coordinator at \(path)"))
             }
-            if (state.slots[key]?.parked.count ?? 0) >= Self.parkedLimit {
+            if state.slots[key]?.hasRoom(for: envelope) == false {
                 // Whose asker has given up takes no room.
                 state.slots[key]?.parked.removeAll { $0.envelope.hasEnded }
             }
-            guard (state.slots[key]?.parked.count ?? 0) < Self.parkedLimit else {
-                return (nil, CoordinatorError(.mailboxFull, "\(Self.parkedLimit) messages wait for \(path) already"))
+            guard state.slots[key]?.hasRoom(for: envelope) == true else {
+                return (nil, CoordinatorError(.mailboxFull, "as many messages, or bytes of them, wait for \(path) as may"))
             }
             state.slots[key]?.parked.append(.init(envelope: envelope, rest: rest, isDirect: isDirect))
             return (nil, nil)
         }
         if let host { host.deliver(envelope, to: rest, isDirect: isDirect) }
         if let error { envelope.end(.failure(error)) }
+    }
+}
+
+extension ChildSlot {
+    fileprivate func hasRoom(for envelope: Envelope) -> Bool {
+        guard parked.count < ChildSupervisor.parkedLimit else { return false }
+        return parked.isEmpty || parked.reduce(envelope.size) { $0 + $1.envelope.size } <= ChildSupervisor.parkedBytesLimit
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import Links
 import Logging
 import Processes
 import ServiceLifecycle
@@ -131,7 +132,7 @@ final class Worker: Sendable {
                 runtime.dependencyTurn.withLock { _ in host.inherit(state.withLock { $0.inheritance.dependencies }) }
                 await host.pause(for: state.withLock { $0.inheritance.pauseReasons })
                 try await host.start()
-                _ = uplink.announce(Frame(.ready, incarnation: incarnation))
+                _ = uplink.announce(Frame(.ready, correlation: frame.correlation, incarnation: incarnation))
                 let earlyEnd = state.withLock { state in
                     state.isReadyTold = true
                     return state.earlyEnd
@@ -151,7 +152,7 @@ final class Worker: Sendable {
         do throws(CoordinatorError) {
             let upward: PayloadCodec = uplink.isCompact ? .compact : .json
             // An output that can't be told is a failure: the parent would wait for ever.
-            if let error = uplink.announce(Frame(.finish(try output.encoded(as: upward)), codec: upward)) {
+            if let error = uplink.announce(Frame(.finish(try output.encoded(as: upward)), codec: upward), lane: .bulk) {
                 end(grace: .seconds(5), reason: .failed("the output could not be sent: \(error)"))
             }
         } catch {
@@ -208,9 +209,19 @@ final class Worker: Sendable {
         uplink.beginEnding()
         runtime.deadLetters.flush()
         runtime.close()
-        let error = uplink.send(Frame(.exited(Exited(reason: reason.onWire)), incarnation: state.withLock { $0.incarnation }))
-        if error == nil { _ = await Deadline.within(Self.farewell) { await self.isDismissed.value } }
+        // Behind everything that the coordinator has answered, sent and told.
+        let exited = Frame(.exited(Exited(reason: reason.onWire)), incarnation: state.withLock { $0.incarnation })
+        if uplink.send(exited, lane: .bulk) == nil { await waitForDismissal() }
         exitCode.settle(reason.processExitCode)
+    }
+
+    /// Waits until the parent has taken note of the end, as long as it reads what came before.
+    private func waitForDismissal() async {
+        var former: UInt64?
+        while case let transmissions = uplink.transmissions, transmissions != former {
+            former = transmissions
+            if await Deadline.within(Self.farewell, { await self.isDismissed.value }) { return }
+        }
     }
 
     private func deliver(_ envelope: Envelope, _ target: String, _ isDirect: Bool) {
@@ -256,6 +267,8 @@ extension Worker: HostOwner {
     func lifeEmitted(_ life: Life, _ event: Answer) {
         do {
             try uplink.emit(event)
+        } catch let error as CoordinatorError where error.code == .mailboxFull {
+            runtime.deadLetters.record(DeadLetter(name: "event", sender: path, target: path, reason: .observerTooSlow))
         } catch {
             runtime.deadLetters.record(DeadLetter(name: "event", sender: path, target: path, reason: .undeliverable("\(error)")))
         }

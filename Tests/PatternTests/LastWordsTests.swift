@@ -88,7 +88,7 @@ struct LastWordsTests {
         try await PageTree.run { tree in
             let child = try await tree.startSpeaker(in: place, restart: .temporary) {
                 $0.events = 200
-                $0.farewells = 100
+                $0.farewells = 2_500
             }
             let events = child.events()
             let work = BusyProcessor()
@@ -97,7 +97,7 @@ struct LastWordsTests {
             var heard: [Int] = []
             for await event in events { heard.append(event) }
             #expect(heard == Array(0..<200))
-            try await eventually("all that was sent is handled") { tree.notebook.words(at: "/").count { $0 == "toggled" } == 100 }
+            try await eventually("all that was sent is handled") { tree.notebook.words(at: "/").count { $0 == "toggled" } == 2_500 }
         }
     }
 }

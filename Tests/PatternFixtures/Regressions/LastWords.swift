@@ -53,7 +53,7 @@ public actor LastWordsCoordinator: Coordinator {
     public struct Configuration: CoordinatorConfiguration {
         /// How many events the stop hook tells.
         public var events = 0
-        /// How many messages it sends, one way, before the events.
+        /// How many messages it sends, one way and all at once, before the events.
         public var farewells = 0
         public init() {}
     }
@@ -94,7 +94,12 @@ public actor LastWordsCoordinator: Coordinator {
     }
 
     public func stop() async {
-        for _ in 0..<configuration.farewells { _ = try? await context.send(Basket.Toggle()) }
+        // More at a time than there is credit for: the others wait for it.
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<configuration.farewells {
+                group.addTask { [context] in _ = try? await context.send(Basket.Toggle()) }
+            }
+        }
         for number in 0..<configuration.events { context.delegates => number }
     }
 }

@@ -9,9 +9,9 @@ import WireProtocol
 
 @testable import Coordinators
 
-/// Moves of pages on their way through processes.
-@Suite("Moves of pages", .serialized, .timeLimit(.minutes(2)))
-struct MoveTests {
+/// The way up from a worker.
+@Suite("Uplinks: moves of pages, and parents that are none", .serialized, .timeLimit(.minutes(2)))
+struct UplinkTests {
     @Test("Moves: those that are made while there is no link leave on the next, in order")
     func kept() async throws {
         let listener = try LinkListener(address: "ipc:///tmp/moves-\(getpid())-\(UInt32.random(in: .min ... .max)).sock")
@@ -69,6 +69,25 @@ struct MoveTests {
         )
     }
 
+    @Test("A parent that takes next to nothing is none")
+    func tinyFrames() async throws {
+        let listener = try LinkListener(address: "ipc:///tmp/moves-\(getpid())-\(UInt32.random(in: .min ... .max)).sock")
+        let serving = Task {
+            await listener.run { link, _ in
+                try link.send(Frame(.welcome(Welcome(buildID: "", maximumFrameSize: 64, heartbeatMilliseconds: 0))), lane: .control)
+                return Link.Handler(frameReceived: { _, _ in }, closed: { _, _ in })
+            }
+        }
+        defer {
+            listener.close()
+            serving.cancel()
+        }
+        let isOrphaned = Ending<Void>()
+        let uplink = Uplink(Self.ticket(listener.address), counts: LiveCounts(), events: .heard { isOrphaned.settle(()) })
+        try await uplink.connect()
+        try await eventually("the worker gives it up") { isOrphaned.outcome != nil }
+    }
+
     @Test("Moves: a child whose pages were popped is dismissed, and a later life of it isn't", arguments: Where.allCases)
     func laterLife(_ place: Where) async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
@@ -94,12 +113,15 @@ struct MoveTests {
 
 extension Uplink.Events {
     /// Nobody listens.
-    fileprivate static var none: Uplink.Events {
+    static var none: Uplink.Events { heard {} }
+
+    /// Somebody hears only that the parent is gone.
+    static func heard(_ orphaned: @escaping @Sendable () -> Void) -> Uplink.Events {
         Uplink.Events(
             started: { _, _ in },
             stopRequested: { _, _ in },
             dismissed: {},
-            orphaned: {},
+            orphaned: orphaned,
             paused: { _, _ in {} },
             inherited: { _ in },
             tapped: { _ in },

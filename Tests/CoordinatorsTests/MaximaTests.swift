@@ -65,6 +65,12 @@ struct MaximaTests {
         }
     }
 
+    @Test("Maxima: last words of any length", arguments: [Exit.Kind.failed, .startFailed, .escalated, .init(rawValue: 200)])
+    func lastWords(_ kind: Exit.Kind) {
+        let reason = ExitReason(Exit(kind: kind, code: .min, message: String(repeating: "ü", count: 500_000)))
+        #expect(reason.description.utf8.count <= 1_100)
+    }
+
     @Test("Maxima: times before and after all time")
     func times() {
         let (first, last) = (MonotonicTime(nanoseconds: .min), MonotonicTime.distantFuture)

@@ -78,8 +78,8 @@ extension DeadLetter {
 }
 
 extension String {
-    /// The beginning, of a kilobyte at most.
-    fileprivate var shortened: String { utf8.count <= 1_024 ? self : String(decoding: utf8.prefix(1_021), as: UTF8.self) + "…" }
+    /// The beginning, of a kilobyte at most: what another process says of itself is kept for long.
+    var shortened: String { utf8.count <= 1_024 ? self : String(decoding: utf8.prefix(1_021), as: UTF8.self) + "…" }
 }
 
 extension CoordinatorPath {

@@ -52,7 +52,7 @@ let package = Package(
         .target(name: "NNG", dependencies: ["CNNG"]),
         .target(name: "CProcess"),
         .target(name: "Processes", dependencies: ["CProcess"]),
-        .target(name: "Links", dependencies: ["NNG", "WireProtocol"]),
+        .target(name: "Links", dependencies: ["NNG", "Processes", "WireProtocol"]),
 
         // Library: what users import.
         .target(
@@ -62,11 +62,11 @@ let package = Package(
         .target(name: "CoordinatorsTesting", dependencies: ["Coordinators"]),
 
         // Shells: the daemon, and the operator's way to it.
-        .target(name: "Control", dependencies: ["NNG", "WireProtocol"]),
+        .target(name: "Control", dependencies: ["NNG", "Processes", "WireProtocol"]),
         .target(name: "DaemonConfiguration", dependencies: ["Supervision", "WireProtocol", yams]),
         .target(
             name: "CoordinatorDaemon",
-            dependencies: ["Control", "Coordinators", "DaemonConfiguration", "WireProtocol", logging, serviceLifecycle]
+            dependencies: ["Control", "Coordinators", "DaemonConfiguration", "Processes", "WireProtocol", logging, serviceLifecycle]
         ),
 
         // Executables parse, build and run.
@@ -74,7 +74,7 @@ let package = Package(
             name: "coordinatord",
             dependencies: [
                 "Control", "CoordinatorDaemon", "Coordinators", "DaemonConfiguration",
-                argumentParser, logging, serviceLifecycle, unixSignals,
+                argumentParser, logging, serviceLifecycle,
             ]
         ),
         .executableTarget(
@@ -99,11 +99,15 @@ let package = Package(
         .target(name: "TestSupport", dependencies: ["Processes"], path: "Tests/TestSupport"),
         // The fixture is a program of coordinators that the tests' workers run.
         .target(name: "Fixtures", dependencies: ["Coordinators"], path: "Tests/Fixtures"),
-        .executableTarget(name: "FixtureWorker", dependencies: ["Coordinators", "Fixtures"], path: "Tests/FixtureWorker"),
+        .executableTarget(
+            name: "FixtureWorker",
+            dependencies: ["Coordinators", "Fixtures", "Links", "WireProtocol"],
+            path: "Tests/FixtureWorker"
+        ),
         .testTarget(
             name: "CoordinatorsTests",
             dependencies: [
-                "Coordinators", "CoordinatorsTesting", "Processes", "Supervision", "TestSupport", "WireProtocol", "Fixtures",
+                "Coordinators", "CoordinatorsTesting", "Links", "Processes", "Supervision", "TestSupport", "WireProtocol", "Fixtures",
                 "FixtureWorker", logging,
             ]
         ),
@@ -124,7 +128,10 @@ let package = Package(
         .testTarget(name: "ReadmeTests", dependencies: ["Processes", "ReadmeProgram", "TestSupport"]),
         .testTarget(
             name: "CoordinatorDaemonTests",
-            dependencies: ["Control", "Processes", "TestSupport", "WireProtocol", "FixtureWorker", "coordinatorctl", "coordinatord"]
+            dependencies: [
+                "Control", "CoordinatorDaemon", "Processes", "TestSupport", "WireProtocol", "FixtureWorker", "coordinatorctl", "coordinatord",
+                logging,
+            ]
         ),
         .testTarget(name: "LinksTests", dependencies: ["Links", "TestSupport", "WireProtocol"]),
         .testTarget(
@@ -141,7 +148,7 @@ let package = Package(
         .testTarget(name: "SupervisionTests", dependencies: ["Supervision", "TestSupport"]),
         .testTarget(name: "SupervisionSimulationTests", dependencies: ["Supervision", "SupervisionSimulation"]),
         .testTarget(name: "DaemonConfigurationTests", dependencies: ["DaemonConfiguration", "Supervision", "TestSupport", "WireProtocol"]),
-        .testTarget(name: "ControlTests", dependencies: ["Control", "NNG", "TestSupport", "WireProtocol", "coordinatorctl"]),
+        .testTarget(name: "ControlTests", dependencies: ["Control", "NNG", "Processes", "TestSupport", "WireProtocol", "coordinatorctl"]),
     ],
     swiftLanguageModes: [.v6]
 )

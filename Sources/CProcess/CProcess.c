@@ -232,6 +232,14 @@ int coordinator_process_pipe(int *reading, int *writing) {
     return 0;
 }
 
+int coordinator_process_blocking_pipe(int *reading, int *writing) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0) return -errno;
+    *reading = ends[0];
+    *writing = ends[1];
+    return 0;
+}
+
 int coordinator_process_duplicate(int descriptor, int minimum) {
     return result_of(fcntl(descriptor, F_DUPFD_CLOEXEC, minimum));
 }
@@ -343,6 +351,16 @@ int coordinator_process_parent_death_signal(void) {
     int signal = 0;
     if (prctl(PR_GET_PDEATHSIG, (unsigned long)&signal, 0, 0, 0) < 0) return -errno;
     return signal;
+}
+
+int coordinator_process_become_subreaper(void) {
+    return result_of(prctl(PR_SET_CHILD_SUBREAPER, 1UL, 0, 0, 0));
+}
+
+pid_t coordinator_process_ended_child(void) {
+    siginfo_t information;
+    int result = wait_for(P_ALL, 0, WEXITED | WNOWAIT, &information);
+    return result < 0 ? result : information.si_pid;
 }
 
 int coordinator_process_is_main_thread(void) {

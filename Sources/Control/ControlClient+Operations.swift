@@ -73,7 +73,9 @@ extension ControlClient {
     }
 
     /// Stops the tree and ends the daemon.
-    public func shutdown() async throws(ControlError) {
-        _ = try await call(.shutdown)
+    ///
+    /// - Parameter now: kills what still runs at once, also when the end has begun.
+    public func shutdown(now: Bool = false) async throws(ControlError) {
+        _ = try await call(.shutdown(now: now))
     }
 }

@@ -148,7 +148,7 @@ public final class ControlClient: Sendable {
     private static func read(_ connection: PairConnection, _ calls: Calls, socket: String) async {
         var end = ControlError(.unreachable, "the daemon at \(socket) went away before it answered; look at its log, and whether it runs")
         reading: while let message = try? await connection.receive() {
-            guard let answer = (try? ControlJSON.parse(message)).flatMap(ControlAnswer.init(json:)) else {
+            guard let answer = (try? ControlJSON.parse(answer: message)).flatMap(ControlAnswer.init(json:)) else {
                 end = ControlError(.failed, "what answers at \(socket) doesn't speak the control protocol")
                 break
             }

@@ -17,19 +17,35 @@ final class ControlConversation: Sendable {
         var isDraining = false
 
         var count: Int { open.count + answering }
+        var descriptions: Int { open.values.count { $0.operation.isDescription } }
     }
 
     private let connection: PairConnection
     private let sender: MessageSender
     private let handler: any ControlHandler
     private let ledger: RequestLedger
+    private let requester: Requester?
+    private let connections: ConnectionTable
+    private let seat: ConnectionTable.Seat
+    private let budget: AnswerBudget
     private let state = Mutex(State())
 
-    init(on connection: PairConnection, handler: any ControlHandler, ledger: RequestLedger) {
+    init(
+        on connection: PairConnection,
+        handler: any ControlHandler,
+        ledger: RequestLedger,
+        connections: ConnectionTable,
+        seat: ConnectionTable.Seat,
+        budget: AnswerBudget
+    ) {
         self.connection = connection
         self.sender = MessageSender(on: connection)
         self.handler = handler
         self.ledger = ledger
+        self.requester = connection.peer.map(Requester.init)
+        self.connections = connections
+        self.seat = seat
+        self.budget = budget
     }
 
     /// Serves until the client goes away, `drain()` is done, or the task is cancelled; then waits for what was begun.
@@ -56,6 +72,17 @@ final class ControlConversation: Sendable {
             return state.count == 0
         }
         if isIdle { connection.close() }
+    }
+
+    /// Tells the client why, and ends the connection, unless the client has asked something just now.
+    ///
+    /// - Returns: whether it has ended.
+    func endIdle() async -> Bool {
+        guard state.withLock({ $0.count == 0 }) else { return false }
+        let reason = ControlError(.unreachable, "the daemon has ended this connection, which was idle; connect again")
+        await send(ControlAnswer(id: nil, .failure(reason)))
+        connection.close()
+        return true
     }
 
     private func refusal(allowedUserIDs: Set<UInt32>) -> ControlError? {
@@ -107,10 +134,14 @@ final class ControlConversation: Sendable {
             if state.count >= ControlServer.maximumOpenRequests {
                 return ControlError(.failed, "\(state.count) requests of this connection are open; wait for one of them")
             }
+            if request.operation.isDescription, state.descriptions >= ControlServer.maximumOpenDescriptions {
+                return ControlError(.failed, "\(state.descriptions) descriptions of this connection are open; wait for one of them")
+            }
             state.open[request.id] = OpenRequest(operation: request.operation, cancellation: cancellation)
             return nil
         }
         if let refusal { throw refusal }
+        connections.requestBegan(on: seat)
         return cancellation
     }
 
@@ -140,6 +171,7 @@ final class ControlConversation: Sendable {
             state.answering -= 1
             return state.isDraining && state.count == 0
         }
+        connections.requestEnded(on: seat)
         if isDone { connection.close() }
     }
 
@@ -177,8 +209,10 @@ final class ControlConversation: Sendable {
     }
 
     private func handle(_ operation: Operation) async -> RequestLedger.Outcome {
+        // A connection without credentials has been refused.
+        guard let requester else { return .failure(ControlError(.notPermitted, "the daemon can't tell who is connected")) }
         do throws(ControlError) {
-            return .success(try await handler.handle(operation))
+            return .success(try await handler.handle(operation, from: requester))
         } catch {
             // Whatever a handler makes of its cancellation, to the requester it is one.
             return .failure(Task.isCancelled ? ControlError(.cancelled, "the request was cancelled") : error)
@@ -187,7 +221,18 @@ final class ControlConversation: Sendable {
 
     /// Nothing is to be done about a client that can't be answered: the reader learns of it too.
     private func send(_ answer: ControlAnswer) async {
-        try? await sender.send { Self.bytes(of: answer) }
+        var taken = 0
+        try? await sender.send {
+            var bytes = Self.bytes(of: answer)
+            if !budget.take(bytes.count) {
+                let error = ControlError(.failed, "too many answers wait to be read by their requesters; ask again in a while")
+                bytes = Self.bytes(of: ControlAnswer(id: answer.id, .failure(error)))
+            } else {
+                taken = bytes.count
+            }
+            return bytes
+        }
+        budget.giveBack(taken)
     }
 
     /// The answer as it is sent; in place of one that can't be sent, the reason.

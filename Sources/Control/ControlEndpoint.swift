@@ -4,10 +4,27 @@ import Synchronization
 
 /// The control socket of one daemon: the directory, the lock that makes the daemon the only one in it, and the listener.
 final class ControlEndpoint: Sendable {
-    let listener: StreamListener
+    private struct State {
+        /// The locked descriptor of `control.lock`; -1 once given back.
+        var lock: Int32
+        var listener: StreamListener
+        /// The socket file that the listener has made.
+        var file: FileIdentity?
+    }
+
+    private struct FileIdentity: Equatable {
+        let device: dev_t
+        let number: ino_t
+
+        init?(at path: String) {
+            var status = stat()
+            guard lstat(path, &status) == 0 else { return nil }
+            (device, number) = (status.st_dev, status.st_ino)
+        }
+    }
+
     private let path: String
-    /// The locked descriptor of `control.lock`; -1 once given back.
-    private let lock: Mutex<Int32>
+    private let state: Mutex<State>
 
     /// Makes the directory when it is missing, takes the lock, and only then touches the socket: a stale one is replaced.
     ///
@@ -18,12 +35,30 @@ final class ControlEndpoint: Sendable {
         try Self.prepare(directory)
         let descriptor = try Self.takeLock(in: directory)
         do throws(ControlError) {
-            listener = try Self.listen(at: path)
+            let listener = try Self.listen(at: path)
+            state = Mutex(State(lock: descriptor, listener: listener, file: FileIdentity(at: path)))
         } catch {
             close(descriptor)
             throw error
         }
-        lock = Mutex(descriptor)
+    }
+
+    /// Where operators are accepted now.
+    var listener: StreamListener { state.withLock { $0.listener } }
+
+    /// Listens anew when the socket file isn't the one that was made: somebody has removed it, and no operator finds it.
+    ///
+    /// Connections that were accepted stay. A failure leaves things as they are: the next call tries again.
+    func restore() {
+        state.withLock { state in
+            guard state.lock >= 0, state.file == nil || FileIdentity(at: path) != state.file else { return }
+            // Closing removes whatever has the path.
+            state.listener.close()
+            state.file = nil
+            guard let listener = try? Self.listen(at: path) else { return }
+            state.listener = listener
+            state.file = FileIdentity(at: path)
+        }
     }
 
     deinit {
@@ -35,12 +70,12 @@ final class ControlEndpoint: Sendable {
     /// The lock file stays: removing it would let two daemons
     /// lock two different files of that name.
     func remove() {
-        lock.withLock { descriptor in
-            guard descriptor >= 0 else { return }
-            listener.close()
+        state.withLock { state in
+            guard state.lock >= 0 else { return }
+            state.listener.close()
             unlink(path)
-            close(descriptor)
-            descriptor = -1
+            close(state.lock)
+            state.lock = -1
         }
     }
 
@@ -52,7 +87,14 @@ final class ControlEndpoint: Sendable {
             throw ControlError(.failed, "can't make the runtime directory \(directory): \(reason()); make its parent, or name another")
         }
         var status = stat()
-        guard stat(directory, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+        // Not what a link leads to: who may replace the link chooses another directory later.
+        guard lstat(directory, &status) == 0, status.st_mode & S_IFMT != S_IFLNK else {
+            throw ControlError(
+                .notPermitted,
+                "the runtime directory \(directory) is a symbolic link, which may lead elsewhere later; name its target with --runtime-dir"
+            )
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR else {
             throw ControlError(.failed, "the runtime directory \(directory) isn't a directory; name another with --runtime-dir")
         }
         guard status.st_uid == geteuid() else {

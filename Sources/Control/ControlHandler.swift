@@ -6,5 +6,5 @@ public protocol ControlHandler: Sendable {
     ///
     /// Calls are concurrent. The task is cancelled when the requester cancels, when it goes away (a question only: a change that was
     /// begun is carried out to its end), and when the server is cancelled.
-    func handle(_ operation: Operation) async throws(ControlError) -> JSONValue
+    func handle(_ operation: Operation, from requester: Requester) async throws(ControlError) -> JSONValue
 }

@@ -21,16 +21,29 @@ public enum ControlJSON {
     ///
     /// - Throws: `.invalidRequest` with line and column of what isn't JSON.
     public static func parse(_ bytes: [UInt8]) throws(ControlError) -> JSONValue {
+        try parse(bytes, maximumDepth: JSONSyntax.maximumDepth)
+    }
+
+    /// Reads an answer of a daemon, which may be as deep as its tree.
+    static func parse(answer bytes: [UInt8]) throws(ControlError) -> JSONValue {
+        try parse(bytes, maximumDepth: JSONSyntax.maximumAnswerDepth)
+    }
+
+    private static func parse(_ bytes: [UInt8], maximumDepth: Int) throws(ControlError) -> JSONValue {
         // Foundation's decoder doesn't say where, and takes a comma too many.
-        if let problem = JSONSyntax.firstProblem(in: bytes) {
+        if let problem = JSONSyntax.firstProblem(in: bytes, maximumDepth: maximumDepth) {
             throw ControlError(.invalidRequest, "not valid JSON: line \(problem.line), column \(problem.column): \(problem.message)")
         }
         return try decode(JSONValue.self, from: bytes)
     }
 
-    /// JSON on one line, keys sorted.
+    /// JSON on one line, keys sorted; nothing in it moves a terminal's cursor.
     public static func text(of value: some Encodable) throws(ControlError) -> String {
-        String(decoding: try bytes(of: value), as: UTF8.self)
+        TextLayout.printable(String(decoding: try bytes(of: value), as: UTF8.self)) { scalar in
+            // JSON has only these escapes, of UTF-16's units.
+            String(scalar).utf16.map { "\\u" + String(repeating: "0", count: 4 - String($0, radix: 16).count) + String($0, radix: 16) }
+                .joined()
+        }
     }
 
     static func bytes(of value: some Encodable) throws(ControlError) -> [UInt8] {

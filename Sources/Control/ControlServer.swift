@@ -9,10 +9,14 @@ import Synchronization
 public final class ControlServer: Sendable {
     /// The largest request.
     public static let maximumRequestSize = 1 << 20
+    /// What is read of a request that is too large, to say so; more ends the connection.
+    static let maximumReceivedSize = maximumRequestSize * 2
     /// The largest answer: a tree of some hundred thousand coordinators.
     public static let maximumAnswerSize = 64 << 20
     /// How many requests of one connection may be open at a time; more are refused.
     public static let maximumOpenRequests = 256
+    /// How many of them may describe the tree or a part of it, which costs most.
+    public static let maximumOpenDescriptions = 64
 
     private enum Phase {
         /// Can transition to: listening by `listen()`, closed by `close()`.
@@ -36,6 +40,9 @@ public final class ControlServer: Sendable {
     private let handler: any ControlHandler
     private let allowedUserIDs: Set<UInt32>
     private let grace: Duration
+    private let limits: ConnectionLimits
+    private let connections: ConnectionTable
+    private let budget: AnswerBudget
     private let ledger = RequestLedger()
     private let state = Mutex(State())
     /// Set when the server is closing and its last conversation has ended.
@@ -48,7 +55,17 @@ public final class ControlServer: Sendable {
     ///   - handler: carries the requests out.
     ///   - allowedUserIDs: the users who may connect; the kernel says who they are. Nil: the user of this process.
     ///   - grace: how long after ``close()`` what was asked may take to be answered.
-    public init(path: String, handler: any ControlHandler, allowedUserIDs: Set<UInt32>? = nil, grace: Duration = .seconds(2)) {
+    ///   - limits: how many connections there may be, and for how long.
+    public init(
+        path: String,
+        handler: any ControlHandler,
+        allowedUserIDs: Set<UInt32>? = nil,
+        grace: Duration = .seconds(2),
+        limits: ConnectionLimits = ConnectionLimits()
+    ) {
+        self.limits = limits
+        connections = ConnectionTable(limits)
+        budget = AnswerBudget(maximum: limits.maximumUnreadBytes)
         self.path = path
         self.handler = handler
         self.allowedUserIDs = allowedUserIDs ?? [geteuid()]
@@ -89,7 +106,8 @@ public final class ControlServer: Sendable {
         }
         guard let endpoint else { return }
         let failure = await withDiscardingTaskGroup { group in
-            let failure = await acceptAll(from: endpoint.listener, in: &group)
+            group.addTask { await self.watch(endpoint) }
+            let failure = await acceptAll(at: endpoint, in: &group)
             if failure == nil { await drain() }
             group.cancelAll()
             return failure
@@ -122,15 +140,27 @@ public final class ControlServer: Sendable {
         }
     }
 
-    private func acceptAll(from listener: StreamListener, in group: inout DiscardingTaskGroup) async -> ControlError? {
+    /// A socket file that somebody has removed is made anew: an operator needs it most when things are removed.
+    private func watch(_ endpoint: ControlEndpoint) async {
+        while (try? await Task.sleep(for: limits.socketCheckInterval)) != nil { endpoint.restore() }
+    }
+
+    private func acceptAll(at endpoint: ControlEndpoint, in group: inout DiscardingTaskGroup) async -> ControlError? {
         var failuresInARow = 0
         while !Task.isCancelled {
+            let listener = endpoint.listener
             do throws(NNGError) {
                 let stream = try await listener.accept()
                 failuresInARow = 0
-                group.addTask { await self.converse(on: stream) }
+                // One after the other: who comes next waits in the kernel, and costs nothing.
+                if let seat = await connections.seat(processID: stream.peer?.processID ?? 0, close: { stream.close() }) {
+                    group.addTask { await self.converse(on: stream, seat) }
+                } else {
+                    stream.close()
+                }
             } catch {
-                if error.code == .closed || error.code == .canceled { return nil }
+                if error.code == .canceled || error.code == .closed && isClosing { return nil }
+                if error.code == .closed, endpoint.listener !== listener { continue }
                 // Out of descriptors or memory: that passes, and the operator is needed most then. Ten seconds of anything else don't.
                 failuresInARow += error.code == .outOfFiles || error.code == .outOfMemory ? 0 : 1
                 if failuresInARow == 100 { return ControlError(.failed, "no connection can be accepted any more: \(error)") }
@@ -140,17 +170,36 @@ public final class ControlServer: Sendable {
         return nil
     }
 
-    private func converse(on stream: ByteStream) async {
+    private var isClosing: Bool {
+        state.withLock { state in
+            if case .serving = state.phase { false } else { true }
+        }
+    }
+
+    private func converse(on stream: ByteStream, _ seat: ConnectionTable.Seat) async {
+        defer { connections.leave(seat) }
         do throws(NNGError) {
-            let connection = try await PairConnection.negotiate(stream, maximumMessageSize: Self.maximumAnswerSize)
-            let conversation = ControlConversation(on: connection, handler: handler, ledger: ledger)
+            let connection = try await PairConnection.negotiate(
+                stream,
+                maximumMessageSize: Self.maximumAnswerSize,
+                maximumReceivedSize: Self.maximumReceivedSize,
+                timeout: limits.handshakeTimeout
+            )
+            let conversation = ControlConversation(
+                on: connection,
+                handler: handler,
+                ledger: ledger,
+                connections: connections,
+                seat: seat,
+                budget: budget
+            )
             let isWelcome = state.withLock { state in
                 guard case .serving = state.phase else { return false }
                 state.conversations[ObjectIdentifier(conversation)] = conversation
                 return true
             }
             guard isWelcome else { return connection.close() }
-            await conversation.run(allowedUserIDs: allowedUserIDs)
+            await serve(conversation, seat)
             let isLast = state.withLock { state in
                 state.conversations[ObjectIdentifier(conversation)] = nil
                 guard case .closing = state.phase else { return false }
@@ -159,6 +208,16 @@ public final class ControlServer: Sendable {
             if isLast { drained.set(()) }
         } catch {
             // It spoke another protocol, or went away: nobody is there to be told.
+        }
+    }
+
+    private func serve(_ conversation: ControlConversation, _ seat: ConnectionTable.Seat) async {
+        await withDiscardingTaskGroup { group in
+            group.addTask {
+                while await self.connections.hasIdled(seat), await !conversation.endIdle() {}
+            }
+            await conversation.run(allowedUserIDs: allowedUserIDs)
+            group.cancelAll()
         }
     }
 

@@ -8,23 +8,27 @@ struct JSONSyntax {
         var message: String
     }
 
-    /// As deep as anything that is meant goes; decoding recurses.
+    /// As deep as anything that is meant in a request goes; decoding recurses.
     static let maximumDepth = 128
+    /// As deep as decoding goes: each level of a tree is two of an answer.
+    static let maximumAnswerDepth = 512
 
     private struct Departure: Error {
         var message: String
     }
 
     private let bytes: [UInt8]
+    private let maximumDepth: Int
     private var index = 0
 
-    private init(_ bytes: [UInt8]) {
+    private init(_ bytes: [UInt8], _ maximumDepth: Int) {
         self.bytes = bytes
+        self.maximumDepth = maximumDepth
     }
 
     /// Nil when the bytes are UTF-8 and one JSON value.
-    static func firstProblem(in bytes: [UInt8]) -> Problem? {
-        var syntax = JSONSyntax(bytes)
+    static func firstProblem(in bytes: [UInt8], maximumDepth: Int = maximumDepth) -> Problem? {
+        var syntax = JSONSyntax(bytes, maximumDepth)
         do throws(Departure) {
             guard String(validating: bytes, as: UTF8.self) != nil else {
                 return Problem(line: 1, column: 1, message: "the text isn't UTF-8")
@@ -55,7 +59,7 @@ struct JSONSyntax {
     }
 
     private mutating func value(depth: Int) throws(Departure) {
-        guard depth < Self.maximumDepth else { throw Departure(message: "nested more than \(Self.maximumDepth) deep") }
+        guard depth < maximumDepth else { throw Departure(message: "nested more than \(maximumDepth) deep") }
         skipSpace()
         switch current {
         case UInt8(ascii: "{")?: try object(depth: depth)

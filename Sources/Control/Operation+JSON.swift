@@ -8,7 +8,8 @@ extension Operation {
     var fields: [String: JSONValue] {
         var fields: [String: JSONValue] = ["op": .string(name)]
         switch self {
-        case .tree, .ps, .deadLetters, .ping, .shutdown: break
+        case .tree, .ps, .deadLetters, .ping: break
+        case .shutdown(let now): if now { fields["now"] = true }
         case .status(let path), .start(let path), .stop(let path), .restart(let path), .kill(let path), .pause(let path), .resume(let path):
             fields["path"] = .string(path)
         case .ask(let path, let message, let payload, let timeout):
@@ -31,7 +32,7 @@ extension Operation {
         case "ps": self = .ps
         case "dead-letters": self = .deadLetters
         case "ping": self = .ping
-        case "shutdown": self = .shutdown
+        case "shutdown": self = .shutdown(now: fields.members["now"] == true)
         case "status": self = .status(path: try fields.path())
         case "start": self = .start(path: try fields.path())
         case "stop": self = .stop(path: try fields.path())

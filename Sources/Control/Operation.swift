@@ -30,8 +30,8 @@ public enum Operation: Hashable, Sendable {
     case deadLetters
     /// Nothing; that there is an answer is the answer.
     case ping
-    /// Stops the tree and ends the daemon.
-    case shutdown
+    /// Stops the tree and ends the daemon; `now`: whatever still runs is killed at once.
+    case shutdown(now: Bool = false)
 
     /// The operation's name on the wire.
     public var name: String {
@@ -53,11 +53,29 @@ public enum Operation: Hashable, Sendable {
         }
     }
 
+    /// The place that it is about; nil when it's the daemon as a whole.
+    public var path: String? {
+        switch self {
+        case .tree, .ps, .deadLetters, .ping, .shutdown: nil
+        case .status(let path), .start(let path), .stop(let path), .restart(let path), .kill(let path), .pause(let path), .resume(let path),
+            .ask(let path, _, _, _), .send(let path, _, _):
+            path
+        }
+    }
+
     /// Whether it may change something, so that carrying it out twice isn't the same as once.
     public var isMutating: Bool {
         switch self {
         case .tree, .ps, .status, .deadLetters, .ping: false
         case .start, .stop, .restart, .kill, .pause, .resume, .ask, .send, .shutdown: true
+        }
+    }
+
+    /// Whether it looks at many coordinators, and costs as much.
+    var isDescription: Bool {
+        switch self {
+        case .tree, .ps, .status: true
+        default: false
         }
     }
 

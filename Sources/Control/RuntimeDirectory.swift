@@ -52,6 +52,21 @@ public struct RuntimeDirectory: Hashable, Sendable {
         return try RuntimeDirectory(path: "/run/coordinator")
     }
 
+    /// The same directory, whatever the working directory of who uses it.
+    ///
+    /// - Throws: `.invalidRequest` when the path can't hold a socket, `.failed` when there is no working directory.
+    public func absolute() throws(ControlError) -> RuntimeDirectory {
+        guard !path.hasPrefix("/") else { return self }
+        let working = FileManager.default.currentDirectoryPath
+        guard working.hasPrefix("/") else {
+            throw ControlError(
+                .failed,
+                "the working directory is gone, and the runtime directory \(path) is relative to it; name it absolutely"
+            )
+        }
+        return try RuntimeDirectory(path: Self.join(working, path))
+    }
+
     private static func join(_ directory: String, _ name: String) -> String {
         directory.hasSuffix("/") ? directory + name : directory + "/" + name
     }

@@ -1,5 +1,5 @@
 /// The few things that terminal output needs: columns, spans of time, and text that can't move the cursor.
-enum TextLayout {
+public enum TextLayout {
     enum Alignment {
         case left, right
     }
@@ -32,9 +32,20 @@ enum TextLayout {
 
     /// Names come from processes that the operator doesn't control; a terminal must not obey them.
     static func printable(_ text: String) -> String {
-        text.unicodeScalars.map { scalar in
+        printable(text) { $0.escaped(asASCII: true) }
+    }
+
+    /// The same for texts of several lines.
+    public static func printableLines(_ text: String) -> String {
+        text.split(separator: "\n", omittingEmptySubsequences: false).map { printable(String($0)) }.joined(separator: "\n")
+    }
+
+    static func printable(_ text: String, escape: (Unicode.Scalar) -> String) -> String {
+        let isHarmless = text.utf8.allSatisfy { (0x20..<0x7F).contains($0) }
+        if isHarmless { return text }
+        return text.unicodeScalars.map { scalar in
             switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator: scalar.escaped(asASCII: true)
+            case .control, .format, .lineSeparator, .paragraphSeparator: escape(scalar)
             default: String(scalar)
             }
         }.joined()

@@ -11,9 +11,8 @@ extension TreeNode {
 
     private func appendRows(to rows: inout [[String]], first: String, rest: String) {
         rows.append([
-            first + TextLayout.printable(key), TextLayout.printable(state), pid.map(String.init) ?? "-", "\(incarnation)", "\(restarts)",
-            isRunning ? TextLayout.time(milliseconds: uptimeMilliseconds) : "-", TextLayout.printable(type),
-            TextLayout.printable(lastExit ?? ""),
+            first + TextLayout.printable(key), TextLayout.printable(stateText), pid.map(String.init) ?? "-", "\(incarnation)",
+            "\(restarts)", uptimeText, TextLayout.printable(type), TextLayout.printable(lastExit ?? ""),
         ])
         for (index, child) in children.enumerated() {
             let isLast = index == children.count - 1
@@ -21,12 +20,24 @@ extension TreeNode {
         }
     }
 
+    /// The state; of one that waits for its next start, which attempt that is, and when.
+    private var stateText: String {
+        guard let nextStartMilliseconds else { return state }
+        let attempt = restartAttempt.map { " \($0)" } ?? ""
+        return "\(state)\(attempt) in \(TextLayout.time(milliseconds: nextStartMilliseconds))"
+    }
+
+    /// A dash for what isn't up.
+    private var uptimeText: String {
+        ["inactive", "failed", "starting", "restarting"].contains(state) ? "-" : TextLayout.time(milliseconds: uptimeMilliseconds)
+    }
+
     /// Everything about this one place, a line a fact, then what is below it.
     public var details: String {
         var facts: [[String]] = [
-            ["path", path], ["type", type], ["kind", kind.rawValue], ["state", state], ["placement", placement.rawValue],
+            ["path", path], ["type", type], ["kind", kind.rawValue], ["state", stateText], ["placement", placement.rawValue],
             ["pid", pid.map(String.init) ?? "-"], ["incarnation", "\(incarnation)"], ["restarts", "\(restarts)"],
-            ["uptime", isRunning ? TextLayout.time(milliseconds: uptimeMilliseconds) : "-"],
+            ["uptime", uptimeText],
         ]
         if let executable { facts.append(["executable", executable]) }
         if let lastExit { facts.append(["last exit", lastExit]) }

@@ -36,6 +36,10 @@ public struct TreeNode: Codable, Hashable, Sendable {
     public var incarnation: UInt32
     /// How often its supervisor restarted it.
     public var restarts: Int
+    /// While it waits for its next start: the number of restarts in a row, from 1.
+    public var restartAttempt: Int?
+    /// While it waits for its next start: the milliseconds that remain.
+    public var nextStartMilliseconds: Int64?
     /// Milliseconds since it became active; 0 when it isn't.
     public var uptimeMilliseconds: Int64
     /// In which process it runs.
@@ -57,6 +61,8 @@ public struct TreeNode: Codable, Hashable, Sendable {
         pid: Int32? = nil,
         incarnation: UInt32 = 0,
         restarts: Int = 0,
+        restartAttempt: Int? = nil,
+        nextStartMilliseconds: Int64? = nil,
         uptimeMilliseconds: Int64 = 0,
         placement: Placement,
         executable: String? = nil,
@@ -71,6 +77,8 @@ public struct TreeNode: Codable, Hashable, Sendable {
         self.pid = pid
         self.incarnation = incarnation
         self.restarts = restarts
+        self.restartAttempt = restartAttempt
+        self.nextStartMilliseconds = nextStartMilliseconds
         self.uptimeMilliseconds = uptimeMilliseconds
         self.placement = placement
         self.executable = executable
@@ -80,11 +88,16 @@ public struct TreeNode: Codable, Hashable, Sendable {
 
     private enum CodingKeys: String, CodingKey {
         case key, path, type, kind, state, pid, incarnation, restarts, placement, executable, children
+        case restartAttempt = "restart_attempt"
+        case nextStartMilliseconds = "next_start_ms"
         case uptimeMilliseconds = "uptime_ms"
         case lastExit = "last_exit"
     }
 
-    /// Whether it lives, if only just: LSB's `status` action answers 3 for what doesn't.
+    /// Whether it does what it's there for, or would when it's resumed: LSB's `status` action answers 3 for what isn't running.
+    public var isServing: Bool { state == "active" || state == "paused" }
+
+    /// Whether it lives, if only just.
     public var isRunning: Bool {
         state != "inactive" && state != "failed"
     }

@@ -11,21 +11,31 @@ public final class Daemon: Service {
     private let server: ControlServer
     private let directory: RuntimeDirectory
     private let shutdown: Shutdowns
-    private let output: ChildOutput
+    private let signals: SignalDesk
+    private let output: DaemonOutput
     private let logger: Logger
 
     /// Creates a daemon; nothing is touched before `run`.
-    public init(_ configuration: DaemonConfiguration, directory: RuntimeDirectory, logger: Logger) {
-        let output = ChildOutput()
+    ///
+    /// - Parameters:
+    ///   - file: where the configuration was read, and is read again when a signal asks for it.
+    ///   - output: where children's lines go; the logger's own had better go there too.
+    public init(_ configuration: DaemonConfiguration, file: String, directory: RuntimeDirectory, output: DaemonOutput, logger: Logger) {
+        let childOutput = ChildOutput(output)
         var options = CoordinatorRuntime.Options()
         options.runtimeDirectory = directory.path
         options.orphanGrace = configuration.orphanGrace
         options.supervision = configuration.supervision
-        options.workerOutput = .captured { path, bytes in output.received(bytes, from: path.description) }
+        options.workerOutput = .captured { path, bytes in childOutput.received(bytes, from: path.description) }
+        // What descends from a child and leaves its group is found here when the child has ended.
+        options.isSubreaper = true
         options.logger = logger
-        runtime = CoordinatorRuntime(DaemonCoordinator.self, configuration: configuration, options: options)
-        shutdown = Shutdowns()
-        server = ControlServer(path: directory.controlSocket, handler: OperatorDesk(runtime: runtime, shutdown: shutdown))
+        let children = ConfiguredChildren(configuration.children)
+        runtime = CoordinatorRuntime(DaemonCoordinator.self, configuration: children, options: options)
+        shutdown = Shutdowns(runtime)
+        signals = SignalDesk(runtime: runtime, shutdown: shutdown, file: file, logger: logger)
+        let desk = OperatorDesk(runtime: runtime, children: children, shutdown: shutdown, logger: logger)
+        server = ControlServer(path: directory.controlSocket, handler: desk)
         self.output = output
         self.directory = directory
         self.logger = logger
@@ -33,32 +43,47 @@ public final class Daemon: Service {
 
     /// Runs until an operator or a signal asks for the end; then the tree is stopped in reverse order, and no process and no socket is left.
     ///
+    /// From the first moment every signal that could end the process is received by the daemon, which ends its children first.
+    ///
     /// - Throws: `ControlError` when another daemon runs in the directory, or the directory can't be used; what the root threw.
     public func run() async throws {
-        // First of all: whoever has the socket is the only daemon here.
+        do {
+            try await serve()
+            logger.notice("stopped")
+        } catch {
+            await output.flush(within: .seconds(1))
+            throw error
+        }
+        await output.flush(within: .seconds(1))
+    }
+
+    private func serve() async throws {
+        // Before anybody can connect: descriptors may be short then.
+        try await runtime.prepare()
+        try signals.begin()
+        // First of all else: whoever has the socket is the only daemon here.
         try server.listen()
-        directory.removeStaleSockets()
         try await withThrowingDiscardingTaskGroup { group in
             group.addTask { try await self.server.run() }
+            group.addTask { await self.signals.run() }
             do {
                 try await runtime.start()
                 logger.notice("ready", metadata: ["runtime.directory": "\(directory.path)"])
                 await withGracefulShutdownHandler {
                     await shutdown.requested()
                 } onGracefulShutdown: {
-                    self.shutdown.request()
+                    self.shutdown.begin()
                 }
                 logger.notice("stopping", metadata: ["runtime.directory": "\(directory.path)"])
             } catch {
+                signals.end()
                 server.close()
                 throw error
             }
-            await runtime.stop()
-            shutdown.complete()
+            await shutdown.carryOut()
+            signals.end()
             // What operators have asked is still answered.
             server.close()
         }
-        await output.flush()
-        logger.notice("stopped")
     }
 }

@@ -10,6 +10,9 @@ final class OneTimeSignal: Sendable {
 
     private let state = Mutex(State())
 
+    /// Whether it has happened.
+    var isSent: Bool { state.withLock { $0.hasHappened } }
+
     /// It happens; the second time does nothing.
     func send() {
         let waiters = state.withLock { state in

@@ -1,13 +1,30 @@
 import Control
 import Coordinators
+import DaemonConfiguration
+import Logging
 import WireProtocol
 
 /// Carries out what operators ask of the tree.
 struct OperatorDesk: ControlHandler {
-    let runtime: CoordinatorRuntime
-    let shutdown: Shutdowns
+    private let runtime: CoordinatorRuntime
+    private let children: ConfiguredChildren
+    private let shutdown: Shutdowns
+    private let logger: Logger
+    /// Operators who ask at the same time are shown the same tree, made once.
+    private let tree: SharedCall<JSONValue>
+    private let processes: SharedCall<JSONValue>
 
-    func handle(_ operation: Operation) async throws(ControlError) -> JSONValue {
+    init(runtime: CoordinatorRuntime, children: ConfiguredChildren, shutdown: Shutdowns, logger: Logger) {
+        self.runtime = runtime
+        self.children = children
+        self.shutdown = shutdown
+        self.logger = logger
+        tree = SharedCall { try ControlJSON.value(of: children.complete(TreeNode(await runtime.snapshot()))) }
+        processes = SharedCall { try ControlJSON.value(of: ProcessList(await runtime.snapshot())) }
+    }
+
+    func handle(_ operation: Operation, from requester: Requester) async throws(ControlError) -> JSONValue {
+        record(operation, from: requester)
         do {
             return try await perform(operation)
         } catch {
@@ -15,17 +32,29 @@ struct OperatorDesk: ControlHandler {
         }
     }
 
+    /// Who has changed what.
+    private func record(_ operation: Operation, from requester: Requester) {
+        guard operation.isMutating else { return }
+        var metadata: Logger.Metadata = [
+            "operation": "\(operation.name)", "operator.uid": "\(requester.userID)", "operator.pid": "\(requester.processID)",
+        ]
+        if let path = operation.path { metadata["coordinator.path"] = "\(path)" }
+        // What is sent may be sent often.
+        let isMessage = operation.name == "ask" || operation.name == "send"
+        logger.log(level: isMessage ? .info : .notice, "an operator has asked", metadata: metadata)
+    }
+
     private func perform(_ operation: Operation) async throws -> JSONValue {
         switch operation {
-        case .tree: try ControlJSON.value(of: TreeNode(await runtime.snapshot()))
-        case .ps: try ControlJSON.value(of: ProcessList(await runtime.snapshot()))
-        case .status(let path): try ControlJSON.value(of: TreeNode(await runtime.snapshot(of: try place(path))))
-        case .start(let path): try ControlJSON.value(of: LifecycleResult(await runtime.start(try place(path))))
-        case .stop(let path): try ControlJSON.value(of: LifecycleResult(await runtime.stop(try place(path))))
-        case .restart(let path): try ControlJSON.value(of: LifecycleResult(await runtime.restart(try place(path))))
-        case .pause(let path): try ControlJSON.value(of: LifecycleResult(await runtime.pause(try place(path))))
-        case .resume(let path): try ControlJSON.value(of: LifecycleResult(await runtime.resume(try place(path))))
-        case .kill(let path): try ControlJSON.value(of: LifecycleResult(await runtime.kill(try place(path))))
+        case .tree: try await tree.value()
+        case .ps: try await processes.value()
+        case .status(let path): try ControlJSON.value(of: await status(try place(path)))
+        case .start(let path): try ControlJSON.value(of: LifecycleResult(await start(try place(path, operation))))
+        case .stop(let path): try ControlJSON.value(of: await stop(try place(path, operation)))
+        case .restart(let path): try ControlJSON.value(of: LifecycleResult(await restart(try place(path, operation))))
+        case .pause(let path): try ControlJSON.value(of: LifecycleResult(await runtime.pause(try place(path, operation))))
+        case .resume(let path): try ControlJSON.value(of: LifecycleResult(await runtime.resume(try place(path, operation))))
+        case .kill(let path): try ControlJSON.value(of: LifecycleResult(await kill(try place(path, operation))))
         case .ask(let path, let message, let payload, let timeout):
             try await ask(message, payload, at: try place(path), timeout: timeout)
         case .send(let path, let message, let payload):
@@ -34,8 +63,8 @@ struct OperatorDesk: ControlHandler {
             try ControlJSON.value(of: DeadLetterList(runtime.deadLetters))
         case .ping:
             [:]
-        case .shutdown:
-            await endEverything()
+        case .shutdown(let now):
+            await endEverything(now: now)
         }
     }
 
@@ -46,10 +75,118 @@ struct OperatorDesk: ControlHandler {
         return try ControlJSON.value(of: AskResult(reply: reply, durationMicroseconds: Int64(duration / .microseconds(1))))
     }
 
-    private func endEverything() async -> JSONValue {
-        shutdown.request()
+    private func endEverything(now: Bool) async -> JSONValue {
+        if now {
+            shutdown.hasten(.brutalKill)
+        } else if shutdown.isRequested {
+            // Whoever asks again finds that it takes too long.
+            shutdown.hasten(.timeout(Shutdowns.hurriedGrace))
+        } else {
+            shutdown.begin()
+        }
         await shutdown.completed()
         return [:]
+    }
+
+    private func status(_ path: CoordinatorPath) async throws -> TreeNode {
+        try await at(path) {
+            let node = TreeNode(try await runtime.snapshot(of: path))
+            return path.isRoot ? children.complete(node) : node
+        } forgotten: { child in
+            TreeNode(child)
+        }
+    }
+
+    private func stop(_ path: CoordinatorPath) async throws -> LifecycleResult {
+        try await at(path) {
+            LifecycleResult(try await runtime.stop(path))
+        } forgotten: { _ in
+            LifecycleResult(path: path.description, state: "inactive", incarnation: 0)
+        }
+    }
+
+    private func restart(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot {
+        try await at(path) {
+            try await runtime.restart(path)
+        } forgotten: {
+            try await startAnew($0, path)
+        }
+    }
+
+    private func start(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot {
+        try await at(path) {
+            try await startKnown(path)
+        } forgotten: {
+            try await startAnew($0, path)
+        }
+    }
+
+    private func startAnew(_ child: ConfiguredChild, _ path: CoordinatorPath) async throws -> CoordinatorSnapshot {
+        try await children.start(child)
+        return try await runtime.snapshot(of: path)
+    }
+
+    /// What can be said and done of a place; of a child of the file that supervision has forgotten, something else.
+    private func at<Value>(
+        _ path: CoordinatorPath,
+        _ known: () async throws -> Value,
+        forgotten: (ConfiguredChild) async throws -> Value
+    ) async throws -> Value {
+        do {
+            return try await known()
+        } catch let error as CoordinatorError where error.code == .noSuchPath || error.code == .noSuchChild {
+            guard let child = children.child(at: path) else { throw error }
+            return try await forgotten(child)
+        }
+    }
+
+    /// A child that has failed may do so again at once, and then it has not been started.
+    private func startKnown(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot {
+        let before = try await runtime.snapshot(of: path)
+        var after = try await runtime.start(path)
+        guard before.state == .failed else { return after }
+        let end = ContinuousClock.now + Self.probation
+        while after.state == .active || after.state == .starting, ContinuousClock.now < end {
+            try await Task.sleep(for: .milliseconds(20))
+            after = try await runtime.snapshot(of: path)
+        }
+        guard after.state == .failed || after.state == .restarting else { return after }
+        throw ControlError(
+            .failed,
+            "\(path) was started and has ended at once: \(after.lastExit ?? "for an unknown reason"); look at its output"
+        )
+    }
+
+    /// Returns when the process has ended, and says what has become of its place.
+    private func kill(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot {
+        var after = try await runtime.kill(path)
+        let killed = after
+        let end = ContinuousClock.now + .seconds(2)
+        while after.processID == killed.processID, after.incarnation == killed.incarnation, ContinuousClock.now < end {
+            try await Task.sleep(for: .milliseconds(5))
+            do {
+                after = try await runtime.snapshot(of: path)
+            } catch let error as CoordinatorError where [.noSuchPath, .noSuchChild, .stopped].contains(error.code) {
+                // Nobody wants it any more, or the tree has ended.
+                (after.state, after.processID) = (.inactive, nil)
+            }
+        }
+        return after
+    }
+
+    /// How long a child that had failed has to live for its start to have succeeded.
+    private static let probation = Duration.milliseconds(300)
+
+    /// - Parameter operation: one that somebody above the place has to carry out.
+    private func place(_ text: String, _ operation: Operation) throws(ControlError) -> CoordinatorPath {
+        let path = try place(text)
+        guard !path.isRoot else {
+            throw ControlError(
+                .invalidRequest,
+                "nobody is above / to \(operation.name) it; `coordinatorctl shutdown` ends the daemon, or name a path below"
+            )
+        }
+        return path
     }
 
     private func place(_ text: String) throws(ControlError) -> CoordinatorPath {

@@ -50,7 +50,7 @@ extension Context {
         with configuration: K.Configuration
     ) async throws -> Child<K> {
         var definition = definition(type, key, placement, restart, shutdown, configuration)
-        definition.isSignificant = isSignificant
+        definition.specification.isSignificant = isSignificant
         try await node.children.start(definition)
         return Child(supervisor: node.children, key: key.pathComponent)
     }
@@ -100,6 +100,7 @@ extension Context {
     ///
     /// - Parameters:
     ///   - configuration: laid over the type's defaults.
+    ///   - restartLimits: how often and how soon it may be restarted, if not as this coordinator's policy says.
     ///   - retriesFirstStart: a first start that fails is a failure like any other, and retried as the policy says, instead of the
     ///     child's end; the call returns when the child is ready, or throws when it's given up.
     @discardableResult
@@ -113,6 +114,7 @@ extension Context {
         configuration: JSONValue = [:],
         restart: RestartType = .permanent,
         shutdown: Shutdown = .timeout(.seconds(5)),
+        restartLimits: RestartLimits? = nil,
         retriesFirstStart: Bool = false
     ) async throws -> AnyChild {
         let program = WorkerProgram(executable: executable, arguments: arguments, environment: environment, directory: directory)
@@ -122,19 +124,22 @@ extension Context {
         let kind = ChildDefinition.Kind.coordinator(
             CoordinatorDefinition(typeName: typeName, configuration: .json(configuration), place: place)
         )
-        return try await start(kind, key, restart, shutdown, retriesFirstStart)
+        return try await start(kind, key, restart, shutdown, restartLimits, retriesFirstStart)
     }
 
     /// Starts any program as a supervised child.
+    ///
+    /// - Parameter restartLimits: how often and how soon it may be restarted, if not as this coordinator's policy says.
     @discardableResult
     public func start(
         program: ProgramSpecification,
         as key: C.ChildKey,
         restart: RestartType = .permanent,
         shutdown: Shutdown = .timeout(.seconds(5)),
+        restartLimits: RestartLimits? = nil,
         retriesFirstStart: Bool = false
     ) async throws -> AnyChild {
-        try await start(.program(program), key, restart, shutdown, retriesFirstStart)
+        try await start(.program(program), key, restart, shutdown, restartLimits, retriesFirstStart)
     }
 
     /// Stops a child and frees its key; returns when nothing is left of it.
@@ -184,10 +189,12 @@ extension Context {
         _ key: C.ChildKey,
         _ restart: RestartType,
         _ shutdown: Shutdown,
+        _ restartLimits: RestartLimits?,
         _ retriesFirstStart: Bool
     ) async throws -> AnyChild {
         var definition = node.runtime.definition(key.pathComponent, kind, restart: restart, shutdown: shutdown)
-        definition.isRetriedAtFirstStart = retriesFirstStart
+        definition.specification.isRetriedAtFirstStart = retriesFirstStart
+        definition.specification.restartLimits = restartLimits
         try await node.children.start(definition)
         return AnyChild(supervisor: node.children, key: key.pathComponent, typeName: definition.typeName)
     }

@@ -20,7 +20,8 @@ public struct Context<C: Coordinator>: Sendable {
     /// Messages of one sender to one receiver begin in the order in which they were sent. Cancelling the asking task cancels the handler.
     /// After `peerLost` nothing is retried, unless the message type declares itself idempotent.
     ///
-    /// - Parameter timeout: after it the handler is cancelled and the ask fails with `timedOut`.
+    /// - Parameter timeout: after it the handler is cancelled and the ask fails with `timedOut`. A row that doesn't await, of an idle
+    ///   coordinator in this process, runs in this task instead: the ask returns when it does, however long that takes.
     /// - Throws: `CoordinatorError` with `unhandled` at once when nobody responds, `timedOut`, `peerLost`, `stopped`, `restarting`,
     ///   `mailboxFull`, `tooManyOpenAsks`, `messageTooLarge`, `coding`; what the handler threw, or `RemoteError` if that can't cross;
     ///   `CancellationError`.

@@ -1,3 +1,5 @@
+import WireProtocol
+
 /// What the runtime throws.
 public struct CoordinatorError: Error, Sendable, Hashable, Codable, CustomStringConvertible {
     /// The kinds of failure, open for more.
@@ -12,7 +14,7 @@ public struct CoordinatorError: Error, Sendable, Hashable, Codable, CustomString
 
         /// Nobody up there responds to the message.
         public static let unhandled = Code(kind: .unhandled)
-        /// The deadline passed; the handler has been cancelled.
+        /// The deadline passed; the handler has been cancelled, or had not begun.
         public static let timedOut = Code(kind: .timedOut)
         /// The coordinator that asks or is asked has stopped.
         public static let stopped = Code(kind: .stopped)
@@ -38,7 +40,7 @@ public struct CoordinatorError: Error, Sendable, Hashable, Codable, CustomString
         public static let invalidSpecification = Code(kind: .invalidSpecification)
         /// The coordinator was not ready in time.
         public static let startTimedOut = Code(kind: .startTimedOut)
-        /// The key is empty or has a slash in it.
+        /// The key is empty, too long, or has a slash or a control character in it.
         public static let invalidKey = Code(kind: .invalidKey)
         /// The operation needs a worker process, and the child has none.
         public static let notAWorker = Code(kind: .notAWorker)
@@ -86,16 +88,62 @@ public struct CoordinatorError: Error, Sendable, Hashable, Codable, CustomString
     public var description: String { "\(code): \(message)" }
 }
 
-/// A handler's error whose type can't cross: it isn't Codable, or the other process doesn't know it.
-public struct RemoteError: Error, Sendable, Hashable, Codable, CustomStringConvertible {
+/// A handler's error whose type can't cross: it isn't Codable, or the asker's program doesn't have it.
+public struct RemoteError: Error, Sendable, CustomStringConvertible {
     /// The error type's name.
     public let type: String
     /// What the error said of itself.
     public let description: String
+    /// The error as it came, for whoever it's passed on to.
+    let encoded: Encoded?
+
+    /// An error in the form that it has between processes.
+    struct Encoded: Sendable {
+        let failure: Failure
+        let codec: PayloadCodec
+    }
 
     /// Creates an error.
     public init(type: String, description: String) {
+        self.init(type: type, description: description, encoded: nil)
+    }
+
+    init(type: String, description: String, encoded: Encoded?) {
         self.type = type
         self.description = description
+        self.encoded = encoded
+    }
+}
+
+extension RemoteError: Hashable {
+    /// Whether the two say the same of themselves.
+    public static func == (left: RemoteError, right: RemoteError) -> Bool {
+        left.type == right.type && left.description == right.description
+    }
+
+    /// Hashes what the error says of itself.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(type)
+        hasher.combine(description)
+    }
+}
+
+extension RemoteError: Codable {
+    private enum CodingKeys: CodingKey { case type, description }
+
+    /// Reads what an error has said of itself.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            type: try container.decode(String.self, forKey: .type),
+            description: try container.decode(String.self, forKey: .description)
+        )
+    }
+
+    /// Writes what the error says of itself.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(type, forKey: .type)
+        try container.encode(description, forKey: .description)
     }
 }

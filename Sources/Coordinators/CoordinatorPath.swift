@@ -68,6 +68,32 @@ public struct CoordinatorPath: Sendable, Hashable, Codable, CustomStringConverti
         CoordinatorPath(unchecked: isRoot ? "/\(key)" : "\(description)/\(key)")
     }
 
+    /// The longest key, and the longest path, in bytes of UTF-8: every process of the tree has to be able to name it.
+    static let keyLimit = 255
+    static let limit = 1_024
+
+    /// Checks that a child may have a key.
+    ///
+    /// - Throws: `invalidKey`.
+    func check(_ key: String) throws(CoordinatorError) {
+        guard !key.isEmpty, !key.contains("/") else {
+            throw CoordinatorError(.invalidKey, "'\(key)' is no key: it must not be empty nor have a slash in it")
+        }
+        guard !key.unicodeScalars.contains(where: \.breaksLines) else {
+            throw CoordinatorError(.invalidKey, "\(key.debugDescription) is no key: it must not have control characters in it")
+        }
+        guard key.utf8.count <= Self.keyLimit else {
+            throw CoordinatorError(
+                .invalidKey,
+                "'\(key.prefix(32))…' is no key: it has \(key.utf8.count) bytes, more than \(Self.keyLimit)"
+            )
+        }
+        let path = appending(key).description
+        guard path.utf8.count <= Self.limit else {
+            throw CoordinatorError(.invalidKey, "'\(key)' is too deep: its path has \(path.utf8.count) bytes, more than \(Self.limit)")
+        }
+    }
+
     /// Whether this path is `other` or lies below it.
     public func isWithin(_ other: CoordinatorPath) -> Bool {
         if other.isRoot || self == other { return true }
@@ -77,5 +103,15 @@ public struct CoordinatorPath: Sendable, Hashable, Codable, CustomStringConverti
     /// The keys from `ancestor` down to here; `nil` when it's no ancestor.
     func components(below ancestor: CoordinatorPath) -> ArraySlice<Substring>? {
         isWithin(ancestor) ? components.dropFirst(ancestor.components.count) : nil
+    }
+}
+
+extension Unicode.Scalar {
+    /// Whether it would spoil a line of a log.
+    fileprivate var breaksLines: Bool {
+        switch properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator: true
+        default: false
+        }
     }
 }

@@ -42,8 +42,12 @@ public struct CoordinatorSnapshot: Sendable, Hashable, Codable {
     public var processStartTime: UInt64?
     /// Counts its lives.
     public var incarnation: UInt32
-    /// How often it was restarted.
+    /// How often supervision has restarted it because it had failed; what an operator or recycling has restarted isn't counted.
     public var restarts: Int
+    /// While it waits for its next start: the number of restarts in a row, from 1.
+    public var restartAttempt: Int?
+    /// While it waits for its next start: the time that remains, in milliseconds.
+    public var nextStartMilliseconds: Int64?
     /// Since when it's ready, in milliseconds.
     public var uptimeMilliseconds: Int64?
     /// How its last life ended.

@@ -20,7 +20,7 @@ extension Responder {
     ///
     /// A body that doesn't await is chosen for by itself, and may run in the asker's task: the fastest way to be answered.
     ///
-    /// What the body throws reaches the asker: as thrown if it's Codable, else as `RemoteError`.
+    /// What the body throws reaches the asker: as thrown if it's Codable, else as `RemoteError`. No deadline ends a body that doesn't await.
     @_disfavoredOverload
     public static func respond<M: ResponderMessage>(
         to message: M.Type,
@@ -66,6 +66,7 @@ extension Responder {
     }
 
     /// Answers a message, knowing who sent it and until when.
+    @_disfavoredOverload
     public static func respond<M: ResponderMessage>(
         to message: M.Type,
         _ body: @escaping @Sendable (isolated C, M, MessageContext) async throws -> M.Reply
@@ -90,6 +91,7 @@ extension Responder {
     /// Answers a message with the help of a dependency.
     ///
     /// Until somebody at or above the coordinator has provided it the messages wait, in order, bounded and until their deadlines.
+    @_disfavoredOverload
     public static func respond<M: ResponderMessage, Value: Sendable>(
         to message: M.Type,
         needs dependency: any KeyPath<Dependencies, Value?> & Sendable,
@@ -136,6 +138,7 @@ extension Responder {
     ///
     /// Of a stream it sees the request; the replies pass it by, `chain.next` returns the last of them, and what the body returns counts
     /// only if it hasn't let the message climb.
+    @_disfavoredOverload
     public static func intercept<M: ResponderMessage>(
         _ message: M.Type,
         _ body: @escaping @Sendable (isolated C, M, Chain<M>) async throws -> M.Reply

@@ -1,6 +1,6 @@
 /// What is alive in one process: after everything has been stopped, as before it was started.
 public struct RuntimeCounters: Sendable, Hashable, Codable {
-    /// Coordinators whose life hasn't ended entirely.
+    /// Coordinators that take up memory: one that has ended counts until the last task that knows it has let go, a moment later.
     public var coordinators: Int
     /// Links to other processes.
     public var links: Int

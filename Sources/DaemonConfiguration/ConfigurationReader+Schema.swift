@@ -1,3 +1,4 @@
+import Glibc
 import Supervision
 import WireProtocol
 import Yams
@@ -12,20 +13,22 @@ extension ConfigurationReader {
         guard checkTree(root), let fields = self.fields(root, "the file", keys: ["children", "supervision", "orphan_grace"]) else {
             return nil
         }
+        // Read first: what a child doesn't say is as it is there.
+        let supervision = fields["supervision"].map { self.supervision($0) } ?? SupervisionPolicy()
         let children = required("children", of: fields, expected: "the list of what the daemon keeps alive (`children: []` for nothing)")
-            .flatMap { self.children($0) }
-        var configuration = DaemonConfiguration(children: children ?? [])
-        if let node = fields["supervision"] { configuration.supervision = supervision(node) }
+            .flatMap { self.children($0, supervision) }
+        var configuration = DaemonConfiguration(children: children ?? [], supervision: supervision)
         if let grace = fields["orphan_grace"].flatMap({ self.duration($0, "`orphan_grace`") }) { configuration.orphanGrace = grace }
         return configuration
     }
 
-    private mutating func children(_ node: Node) -> [ConfiguredChild]? {
+    private mutating func children(_ node: Node, _ supervision: SupervisionPolicy) -> [ConfiguredChild]? {
         guard let nodes = list(node, "`children`", expected: "a list, each item with `key` and `worker` or `program`") else { return nil }
         var lines: [String: Int] = [:]
         var children: [ConfiguredChild] = []
         for node in nodes {
-            guard let fields = self.fields(node, "a child", keys: ["key", "worker", "program", "restart", "shutdown"]) else { continue }
+            let keys = ["key", "worker", "program", "restart", "shutdown", "restart_limits"]
+            guard let fields = self.fields(node, "a child", keys: keys) else { continue }
             let keyNode = required("key", of: fields, expected: "the child's name among its siblings")
             let key = keyNode.flatMap { self.childKey($0) }
             if let key, let first = lines.updateValue(keyNode?.mark?.line ?? 0, forKey: key) {
@@ -34,12 +37,20 @@ extension ConfigurationReader {
             let content = self.content(fields)
             let restart: RestartType? = fields["restart"].flatMap { self.choice($0, "`restart`") }
             let shutdown = fields["shutdown"].flatMap { self.shutdown($0) }
+            let limits = fields["restart_limits"].flatMap { self.restartLimits($0, supervision) }
             if let key, let content {
-                children.append(.init(key: key, content: content, restart: restart ?? .permanent, shutdown: shutdown))
+                children.append(
+                    .init(key: key, content: content, restart: restart ?? .permanent, shutdown: shutdown, restartLimits: limits)
+                )
             }
         }
         return children
     }
+
+    /// A path on a link has 1,024 bytes, and those below the child want theirs.
+    private static let maximumKeyLength = 255
+    /// What execvp(3) takes when there is no PATH.
+    private static let defaultSearchPath = "/bin:/usr/bin"
 
     private mutating func childKey(_ node: Node) -> String? {
         guard let key = text(node, "`key`", expected: "a name") else { return nil }
@@ -48,6 +59,13 @@ extension ConfigurationReader {
             report(
                 at: node.mark,
                 "`key` is `\(key)`; expected a name without slashes and control characters, for it becomes a part of a path"
+            )
+            return nil
+        }
+        guard key.utf8.count <= Self.maximumKeyLength else {
+            report(
+                at: node.mark,
+                "`key` has \(key.utf8.count) bytes; expected at most \(Self.maximumKeyLength), for it becomes a part of a path"
             )
             return nil
         }
@@ -74,12 +92,15 @@ extension ConfigurationReader {
         let keys = ["executable", "coordinator", "configuration", "environment", "directory"]
         guard let fields = self.fields(node, "`worker`", keys: keys) else { return nil }
         let executable = required("executable", of: fields, expected: "the path of the worker's executable")
-            .flatMap { self.text($0, "`executable`", expected: "the path of the worker's executable") }
+            .flatMap { self.path($0, "`executable`", expected: "the path of the worker's executable") }
         let coordinator = required("coordinator", of: fields, expected: "the name of the coordinator that the worker hosts")
             .flatMap { self.text($0, "`coordinator`", expected: "the name of the coordinator that the worker hosts") }
         let configuration = fields["configuration"].flatMap { self.json($0) }
         let environment = fields["environment"].flatMap { self.environment($0) }
         let directory = self.directory(fields)
+        if let executable, let node = fields["executable"] {
+            checkExecutable(executable, searchPath: nil, directory: directory, at: node)
+        }
         guard let executable, let coordinator else { return nil }
         return ConfiguredWorker(
             executable: executable,
@@ -96,6 +117,10 @@ extension ConfigurationReader {
         let command = required("command", of: fields, expected: expected).flatMap { self.command($0, expected: expected) }
         let environment = fields["environment"].flatMap { self.environment($0) }
         let directory = self.directory(fields)
+        if let command, let node = fields["command"]?.sequence?.first {
+            let searchPath = environment?["PATH"] ?? getenv("PATH").map { String(cString: $0) } ?? Self.defaultSearchPath
+            checkExecutable(command[0], searchPath: searchPath, directory: directory, at: node)
+        }
         return command.map { ConfiguredProgram(command: $0, environment: environment ?? [:], directory: directory) }
     }
 
@@ -105,14 +130,16 @@ extension ConfigurationReader {
             report(at: node.mark, "`command` is an empty list; expected \(expected)")
             return nil
         }
-        let first = text(program, "the program of `command`", expected: "its name or path")
+        let first = path(program, "the program of `command`", expected: "its name or path")
         let arguments = nodes.dropFirst().map { verbatim($0, "an argument of `command`") }
         guard let first, !arguments.contains(nil) else { return nil }
         return [first] + arguments.compactMap(\.self)
     }
 
     private mutating func directory(_ fields: Fields) -> String? {
-        fields["directory"].flatMap { self.text($0, "`directory`", expected: "the path of a directory") }
+        guard let node = fields["directory"], let path = path(node, "`directory`", expected: "the path of a directory") else { return nil }
+        checkDirectory(path, at: node)
+        return path
     }
 
     private mutating func environment(_ node: Node) -> [String: String]? {
@@ -155,16 +182,38 @@ extension ConfigurationReader {
         if let intensity = fields["intensity"].flatMap({ self.wholeNumber($0, "`intensity`", in: 0...1_000_000) }) {
             policy.intensity = intensity
         }
-        if let node = fields["period"], let period = duration(node, "`period`") {
-            policy.period = period
-            if period == .zero { report(at: node.mark, "`period` is zero; expected a time in which restarts can be counted, such as 60s") }
-        }
+        if let period = fields["period"].flatMap({ self.period($0) }) { policy.period = period }
         if let node = fields["backoff"] { policy.backoff = backoff(node) }
         return policy
     }
 
-    private mutating func backoff(_ node: Node) -> Backoff {
-        var backoff = Backoff()
+    private mutating func restartLimits(_ node: Node, _ supervision: SupervisionPolicy) -> RestartLimits? {
+        guard let fields = self.fields(node, "`restart_limits`", keys: ["intensity", "period", "backoff"]) else { return nil }
+        return RestartLimits(
+            intensity: fields["intensity"].flatMap { self.intensity($0) },
+            period: fields["period"].flatMap { self.period($0) },
+            backoff: fields["backoff"].map { self.backoff($0, supervision.backoff) }
+        )
+    }
+
+    private mutating func intensity(_ node: Node) -> RestartLimits.Intensity? {
+        guard let word = node.scalar?.string, word.first?.isLetter == true else {
+            return wholeNumber(node, "`intensity`", in: 0...1_000_000, or: ", or unlimited").map(RestartLimits.Intensity.restarts)
+        }
+        if word == "unlimited" { return .unlimited }
+        report(at: node.mark, "`intensity` is `\(word)`; \(Spelling.hint(for: word, among: ["unlimited"])) (or a whole number)")
+        return nil
+    }
+
+    private mutating func period(_ node: Node) -> Duration? {
+        let period = duration(node, "`period`")
+        if period == .zero { report(at: node.mark, "`period` is zero; expected a time in which restarts can be counted, such as 60s") }
+        return period
+    }
+
+    /// - Parameter defaults: what is left out is as it is here.
+    private mutating func backoff(_ node: Node, _ defaults: Backoff = Backoff()) -> Backoff {
+        var backoff = defaults
         guard let fields = self.fields(node, "`backoff`", keys: ["minimum", "maximum", "resetAfter"]) else { return backoff }
         if let minimum = fields["minimum"].flatMap({ self.duration($0, "`minimum`") }) { backoff.minimum = minimum }
         if let maximum = fields["maximum"].flatMap({ self.duration($0, "`maximum`") }) { backoff.maximum = maximum }

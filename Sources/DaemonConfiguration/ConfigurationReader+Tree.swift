@@ -12,7 +12,7 @@ extension ConfigurationReader {
         guard check(root, &budget) else {
             report(
                 at: root.mark,
-                "the file has more than \(Self.maximumNodes) values once its aliases are followed; expected a configuration"
+                "the file has more than \(Self.maximumNodes) values (an alias counts as all that it stands for); expected a configuration"
             )
             return false
         }

@@ -5,10 +5,13 @@ import Yams
 /// A reading function returns nil after it has reported why, so callers go on with the next field and a file's problems come together.
 struct ConfigurationReader {
     let file: String
+    /// Whether what is named has to be there.
+    let checksFiles: Bool
     private(set) var problems: [ConfigurationError.Problem] = []
 
-    init(file: String) {
+    init(file: String, checksFiles: Bool = false) {
         self.file = file
+        self.checksFiles = checksFiles
     }
 
     /// The problems by position; those of the file as a whole come first.
@@ -112,9 +115,12 @@ struct ConfigurationReader {
         return nil
     }
 
-    mutating func wholeNumber(_ node: Node, _ name: String, in range: ClosedRange<Int>) -> Int? {
+    mutating func wholeNumber(_ node: Node, _ name: String, in range: ClosedRange<Int>, or alternatives: String = "") -> Int? {
         if case .integer(let value)? = node.plain, let number = Int(exactly: value), range.contains(number) { return number }
-        report(at: node.mark, "\(name) is \(node.summary); expected a whole number from \(range.lowerBound) to \(range.upperBound)")
+        report(
+            at: node.mark,
+            "\(name) is \(node.summary); expected a whole number from \(range.lowerBound) to \(range.upperBound)\(alternatives)"
+        )
         return nil
     }
 

@@ -29,12 +29,25 @@ public struct ConfiguredChild: Codable, Hashable, Sendable {
     /// children first.
     public var shutdown: Shutdown
 
+    /// How often and how soon the child is started again; nil, or what it leaves out, is as the file's `supervision`.
+    ///
+    /// Each child is counted by itself, whether it has limits of its own or not: one that fails again and again takes no restart from
+    /// its siblings.
+    public var restartLimits: RestartLimits?
+
     /// Creates a specification; `shutdown: nil` means the default of the content.
-    public init(key: String, content: Content, restart: RestartType = .permanent, shutdown: Shutdown? = nil) {
+    public init(
+        key: String,
+        content: Content,
+        restart: RestartType = .permanent,
+        shutdown: Shutdown? = nil,
+        restartLimits: RestartLimits? = nil
+    ) {
         self.key = key
         self.content = content
         self.restart = restart
         self.shutdown = shutdown ?? Self.defaultShutdown(of: content)
+        self.restartLimits = restartLimits
     }
 
     static func defaultShutdown(of content: Content) -> Shutdown {

@@ -9,23 +9,29 @@ extension DaemonConfiguration {
     ///
     /// Blocks while the file is read. The file may be a pipe, so `--config <(generate)` works.
     ///
+    /// - Parameter checkingFiles: whether executables and directories that aren't there are problems too. The daemon starts without them, and
+    ///   tries again: they may come later.
     /// - Throws: every problem of the file, an unreadable file included.
-    public static func load(path: String) throws(ConfigurationError) -> DaemonConfiguration {
-        try parse(bytes: try contents(ofFile: path), file: path)
+    public static func load(path: String, checkingFiles: Bool = false) throws(ConfigurationError) -> DaemonConfiguration {
+        try parse(bytes: try contents(ofFile: path), file: path, checkingFiles: checkingFiles)
     }
 
     /// Reads a configuration from `text`; `file` is the name that problems show.
     ///
     /// - Throws: every problem of the text.
     public static func parse(text: String, file: String) throws(ConfigurationError) -> DaemonConfiguration {
+        try parse(text: text, file: file, checkingFiles: false)
+    }
+
+    private static func parse(text: String, file: String, checkingFiles: Bool) throws(ConfigurationError) -> DaemonConfiguration {
         try SourceText.check(scalars: text.unicodeScalars, file: file)
-        var reader = ConfigurationReader(file: file)
+        var reader = ConfigurationReader(file: file, checksFiles: checkingFiles)
         let root: Node?
         do {
             // The basic resolver leaves scalars alone: the reader resolves them by YAML 1.2, in which `no` and `on` are texts.
             root = try compose(yaml: text, .basic, .default, .utf8)
         } catch {
-            throw ConfigurationError(problems: [SyntaxProblem.describe(error, file: file)])
+            throw ConfigurationError(problems: [SyntaxProblem.describe(error, in: text, file: file)])
         }
         let configuration = reader.configuration(root)
         guard let configuration, reader.problems.isEmpty else {
@@ -34,8 +40,8 @@ extension DaemonConfiguration {
         return configuration
     }
 
-    static func parse(bytes: [UInt8], file: String) throws(ConfigurationError) -> DaemonConfiguration {
-        try parse(text: try SourceText.decode(bytes, file: file), file: file)
+    static func parse(bytes: [UInt8], file: String, checkingFiles: Bool = false) throws(ConfigurationError) -> DaemonConfiguration {
+        try parse(text: try SourceText.decode(bytes, file: file), file: file, checkingFiles: checkingFiles)
     }
 
     private static func contents(ofFile path: String) throws(ConfigurationError) -> [UInt8] {

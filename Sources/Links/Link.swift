@@ -15,6 +15,8 @@ public final class Link: Sendable {
         case control
         /// In the order of the calls.
         case bulk
+        /// With bulk, but refused while megabytes of its kind wait: for what nobody gives credit for.
+        case notice
     }
 
     /// What a link tells its owner.
@@ -38,13 +40,14 @@ public final class Link: Sendable {
 
     private let connection: PairConnection
     private let limits: FrameLimits
-    private let outbound = Mutex(Outbound())
+    private let outbound: Mutex<Outbound>
     private let inbound = Mutex(Inbound())
 
     /// Wraps a negotiated connection.
     init(_ connection: PairConnection, limits: FrameLimits = .default) {
         self.connection = connection
         self.limits = limits
+        outbound = Mutex(Outbound(maximumFrameSize: limits.maximumFrameSize))
     }
 
     /// The largest message that a connection must let through for frames of `limits`.
@@ -56,6 +59,17 @@ public final class Link: Sendable {
     public var peer: PeerIdentity? {
         connection.peer.map { PeerIdentity(processID: $0.processID, userID: $0.userID) }
     }
+
+    /// Takes note of the largest frame that the other side takes: none larger is sent from now on.
+    public func limitFrames(to size: Int) {
+        outbound.withLock { $0.maximumFrameSize = min(limits.maximumFrameSize, size) }
+    }
+
+    /// The largest frame that may be sent.
+    public var maximumFrameSize: Int { outbound.withLock { $0.maximumFrameSize } }
+
+    /// How many batches have begun to leave: while the number grows, the other side reads.
+    public var transmissions: UInt64 { outbound.withLock { $0.transmissions } }
 
     /// Begins to receive.
     ///
@@ -78,7 +92,7 @@ public final class Link: Sendable {
 
     /// Queues a frame.
     ///
-    /// - Throws: `LinkError` when the link is closed or the frame exceeds the limit; the frame was not queued then.
+    /// - Throws: `LinkError` when the link is closed or the frame exceeds a limit; the frame was not queued then.
     public func send(_ frame: Frame, lane: Lane = .bulk) throws(LinkError) {
         try send(lane: lane) { _ in frame }
     }
@@ -87,19 +101,27 @@ public final class Link: Sendable {
     ///
     /// - Parameter frame: makes the frame, given what turns a text into this link's id of it. The other end learns an id's
     ///   meaning before the frame that uses it.
-    /// - Throws: `LinkError` when the link is closed or the frame exceeds the limit; the frame was not queued then.
+    /// - Throws: `LinkError` when the link is closed, or when the frame or a name in it exceeds a limit; the frame was not queued then.
     public func send(lane: Lane = .bulk, _ frame: (_ name: (String) -> NameID) -> Frame) throws(LinkError) {
-        let outcome = outbound.withLock { outbound -> Result<[UInt8]?, LinkError> in
+        let outcome = outbound.withLock { outbound -> Result<(batch: [UInt8]?, waiting: Int), LinkError> in
             if let error = outbound.closed { return .failure(error) }
-            let frame = frame { outbound.intern($0) }
+            var refusal: LinkError?
+            let frame = frame { text in
+                refusal = refusal ?? limits.refusal(ofName: text)
+                return refusal == nil ? outbound.intern(text) : 0
+            }
+            if let refusal = refusal ?? limits.refusal(ofTextsIn: frame.content) { return .failure(refusal) }
             do throws(LinkError) {
-                try outbound.batches.append(frame, lane: lane, limit: limits.maximumFrameSize)
+                try outbound.batches.append(frame, lane: lane, limit: outbound.maximumFrameSize)
             } catch {
                 return .failure(error)
             }
-            return .success(outbound.beginTransmission())
+            let batch = outbound.beginTransmission()
+            return .success((batch, outbound.batches.count))
         }
-        if let batch = try outcome.get() { transmit(batch) }
+        let (batch, waiting) = try outcome.get()
+        if let batch { transmit(batch) }
+        if waiting > Outbound.limit { close(because: "the other side doesn't read: \(waiting) bytes wait for it") }
     }
 
     /// The text behind a name that the other end has defined.
@@ -112,6 +134,11 @@ public final class Link: Sendable {
     /// What has not left is dropped; the handler hears of it.
     public func close() {
         close(LinkError(.closed, "the link was closed on this side"))
+    }
+
+    /// Closes at once, because the other side has broken a rule that holds on this link.
+    public func close(because reason: String) {
+        close(LinkError(.violation, reason))
     }
 
     private func transmit(_ batch: [UInt8]) {
@@ -137,7 +164,7 @@ public final class Link: Sendable {
                     }
                     continue
                 }
-                current.frameReceived(self, frame)
+                current.frameReceived(self, frame.apart(from: batch))
                 // A handshake hands the link over in the middle of a batch.
                 if let next = inbound.withLock({ $0.handler }) { current = next }
             }

@@ -4,7 +4,9 @@ import NNG
 public struct LinkError: Error, Sendable, CustomStringConvertible {
     /// The kinds of failure, open for more.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        private enum Kind: String { case closed, peerClosed, frameTooLarge, malformed, handshake, connection }
+        private enum Kind: String {
+            case closed, peerClosed, frameTooLarge, nameTooLong, congested, malformed, violation, handshake, connection
+        }
         private let kind: Kind
 
         /// This side closed the link.
@@ -13,6 +15,12 @@ public struct LinkError: Error, Sendable, CustomStringConvertible {
         public static let peerClosed = Code(kind: .peerClosed)
         /// The frame is larger than the limit; the link lives on.
         public static let frameTooLarge = Code(kind: .frameTooLarge)
+        /// A name is longer than the other side takes; the link lives on.
+        public static let nameTooLong = Code(kind: .nameTooLong)
+        /// As many notices wait as may; the link lives on.
+        public static let congested = Code(kind: .congested)
+        /// The peer sent more than it may, or reads nothing of what it's sent; this side closed the link.
+        public static let violation = Code(kind: .violation)
         /// The peer sent bytes that are no frames.
         public static let malformed = Code(kind: .malformed)
         /// The first frames were not those of a handshake, or came too late.

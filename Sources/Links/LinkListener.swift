@@ -1,4 +1,5 @@
 import NNG
+import Processes
 import Synchronization
 public import WireProtocol
 
@@ -16,6 +17,7 @@ public final class LinkListener: Sendable {
     private let listener: StreamListener
     private let limits: FrameLimits
     private let handshakeTimeout: Duration
+    private let arrivals = Arrivals()
     private let isOpen = Mutex(true)
 
     /// Binds and listens; peers are let in from `run` on.
@@ -40,7 +42,11 @@ public final class LinkListener: Sendable {
             while isOpen.withLock({ $0 }), !Task.isCancelled {
                 do throws(NNGError) {
                     let stream = try await listener.accept()
-                    group.addTask { await self.admit(stream, welcome) }
+                    let arrival = arrivals.add(stream)
+                    group.addTask {
+                        await self.admit(stream, welcome)
+                        self.arrivals.remove(arrival)
+                    }
                 } catch {
                     // Closed, cancelled, or out of descriptors: the last passes, and the peer dials again.
                     if error.code == .closed || error.code == .canceled { break }

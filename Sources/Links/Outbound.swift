@@ -2,10 +2,19 @@ import WireProtocol
 
 /// What waits to leave on a link, and the names that the other end knows.
 struct Outbound {
+    /// How much may wait for the other side, in bytes: a side that takes nothing of what it's sent is given up.
+    static let limit = 256 << 20
+
     var batches = OutboundBatches()
     var names = OutboundNames()
     private(set) var closed: LinkError?
+    /// The largest frame that the other side takes.
+    var maximumFrameSize: Int
+    /// How many batches have been handed to the connection.
+    private(set) var transmissions: UInt64 = 0
     private var isTransmitting = false
+
+    init(maximumFrameSize: Int) { self.maximumFrameSize = maximumFrameSize }
 
     /// The batch to send now, if none is on its way.
     mutating func beginTransmission() -> [UInt8]? {
@@ -18,6 +27,7 @@ struct Outbound {
     mutating func continueTransmission() -> [UInt8]? {
         let next = closed == nil ? batches.next() : nil
         isTransmitting = next != nil
+        if next != nil { transmissions &+= 1 }
         return next
     }
 

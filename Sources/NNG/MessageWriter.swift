@@ -18,14 +18,16 @@ final class MessageWriter: @unchecked Sendable {
     }
 
     private let reader: MessageReader
+    private let maximumMessageSize: Int
     private let operation: AsyncOperation
     // Written before a submission and read by nng until its callback; `State.current` keeps a second transmission out.
     private let header: UnsafeMutableRawBufferPointer
     private let state = Mutex(State())
 
     /// The reader knows the stream, and why the connection ended; it is told of errors after which no more can be sent.
-    init(besides reader: MessageReader) throws(NNGError) {
+    init(besides reader: MessageReader, maximumMessageSize: Int) throws(NNGError) {
         self.reader = reader
+        self.maximumMessageSize = maximumMessageSize
         operation = try AsyncOperation(for: "send", address: reader.address)
         header = .allocate(byteCount: PairFraming.headerLength, alignment: 1)
     }
@@ -35,7 +37,7 @@ final class MessageWriter: @unchecked Sendable {
     }
 
     func transmit(_ body: [UInt8], request: CancellationRequest? = nil, completion: @escaping Completion) {
-        guard body.count <= reader.maximumMessageSize else {
+        guard body.count <= maximumMessageSize else {
             completion(error(.messageTooLarge))
             return
         }

@@ -19,19 +19,27 @@ extension PairConnection {
     /// Exchanges greetings on a stream that was dialled or accepted, and takes it over: don't use the stream afterwards.
     ///
     /// The stream is closed when this throws.
+    /// - Parameters:
+    ///   - maximumMessageSize: the largest body that is sent or received, in bytes.
+    ///   - maximumReceivedSize: the largest body that is received, when that is another.
     /// - Throws: `.timedOut` when the peer's greeting doesn't come in time, `.protocolError` when it is not that of a pair0 socket,
     ///   `.connectionShut` or `.connectionReset` when the peer has gone, `.canceled` when the task is cancelled.
     public static func negotiate(
         _ stream: ByteStream,
         maximumMessageSize: Int = PairConnection.defaultMaximumMessageSize,
+        maximumReceivedSize: Int? = nil,
         timeout: Duration = .seconds(5)
     ) async throws(NNGError) -> PairConnection {
         do throws(NNGError) {
-            guard maximumMessageSize >= 0 else {
+            guard maximumMessageSize >= 0, maximumReceivedSize ?? 0 >= 0 else {
                 throw NNGError(.invalidArgument, operation: "negotiate", address: stream.address)
             }
             try await exchangeGreetings(on: stream, timeout: timeout)
-            return try PairConnection(on: stream, maximumMessageSize: maximumMessageSize)
+            return try PairConnection(
+                on: stream,
+                maximumReceivedSize: maximumReceivedSize ?? maximumMessageSize,
+                maximumSentSize: maximumMessageSize
+            )
         } catch {
             stream.close()
             throw NNGError(error.code, operation: "negotiate", address: stream.address)

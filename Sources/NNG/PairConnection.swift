@@ -20,10 +20,10 @@ public final class PairConnection: Sendable {
     public var peer: PeerCredentials? { stream.peer }
 
     /// Takes over a stream on which greetings have been exchanged.
-    init(on stream: ByteStream, maximumMessageSize: Int) throws(NNGError) {
+    init(on stream: ByteStream, maximumReceivedSize: Int, maximumSentSize: Int) throws(NNGError) {
         self.stream = stream
-        reader = try MessageReader(handle: stream.handle, address: stream.address, maximumMessageSize: maximumMessageSize)
-        writer = try MessageWriter(besides: reader)
+        reader = try MessageReader(handle: stream.handle, address: stream.address, maximumMessageSize: maximumReceivedSize)
+        writer = try MessageWriter(besides: reader, maximumMessageSize: maximumSentSize)
         reader.takeTurn()
     }
 

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 extension ProcessLoop {
     /// How often the kernel may fail to tell an exit status before the child is given up as `ExitStatus.unknown`.
@@ -23,6 +24,7 @@ extension ProcessLoop {
             }
         }
         guard case .ended(let status, let observers, let groupWasKilled) = ending else { return }
+        if !abandoned.contains(child.identity.processID) { forget(child.identity.processID) }
         children[token] = nil
         deadlines[token] = nil
         failedReaps[token] = nil
@@ -36,6 +38,20 @@ extension ProcessLoop {
         // Not reaped yet, so the number is still its own.
         let killed = systemCalls.signalGroup(processID, SIGKILL)
         // A blocking wait is short after SIGKILL, and would be endless without.
-        if killed < 0 || systemCalls.reapNumber(processID, true) == 0 { abandoned.append(processID) }
+        if killed < 0 || systemCalls.reapNumber(processID, true) == 0 { abandoned.append(processID) } else { forget(processID) }
+    }
+
+    /// Reaps those that were given up and have ended since.
+    func reapAbandoned() {
+        abandoned.removeAll { processID in
+            guard systemCalls.reapNumber(processID, false) != 0 else { return false }
+            forget(processID)
+            return true
+        }
+    }
+
+    /// The child was reaped: its number may be anybody's.
+    func forget(_ processID: Int32) {
+        thread.spawned.withLock { _ = $0.remove(processID) }
     }
 }

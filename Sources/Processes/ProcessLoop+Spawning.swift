@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 extension ProcessLoop {
     /// Starts a child.
@@ -31,7 +32,13 @@ extension ProcessLoop {
             throw ProcessError(-failure, action: "watch the output of \"\(specification.executable)\"")
         }
 
-        let processID = systemCalls.spawn(request)
+        // Whoever reaps orphans must never find a child of ours before it is known to be one.
+        let processID = thread.spawned.withLock { spawned in
+            let processID = systemCalls.spawn(request)
+            if processID > 0 { spawned.insert(processID) }
+            return processID
+        }
+        Subreaper.childSpawned()
         guard processID > 0 else {
             forgetCaptures()
             throw ProcessError(
@@ -60,7 +67,7 @@ extension ProcessLoop {
         let descriptor = systemCalls.openProcess(processID)
         guard descriptor >= 0 else {
             // Gone: this program ignores SIGCHLD or waits for any child, and the child has ended.
-            if !SystemCalls.isGone(descriptor) { abandon(processID) }
+            if SystemCalls.isGone(descriptor) { forget(processID) } else { abandon(processID) }
             throw ProcessError(-descriptor, action: "watch process \(processID) (\"\(specification.executable)\"), which was ended again")
         }
         guard let statistics = systemCalls.parsedStatistics(of: processID) else {

@@ -68,7 +68,7 @@ final class ProcessLoop {
         while true {
             for command in thread.takeCommands() { run(command) }
             killOverdueGroups()
-            abandoned.removeAll { systemCalls.reapNumber($0, false) != 0 }
+            reapAbandoned()
             if isEnding, children.isEmpty, captures.isEmpty, watched.isEmpty, thread.endIfEmpty() { return }
 
             let count = systemCalls.pollWait(poll, tokens, millisecondsToNextDeadline())

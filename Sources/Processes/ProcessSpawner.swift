@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Starts child processes, all from one thread; see `ProcessThread` for why.
 public final class ProcessSpawner: Sendable {
     /// The one that everybody uses.
@@ -13,6 +15,9 @@ public final class ProcessSpawner: Sendable {
     package init(systemCalls: SystemCalls) {
         thread = ProcessThread(systemCalls: systemCalls)
     }
+
+    /// Makes the thread and its descriptors now, while there are any.
+    package func prepare() throws(ProcessError) { try thread.prepare() }
 
     deinit {
         // Refused when there is no thread, and then there is nothing to end.
@@ -32,5 +37,18 @@ public final class ProcessSpawner: Sendable {
             }
         }
         return try result.get()
+    }
+
+    /// The numbers of the children that were spawned here and not reaped yet.
+    ///
+    /// To be asked for after listing children: one that is spawned since isn't in the list.
+    var spawned: Set<Int32> { thread.spawned.withLock { $0 } }
+
+    /// Takes the exit status of a child that has ended, unless it was spawned here.
+    func reapUnlessSpawned(_ processID: Int32) -> Bool {
+        thread.spawned.withLock { spawned in
+            guard !spawned.contains(processID) else { return false }
+            return thread.systemCalls.reapNumber(processID, false) != 0
+        }
     }
 }

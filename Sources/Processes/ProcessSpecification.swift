@@ -13,6 +13,8 @@ public struct ProcessSpecification: Sendable {
     public var processName: String?
     /// The whole environment of the child; nil: ours.
     public var environment: [String: String]?
+    /// What is laid under `environment`, if that is given: `NAME=value`, which need not be UTF-8.
+    package var inheritedEnvironment: [[UInt8]] = []
     /// Where the child begins; nil: where we are.
     public var workingDirectory: String?
     /// Standard input.

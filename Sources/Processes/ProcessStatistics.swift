@@ -2,6 +2,10 @@
 struct ProcessStatistics: Sendable, Equatable {
     /// Field 3, such as "S" or "Z".
     let state: UInt8
+    /// Field 4.
+    let parentID: Int32
+    /// Field 5.
+    let groupID: Int32
     /// Field 6.
     let sessionID: Int32
     /// Field 20.
@@ -28,10 +32,12 @@ struct ProcessStatistics: Sendable, Equatable {
         func number<Number: FixedWidthInteger>(_ field: Int) -> Number? {
             Number(String(decoding: fields[field - 3], as: UTF8.self))
         }
-        guard fields.count >= 20, let state = fields[0].first, let sessionID: Int32 = number(6),
-            let threadCount: Int = number(20), let startTime: UInt64 = number(22)
+        guard fields.count >= 20, let state = fields[0].first, let parentID: Int32 = number(4), let groupID: Int32 = number(5),
+            let sessionID: Int32 = number(6), let threadCount: Int = number(20), let startTime: UInt64 = number(22)
         else { return nil }
         self.state = state
+        self.parentID = parentID
+        self.groupID = groupID
         self.sessionID = sessionID
         self.threadCount = threadCount
         self.startTime = startTime

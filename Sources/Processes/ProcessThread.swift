@@ -32,6 +32,8 @@ package final class ProcessThread: Sendable {
 
     let systemCalls: SystemCalls
     private let state = Mutex(State())
+    /// The children that were spawned and not reaped yet; locked from before a birth until its number is in it.
+    let spawned = Mutex(Set<Int32>())
 
     /// The token under which the loop knows the wake-up descriptor.
     static let wakeToken: UInt64 = 0
@@ -55,6 +57,13 @@ package final class ProcessThread: Sendable {
             // Under the lock, because the descriptor lives as long as this life; and only the first command has to wake.
             if state.commands.isEmpty { systemCalls.wake(wake) }
             state.commands.append(command)
+        }
+    }
+
+    /// Makes the thread, unless there is or was one.
+    func prepare() throws(ProcessError) {
+        try state.withLock { state throws(ProcessError) in
+            if case .unstarted = state.life { state.life = try start() }
         }
     }
 

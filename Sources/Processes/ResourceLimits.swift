@@ -31,6 +31,9 @@ public enum ResourceLimits {
         return Int(clamping: limit.rlim_cur)
     }
 
+    /// How many descriptors this process can still open.
+    public static var descriptorRoom: Int { softLimit - openDescriptorCount }
+
     /// How many descriptors this process has open.
     ///
     /// Fast since Linux 6.2; before, it takes time per descriptor.

@@ -7,7 +7,7 @@ package struct SpawnRequest: Sendable {
     /// With `argv[0]`.
     package var arguments: [String]
     /// `NAME=value`; nil: ours.
-    package var environment: [String]?
+    package var environment: [[UInt8]]?
     package var workingDirectory: String?
     /// A source of -1 stands for /dev/null.
     package var descriptors: [InheritedDescriptor]
@@ -16,7 +16,7 @@ package struct SpawnRequest: Sendable {
     init(_ specification: ProcessSpecification, descriptors: [InheritedDescriptor]) {
         executable = specification.executable
         arguments = [specification.processName ?? specification.executable] + specification.arguments
-        environment = specification.environment.map { $0.map { name, value in "\(name)=\(value)" } }
+        environment = specification.environment.map { Self.merged($0, over: specification.inheritedEnvironment) }
         workingDirectory = specification.workingDirectory
         self.descriptors = descriptors
         diesWithParent = specification.diesWithParent
@@ -25,7 +25,7 @@ package struct SpawnRequest: Sendable {
     /// Spawns: the number of the child, or the negated errno.
     func run() -> Int32 {
         let descriptors = descriptors.map { coordinator_process_descriptor(source: $0.source, target: $0.target) }
-        return Self.withCStrings(arguments) { arguments in
+        return Self.withCStrings(arguments.map { Array($0.utf8) }) { arguments in
             guard let environment else { return spawn(arguments, nil, descriptors) }
             return Self.withCStrings(environment) { spawn(arguments, $0, descriptors) }
         }
@@ -47,13 +47,23 @@ package struct SpawnRequest: Sendable {
         )
     }
 
+    private static func merged(_ overlay: [String: String], over inherited: [[UInt8]]) -> [[UInt8]] {
+        let names = Set(overlay.keys.map { Array($0.utf8) })
+        let kept = inherited.filter { !names.contains(Array($0.prefix { $0 != UInt8(ascii: "=") })) }
+        return kept + overlay.map { name, value in Array("\(name)=\(value)".utf8) }
+    }
+
     /// An array of C strings, ended by NULL, that lives as long as the call.
     private static func withCStrings(
-        _ strings: [String],
+        _ strings: [[UInt8]],
         // Unsafe pointers: what execve takes.
         _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Int32
     ) -> Int32 {
-        var copies = strings.map { strdup($0) }
+        var copies = strings.map { bytes -> UnsafeMutablePointer<CChar>? in
+            let copy = calloc(bytes.count + 1, 1)
+            copy?.copyMemory(from: bytes, byteCount: bytes.count)
+            return copy?.assumingMemoryBound(to: CChar.self)
+        }
         defer { copies.forEach { free($0) } }
         guard !copies.contains(nil) else { return -ENOMEM }
         copies.append(nil)

@@ -8,6 +8,8 @@ public enum WorkerProcess {
     /// The kernel keeps the wish per thread, on both sides. It is forgotten when the thread that asked ends, so this must be called on the
     /// main thread: in an asynchronous `main`, before the first `await`, since on Linux the main actor has other threads after it. And
     /// it fires when the *thread* that spawned us ends, so `ProcessSpawner` spawns from one that never does. See PR_SET_PDEATHSIG(2const).
+    /// A launcher may stand between, such as a shell: then the signal comes when the launcher ends, whom the parent's end ends in turn if
+    /// it was spawned with `diesWithParent` and runs nothing with privileges of its own.
     /// - Parameter parentProcessID: the number of the process that spawned us, as it told us itself; `getppid()` alone can't know,
     ///   since an orphan gets a new parent.
     /// - Throws: `.parentIsGone`: leave at once. `.wrongThread`: nothing was changed.
@@ -27,7 +29,7 @@ public enum WorkerProcess {
         guard result >= 0 else { throw ProcessError(-result, action: "arm the parent-death signal") }
         // Only after arming: a parent that ends between check and arming would be missed.
         let parent = getppid()
-        guard parent == parentProcessID else {
+        guard isBelow(parentProcessID) else {
             throw ProcessError(
                 code: .parentIsGone,
                 errno: ESRCH,
@@ -35,6 +37,17 @@ public enum WorkerProcess {
                     + "End this process: nobody supervises it."
             )
         }
+    }
+
+    /// Whether a process is above this one: its parent, or the parent of a launcher that stands between.
+    public static func isBelow(_ processID: Int32) -> Bool {
+        var next = getppid()
+        // The chain is read while it may change; a number that comes again would be a circle.
+        for _ in 0..<64 where next > 1 {
+            if next == processID { return true }
+            next = ProcessTable.statistics(of: next)?.parentID ?? 0
+        }
+        return next == processID
     }
 
     /// Makes a write to a closed pipe or socket an error (EPIPE) instead of the end of this process.

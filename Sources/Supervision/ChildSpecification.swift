@@ -23,6 +23,19 @@ public struct ChildSpecification<ID: Hashable & Sendable>: Sendable, Hashable {
     ///
     /// OTP's rule, false, is to forget the child; a child of a configuration file is there to stay.
     public var isRetriedAtFirstStart: Bool
+    /// How often and how soon it may be restarted, if not as the policy says.
+    public var restartLimits: RestartLimits? {
+        get { if case .own(let limits) = limits { limits } else { nil } }
+        set { limits = newValue.map(Limits.own) ?? .ofThePolicy }
+    }
+
+    /// Apart, so that a child without limits of its own takes little room.
+    private indirect enum Limits: Sendable, Hashable {
+        case ofThePolicy
+        case own(RestartLimits)
+    }
+
+    private var limits = Limits.ofThePolicy
 
     /// Makes a specification.
     public init(
@@ -30,13 +43,15 @@ public struct ChildSpecification<ID: Hashable & Sendable>: Sendable, Hashable {
         restart: RestartType = .permanent,
         shutdown: Shutdown = .timeout(.seconds(5)),
         isSignificant: Bool = false,
-        isRetriedAtFirstStart: Bool = false
+        isRetriedAtFirstStart: Bool = false,
+        restartLimits: RestartLimits? = nil
     ) {
         self.id = id
         self.restart = restart
         self.shutdown = shutdown
         self.isSignificant = isSignificant
         self.isRetriedAtFirstStart = isRetriedAtFirstStart
+        self.restartLimits = restartLimits
     }
 }
 
@@ -47,6 +62,11 @@ extension ChildSpecification {
     public func validate(under autoShutdown: AutoShutdown) throws(SupervisionError) {
         if case .timeout(let time) = shutdown, time < .zero {
             throw SupervisionError(.invalidShutdown, "child \(id): its time to stop is \(time); give 0 s or more")
+        }
+        do {
+            try restartLimits?.validate()
+        } catch {
+            throw SupervisionError(error.code, "child \(id): \(error.message)")
         }
         guard isSignificant else { return }
         guard restart != .permanent else {

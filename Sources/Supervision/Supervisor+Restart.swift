@@ -22,7 +22,7 @@ extension Supervisor {
 
     mutating func lifeHasEnded(_ child: Child<ID>, _ reason: ExitReason) {
         report(child.place, reason.isNormal ? .stopped(reason) : .crashed(reason))
-        if case .running(_, let since) = child.state, now - since >= policy.backoff.resetAfter {
+        if case .running(_, let since) = child.state, now - since >= backoff(of: child).resetAfter {
             table.update(child.place) { $0.attempts = 0 }
         }
         act(on: verdict(child.specification.restart, reason, isFailure: !reason.isNormal), child, reason)
@@ -75,8 +75,26 @@ extension Supervisor {
     }
 
     // Are we within the intensity? A restart counts when it is decided, failed or not, once for all siblings that it concerns.
-    private mutating func isWithinIntensity() -> Bool {
-        window.admit(at: now, intensity: policy.intensity, period: policy.period)
+    private mutating func isWithinIntensity(_ child: Child<ID>) -> Bool {
+        guard case .restarts(let intensity) = intensity(of: child) else { return true }
+        guard isolatesFailures || child.specification.restartLimits?.hasOwnWindow == true else {
+            return window.admit(at: now, intensity: intensity, period: policy.period)
+        }
+        return ownWindows[child.id, default: RestartWindow()].admit(at: now, intensity: intensity, period: period(of: child))
+    }
+
+    private func intensity(of child: Child<ID>) -> RestartLimits.Intensity {
+        child.specification.restartLimits?.intensity ?? .restarts(policy.intensity)
+    }
+
+    private func period(of child: Child<ID>) -> Duration { child.specification.restartLimits?.period ?? policy.period }
+
+    private func backoff(of child: Child<ID>) -> Backoff { child.specification.restartLimits?.backoff ?? policy.backoff }
+
+    /// The limit that the child is over, in words.
+    private func limit(of child: Child<ID>) -> String {
+        guard case .restarts(let intensity) = intensity(of: child) else { return "any number of restarts" }
+        return "\(intensity) restarts in \(period(of: child))"
     }
 
     // Which siblings? Those that are restarted with a child, itself included, in start order.
@@ -90,16 +108,15 @@ extension Supervisor {
 
     private mutating func restart(_ child: Child<ID>, after reason: ExitReason) {
         let place = child.place
-        guard isWithinIntensity() else {
+        guard isWithinIntensity(child) else {
             giveUp(place, reason)
             if isolatesFailures { return }
-            let limit = "\(policy.intensity) restarts in \(policy.period)"
-            end(.escalated(.escalated("gave up on \(child.id), more than \(limit): \(reason)")))
+            end(.escalated(.escalated("gave up on \(child.id), more than \(limit(of: child)): \(reason)")))
             return
         }
         table.update(place) { $0.attempts += 1 }
         let attempt = table[place: place]?.attempts ?? 1
-        let at = now + policy.backoff.delay(attempt: attempt, random: .random(in: 0..<1, using: &random))
+        let at = now + backoff(of: child).delay(attempt: attempt, random: .random(in: 0..<1, using: &random))
         report(place, .restarting(attempt: attempt, at: at))
         wait(place, until: at)
 

@@ -35,6 +35,8 @@ extension Supervisor {
         switch (child.state, occurrence) {
         case (_, .specificationChanged(let specification)):
             table.update(place) { $0.specification = specification }
+            // As if it had been temporary when it was stopped.
+            if child.state == .stopped { retire(place) }
 
         case (.starting(let incarnation), .started):
             setState(of: place, .running(incarnation, since: now))
@@ -163,6 +165,7 @@ extension Supervisor {
     mutating func forget(_ place: Int) {
         guard let child = table.remove(place) else { return }
         forgotten.remember(child.id, child.incarnation)
+        ownWindows[child.id] = nil
         leaveSiblings(child.id)
         directives.append(.removed(child.id))
     }

@@ -2,6 +2,8 @@
 extension Supervisor {
     /// Lets all children stop, the latest first, and ends then.
     ///
+    /// Those that are only starting are told at once: they would be ready one after the other before their turns came.
+    ///
     /// An ending that is under way is not begun again; a request to end makes a failure that was to be escalated an ordinary end, and
     /// an end of itself one that was asked for.
     mutating func end(_ ending: Ending) {
@@ -13,22 +15,24 @@ extension Supervisor {
         case (.steady, _), (.stoppingSiblings, _), (.startingSiblings, _):
             let all = ids
             course = .ending(Turns(all.reversed()), ending)
-            for id in all {
+            for id in all.reversed() {
                 cancelStarts(of: id)
             }
         }
     }
 
-    /// A stop wins over every start that was to follow.
+    /// A stop wins over every start that is under way or was to follow.
     private mutating func cancelStarts(of id: ID) {
         guard let child = table[id] else { return }
         switch child.state {
+        case .starting(let incarnation):
+            stop(child, incarnation, then: .stop)
         case .stopping(let incarnation, .start), .stopping(let incarnation, .restartWithSiblings):
             setState(of: child.place, .stopping(incarnation, then: .stop))
         case .waiting:
             report(child.place, .stopped(.shutdown))
             retire(child.place)
-        case .starting, .running, .stopping(_, .stop), .stopping(_, .remove), .stopped:
+        case .running, .stopping(_, .stop), .stopping(_, .remove), .stopped:
             break
         }
     }

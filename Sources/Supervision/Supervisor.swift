@@ -7,8 +7,9 @@
 /// ``Directive/stop(_:_:_:)`` with `exited` (also when the child's start was still under way), and ``Directive/wake(at:)`` with
 /// `timePassed`. Signs of a life that is over are ignored, and so are requests about ids that it doesn't know.
 ///
-/// - Guarantees: at most one life per id at any time; children are stopped one at a time in reverse start order when it ends; a
-///   request to stop wins over a start, a backoff and a restart that is under way; it ends once, and answers nothing after that.
+/// - Guarantees: at most one life per id at any time; when it ends, children that are only starting are stopped at once, since no order
+///   is owed to what was never ready, and the others one at a time in reverse start order; a request to stop wins over a start, a backoff
+///   and a restart that is under way; it ends once, and answers nothing after that.
 /// - Cost: an event costs O(log n) at most, except those that concern all children: ending, and a restart of siblings.
 /// - Memory: per child, and for at most 1,024 removed ids, whose incarnations it keeps apart; beyond that new ids begin above 1.
 ///
@@ -67,7 +68,10 @@ public struct Supervisor<ID: Hashable & Sendable>: Sendable {
     let isolatesFailures: Bool
     var table = Children<ID>()
     var course = Course.steady
+    /// The restarts that are counted together.
     var window = RestartWindow()
+    /// Those of children that are counted by themselves.
+    var ownWindows: [ID: RestartWindow] = [:]
     var deadlines = Deadlines<ID>()
     var forgotten = ForgottenIncarnations<ID>()
     var random: SplitMix64
@@ -83,8 +87,8 @@ public struct Supervisor<ID: Hashable & Sendable>: Sendable {
     /// - Parameters:
     ///   - policy: taken as it is; see ``SupervisionPolicy/validate()``.
     ///   - seed: where the chance in the backoff comes from. Supervisors that shall not restart in step need different seeds.
-    ///   - isolatesFailures: a child over the intensity is given up alone, and its siblings live on. For the root, which has nobody to
-    ///     escalate to.
+    ///   - isolatesFailures: every child is counted by itself, one over the intensity is given up alone, and its siblings live on. For the
+    ///     root, which has nobody to escalate to.
     public init(policy: SupervisionPolicy = .init(), seed: UInt64 = 0, isolatesFailures: Bool = false) {
         self.policy = policy
         self.isolatesFailures = isolatesFailures

@@ -13,9 +13,12 @@ extension Books {
         isOver = true
     }
 
-    /// A supervisor that ends is always waiting for the latest of its children.
+    /// A supervisor that ends is always waiting for the latest of its children, and for all that weren't ready when it began to.
     func checkEnding() throws(Violation) {
         guard isEnding, !isOver else { return }
+        if let slot = lines.firstIndex(where: { $0.life?.isReady == false && $0.life?.isToldToStop == false }) {
+            throw Violation(.stopWins, "\(Place.ids[slot]) goes on starting under a supervisor that ends")
+        }
         guard let last = order.last(where: { lines[$0].life != nil }) else {
             throw Violation(hasGivenUp ? .escalation : .quiescence, "no child lives, and the supervisor has not ended")
         }

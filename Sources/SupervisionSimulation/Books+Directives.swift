@@ -86,7 +86,7 @@ extension Books {
         guard shutdown == lines[slot].specification?.shutdown ?? shutdown else {
             throw Violation(.directive, "\(name) was stopped with \(shutdown)")
         }
-        if isEnding, let later = laterLife(than: slot) {
+        if isEnding, life.isReady, let later = laterLife(than: slot) {
             throw Violation(.stopOrder, "\(name) was stopped before \(Place.ids[later]), which was started later, had ended")
         }
         lines[slot].life?.isToldToStop = true
@@ -126,15 +126,16 @@ extension Books {
         case .stopped, .startFailed, .crashed:
             guard line.life == nil else { throw Violation(.directive, "\(name) was reported \(change) while it lived") }
         case .restarting(let attempt, let time):
-            let delay = policy.backoff.delay(attempt: attempt, random: 0)
+            let backoff = line.limits?.backoff ?? policy.backoff
+            let delay = backoff.delay(attempt: attempt, random: 0)
             // The halves of a nanosecond are nobody's.
-            let shortest = delay * (1 - policy.backoff.jitter) - .nanoseconds(1)
+            let shortest = delay * (1 - backoff.jitter) - .nanoseconds(1)
             guard attempt >= 1, time - now <= delay, time - now >= shortest else {
                 throw Violation(.backoff, "\(name) waits for \(time - now) at attempt \(attempt)")
             }
-            count(now)
-            guard restarts.count <= policy.intensity else {
-                throw Violation(.intensity, "\(restarts.count) restarts within \(policy.period), and \(policy.intensity) are allowed")
+            let counted = count(slot, now)
+            guard counted.restarts <= counted.allowed else {
+                throw Violation(.intensity, "\(counted.restarts) restarts of \(name), and \(counted.allowed) are allowed")
             }
             lines[slot].notBefore = time
             lines[slot].isLicensed = true
@@ -145,9 +146,9 @@ extension Books {
             lines[slot].hasGivenUp = true
             lines[slot].isLicensed = false
             guard !reason.isPermanentFailure else { return }
-            count(now)
-            guard restarts.count > policy.intensity else {
-                throw Violation(.intensity, "gave up on \(name) after \(restarts.count - 1) restarts within \(policy.period)")
+            let counted = count(slot, now)
+            guard counted.restarts > counted.allowed else {
+                throw Violation(.intensity, "gave up on \(name) after \(counted.restarts - 1) restarts, and \(counted.allowed) are allowed")
             }
             if !isolatesFailures { hasGivenUp = true }
         }
@@ -168,9 +169,17 @@ extension Books {
         }
     }
 
-    mutating func count(_ now: Duration) {
-        let oldest = now - policy.period
-        restarts.removeAll { $0 < oldest }
-        restarts.append(now)
+    /// Counts a restart: with the siblings' where they share an intensity, by itself where it's the child's own.
+    private mutating func count(_ slot: Int, _ now: Duration) -> (restarts: Int, allowed: Int) {
+        let limits = lines[slot].limits
+        let isShared = !isolatesFailures && limits?.intensity == nil && limits?.period == nil
+        let oldest = now - (limits?.period ?? policy.period)
+        let counted = (isShared ? restarts : lines[slot].restarts).filter { $0 >= oldest } + [now]
+        if isShared { restarts = counted } else { lines[slot].restarts = counted }
+        switch limits?.intensity {
+        case .restarts(let allowed)?: return (counted.count, allowed)
+        case .unlimited?: return (counted.count, .max)
+        case nil: return (counted.count, policy.intensity)
+        }
     }
 }

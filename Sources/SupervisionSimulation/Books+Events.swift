@@ -9,6 +9,7 @@ extension Books {
             guard !isEnding, let slot = Place.slot(of: specification.id) else { return nil }
             lines[slot].isKnown = true
             lines[slot].isWanted = true
+            lines[slot].limits = specification.restartLimits
             if lines[slot].life == nil || lines[slot].life?.isToldToStop == true {
                 // One that waits keeps the specification that it has; one that is started now has this.
                 if lines[slot].life != nil { lines[slot].specification = specification }

@@ -34,6 +34,10 @@ struct Books: Hashable {
         var comesBackLast = false
         /// Nil as well when it can't be known which of two it is.
         var specification: ChildSpecification<String>?
+        /// What the specifications of the id say, which is always the same here.
+        var limits: RestartLimits?
+        /// Its restarts, if it's counted by itself.
+        var restarts: [Duration] = []
         var highest: Incarnation = 0
         var life: Life?
         var notBefore: Duration?
@@ -44,6 +48,7 @@ struct Books: Hashable {
     var order: [Int] = []
     var policy: SupervisionPolicy
     let isolatesFailures: Bool
+    /// The restarts of those that are counted together.
     var restarts: [Duration] = []
     var wake: Duration?
     /// What the supervisor has been asked to end with.

@@ -25,12 +25,14 @@ public struct Exploration: CustomStringConvertible {
     let children: [ChildSpecification<String>]
     /// How many events follow one another.
     let events: Int
+    /// Whether a child that is given up falls alone.
+    var isolatesFailures = false
     /// What stands between the supervisor and the world.
     var perversion: (() -> Machine.Perversion)?
 
     /// Which supervisor, and which children.
     public var description: String {
-        "\(policy.strategy), \(policy.intensity) restart(s), auto shutdown \(policy.autoShutdown), children "
+        "\(policy.strategy), \(policy.intensity) restart(s)\(isolatesFailures ? " each" : ""), auto shutdown \(policy.autoShutdown), children "
             + children.map { "\($0.restart)\($0.isSignificant ? " (significant)" : "")" }.joined(separator: ", ")
     }
 
@@ -55,7 +57,22 @@ public struct Exploration: CustomStringConvertible {
                 all.append(Exploration(policy: policy, children: specifications, events: events, perversion: perversion))
             }
         }
-        return all
+        return all + [isolating(children: children, events: events, perversion)]
+    }
+
+    /// Children that are counted by themselves, one of them with limits of its own.
+    private static func isolating(children: Int, events: Int, _ perversion: (() -> Machine.Perversion)?) -> Exploration {
+        let backoff = Backoff(minimum: .seconds(1), maximum: .seconds(1), jitter: 0, resetAfter: .seconds(2))
+        let specifications = Place.ids.prefix(children).enumerated().map { number, id in
+            ChildSpecification(id: id, restartLimits: number == 1 ? RestartLimits(intensity: .unlimited, backoff: backoff) : nil)
+        }
+        return Exploration(
+            policy: SupervisionPolicy(intensity: 1, period: .seconds(2), backoff: backoff),
+            children: specifications,
+            events: events,
+            isolatesFailures: true,
+            perversion: perversion
+        )
     }
 
     private struct Node {
@@ -82,7 +99,7 @@ public struct Exploration: CustomStringConvertible {
         var count = 0
         var layer = [
             Node(
-                watched: Watched(policy, seed: 0, isolatesFailures: false, checks: .all, perversion: perversion?()),
+                watched: Watched(policy, seed: 0, isolatesFailures: isolatesFailures, checks: .all, perversion: perversion?()),
                 now: .seconds(1_000),
                 link: 0
             )

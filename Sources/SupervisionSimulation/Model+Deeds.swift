@@ -27,6 +27,7 @@ extension Model {
     mutating func forget(_ index: Int) {
         let child = children.remove(at: index)
         last[child.id] = child.incarnation
+        ownRestarts[child.id] = nil
         deeds.append(.removed(child.id))
         leaveSiblings(child.id)
     }

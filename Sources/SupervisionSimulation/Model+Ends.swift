@@ -33,7 +33,7 @@ extension Model {
                 retire(index)
             }
         case .ready(let since):
-            if now - since >= policy.backoff.resetAfter { children[index].attempts = 0 }
+            if now - since >= backoff(of: child).resetAfter { children[index].attempts = 0 }
             try hasFailed(index, reason, isFailure: !reason.isNormal)
         }
     }
@@ -52,10 +52,7 @@ extension Model {
             retire(index)
             return hasEndedForGood(child)
         }
-        let oldest = now - policy.period
-        restarts.removeAll { $0 < oldest }
-        restarts.append(now)
-        guard restarts.count <= policy.intensity else {
+        guard isAdmitted(child) else {
             children[index].hasGivenUp = true
             retire(index)
             if !isolatesFailures { end(.escalated) }
@@ -77,6 +74,23 @@ extension Model {
         } else {
             restartTogether(affected.map(\.id))
         }
+    }
+
+    func period(of child: Child) -> Duration { child.specification.restartLimits?.period ?? policy.period }
+
+    func backoff(of child: Child) -> Backoff { child.specification.restartLimits?.backoff ?? policy.backoff }
+
+    /// Counts a restart, and says whether it's within the intensity.
+    private mutating func isAdmitted(_ child: Child) -> Bool {
+        let limits = child.specification.restartLimits
+        if limits?.intensity == .unlimited { return true }
+        var intensity = policy.intensity
+        if case .restarts(let count)? = limits?.intensity { intensity = count }
+        let isAlone = isolatesFailures || limits?.intensity != nil || limits?.period != nil
+        var counted = isAlone ? ownRestarts[child.id] ?? [] : restarts
+        counted = counted.filter { $0 >= now - period(of: child) } + [now]
+        if isAlone { ownRestarts[child.id] = counted } else { restarts = counted }
+        return counted.count <= intensity
     }
 
     /// The time that the supervisor has chosen.
@@ -104,12 +118,13 @@ extension Model {
         case (.steady, _), (.stoppingSiblings, _), (.startingSiblings, _):
             let all = children.map(\.id)
             course = .ending(turns: all.reversed(), ending)
-            for id in all {
+            for id in all.reversed() {
                 guard let index = index(id) else { continue }
                 switch children[index].state {
+                case .starting: tellToStop(index, .stop)
                 case .stopping(.start), .stopping(.siblings): children[index].state = .stopping(.stop)
                 case .waiting: retire(index)
-                case .starting, .ready, .stopping, .stopped: break
+                case .ready, .stopping, .stopped: break
                 }
             }
         }

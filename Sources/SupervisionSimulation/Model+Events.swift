@@ -13,7 +13,14 @@ extension Model {
 
     private func isRefused(_ specification: ChildSpecification<String>) -> Bool {
         if case .timeout(let time) = specification.shutdown, time < .zero { return true }
+        if let limits = specification.restartLimits, Self.isNonsense(limits) { return true }
         return specification.isSignificant && (specification.restart == .permanent || policy.autoShutdown == .never)
+    }
+
+    private static func isNonsense(_ limits: RestartLimits) -> Bool {
+        if case .restarts(let count)? = limits.intensity, count < 0 { return true }
+        if let period = limits.period, period <= .zero { return true }
+        return limits.backoff.map { (try? $0.validate()) == nil } ?? false
     }
 
     mutating func handle(_ event: Machine.Event) throws(Violation) {
@@ -25,7 +32,9 @@ extension Model {
         case .specificationChanged(let specification):
             guard !isEnding else { return }
             if isRefused(specification) { return deeds.append(.refused(specification.id)) }
-            if let index = index(specification.id) { children[index].specification = specification }
+            guard let index = index(specification.id) else { return }
+            children[index].specification = specification
+            if children[index].state == .stopped { retire(index) }
         case .stopRequested(let id):
             if !isEnding, let index = index(id) { stop(index, removing: false) }
         case .removeRequested(let id):

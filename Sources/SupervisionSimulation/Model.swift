@@ -63,6 +63,8 @@ struct Model: Hashable {
     var policy: SupervisionPolicy
     let isolatesFailures: Bool
     var restarts: [Duration] = []
+    /// Of the children that are counted by themselves.
+    var ownRestarts: [String: [Duration]] = [:]
     var last: [String: Incarnation] = [:]
     var appointments = 0
 
@@ -147,12 +149,16 @@ struct Model: Hashable {
         model.last = [:]
         model.appointments = 0
         model.restarts = restarts.filter { $0 >= now - policy.period }.map { $0 - now }
+        for child in children {
+            let recent = ownRestarts[child.id]?.filter { $0 >= now - period(of: child) }.map { $0 - now } ?? []
+            model.ownRestarts[child.id] = recent.isEmpty ? nil : recent
+        }
         let appointments = children.compactMap { if case .waiting(_, let appointment?) = $0.state { appointment } else { nil } }.sorted()
         for index in children.indices {
             model.children[index].incarnation = 0
             switch children[index].state {
             case .ready(let since):
-                model.children[index].state = .ready(since: max(since - now, .zero - policy.backoff.resetAfter))
+                model.children[index].state = .ready(since: max(since - now, .zero - backoff(of: children[index]).resetAfter))
             case .waiting(let time, let appointment):
                 let rank = appointment.flatMap(appointments.firstIndex)
                 model.children[index].state = .waiting(until: time - now, appointment: rank)

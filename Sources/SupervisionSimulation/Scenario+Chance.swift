@@ -23,6 +23,9 @@ extension Scenario {
             }
             number += 1
         }
+        for number in groups.indices {
+            groups[number].limits = groups[number].hosted.map { _ in Self.limits(&dice) }
+        }
         self.seed = seed
         self.groups = groups
         isolatesFailuresAtRoot = dice.oneIn(4)
@@ -44,10 +47,19 @@ extension Scenario {
         steps.append(Step(number: steps.count, time: time, action: action))
     }
 
-    private static func policy(_ dice: inout Dice) -> SupervisionPolicy {
+    /// Limits that a child has for itself, if it has any.
+    private static func limits(_ dice: inout Dice) -> RestartLimits? {
+        guard dice.oneIn(4) else { return nil }
+        return RestartLimits(
+            intensity: dice.one(of: [nil, .unlimited, 0, 1, 3, 10]),
+            period: dice.oneIn(2) ? .milliseconds(Int.random(in: 1...20_000, using: &dice)) : nil,
+            backoff: dice.oneIn(2) ? backoff(&dice) : nil
+        )
+    }
+
+    private static func backoff(_ dice: inout Dice) -> Backoff {
         let minimum = Int.random(in: 0...500, using: &dice)
-        let backoff =
-            dice.oneIn(3)
+        return dice.oneIn(3)
             ? Backoff(minimum: .zero, maximum: .zero, resetAfter: .milliseconds(Int.random(in: 0...10_000, using: &dice)))
             : Backoff(
                 minimum: .milliseconds(minimum),
@@ -56,6 +68,10 @@ extension Scenario {
                 jitter: dice.one(of: [0, 0.5, 1]),
                 resetAfter: .milliseconds(Int.random(in: 0...10_000, using: &dice))
             )
+    }
+
+    private static func policy(_ dice: inout Dice) -> SupervisionPolicy {
+        let backoff = backoff(&dice)
         return SupervisionPolicy(
             dice.one(of: Strategy.allCases),
             intensity: dice.one(of: [0, 1, 2, 3, 5, 10, 50]),
@@ -75,7 +91,8 @@ extension Scenario {
             restart: restart,
             shutdown: dice.one(of: shutdowns),
             isSignificant: mayBeSignificant && dice.oneIn(2),
-            isRetriedAtFirstStart: dice.oneIn(3)
+            isRetriedAtFirstStart: dice.oneIn(3),
+            restartLimits: groups[place.group].limits[place.slot]
         )
     }
 

@@ -12,6 +12,8 @@ public struct Scenario: Sendable {
         public var policy: SupervisionPolicy
         /// Which of its children are supervisors: the number of the group by slot.
         public var hosted: [Int?]
+        /// How often and how soon its children may be restarted, by slot.
+        public var limits: [RestartLimits?] = []
     }
 
     /// Something that is done to the world, at a time of its own.
@@ -136,13 +138,29 @@ extension Scenario {
         "\(specification.restart), \(specification.shutdown)"
             + (specification.isSignificant ? ", significant" : "")
             + (specification.isRetriedAtFirstStart ? ", retried at first start" : "")
+            + (specification.restartLimits.map { ", \(Self.describe($0))" } ?? "")
+    }
+
+    private static func describe(_ limits: RestartLimits) -> String {
+        var words: [String] = []
+        switch limits.intensity {
+        case .restarts(let count)?: words.append("\(count) restarts")
+        case .unlimited?: words.append("any number of restarts")
+        case nil: break
+        }
+        if let period = limits.period { words.append("counted in \(period)") }
+        if let backoff = limits.backoff { words.append("backoff \(describe(backoff))") }
+        return words.isEmpty ? "limits of the policy" : words.joined(separator: ", ")
     }
 
     /// The policy in words.
     static func describe(_ policy: SupervisionPolicy) -> String {
-        let backoff = policy.backoff
-        return "\(policy.strategy), \(policy.intensity) in \(policy.period), auto shutdown \(policy.autoShutdown), backoff "
-            + "\(backoff.minimum)...\(backoff.maximum) × \(backoff.factor), jitter \(backoff.jitter), reset after \(backoff.resetAfter)"
+        "\(policy.strategy), \(policy.intensity) in \(policy.period), auto shutdown \(policy.autoShutdown), backoff "
+            + describe(policy.backoff)
+    }
+
+    private static func describe(_ backoff: Backoff) -> String {
+        "\(backoff.minimum)...\(backoff.maximum) × \(backoff.factor), jitter \(backoff.jitter), reset after \(backoff.resetAfter)"
     }
 
     /// The tree in words, a line per supervisor.

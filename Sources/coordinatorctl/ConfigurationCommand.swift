@@ -18,7 +18,10 @@ struct ConfigurationCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "check",
             abstract: "Check a configuration file; needs no daemon.",
-            discussion: "Every problem is printed to standard error as file:line:column: what is wrong; what was expected."
+            discussion: """
+                Every problem is printed to standard error as file:line:column: what is wrong; what was expected. Executables and \
+                directories must be there: relative ones are looked for from here, and by the daemon from its own working directory.
+                """
         )
 
         @ParentCommand var parent: ConfigurationCommand
@@ -29,15 +32,17 @@ struct ConfigurationCommand: AsyncParsableCommand {
             let options = options.merged(over: parent.options).merged(over: parent.root.options)
             let configuration: DaemonConfiguration
             do throws(ConfigurationError) {
-                configuration = try DaemonConfiguration.load(path: file)
+                configuration = try DaemonConfiguration.load(path: file, checkingFiles: true)
             } catch {
-                Terminal.printError(error.description + "\n")
+                let json = options.isJSON ? try? ControlJSON.text(of: ConfigurationReport(of: error)) : nil
+                Terminal.printError((json ?? error.description) + "\n")
                 throw ExitCode(ControlError.Code.badConfiguration.exitCode)
             }
             let summary = ConfigurationSummary(of: configuration, file: file)
-            try Terminal.exitingOnFailure { () throws(ControlError) in
-                Terminal.print(options.isJSON ? try ControlJSON.text(of: summary) + "\n" : summary.text)
+            let text = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in
+                options.isJSON ? try ControlJSON.text(of: summary) + "\n" : summary.text
             }
+            try Terminal.print(text)
         }
     }
 }

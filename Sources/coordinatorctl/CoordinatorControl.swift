@@ -1,4 +1,5 @@
 import ArgumentParser
+import Control
 
 /// The operator's command: sends requests to a running daemon and checks configuration files.
 @main
@@ -12,7 +13,10 @@ struct CoordinatorControl: AsyncParsableCommand {
 
             The runtime directory is that of --runtime-dir, else COORDINATOR_RUNTIME_DIR, else $XDG_RUNTIME_DIR/coordinator, else \
             /run/coordinator.
+
+            With --json, errors are objects too: {"error":{"code":"...","message":"..."}}, on standard error.
             """,
+        version: Release.version,
         subcommands: [
             TreeCommand.self, ProcessesCommand.self, StatusCommand.self, StartCommand.self, StopCommand.self, RestartCommand.self,
             PauseCommand.self, ResumeCommand.self, KillCommand.self, AskCommand.self, SendCommand.self, DeadLettersCommand.self,

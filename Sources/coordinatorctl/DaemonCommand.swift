@@ -15,23 +15,30 @@ protocol DaemonCommand: AsyncParsableCommand {
     /// The answer for people; ends with a line's end unless it is empty.
     func text(of answer: Answer) -> String
 
+    /// What is wrong with the answer, for standard error.
+    func complaint(about answer: Answer) -> String?
+
     /// The exit code of a request that succeeded.
     func exitCode(of answer: Answer) -> Int32
 }
 
 extension DaemonCommand {
+    func complaint(about answer: Answer) -> String? { nil }
+
     func exitCode(of answer: Answer) -> Int32 { 0 }
 
     func run() async throws {
         let options = options.merged(over: root.options)
-        let operation = try Terminal.exitingOnFailure { () throws(ControlError) in try self.operation() }
+        let operation = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in try self.operation() }
         let outcome = await DaemonRequest(runtimeDirectory: options.runtimeDirectory, operation: operation).result()
-        let code = try Terminal.exitingOnFailure { () throws(ControlError) in
+        let (answer, output) = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) -> (Answer, String) in
             let json = try outcome.get()
             let answer = try ControlJSON.decode(Answer.self, from: json)
-            Terminal.print(options.isJSON ? try ControlJSON.text(of: json) + "\n" : text(of: answer))
-            return exitCode(of: answer)
+            return (answer, options.isJSON ? try ControlJSON.text(of: json) + "\n" : self.text(of: answer))
         }
+        if let complaint = complaint(about: answer), !options.isJSON { Terminal.printError("coordinatorctl: \(complaint)\n") }
+        try Terminal.print(output)
+        let code = exitCode(of: answer)
         if code != 0 { throw ExitCode(code) }
     }
 }

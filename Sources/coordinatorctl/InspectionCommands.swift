@@ -30,7 +30,10 @@ struct StatusCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
         abstract: "Show one coordinator or program, and what is below it.",
-        discussion: "Exits with 3 when it isn't running, with 4 when there is no such path."
+        discussion: """
+            Exits with 0 when it is active or paused, with 3 when it is anything else (also starting, restarting, stopping or \
+            unresponsive), with 4 when there is no such path.
+            """
     )
 
     @ParentCommand var root: CoordinatorControl
@@ -42,7 +45,7 @@ struct StatusCommand: DaemonCommand {
     func text(of answer: TreeNode) -> String { answer.details }
 
     func exitCode(of answer: TreeNode) -> Int32 {
-        answer.isRunning ? 0 : ControlError.Code.notRunning.exitCode
+        answer.isServing ? 0 : ControlError.Code.notRunning.exitCode
     }
 }
 

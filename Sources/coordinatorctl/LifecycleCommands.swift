@@ -90,12 +90,17 @@ struct ShutdownCommand: DaemonCommand {
     /// The daemon's result has nothing that is promised.
     struct Nothing: Codable {}
 
-    static let configuration = CommandConfiguration(commandName: "shutdown", abstract: "Stop the tree and end the daemon.")
+    static let configuration = CommandConfiguration(
+        commandName: "shutdown",
+        abstract: "Stop the tree and end the daemon.",
+        discussion: "A second one gives what still runs a second more, as a second SIGTERM does; with --now it's killed at once."
+    )
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
+    @Flag(help: "Kill what still runs at once, also when a shutdown is under way.") var now = false
 
-    func operation() -> Operation { .shutdown }
+    func operation() -> Operation { .shutdown(now: now) }
 
     func text(of answer: Nothing) -> String { "the daemon is shutting down\n" }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Control
 import DaemonConfiguration
+import Glibc
 import WireProtocol
 
 /// The command `ask PATH NAME [JSON]`.
@@ -15,7 +16,7 @@ struct AskCommand: DaemonCommand {
     @OptionGroup var options: CommonOptions
     @Argument(help: .path) var path: String
     @Argument(help: "The message's name, such as Account.Login.") var name: String
-    @Argument(help: "The message as JSON; {} without one.") var json: String?
+    @Argument(help: MessageArgument.help) var json: String?
     @Option(help: "How long to wait for the reply: 250ms, 5s, 2m or 1h at most.") var timeout = TimeoutArgument(duration: .seconds(5))
 
     func operation() throws(ControlError) -> Operation {
@@ -39,14 +40,18 @@ struct SendCommand: DaemonCommand {
     @OptionGroup var options: CommonOptions
     @Argument(help: .path) var path: String
     @Argument(help: "The message's name, such as Cart.Toggle.") var name: String
-    @Argument(help: "The message as JSON; {} without one.") var json: String?
+    @Argument(help: MessageArgument.help) var json: String?
 
     func operation() throws(ControlError) -> Operation {
         .send(path: path, message: name, payload: try MessageArgument.payload(json))
     }
 
     func text(of answer: SendResult) -> String {
-        answer.delivered ? "delivered\n" : "not delivered: nobody from \(path) up responds to \(name)\n"
+        answer.delivered ? "delivered\n" : ""
+    }
+
+    func complaint(about answer: SendResult) -> String? {
+        answer.delivered ? nil : "not delivered: nobody from \(path) up responds to \(name)"
     }
 
     func exitCode(of answer: SendResult) -> Int32 {
@@ -56,12 +61,47 @@ struct SendCommand: DaemonCommand {
 
 /// The JSON of a message on the command line.
 enum MessageArgument {
+    static let help = ArgumentHelp(
+        "The message as JSON; {} without one. @FILE reads it from a file, - from standard input: other users see arguments."
+    )
+
     static func payload(_ text: String?) throws(ControlError) -> JSONValue {
         guard let text else { return .object([:]) }
+        if text == "-" { return try parse(try contents(of: STDIN_FILENO, "standard input"), hint: "") }
+        if text.hasPrefix("@") { return try payload(ofFile: String(text.dropFirst())) }
+        return try parse(Array(text.utf8), hint: "; put it in single quotes so that the shell leaves it alone")
+    }
+
+    private static func payload(ofFile path: String) throws(ControlError) -> JSONValue {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw ControlError(.invalidRequest, "can't open \(path): \(String(cString: strerror(errno)))") }
+        defer { close(descriptor) }
+        return try parse(try contents(of: descriptor, path), hint: "")
+    }
+
+    private static func parse(_ bytes: [UInt8], hint: String) throws(ControlError) -> JSONValue {
         do {
-            return try ControlJSON.parse(Array(text.utf8))
+            return try ControlJSON.parse(bytes)
         } catch {
-            throw ControlError(error.code, "the message is \(error.message); put it in single quotes so that the shell leaves it alone")
+            throw ControlError(error.code, "the message is \(error.message)\(hint)")
+        }
+    }
+
+    private static func contents(of descriptor: Int32, _ name: String) throws(ControlError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let count = read(descriptor, &buffer, buffer.count)
+            if count == 0 { return bytes }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw ControlError(.invalidRequest, "can't read \(name): \(String(cString: strerror(errno)))") }
+            bytes += buffer[..<count]
+            guard bytes.count <= ControlServer.maximumRequestSize else {
+                throw ControlError(
+                    .invalidRequest,
+                    "\(name) has more than \(ControlServer.maximumRequestSize) bytes; a message has at most that"
+                )
+            }
         }
     }
 }

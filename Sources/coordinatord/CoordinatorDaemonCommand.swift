@@ -6,7 +6,6 @@ import DaemonConfiguration
 import Glibc
 public import Logging
 import ServiceLifecycle
-import UnixSignals
 
 /// The supervisor daemon.
 @main
@@ -15,11 +14,16 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
         commandName: "coordinatord",
         abstract: "Supervise a tree of coordinators and programs.",
         discussion: """
-            Runs in the foreground and logs to standard error. SIGTERM and SIGINT stop the tree in reverse order of its start. \
-            Operate it with coordinatorctl.
+            Runs in the foreground and logs to standard error. Operate it with coordinatorctl.
+
+            Signals: TERM and INT stop the tree in reverse order of its start; the second time what still runs has a second, the third \
+            time it's killed. HUP checks the configuration file again and logs the result; nothing is applied. QUIT writes the tree to \
+            the log. Every other signal that would end the daemon stops the tree too, apart from USR1, USR2 and realtime signals, which \
+            are logged.
 
             Exit status: 0 ended as asked; 1 failed, or another daemon is running; 64 usage; 77 not permitted; 78 bad configuration.
-            """
+            """,
+        version: Release.version
     )
 
     @Option(help: "The YAML file that lists the children.")
@@ -50,10 +54,11 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     private func serve() async throws {
         do {
             let configuration = try DaemonConfiguration.load(path: config)
-            let directory = try RuntimeDirectory.resolve(option: runtimeDir)
-            var logger = Logger(label: "coordinatord")
+            let directory = try RuntimeDirectory.resolve(option: runtimeDir).absolute()
+            let output = DaemonOutput()
+            var logger = output.logger(label: "coordinatord")
             logger.logLevel = logLevel
-            let daemon = Daemon(configuration, directory: directory, logger: logger)
+            let daemon = Daemon(configuration, file: config, directory: directory, output: output, logger: logger)
             try await Self.run(daemon, logger)
         } catch let error as ConfigurationError {
             throw Self.failure(error.description, code: 78)
@@ -67,8 +72,8 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
         lifecycleLogger.logLevel = .error
         let group = ServiceGroup(
             configuration: .init(
+                // Signals are the daemon's own.
                 services: [.init(service: daemon, successTerminationBehavior: .gracefullyShutdownGroup)],
-                gracefulShutdownSignals: [.sigterm, .sigint],
                 logger: lifecycleLogger
             )
         )

@@ -133,4 +133,15 @@ import WireProtocol
         let error = failure(ofListening: ControlServer(path: temporary.path + "/file/control.sock", handler: FakeHandler()))
         #expect(error?.message.contains("isn't a directory") == true)
     }
+
+    @Test("A runtime directory that is a symbolic link is refused: who may replace the link chooses another later")
+    func symbolicLink() throws {
+        let temporary = try TemporaryDirectory()
+        try #require(mkdir(temporary.file("real"), 0o700) == 0)
+        try #require(symlink(temporary.file("real"), temporary.file("link")) == 0)
+        let error = #expect(throws: ControlError.self) { try ControlEndpoint(path: temporary.file("link/control.sock")) }
+        #expect(error?.code == .notPermitted)
+        #expect(error?.message.contains("is a symbolic link") == true)
+        #expect(Files.names(in: temporary.file("real")).isEmpty)
+    }
 }

@@ -17,7 +17,7 @@ final class FakeHandler: ControlHandler {
 
     var operations: [Operation] { seen.withLock { $0 } }
 
-    func handle(_ operation: Operation) async throws(ControlError) -> JSONValue {
+    func handle(_ operation: Operation, from requester: Requester) async throws(ControlError) -> JSONValue {
         seen.withLock { $0.append(operation) }
         return try await body(operation).get()
     }
@@ -28,11 +28,18 @@ func withServer(
     _ handler: FakeHandler = FakeHandler(),
     allowedUserIDs: Set<UInt32>? = nil,
     grace: Duration = .seconds(2),
+    limits: ConnectionLimits = ConnectionLimits(),
     _ body: (RuntimeDirectory, ControlServer) async throws -> Void
 ) async throws {
     let temporary = try TemporaryDirectory()
     let directory = try RuntimeDirectory(path: temporary.path + "/run")
-    let server = ControlServer(path: directory.controlSocket, handler: handler, allowedUserIDs: allowedUserIDs, grace: grace)
+    let server = ControlServer(
+        path: directory.controlSocket,
+        handler: handler,
+        allowedUserIDs: allowedUserIDs,
+        grace: grace,
+        limits: limits
+    )
     try server.listen()
     try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask { try await server.run() }

@@ -10,7 +10,8 @@ import WireProtocol
     @Test func everyOperationReachesTheHandlerAsItWasMeant() async throws {
         let handler = FakeHandler()
         let operations: [Operation] = [
-            .tree, .ps, .deadLetters, .ping, .shutdown, .status(path: "/a"), .start(path: "/a"), .stop(path: "/a/b"), .restart(path: "/"),
+            .tree, .ps, .deadLetters, .ping, .shutdown(), .shutdown(now: true), .status(path: "/a"), .start(path: "/a"),
+            .stop(path: "/a/b"), .restart(path: "/"),
             .kill(path: "/ä"), .pause(path: "/a"), .resume(path: "/a"),
             .ask(path: "/a", message: "M", payload: ["k": [1, 2.5, nil, true, "x"]], timeout: .milliseconds(1500)),
             .send(path: "/a", message: "M", payload: .null),

@@ -1,5 +1,6 @@
 import Control
 import Glibc
+import Processes
 import TestSupport
 import Testing
 import WireProtocol
@@ -79,7 +80,13 @@ import WireProtocol
                     + "put it in single quotes so that the shell leaves it alone\n", 64
             ),
             (["send", "/shop", "Known"], "delivered\n", "", 0),
-            (["send", "/shop", "Unknown", "{}"], "not delivered: nobody from /shop up responds to Unknown\n", "", 1),
+            (["send", "/shop", "Unknown", "{}"], "", "coordinatorctl: not delivered: nobody from /shop up responds to Unknown\n", 1),
+            (
+                ["--json", "pause", "/x"], "",
+                "{\"error\":{\"code\":\"noSuchPath\",\"message\":\"there is no /x; see `coordinatorctl tree`\"}}\n", 4
+            ),
+            (["ask", "/shop", "Echo", "@/nonexistent"], "", "coordinatorctl: can't open /nonexistent: No such file or directory\n", 64),
+            (["--version"], "\(Release.version)\n", "", 0),
             (["shutdown"], "the daemon is shutting down\n", "", 0),
             (["shutdown", "--json"], "{}\n", "", 0),
         ] as [([String], String, String, Int32)]
@@ -88,6 +95,83 @@ import WireProtocol
         try await withServer(Self.daemon()) { directory, _ in
             let ended = try await Self.coordinatorctl.run(arguments, environment: ["COORDINATOR_RUNTIME_DIR": directory.path])
             #expect(ended == .init(exitCode: exitCode, output: output, errors: errors))
+        }
+    }
+
+    @Test(
+        "status is 0 for what is active or paused, and 3 for everything else",
+        arguments: [
+            ("active", 0), ("paused", 0), ("starting", 3), ("restarting", 3), ("stopping", 3), ("unresponsive", 3), ("inactive", 3),
+            ("failed", 3),
+        ] as [(String, Int32)]
+    )
+    func statusCode(state: String, exitCode: Int32) async throws {
+        let node = TreeNode(key: "a", path: "/a", type: "A", kind: .coordinator, state: state, placement: .inProcess)
+        let json = try ControlJSON.value(of: node)
+        try await withServer(FakeHandler { _ in .success(json) }) { directory, _ in
+            let ended = try await Self.coordinatorctl.run(["--runtime-dir", directory.path, "status", "/a"])
+            #expect(ended.exitCode == exitCode)
+        }
+    }
+
+    @Test("A message comes from a file or from standard input; a result that can't be written is a failure")
+    func files() async throws {
+        try await withServer(Self.daemon()) { directory, _ in
+            let temporary = try TemporaryDirectory()
+            try Files.write("[\"from a file\"]", to: temporary.file("message"))
+            let command = "\(Self.coordinatorctl.path) --runtime-dir \(directory.path)"
+            func run(_ line: String) async throws -> (Processes.ExitStatus, String) {
+                let output = Transcript()
+                let specification = ProcessSpecification(
+                    executable: "/bin/sh",
+                    arguments: ["-c", line],
+                    standardOutput: output.destination,
+                    standardError: .sameAsOutput
+                )
+                return try await withChild(specification) { (await $0.waitForExit(), output.text) }
+            }
+            let answer = "{\"got\":[\"from a file\"],\"ms\":5000}\n"
+            for source in ["@\(temporary.file("message"))", "- <\(temporary.file("message"))"] {
+                let ended = try await run("\(command) ask /shop Echo \(source)")
+                #expect(ended == (.exited(code: 0), answer))
+            }
+            let full = try await run("\(command) tree >/dev/full")
+            #expect(full == (.exited(code: 1), "coordinatorctl: the result can't be written: No space left on device\n"))
+            // Whoever reads a pipe may have enough.
+            let piped = try await run("\(command) tree | true")
+            #expect(piped.0 == .exited(code: 0))
+        }
+    }
+
+    @Test("A tree of any depth that a path can have is shown, and its names can't move the cursor")
+    func deepTree() async throws {
+        var node = TreeNode(
+            key: "leaf\u{9B}2J\u{202E}",
+            path: "/leaf",
+            type: "A",
+            kind: .coordinator,
+            state: "active",
+            placement: .inProcess
+        )
+        for level in 0..<200 {
+            node = TreeNode(
+                key: "\(level)",
+                path: "/\(level)",
+                type: "A",
+                kind: .coordinator,
+                state: "active",
+                placement: .inProcess,
+                children: [node]
+            )
+        }
+        let json = try ControlJSON.value(of: node)
+        try await withServer(FakeHandler { _ in .success(json) }) { directory, _ in
+            let text = try await Self.coordinatorctl.run(["--runtime-dir", directory.path, "tree"])
+            #expect(text.exitCode == 0)
+            #expect(text.output.contains("leaf\\u{009B}2J\\u{202E}") && !text.output.unicodeScalars.contains("\u{9B}"))
+            let json = try await Self.coordinatorctl.run(["--runtime-dir", directory.path, "--json", "tree"])
+            #expect(json.exitCode == 0)
+            #expect(json.output.contains(#"leaf\u009b2J\u202e"#) && !json.output.unicodeScalars.contains("\u{9B}"))
         }
     }
 
@@ -143,7 +227,7 @@ import WireProtocol
         #expect(try await Self.coordinatorctl.run(["config", "check", file]) == .init(exitCode: 0, output: text, errors: ""))
         let json =
             #"{"children":[{"executable":"cat","key":"cat","kind":"program","restart":"permanent","shutdown":"1500ms"}],"#
-            + #""file":"\#(file)","intensity":5,"orphan_grace":"10s","period":"1m","strategy":"oneForOne","valid":true}"# + "\n"
+            + #""file":"\#(file)","intensity":5,"orphan_grace":"0s","period":"1m","strategy":"oneForOne","valid":true}"# + "\n"
         for arguments in [["--json", "config", "check"], ["config", "--json", "check"], ["config", "check", "--json"]] {
             #expect(try await Self.coordinatorctl.run(arguments + [file]) == .init(exitCode: 0, output: json, errors: ""))
         }
@@ -156,5 +240,9 @@ import WireProtocol
             """
         #expect(try await Self.coordinatorctl.run(["config", "check", file]) == .init(exitCode: 78, output: "", errors: problems))
         #expect(try await Self.coordinatorctl.run(["config", "check", temporary.file("none")]).exitCode == 78)
+        let report = try await Self.coordinatorctl.run(["config", "check", "--json", file])
+        #expect(report.exitCode == 78)
+        #expect(report.errors.hasPrefix(#"{"error":{"code":"badConfiguration","message":""#))
+        #expect(report.errors.contains(#""problems":[{"column":1,"file":"\#(file)","line":1,"message":"unknown key"#))
     }
 }

@@ -83,7 +83,7 @@ import Testing
                 ├─ shop       active    4242     3        12    1m5s  ShopCoordinator
                 │  ├─ cart    paused    4242     1         0   999ms  CartCoordinator
                 │  └─ bücher  active    4242     1         0      1m  Books
-                │     └─ a    starting     -     0         0     0ms  A
+                │     └─ a    starting     -     0         0       -  A
                 └─ mailer     failed       -     6         5       -  python3          exit code 1
 
                 """
@@ -180,5 +180,26 @@ import Testing
                 + #""restarts":5,"state":"failed","type":"python3","uptime_ms":0}"#
         )
         #expect(try ControlJSON.decode(TreeNode.self, from: ControlJSON.value(of: Self.tree)) == Self.tree)
+    }
+
+    @Test("What waits for its next start says which attempt that is, and when")
+    func backoff() throws {
+        let node = TreeNode(
+            key: "a",
+            path: "/a",
+            type: "A",
+            kind: .program,
+            state: "restarting",
+            incarnation: 4,
+            restarts: 3,
+            restartAttempt: 4,
+            nextStartMilliseconds: 15_300,
+            placement: .program
+        )
+        #expect(node.text.contains("a     restarting 4 in 15s    -     4         3       -  A"))
+        #expect(node.details.contains("restarting 4 in 15s\n"))
+        let json = try ControlJSON.text(of: node)
+        #expect(json.contains(#""next_start_ms":15300"#) && json.contains(#""restart_attempt":4"#))
+        #expect(try ControlJSON.decode(TreeNode.self, from: ControlJSON.value(of: node)) == node)
     }
 }

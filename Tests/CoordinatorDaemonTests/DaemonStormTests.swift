@@ -72,7 +72,7 @@ private struct Census: Sendable {
     var living: [String: [ProcessIdentity]] {
         var found: [String: [ProcessIdentity]] = [:]
         for number in Files.numbers(in: "/proc") {
-            guard let arguments = Files.text(of: "/proc/\(number)/cmdline"), isOurs(arguments, number),
+            guard let arguments = Files.text(of: "/proc/\(number)/cmdline"), isOurs(arguments, number), !isUnborn(number, arguments),
                 let identity = ProcessIdentity(processID: Int32(number)), identity.isAlive
             else { continue }
             found[arguments, default: []].append(identity)
@@ -89,6 +89,13 @@ private struct Census: Sendable {
     private func isOurs(_ arguments: String, _ number: Int) -> Bool {
         if arguments.hasPrefix("sleep") { return arguments.contains(name) }
         return arguments.contains("FixtureWorker") && Files.text(of: "/proc/\(number)/environ")?.contains("CENSUS=\(name)") == true
+    }
+
+    /// Between clone and execve a child looks like its parent.
+    private func isUnborn(_ number: Int, _ arguments: String) -> Bool {
+        let fields = Files.text(of: "/proc/\(number)/stat")?.split(separator: ")").last?.split(separator: " ")
+        guard let fields, fields.count > 1 else { return false }
+        return Files.text(of: "/proc/\(fields[1])/cmdline") == arguments
     }
 
     /// Two programs, each with a child beside itself, and three workers, each once.

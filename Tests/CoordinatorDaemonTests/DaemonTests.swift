@@ -49,26 +49,37 @@ struct DaemonTests {
         }
     }
 
-    @Test("kill -9 of the daemon: programs die at once, workers with the orphan grace, and the next daemon starts over")
-    func killedDaemon() async throws {
-        try await RunningDaemon.with(Self.tree) { daemon in
+    @Test(
+        "kill -9 of the daemon: all die with it, and the next daemon, started at once, starts over; nothing lives twice",
+        arguments: ["0s", "60s"]
+    )
+    func killedDaemon(_ orphanGrace: String) async throws {
+        try await RunningDaemon.with(Self.tree.replacing("orphan_grace: 1s", with: "orphan_grace: \(orphanGrace)")) { daemon in
             try await daemon.everythingActive()
-            let processes = try await daemon.processes()
-            let sleeper = try #require(try await daemon.node("/sleeper").pid.flatMap { ProcessIdentity(processID: $0) })
+            var processes = try await daemon.processes()
             try daemon.process.send(.kill)
             _ = await daemon.process.waitForExit()
-            try await daemon.eventually("the program is gone") { !sleeper.isAlive }
-            try await daemon.eventually("all are gone") { processes.allSatisfy { !$0.isAlive } }
-            let unreachable = try await daemon.control("tree")
-            #expect(unreachable.exitCode == 69)
-            #expect(unreachable.errors.contains("isn't reachable"))
-
-            let next = try await daemon.startNext()
+            for _ in 0..<3 {
+                let next = try await daemon.startNext()
+                try await daemon.everythingActive()
+                #expect(processes.filter(\.isAlive).isEmpty)
+                // The stale sockets are gone: the control socket and those of the two processes that have workers.
+                #expect(daemon.sockets.count == 3)
+                processes = try await daemon.processes()
+                try next.send(.kill)
+                _ = await next.waitForExit()
+            }
+            if orphanGrace == "0s" {
+                try await daemon.eventually("all are gone") { processes.allSatisfy { !$0.isAlive } }
+                let unreachable = try await daemon.control("tree")
+                #expect(unreachable.exitCode == 69)
+                #expect(unreachable.errors.contains("isn't reachable"))
+            }
+            let last = try await daemon.startNext()
             try await daemon.everythingActive()
-            // The stale sockets are gone: the control socket and those of the two processes that have workers.
-            #expect(daemon.sockets.count == 3)
-            _ = await next.terminate(grace: .seconds(10))
+            _ = await last.terminate(grace: .seconds(10))
             #expect(daemon.sockets.isEmpty)
+            #expect(Files.names(in: "\(daemon.directory)/run") == ["control.lock"])
         }
     }
 

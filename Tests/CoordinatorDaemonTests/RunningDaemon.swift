@@ -24,11 +24,20 @@ final class RunningDaemon: Sendable {
     }
 
     /// Starts a daemon, runs the body, and ends the daemon whatever happens.
-    static func with(_ configuration: String, _ body: (RunningDaemon) async throws -> Void) async throws {
+    ///
+    /// - Parameters:
+    ///   - descriptorLimit: how many descriptors it may have open; nil: as many as this process.
+    ///   - standardError: where it writes its log and its children's output.
+    static func with(
+        _ configuration: String,
+        descriptorLimit: Int? = nil,
+        standardError: OutputDestination = .null,
+        _ body: (RunningDaemon) async throws -> Void
+    ) async throws {
         let temporary = try TemporaryDirectory()
         let worker = BuiltProgram("FixtureWorker").path
         try Files.write(configuration.replacing("FIXTURE", with: worker), to: temporary.file("tree.yaml"))
-        let process = try await start(in: temporary.path)
+        let process = try await start(in: temporary.path, descriptorLimit, standardError)
         let daemon = RunningDaemon(temporary, process: process)
         do {
             try await daemon.eventually("the daemon answers") {
@@ -46,13 +55,19 @@ final class RunningDaemon: Sendable {
     /// Starts another daemon in the same place.
     func startNext() async throws -> ChildProcess { try await Self.start(in: directory) }
 
-    private static func start(in directory: String) async throws -> ChildProcess {
-        try await ProcessSpawner.shared.spawn(
+    private static func start(
+        in directory: String,
+        _ descriptorLimit: Int? = nil,
+        _ standardError: OutputDestination = .null
+    ) async throws -> ChildProcess {
+        let limit = descriptorLimit.map { "ulimit -n \($0) && " } ?? ""
+        let command = "\(limit)exec \"$0\" --config '\(directory)/tree.yaml' --runtime-dir '\(directory)/run'"
+        return try await ProcessSpawner.shared.spawn(
             ProcessSpecification(
-                executable: coordinatord.path,
-                arguments: ["--config", "\(directory)/tree.yaml", "--runtime-dir", "\(directory)/run"],
+                executable: "/bin/sh",
+                arguments: ["-c", command, coordinatord.path],
                 standardOutput: .null,
-                standardError: .null
+                standardError: standardError
             )
         )
     }

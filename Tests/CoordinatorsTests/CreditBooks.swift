@@ -18,21 +18,23 @@ struct CreditBooks {
     /// What has left and isn't handled begins at `oldest`.
     private var left: [Message] = []
     private var oldest = 0
+    /// How many of those in `left` have come.
+    private var charged = 0
     private(set) var arrived: [Message] = []
     private(set) var complaints: [String] = []
     private(set) var sent = 0
     /// Waits at the sender's side, oldest first, those that were given up included.
     private(set) var waiting: [String: [Message]] = [:]
     private(set) var givenUp: Set<Int> = []
-    private var link = Windows.Window(messages: ReceiveCredits.linkMessages, bytes: ReceiveCredits.linkBytes)
+    private var link = Windows.Window(messages: CreditWindow.link.messages, bytes: CreditWindow.link.bytes)
     private var routes: [String: Windows.Window] = [:]
     /// Handled, and not given back yet.
     private var heldBack: [String: Windows.Window] = [:]
 
-    static let routeWindow = Windows.Window(messages: ReceiveCredits.linkMessages / 16, bytes: ReceiveCredits.linkBytes / 64)
+    static let routeWindow = Windows.Window(messages: CreditWindow.link.messages / 16, bytes: CreditWindow.link.bytes / 64)
 
     init() {
-        let free = windows.add(.init(messages: ReceiveCredits.linkMessages, bytes: ReceiveCredits.linkBytes), route: "")
+        let free = windows.add(.init(messages: CreditWindow.link.messages, bytes: CreditWindow.link.bytes), route: "")
         if !free.isEmpty { complaints.append("the first credit let something go") }
     }
 
@@ -76,11 +78,13 @@ struct CreditBooks {
 
     /// The receiver's side has begun to handle one of those that are under way; by default the oldest.
     mutating func handle(_ index: Int = 0) {
+        arrive()
         left.swapAt(oldest, oldest + index)
         let message = left[oldest]
         oldest += 1
         if oldest == 4_096 {
             left.removeFirst(oldest)
+            charged -= oldest
             oldest = 0
         }
         arrived.append(message)
@@ -115,6 +119,15 @@ struct CreditBooks {
         left.append(message)
     }
 
+    /// The receiver knows by itself what it has let the other side have.
+    private mutating func arrive() {
+        while charged < left.count {
+            let message = left[charged]
+            charged += 1
+            if !credits.take(message.route, message.size) { complaints.append("\(message.number) came without credit") }
+        }
+    }
+
     /// What was let go must be the oldest of its route that is wanted, and there must have been room for it.
     private mutating func take(_ free: [Message]) {
         for message in free {
@@ -143,8 +156,16 @@ struct CreditBooks {
             if window.messages >= Self.routeWindow.messages { complaints.append("\(route) ran dry of messages") }
             if window.bytes >= Self.routeWindow.bytes { complaints.append("\(route) ran dry of bytes") }
         }
-        if total.messages >= ReceiveCredits.linkMessages || total.bytes >= ReceiveCredits.linkBytes {
+        if total.messages >= CreditWindow.link.messages || total.bytes >= CreditWindow.link.bytes {
             complaints.append("the link ran dry")
         }
+    }
+}
+
+extension CreditWindow {
+    /// By addition alone.
+    fileprivate mutating func add(_ other: CreditWindow) {
+        messages += other.messages
+        bytes += other.bytes
     }
 }

@@ -59,13 +59,12 @@ struct LifecycleTests {
                 Issue.record("the start must fail")
             } catch let error as Fixture.Refusal {
                 #expect(error == Fixture.Refusal("won't start"))
-                #expect(how == "codable" && place == .inProcess)
+                #expect(how == "codable")
             } catch let error as RemoteError {
-                #expect(error.type == (how == "codable" ? "Fixture.Refusal" : how == "other" ? "Fixture.LocalRefusal" : "StartFailure"))
-                if how == "exit" { #expect(error.description.contains("code 3")) }
+                #expect(how == "other" && error.type == "Fixture.LocalRefusal")
             } catch let error as CoordinatorError {
-                #expect(error.code == .spawnFailed)
-                #expect(error.message.contains("/nonexistent/program"))
+                #expect(error.code == (how == "exit" ? .startFailed : .spawnFailed))
+                #expect(error.message.contains(how == "exit" ? "code 3" : "/nonexistent/program"))
             }
             #expect(try await runtime.snapshot().children.isEmpty)
         }

@@ -2,6 +2,7 @@ import Coordinators
 import CoordinatorsTesting
 import Fixtures
 import Glibc
+import Logging
 import Processes
 import TestSupport
 import Testing
@@ -44,6 +45,23 @@ struct PythonPeerTests {
                 #expect(answers.count == 500)
             }
 
+            // Many more than the window of sixteen messages that it has named for its route: credit comes back, in both directions.
+            try await withThrowingTaskGroup(of: JSONValue.self) { group in
+                for number in 0..<2_000 {
+                    group.addTask {
+                        try await runtime.ask(
+                            named: number % 2 == 0 ? "Fixture.Echo" : "Python.AskAbove",
+                            payload: ["text": .string("m\(number)")],
+                            at: "/python",
+                            timeout: .seconds(50)
+                        )
+                    }
+                }
+                var answers: Set<JSONValue> = []
+                for try await answer in group { answers.insert(answer) }
+                #expect(answers.count == 2_000)
+            }
+
             kill(peer.processID, SIGKILL)
             try await eventually("another peer answers") {
                 try? await runtime.ask(named: "Fixture.Echo", payload: ["text": "again"], at: "/python") == "AGAIN"
@@ -58,7 +76,83 @@ struct PythonPeerTests {
     }
 }
 
+@Suite("Workers in Python that need nothing but Python", .enabled(if: PythonPeer.isPythonThere, "python3 isn't installed"))
+struct PlainPythonTests {
+    @Test("The worker in the written format lives as it's written", .timeLimit(.minutes(1)))
+    func sample() async throws {
+        let directory = try TemporaryDirectory()
+        let script = directory.file("sample.py")
+        try Files.write(PythonPeer.writtenWorker(), to: script)
+        defer { withExtendedLifetime(directory) {} }
+        try await withRuntime(PythonParent.self, options: Support.options) { runtime in
+            try await runtime.ask(PythonParent.StartPeer([script]), timeout: .seconds(20))
+            let began = ContinuousClock.now
+            let snapshot = try await runtime.snapshot(of: "/python")
+            #expect(snapshot.state == .active && !snapshot.isUnresponsive)
+            // It answers when it's inspected: nobody waits for the time of those who don't.
+            #expect(ContinuousClock.now - began < .seconds(4))
+            let answers = try await withThrowingTaskGroup(of: JSONValue.self) { group in
+                for number in 0..<2_000 {
+                    group.addTask {
+                        try await runtime.ask(named: "Echo", payload: .integer(Int64(number)), at: "/python", timeout: .seconds(60))
+                    }
+                }
+                return try await group.reduce(into: Set<JSONValue>()) { $0.insert($1) }
+            }
+            #expect(answers.count == 2_000)
+            #expect(try await runtime.pause("/python").state == .paused)
+            #expect(try await runtime.resume("/python").state == .active)
+            let error = await #expect(throws: CoordinatorError.self) {
+                try await runtime.ask(named: "Unknown", payload: [:], at: "/python")
+            }
+            #expect(error?.code == .unhandled)
+            try await runtime.stop("/python")
+            #expect(try await runtime.snapshot(of: "/python").lastExit == "shutdown")
+        }
+    }
+
+    @Test("A worker that sends what it has no credit for: its link is closed, and the log says why", .timeLimit(.minutes(2)))
+    func flood() async throws {
+        let log = RecordedLog()
+        var options = Support.options
+        options.logger = log.logger
+        try await withRuntime(PythonParent.self, options: options) { runtime in
+            try await runtime.ask(PythonParent.StartPeer([PythonPeer.misbehaving, "flood"]), timeout: .seconds(20))
+            try await eventually("it's logged") { log.lines.contains { $0.contains("a worker's link was closed") } }
+            let line = log.lines.first { $0.contains("a worker's link was closed") } ?? ""
+            #expect(line.contains("/python") && line.contains("Flood") && line.contains("without credit"), "\(line)")
+            // What was taken ends with the link, and leaves its room to others.
+            #expect(try await runtime.ask(Fixture.Echo("still there"), timeout: .seconds(20)) == "still there")
+            try await runtime.kill("/python")
+        }
+    }
+
+    @Test("A worker that takes next to nothing is refused, and told why", .timeLimit(.minutes(2)))
+    func tinyFrames() async throws {
+        let log = RecordedLog()
+        var options = Support.options
+        options.logger = log.logger
+        try await withRuntime(PythonParent.self, options: options) { runtime in
+            await #expect(throws: (any Error).self) {
+                try await runtime.ask(PythonParent.StartPeer([PythonPeer.misbehaving, "tiny"]), timeout: .seconds(30))
+            }
+            #expect(log.lines.contains { $0.contains("a worker was refused") && $0.contains("frames of 64 bytes") })
+        }
+    }
+}
+
 enum PythonPeer {
+    static let misbehaving = "\(Files.packageRoot)/Tests/PythonPeer/misbehaving.py"
+
+    static var isPythonThere: Bool { system("\(interpreter) -c 'pass' 2>/dev/null") == 0 }
+
+    /// The example at the end of the written format.
+    static func writtenWorker() throws -> String {
+        let article = try #require(Files.text(of: "\(Files.packageRoot)/Sources/WireProtocol/WireProtocol.docc/Format.md"))
+        let block = try #require(article.split(separator: "```python\n").dropFirst().first)
+        return String(try #require(block.split(separator: "\n```").first))
+    }
+
     static let interpreter = getenv("COORDINATORS_TEST_PYTHON").map { String(cString: $0) } ?? "/usr/bin/python3"
     static let script = "\(Files.packageRoot)/Tests/PythonPeer/worker.py"
 
@@ -67,21 +161,30 @@ enum PythonPeer {
 
 /// Starts the peer, and answers what it asks.
 actor PythonParent: Coordinator {
-    struct StartPeer: ResponderMessage {}
+    struct StartPeer: ResponderMessage {
+        var arguments: [String]
+        init(_ arguments: [String] = [PythonPeer.script]) { self.arguments = arguments }
+    }
+
+    /// Takes its time.
+    struct Flood: ResponderMessage {}
+
+    static let mailbox = MailboxPolicy(messages: 64, bytes: 4 << 20)
 
     nonisolated let context: Context<PythonParent>
 
     init(_ context: Context<PythonParent>, _ configuration: Configuration) { self.context = context }
 
     static let responders: [Responder<PythonParent>] = [
-        .respond(to: StartPeer.self) { me, _ in
+        .respond(to: StartPeer.self) { me, start in
             try await me.context.start(
                 worker: "PythonCoordinator",
                 as: "python",
                 executable: PythonPeer.interpreter,
-                arguments: [PythonPeer.script]
+                arguments: start.arguments
             )
         },
         .respond(to: Fixture.Echo.self) { _, echo in echo.text },
+        .respond(to: Flood.self) { _, _ in try await Task.sleep(for: .seconds(600)) },
     ]
 }

@@ -21,17 +21,47 @@ struct ReplyFlowTests {
         #expect(replies.all == Array(0...64))
     }
 
-    @Test("Replies: what is read early widens the window by as much")
+    @Test("Replies: what was never sent can't be read: the window is never wider than sixty-four")
     func granted() async throws {
         let replies = Collected<Int>()
         let flow = makeFlow(to: replies)
         flow.grant(10)
-        for number in 0..<74 { try await flow.send(.value(number)) }
-        let next = Task.immediate { try await flow.send(.value(74)) }
-        #expect(replies.all.count == 74)
+        for number in 0..<64 { try await flow.send(.value(number)) }
+        let next = Task.immediate { try await flow.send(.value(64)) }
+        #expect(replies.all.count == 64)
         flow.grant(1)
         try await next.value
-        #expect(replies.all.count == 75)
+        #expect(replies.all.count == 65)
+    }
+
+    @Test("Replies: whatever is granted, each who waits is looked at once", .timeLimit(.minutes(1)))
+    func maxima() async throws {
+        let replies = Collected<Int>()
+        let flow = try await exhausted(to: replies)
+        let waiting = (0..<100).map { number in Task.immediate { try await flow.send(.value(100 + number)) } }
+        // At a loop's turn for each it would take minutes.
+        let began = ContinuousClock.now
+        for count in [Int(UInt32.max), .max, 0, -1, .min] { flow.grant(count) }
+        #expect(ContinuousClock.now - began < .seconds(5))
+        try await eventually("as many as the window is wide are let through") { replies.all.count >= 128 }
+        #expect(replies.all.count == 128)
+        flow.grant(.max)
+        for task in waiting { try await task.value }
+        let grants = Collected<Int>()
+        flow.relayGrants { grants.append($0) }
+        flow.grant(.max)
+        #expect(grants.all.allSatisfy { $0 <= ReplyFlow.window })
+    }
+
+    @Test("Replies: a flood that nobody reads ends with an error")
+    func flood() throws {
+        let replies = Collected<Int>()
+        let flow = makeFlow(to: replies)
+        let error = #expect(throws: CoordinatorError.self) { for number in 0..<1_000 { try flow.pass(.value(number)) } }
+        #expect(error?.code == .mailboxFull)
+        #expect(replies.all.count == 2 * ReplyFlow.window)
+        flow.grant(1)
+        try flow.pass(.value(1_000))
     }
 
     @Test("Replies: those who wait are let through as many as are granted")
@@ -120,14 +150,13 @@ struct ReplyFlowTests {
         let replies = Collected<Int>()
         let outer = makeFlow(to: replies)
         let inner = ReplyFlow { try outer.pass($0) }
-        outer.grant(3)
         outer.relayGrants(to: inner)
-        for number in 0..<67 { try await inner.send(.value(number)) }
-        let next = Task.immediate { try await inner.send(.value(67)) }
-        #expect(replies.all.count == 67)
+        for number in 0..<64 { try await inner.send(.value(number)) }
+        let next = Task.immediate { try await inner.send(.value(64)) }
+        #expect(replies.all.count == 64)
         outer.grant(1)
         try await next.value
-        #expect(replies.all == Array(0..<68))
+        #expect(replies.all == Array(0..<65))
         #expect(outer.hasPassed && inner.hasPassed)
     }
 

@@ -80,10 +80,10 @@ struct RestartTests {
             try await runtime.startChild("a", .worker)
             _ = try await runtime.perform(.startGrandchild("b", inWorker: true), at: "/a")
             let pids = try await [runtime.ask(Fixture.WhereAmI(), at: "/a"), runtime.ask(Fixture.WhereAmI(), at: "/a/b")].map(\.pid)
-            #expect(directory.entries.count == 2)
+            #expect(directory.entries.count { $0.hasSuffix(".sock") } == 2)
             try await runtime.ask(Fixture.StopChild("a"), timeout: .seconds(20))
             for pid in pids { #expect(ProcessIdentity(processID: pid) == nil) }
-            #expect(directory.entries == ["\(getpid()).sock"])
+            #expect(directory.entries.filter { $0.hasSuffix(".sock") } == ["\(getpid()).sock"])
         }
         #expect(directory.entries.isEmpty)
     }

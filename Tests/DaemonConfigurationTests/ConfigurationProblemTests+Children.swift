@@ -14,7 +14,7 @@ extension ConfigurationProblemTests {
         Row(
             "a child that is a text",
             "children:\n  - shop\n",
-            "f:2:5: a child is `shop`; expected a mapping with `key`, `worker`, `program`, `restart`, `shutdown`"
+            "f:2:5: a child is `shop`; expected a mapping with `key`, `worker`, `program`, `restart`, `shutdown`, `restart_limits`"
         ),
         Row(
             "a child without anything",
@@ -197,6 +197,29 @@ extension ConfigurationProblemTests {
             "an unknown word of shutdown",
             "children:\n  - key: a\n    program: { command: [cat] }\n    shutdown: gently\n",
             "f:4:15: `shutdown` is `gently`; expected one of `brutalKill`, `infinity` (or a duration, such as 5s)"
+        ),
+        Row(
+            "restart limits that are a number",
+            "children:\n  - key: a\n    program: { command: [cat] }\n    restart_limits: 5\n",
+            "f:4:21: `restart_limits` is the number 5; expected a mapping with `intensity`, `period`, `backoff`"
+        ),
+        Row(
+            "misspelt restart limits",
+            "children:\n  - key: a\n    program: { command: [cat] }\n    restart_limit: {}\n",
+            "f:4:5: unknown key `restart_limit` in a child; did you mean `restart_limits`?"
+        ),
+        Row(
+            "bad restart limits, all at once",
+            "children:\n  - key: a\n    program: { command: [cat] }\n    restart_limits: { intensity: unlimitted, period: 0s, backof: {}, backoff: { minimum: 2m } }\n",
+            "f:4:34: `intensity` is `unlimitted`; did you mean `unlimited`? (or a whole number)",
+            "f:4:54: `period` is zero; expected a time in which restarts can be counted, such as 60s",
+            "f:4:58: unknown key `backof` in `restart_limits`; did you mean `backoff`?",
+            "f:4:79: `backoff` goes from 2m down to 30s; expected `minimum` to be at most `maximum`"
+        ),
+        Row(
+            "an intensity below zero",
+            "children:\n  - key: a\n    program: { command: [cat] }\n    restart_limits: { intensity: -1 }\n",
+            "f:4:34: `intensity` is the number -1; expected a whole number from 0 to 1000000, or unlimited"
         ),
     ]
 }

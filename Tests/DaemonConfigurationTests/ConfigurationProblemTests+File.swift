@@ -74,7 +74,7 @@ extension ConfigurationProblemTests {
         Row(
             "one key twice in one mapping",
             "children: []\norphan_grace: 1s\norphan_grace: 2s\n",
-            "f:2:1: the key `orphan_grace` is given more than once in one mapping; expected each key once"
+            "f:3:1: the key `orphan_grace` is given more than once in one mapping; expected each key once"
         ),
         Row(
             "an alias without its anchor",

@@ -20,9 +20,11 @@ import WireProtocol
             program: { command: [python3, mailer.py, 10], environment: { A: b }, directory: /srv }
             restart: temporary
             shutdown: 250ms
+            restart_limits: { intensity: unlimited, backoff: { maximum: 5m } }
           - key: plain
             program: { command: [/bin/cat] }
             shutdown: infinity
+            restart_limits: { intensity: 0, period: 1h }
         supervision:
           strategy: restForOne
           intensity: 3
@@ -53,9 +55,18 @@ import WireProtocol
                     ConfiguredProgram(command: ["python3", "mailer.py", "10"], environment: ["A": "b"], directory: "/srv")
                 ),
                 restart: .temporary,
-                shutdown: .timeout(.milliseconds(250))
+                shutdown: .timeout(.milliseconds(250)),
+                restartLimits: RestartLimits(
+                    intensity: .unlimited,
+                    backoff: .init(minimum: .milliseconds(1), maximum: .seconds(300), resetAfter: .seconds(5))
+                )
             ),
-            ConfiguredChild(key: "plain", content: .program(ConfiguredProgram(command: ["/bin/cat"])), shutdown: .infinity),
+            ConfiguredChild(
+                key: "plain",
+                content: .program(ConfiguredProgram(command: ["/bin/cat"])),
+                shutdown: .infinity,
+                restartLimits: RestartLimits(intensity: 0, period: .seconds(3600))
+            ),
         ],
         supervision: SupervisionPolicy(
             .restForOne,
@@ -86,7 +97,7 @@ import WireProtocol
         #expect(configuration.supervision.backoff.minimum == .milliseconds(100))
         #expect(configuration.supervision.backoff.maximum == .seconds(30))
         #expect(configuration.supervision.backoff.resetAfter == .seconds(30))
-        #expect(configuration.orphanGrace == .seconds(10))
+        #expect(configuration.orphanGrace == .zero)
     }
 
     @Test func jsonIsYAMLToo() throws {

@@ -5,6 +5,10 @@ import Fixtures
 @main
 struct FixtureWorker {
     static func main() async throws {
-        try await CoordinatorRuntime.main(RootCoordinator.self, workers: [MiddleCoordinator.self, BrokenCoordinator.self])
+        if CommandLine.arguments.contains("--silent") { try await SilentWorker.run() }
+        try await CoordinatorRuntime.main(
+            RootCoordinator.self,
+            workers: [MiddleCoordinator.self, BrokenCoordinator.self, HidingCoordinator.self] + Fixture.privateWorkers
+        )
     }
 }

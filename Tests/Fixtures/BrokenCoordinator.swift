@@ -4,7 +4,8 @@ import Glibc
 /// A coordinator that can't be started.
 public actor BrokenCoordinator: Coordinator {
     public struct Configuration: CoordinatorConfiguration {
-        /// `codable`, `other`, `exit` or `hang`.
+        /// `codable`, `other`, `exit`, `failAtOnce`, `stubborn` or `hang`; or a path: it hangs, and writes that file (and before, with `.begun`
+        /// behind its name, another) three seconds after it was cancelled.
         public var how = "codable"
         public init() {}
     }
@@ -23,7 +24,20 @@ public actor BrokenCoordinator: Coordinator {
         case "other": throw Fixture.LocalRefusal()
         case "exit": exit(3)
         case "failAtOnce": context.fail(Fixture.Refusal("at once"))
+        case "stubborn": await Task.detached { try? await Task.sleep(for: .seconds(2)) }.value
+        case let path where path.hasPrefix("/"): await markCancellation(in: path)
         default: try await Task.sleep(for: .seconds(600))
         }
+    }
+
+    private func markCancellation(in path: String) async {
+        write("\(path).begun")
+        try? await Task.sleep(for: .seconds(600))
+        await Task.detached { try? await Task.sleep(for: .seconds(3)) }.value
+        write(path)
+    }
+
+    private func write(_ path: String) {
+        Glibc.close(Glibc.open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600))
     }
 }

@@ -20,6 +20,8 @@ extension Fixture {
         case configuration
         case startGrandchild(String, inWorker: Bool)
         case stopGrandchild(String)
+        /// Ends by SIGTERM when the program likes.
+        case startProgram(String, [String])
         case finish(String)
         case fail
         case exit(Int32)
@@ -39,6 +41,15 @@ extension Fixture {
             self.inWorker = inWorker
             self.greeting = greeting
             self.restart = restart
+        }
+    }
+
+    public struct StartProgram: ResponderMessage {
+        public var key: String
+        public var command: [String]
+        public init(_ key: String, _ command: [String]) {
+            self.key = key
+            self.command = command
         }
     }
 

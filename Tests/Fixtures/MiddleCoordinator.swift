@@ -45,6 +45,12 @@ public actor MiddleCoordinator: Coordinator {
         if configuration.finishesAtOnce { context.finish(configuration.greeting) }
     }
 
+    /// One whose greeting says so never ends by itself.
+    public func stop() async {
+        guard configuration.greeting.hasPrefix("stubborn") else { return }
+        await Task.detached { try? await Task.sleep(for: .seconds(600)) }.value
+    }
+
     private func perform(_ action: Fixture.Action) async throws -> String {
         switch action {
         case .echo(let text):
@@ -77,8 +83,16 @@ public actor MiddleCoordinator: Coordinator {
         case .configuration:
             return configuration.greeting
         case .startGrandchild(let key, let inWorker):
-            let child = try await context.start(MiddleCoordinator.self, as: key, in: inWorker ? .worker : .inProcess) { $0.greeting = key }
+            let child = try await context.start(
+                MiddleCoordinator.self,
+                as: key,
+                in: inWorker ? .worker : .inProcess,
+                shutdown: key.hasPrefix("stubborn") ? .infinity : .timeout(.seconds(5))
+            ) { $0.greeting = key }
             return child.path.description
+        case .startProgram(let key, let command):
+            try await context.start(program: ProgramSpecification(command: command), as: key, shutdown: .infinity)
+            return "started"
         case .stopGrandchild(let key):
             try await context.stop(key)
             return "stopped"

@@ -160,6 +160,22 @@ struct PageTests {
         }
     }
 
+    @Test("A page that no link carries is shown nowhere, and is a dead letter")
+    func tooLarge() async throws {
+        // Placement: a worker, for within a process there is no such limit.
+        try await PageTree.run { tree in
+            let child = try await tree.root.start(LastWordsCoordinator.self, as: "child", in: .worker)
+            for bytes in [10, 1 << 20, 20] { try await child.ask(LastWords.Show(bytes: bytes), timeout: .seconds(20)) }
+            #expect(try await child.ask(LastWords.Pages(), timeout: .seconds(20)) == [10, 20])
+            try await eventually("the stack has the others") { try await tree.root.navigation().count == 2 }
+            try await eventually("it's a dead letter") { tree.runtime.deadLetters.count == 1 }
+            #expect(tree.runtime.deadLetters.letters.first?.name == "coordinators.Navigate")
+            // One that is as large as may be crosses.
+            try await child.ask(LastWords.Show(bytes: (1 << 20) - 4_096), timeout: .seconds(20))
+            try await eventually("it's shown") { try await tree.root.navigation().count == 3 }
+        }
+    }
+
     @Test("Row 50: a new life shows its pages again; those of the old one are gone", arguments: Where.allCases)
     func row50_restart(_ place: Where) async throws {
         try await PageTree.run { tree in

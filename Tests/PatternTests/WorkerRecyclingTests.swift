@@ -64,6 +64,45 @@ struct WorkerRecyclingTests {
         }
     }
 
+    @Test("Recycling: what is under way below the worker is handled too, in its process and in another", arguments: Where.allCases)
+    func underWayBelow(_ place: Where) async throws {
+        try await LifecycleTree.run(Self.options) { tree in
+            let child = try await tree.startChild(in: .worker(recycling: Recycling(messages: 4)))
+            _ = try await child.perform(.startChild("b", inWorker: place.isWorker))
+            let passing = Task.immediate { try await tree.perform(.passGate, at: "/a/b") }
+            try await eventually("it has begun") { tree.root.gate.waiting == 1 }
+            for _ in 0..<2 { _ = try await child.ask(Life.WhereAmI(), timeout: .seconds(60)) }
+            let next = Task.immediate { try await child.ask(Life.WhereAmI(), timeout: .seconds(60)) }
+            try await Task.sleep(for: .milliseconds(300))
+            tree.root.gate.open()
+            let passed = try await passing.value
+            #expect(passed == "passed")
+            let there = try await next.value
+            #expect(there.incarnation == 2)
+            try await tree.expectNoFailure()
+        }
+    }
+
+    @Test("Recycling: one that is paused is replaced when it's resumed, and what waits in it is handled before")
+    func paused() async throws {
+        try await LifecycleTree.run(Self.options) { tree in
+            // Less time to end than it stays paused.
+            let placement = Placement.worker(recycling: Recycling(messages: 3))
+            let child = try await tree.startChild(in: placement, shutdown: .timeout(.seconds(1)))
+            try await tree.runtime.pause("/a")
+            let waiting = (0..<3).map { _ in Task.immediate { try await child.ask(Life.WhereAmI(), timeout: .seconds(60)) } }
+            try await Task.sleep(for: .milliseconds(1_500))
+            #expect(tree.journal.count(of: "stop /a") == 0)
+            try await tree.runtime.resume("/a")
+            for ask in waiting {
+                let place = try await ask.value
+                #expect(place.incarnation == 1)
+            }
+            let next = try await tree.place(of: "/a", incarnation: 2)
+            #expect(next.incarnation == 2)
+        }
+    }
+
     @Test("Recycling: by age, while asks go on")
     func age() async throws {
         try await LifecycleTree.run(Self.options) { tree in
@@ -126,8 +165,11 @@ struct WorkerRecyclingTests {
 }
 
 extension LifecycleTree {
-    fileprivate func startChild(in placement: Placement) async throws -> Child<LifeChild> {
-        try await context.start(LifeChild.self, as: "a", in: placement, shutdown: .timeout(.seconds(20))) { $0.journal = journal }
+    fileprivate func startChild(
+        in placement: Placement,
+        shutdown: Shutdown = .timeout(.seconds(20))
+    ) async throws -> Child<LifeChild> {
+        try await context.start(LifeChild.self, as: "a", in: placement, shutdown: shutdown) { $0.journal = journal }
     }
 
     /// A later event of one more child stands behind all that there could still be of the first.

@@ -140,6 +140,23 @@ struct WorkerSpareTests {
         }
     }
 
+    @Test("Spares: an empty bucket of restarts delays them, and no more")
+    func emptyBucket() async throws {
+        let worker = try NamedWorker()
+        var options = worker.options
+        options.workerRestarts = TokenBucket(rate: 1, burst: 1)
+        try await LifecycleTree.run(options) { tree in
+            try await tree.startChild(sparing: 2)
+            for _ in 0..<2 {
+                let all = try await worker.settled(at: 3, in: tree)
+                let there = try await tree.whereIs("/a")
+                for spare in all where spare.processID != there.processID { try spare.send(.kill) }
+                try await eventually("they are gone") { all.count(where: \.isAlive) == 1 }
+            }
+            _ = try await worker.settled(at: 3, in: tree)
+        }
+    }
+
     private func run(_ body: (LifecycleTree, NamedWorker) async throws -> Void) async throws {
         let worker = try NamedWorker()
         try await LifecycleTree.run(worker.options) { try await body($0, worker) }

@@ -128,6 +128,15 @@ extension ProcessesTests {
             }
         }
 
+        @Test("Inherited variables reach the child byte for byte, below what is given")
+        func inheritedEnvironment() async throws {
+            let output = Transcript()
+            var specification = ProcessSpecification(executable: "/usr/bin/env", environment: ["GIVEN": "new"]).collecting(output)
+            specification.inheritedEnvironment = [Array("LATIN=".utf8) + [0xE9], Array("GIVEN=old".utf8)]
+            #expect(try await withChild(specification) { await $0.waitForExit() } == .exited(code: 0))
+            #expect(output.bytes == Array("LATIN=".utf8) + [0xE9] + Array("\nGIVEN=new\n".utf8))
+        }
+
         private func expect(
             _ code: ProcessError.Code,
             _ errno: Int32?,

@@ -1,6 +1,7 @@
 """A worker in Python, written from the documented format alone: Sources/WireProtocol/WireProtocol.docc/Format.md.
 
 It hosts one coordinator that answers `Fixture.Echo` itself (in upper case) and `Python.AskAbove` by asking its parent.
+It keeps both books of credit: what the parent may have under way here, which is little, and what it may have under way there.
 """
 
 import ctypes
@@ -14,8 +15,10 @@ import pynng
 
 HEADER = struct.Struct("<IBBBBQQIIQ")
 HELLO, ASK, REPLY, SEND, START, STOP, READY, EXITED = 1, 3, 4, 7, 14, 15, 18, 20
-INSPECT, PING, PONG, GOODBYE, DEFINE_NAME = 22, 23, 24, 26, 27
+PAUSE, RESUME, INSPECT, PING, PONG, CREDIT, GOODBYE, DEFINE_NAME = 16, 17, 22, 23, 24, 25, 26, 27
 JSON = 1
+# What the parent may have under way on the link; a route has a sixteenth of the messages and a sixty-fourth of the bytes.
+WINDOW = (256, 1 << 20)
 
 
 class Reader:
@@ -58,6 +61,33 @@ def text(value):
     return blob(value.encode())
 
 
+class Credit:
+    """What may still be sent, and what waits until it may."""
+
+    def __init__(self):
+        self.link, self.share, self.routes, self.waiting = None, None, {}, []
+
+    def name(self, messages, bytes):
+        self.link, self.share = [messages, bytes], [max(messages // 16, 1), max(bytes // 64, 1)]
+
+    def give(self, route, messages, bytes):
+        for window in (self.link, self.routes.setdefault(route, list(self.share))):
+            window[0] += messages
+            window[1] += bytes
+
+    def take(self, route, size):
+        """Whether a message may leave now."""
+        if self.link is None:
+            return True
+        windows = (self.link, self.routes.setdefault(route, list(self.share)))
+        if any(messages <= 0 or bytes <= 0 for messages, bytes in windows):
+            return False
+        for window in windows:
+            window[0] -= 1
+            window[1] -= size
+        return True
+
+
 class Worker:
     def __init__(self):
         descriptor = int(os.environ.pop("COORDINATOR_TICKET_FD"))
@@ -72,6 +102,7 @@ class Worker:
                 sys.exit(75)
         self.names, self.parent_names = {"": 0}, {0: ""}
         self.next_correlation, self.open_asks = 1, {}
+        self.credit = Credit()
         self.batch = []
 
     def frame(self, kind, body=b"", correlation=0, codec=0, flags=0):
@@ -90,11 +121,25 @@ class Worker:
         return self.names[value]
 
     def ask(self, message, payload, then):
-        names = struct.pack("<III", 0, self.name(self.path), self.name(message))
-        self.next_correlation += 1
-        self.open_asks[self.next_correlation] = then
-        body = names + struct.pack("<Q", 5_000_000) + blob(b"") + json.dumps(payload).encode()
-        self.frame(ASK, body, self.next_correlation, JSON)
+        self.credit.waiting.append((message, json.dumps(payload).encode(), then))
+        self.send_waiting()
+
+    def send_waiting(self):
+        waiting, self.credit.waiting = self.credit.waiting, []
+        for message, payload, then in waiting:
+            if not self.credit.take(message, len(payload) + 64):
+                self.credit.waiting.append((message, payload, then))
+                continue
+            names = struct.pack("<III", 0, self.name(self.path), self.name(message))
+            self.next_correlation += 1
+            self.open_asks[self.next_correlation] = then
+            body = names + struct.pack("<Q", 5_000_000) + blob(b"") + payload
+            self.frame(ASK, body, self.next_correlation, JSON)
+
+    def give_back(self, target, message, size):
+        """The message is being handled: the parent may send another to its route."""
+        route = self.parent_names[target] or self.parent_names[message]
+        self.frame(CREDIT, struct.pack("<IIQ", self.name(route), 1, size + 64))
 
     def reply(self, correlation, payload):
         self.frame(REPLY, b"\0" + json.dumps(payload).encode(), correlation, JSON)
@@ -124,13 +169,28 @@ class Worker:
         elif kind == START:
             body.unpack("I"), body.text(), body.text()
             self.configuration = json.loads(body.rest())
+            self.frame(CREDIT, struct.pack("<IIQ", 0, *WINDOW))
             self.frame(READY, correlation=correlation)
         elif kind == ASK:
-            _, _, message, _ = body.unpack("IIIQ")
+            target, _, message, _ = body.unpack("IIIQ")
             body.bytes()
+            self.give_back(target, message, len(body.rest()))
             self.answer(self.parent_names[message], json.loads(body.rest()), correlation)
-        elif kind == SEND and correlation:
-            self.reply(correlation, {})
+        elif kind == SEND:
+            target, _, message = body.unpack("III")
+            body.bytes()
+            self.give_back(target, message, len(body.rest()))
+            if correlation:
+                self.reply(correlation, {})
+        elif kind == CREDIT:
+            target, messages, size = body.unpack("IIQ")
+            if correlation == 0 and target == 0:
+                self.credit.name(messages, size)
+            elif correlation == 0:
+                self.credit.give(self.parent_names[target], messages, size)
+            self.send_waiting()
+        elif kind in (PAUSE, RESUME) and correlation:
+            self.reply(correlation, None)
         elif kind == REPLY:
             self.open_asks.pop(correlation)(body.rest())
         elif kind == INSPECT:

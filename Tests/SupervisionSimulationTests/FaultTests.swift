@@ -37,4 +37,9 @@ import Testing
         let outcomes = Exploration.all(children: 2, events: 3) { FaultyMachine.repeatsAnIncarnation.perversion() }.map { $0.run() }
         #expect(outcomes.contains { $0.violation?.invariant == .incarnationsGrow })
     }
+
+    @Test func allOrdersShowThatARestartIsTakenFromASibling() {
+        let outcomes = Exploration.all(children: 2, events: 4) { FaultyMachine.takesARestartFromASibling.perversion() }.map { $0.run() }
+        #expect(outcomes.contains { $0.violation?.invariant == .intensity })
+    }
 }

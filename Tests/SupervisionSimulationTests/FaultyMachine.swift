@@ -28,6 +28,11 @@ enum FaultyMachine: String, CaseIterable {
     /// A restart does not wait for its time.
     case restartsTooEarly
 
+    /// Where children are counted by themselves, those of all are counted together all the same.
+    case takesARestartFromASibling
+    /// At the end a child that is only starting is stopped in its turn, and may be ready before.
+    case letsStartsGoOnAtTheEnd
+
     /// A supervisor's companion for all its life, with a memory of its own.
     func perversion() -> Machine.Perversion {
         switch self {
@@ -114,6 +119,30 @@ enum FaultyMachine: String, CaseIterable {
                 for case .wake(let time) in answer where time > now {
                     answer += supervisor.handle(.timePassed, now: time)
                 }
+                return answer
+            }
+        case .takesARestartFromASibling:
+            var restarts: [Duration] = []
+            return { supervisor, event, now in
+                let policy = supervisor.policy
+                restarts.removeAll { $0 < now - policy.period }
+                var strict = policy
+                strict.intensity = 0
+                var answer: [Machine.Directive] = []
+                let isTooMany = restarts.count >= policy.intensity
+                if isTooMany { answer += supervisor.handle(.policyChanged(strict), now: now) }
+                answer += supervisor.handle(event, now: now)
+                if isTooMany, supervisor.policy == strict { answer += supervisor.handle(.policyChanged(policy), now: now) }
+                for case .report(_, _, .restarting) in answer { restarts.append(now) }
+                return answer
+            }
+        case .letsStartsGoOnAtTheEnd:
+            return { supervisor, event, now in
+                let wasEnding = supervisor.isEnding
+                let starting = Set(supervisor.children.filter { $0.state.kind == .starting }.map(\.specification.id))
+                var answer = supervisor.handle(event, now: now)
+                guard !wasEnding, supervisor.isEnding else { return answer }
+                answer.removeAll { if case .stop(let id, _, _) = $0 { starting.contains(id) } else { false } }
                 return answer
             }
         }

@@ -172,9 +172,10 @@ struct FakeWorld {
             expect(lives[id]?.incarnation == incarnation, "stop of \(id) \(incarnation), which doesn't live")
             expect(lives[id]?.isToldToStop == false, "\(id) \(incarnation) is stopped twice")
             expect(shutdown == .timeout(.seconds(5)), "\(id) is stopped with \(shutdown)")
-            if orderAtEnd != nil {
-                let others = stopsAtEnd.filter { lives[$0] != nil }
-                expect(others.isEmpty, "\(id) is stopped at the end while \(others) are stopping")
+            // No order is owed to what was never ready.
+            if let orderAtEnd, lives[id]?.isReady == true {
+                let later = orderAtEnd.reversed().prefix { $0 != id }.filter { lives[$0] != nil }
+                expect(later.isEmpty, "\(id) is stopped at the end while \(later) are alive")
                 stopsAtEnd.append(id)
             }
             lives[id]?.isToldToStop = true
@@ -293,7 +294,9 @@ struct FakeWorld {
             expect(state.incarnation == life?.incarnation, "\(id) is \(state), but \(life?.incarnation ?? 0) lives")
             expect(specification.restart == specifications[id]?.restart, "\(id) has another specification")
             switch state {
-            case .starting: expect(life?.isReady == false && life?.isToldToStop == false, "\(id) isn't starting")
+            case .starting:
+                expect(life?.isReady == false && life?.isToldToStop == false, "\(id) isn't starting")
+                expect(orderAtEnd == nil, "\(id) goes on starting at the end")
             case .running: expect(life?.isReady == true && life?.isToldToStop == false, "\(id) isn't running")
             case .stopping: expect(life?.isToldToStop == true, "\(id) isn't stopping")
             case .waiting(let time, _):

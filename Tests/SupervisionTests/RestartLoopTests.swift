@@ -63,9 +63,11 @@ import Testing
 
     @Test(arguments: Strategy.allCases, backoffs) func aShutdownEndsTheLoop(strategy: Strategy, backoff: Backoff) {
         var stage = stage(strategy, backoff)
-        var last = stage.send(.shutdownRequested(.shutdown)).last
-        while case .stop(let id, let incarnation, _) = last {
-            last = stage.send(.exited(id, incarnation, .shutdown)).last
+        var directives = stage.send(.shutdownRequested(.shutdown))
+        var last: Directive?
+        while !directives.isEmpty {
+            last = directives.removeFirst()
+            if case .stop(let id, let incarnation, _)? = last { directives += stage.send(.exited(id, incarnation, .shutdown)) }
         }
         #expect(last == .terminated(.shutdown))
         #expect(stage.pass(.seconds(3_600)) == [])

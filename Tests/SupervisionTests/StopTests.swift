@@ -76,6 +76,21 @@ import Testing
         expectQuiet(&stage)
     }
 
+    @Test func atTheEndAllThatAreOnlyStartingAreStoppedAtOnceAndTheOthersInReverseOrder() {
+        var stage = Stage()
+        stage.run(Child(id: "a"))
+        _ = stage.send(.startRequested(Child(id: "b")))
+        stage.run(Child(id: "c"))
+        _ = stage.send(.startRequested(Child(id: "d")))
+        let patience = Shutdown.timeout(.seconds(5))
+        #expect(stage.send(.shutdownRequested(.shutdown)) == [.stop("d", 1, patience), .stop("b", 1, patience)])
+        #expect(stage.send(.started("b", 1)) == [], "ready too late")
+        #expect(stage.exit("b", .shutdown) == [.report("b", 1, .stopped(.shutdown))])
+        #expect(stage.fail("d", .shutdown) == [.report("d", 1, .stopped(.shutdown)), .stop("c", 1, patience)])
+        #expect(stage.exit("c", .shutdown) == [.report("c", 1, .stopped(.shutdown)), .stop("a", 1, patience)])
+        #expect(stage.exit("a", .shutdown).last == .terminated(.shutdown))
+    }
+
     @Test func aStoppedTemporaryChildIsForgotten() {
         var stage = Stage()
         stage.run(Child(id: "a", restart: .temporary))
@@ -155,16 +170,6 @@ import Testing
             }
             #expect(stage.exit("last", .shutdown) == [.report("last", 1, .stopped(.shutdown)), .terminated(.shutdown)])
         }
-    }
-
-    @Test func aStartThatFinishesBeforeItsTurnIsReportedAndThenStopped() {
-        var stage = Stage()
-        _ = stage.send(.startRequested(Child(id: "a")))
-        stage.run(Child(id: "b"))
-        #expect(stage.send(.shutdownRequested(.shutdown)) == [.stop("b", 1, .timeout(.seconds(5)))])
-        #expect(stage.ready("a") == [.report("a", 1, .started)])
-        #expect(stage.exit("b", .shutdown).last == .stop("a", 1, .timeout(.seconds(5))))
-        #expect(stage.exit("a", .shutdown).last == .terminated(.shutdown))
     }
 
     @Test func aShutdownDuringAnEscalationIsAnswered() {

@@ -87,14 +87,14 @@ struct CompactRobustnessTests {
         }
     }
 
-    @Test("Values 128 deep come back, and one more is an error in both directions, in a stack of any depth")
+    @Test("Values 256 deep come back, and one more is an error in both directions, in a stack of any depth")
     func depth() throws {
-        let chain = try CompactEncoder().encode(Zoo.Node.chain(128))
-        #expect(try CompactDecoder().decode(Zoo.Node.self, from: chain) == Zoo.Node.chain(128))
-        #expect(throws: EncodingError.self) { try CompactEncoder().encode(Zoo.Node.chain(129)) }
+        let chain = try CompactEncoder().encode(Zoo.Node.chain(256))
+        #expect(try CompactDecoder().decode(Zoo.Node.self, from: chain) == Zoo.Node.chain(256))
+        #expect(throws: EncodingError.self) { try CompactEncoder().encode(Zoo.Node.chain(257)) }
 
         var tree = Zoo.Tree.leaf(0)
-        for _ in 0..<62 { tree = .branch(tree, .leaf(1)) }
+        for _ in 0..<126 { tree = .branch(tree, .leaf(1)) }
         #expect(try CompactDecoder().decode(Zoo.Tree.self, from: try CompactEncoder().encode(tree)) == tree)
         for _ in 0..<1000 { tree = .branch(tree, .leaf(1)) }
         #expect(throws: EncodingError.self) { try CompactEncoder().encode(tree) }
@@ -105,6 +105,24 @@ struct CompactRobustnessTests {
         #expect(try CompactDecoder().decode(JSONValue.self, from: listBomb(3)) == [[[]]])
         #expect(throws: DecodingError.self) { try CompactDecoder().decode(JSONValue.self, from: listBomb(2000)) }
         #expect(throws: DecodingError.self) { try CompactDecoder().decode(Zoo.Either.self, from: listBomb(2000)) }
+    }
+
+    @Test("What is as deep as may be takes a part of the smallest stack that a thread of the runtime has")
+    func stack() throws {
+        let most = try StackUse.bytes {
+            var tree = Zoo.Tree.leaf(0)
+            for _ in 0..<126 { tree = .branch(tree, .leaf(1)) }
+            #expect(try CompactDecoder().decode(Zoo.Tree.self, from: try CompactEncoder().encode(tree)) == tree)
+            let chain = try CompactEncoder().encode(Zoo.Node.chain(256))
+            #expect(try CompactDecoder().decode(Zoo.Node.self, from: chain) == Zoo.Node.chain(256))
+            #expect(try CompactDecoder().decode(JSONValue.self, from: listBomb(125)) != .null)
+            for bomb in [chainBomb(257), listBomb(257)] {
+                #expect(throws: DecodingError.self) { try CompactDecoder().decode(JSONValue.self, from: bomb) }
+            }
+        }
+        print("the deepest values took \(most >> 10) KiB of stack")
+        // Without a limit of the shell's on stacks a thread has two megabytes.
+        #expect(most < 1 << 20)
     }
 
     /// Returns a chain of so many nodes, all of value 5.

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "CSignals.h"
+
 // The few kernel calls that Swift can't make by itself: variadic functions, packed structures, macros. Linux and glibc 2.34 or newer.
 // Convention: a result below zero is the negated errno. Nothing here keeps state, and every descriptor is close-on-exec from birth.
 
@@ -42,8 +44,9 @@ int coordinator_process_signal_group(int descriptor, int signal);
 int coordinator_process_reap(int descriptor, struct coordinator_process_exit *result);
 int coordinator_process_reap_number(pid_t process, int block);
 
-// pipe2(2), with only the reading end non-blocking; fcntl F_DUPFD_CLOEXEC; read(2); ioctl FIONREAD.
+// pipe2(2), close-on-exec, the first with only the reading end non-blocking; fcntl F_DUPFD_CLOEXEC; read(2); ioctl FIONREAD.
 int coordinator_process_pipe(int *reading, int *writing);
+int coordinator_process_blocking_pipe(int *reading, int *writing);
 int coordinator_process_duplicate(int descriptor, int minimum);
 ssize_t coordinator_process_read(int descriptor, void *buffer, size_t count);
 int coordinator_process_available(int descriptor);
@@ -70,6 +73,12 @@ int coordinator_process_limit_data(pid_t pid, uint64_t bytes);
 // prctl(2): PR_SET_PDEATHSIG and PR_GET_PDEATHSIG.
 int coordinator_process_set_parent_death_signal(int signal);
 int coordinator_process_parent_death_signal(void);
+
+// prctl(2) PR_SET_CHILD_SUBREAPER: orphans below us become our children, whose exit status somebody has to take.
+int coordinator_process_become_subreaper(void);
+
+// waitid(2) with WNOWAIT: waits until any child has ended, and leaves its exit status where it is. The child's number.
+pid_t coordinator_process_ended_child(void);
 
 // 1 on the thread that main() runs on.
 int coordinator_process_is_main_thread(void);

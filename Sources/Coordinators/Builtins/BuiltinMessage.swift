@@ -10,6 +10,8 @@ extension BuiltinMessage {
 enum Builtins {
     /// Names that begin so are the runtime's own.
     static let prefix = "coordinators."
+
+    static func isName(_ name: String) -> Bool { name.utf8.starts(with: prefix.utf8) }
 }
 
 /// Climbs to the owner of the stack.

@@ -83,7 +83,7 @@ final class Envelope: Sendable {
         self.flow = flow
         size = body.size
         if case .encoded(let name, _, _) = body {
-            self.isBuiltin = name.utf8.starts(with: Builtins.prefix.utf8)
+            self.isBuiltin = Builtins.isName(name)
         } else {
             self.isBuiltin = isBuiltin
         }
@@ -242,10 +242,10 @@ extension Envelope {
         if let outcome = ending.outcome {
             // A loop that tries again and again must let others run, or nobody else would.
             if case .failure = outcome { await Task.yield() }
-            return try outcome.get()
+            return try outcome.restored().get()
         }
         return try await withTaskCancellationHandler {
-            try await ending.value.get()
+            try await ending.value.restored().get()
         } onCancel: {
             cancel()
         }

@@ -156,6 +156,11 @@ struct Mailbox {
 
     var hasNeeding: Bool { !needing.isEmpty }
 
+    /// What is needed by messages that wait for it.
+    var needs: [MessageRow.Needs] {
+        needing.compactMap { if case .message(_, let row) = $0 { row.needs } else { nil } }
+    }
+
     /// The messages that wait, taken out.
     mutating func removeMessages() -> [Item] {
         defer { (messages, needing, count, bytes) = ([], [], running, runningBytes) }

@@ -11,6 +11,8 @@ final class ResponderTable: Sendable {
     /// By the name of the child's type.
     let observers: [String: [Row.Observe]]
     let dismissal: Row.Dismissal?
+    /// Names that stand for several types of messages: one that comes from another process may be taken for the wrong one.
+    let ambiguousNames: [String]
 
     init(_ rows: [Row]) {
         var byType: [ObjectIdentifier: [MessageRow]] = [:]
@@ -38,6 +40,7 @@ final class ResponderTable: Sendable {
         self.byType = byType
         self.byName = byName
         self.prefixed = prefixed
+        ambiguousNames = byName.filter { _, rows in Set(rows.map(\.typeOfMessage)).count > 1 }.keys.sorted()
         self.lifecycle = lifecycle
         self.observers = observers
         self.dismissal = dismissal

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// A coordinator's row without its type.
 enum Row: Sendable {
     typealias Lifecycle = @Sendable (any Coordinator, AnyChild, LifecycleChange) async -> Void
@@ -32,15 +34,48 @@ struct MessageRow: Sendable {
 
     /// What has to be provided before the row can run.
     struct Needs: Sendable {
-        private var names: [String] = []
+        private var keys: Keys?
 
         init() {}
 
-        var isEmpty: Bool { names.isEmpty }
+        var isEmpty: Bool { keys == nil }
 
-        init<Value>(_ dependency: any KeyPath<Dependencies, Value?> & Sendable) { names = Dependencies.names(of: dependency) }
+        init<Value>(_ dependency: any KeyPath<Dependencies, Value?> & Sendable) {
+            let keys = Keys { Dependencies.names(of: dependency, in: $0) }
+            keys.learn(from: Dependencies())
+            if !keys.areNone { self.keys = keys }
+        }
 
-        func isProvided(by dependencies: Dependencies) -> Bool { names.allSatisfy { dependencies.entries[$0] != nil } }
+        /// Whether all keys are there that the property is known to read.
+        func isProvided(by dependencies: Dependencies) -> Bool { keys?.areIn(dependencies) ?? true }
+
+        /// Whether these may show that the property reads more: it may have returned at the first key that was absent.
+        func canLearn(from dependencies: Dependencies) -> Bool { keys.map { !$0.areComplete && $0.areIn(dependencies) } ?? false }
+
+        /// Reads the property, which may make a service: not under a lock that the service's author could want.
+        func learn(from dependencies: Dependencies) { keys?.learn(from: dependencies) }
+    }
+
+    /// The keys that a property of the dependencies reads, as far as is known.
+    private final class Keys: Sendable {
+        private let names = Mutex<[String]>([])
+        /// It has been read with all its keys there.
+        private let isComplete = Atomic(false)
+        private let read: @Sendable (Dependencies) -> [String]
+
+        init(_ read: @escaping @Sendable (Dependencies) -> [String]) { self.read = read }
+
+        var areComplete: Bool { isComplete.load(ordering: .acquiring) }
+
+        var areNone: Bool { names.withLock { $0.isEmpty } }
+
+        func areIn(_ dependencies: Dependencies) -> Bool { names.withLock { $0.allSatisfy { dependencies.entries[$0] != nil } } }
+
+        func learn(from dependencies: Dependencies) {
+            let found = read(dependencies)
+            names.withLock { names in names += Set(found).subtracting(names) }
+            if found.allSatisfy({ dependencies.entries[$0] != nil }) { isComplete.store(true, ordering: .releasing) }
+        }
     }
 
     init(_ match: Match, isInterceptor: Bool = false, needs: Needs = Needs(), body: @escaping Body) {
@@ -48,6 +83,11 @@ struct MessageRow: Sendable {
         self.isInterceptor = isInterceptor
         self.needs = needs
         self.body = body
+    }
+
+    /// The only type of messages that it's for, if there is one.
+    var typeOfMessage: ObjectIdentifier? {
+        if case .type(_, let type) = match { type } else { nil }
     }
 
     /// A row whose body wants its coordinator and its message typed.

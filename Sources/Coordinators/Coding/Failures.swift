@@ -2,7 +2,8 @@ import WireProtocol
 
 /// Errors on their way between processes.
 ///
-/// A handler's error reaches the asker as thrown if it's Codable and the other process knows the type, else as `RemoteError`.
+/// A handler's error stays as it was encoded until it's with the asker, whatever stands between: only there is its type looked for.
+/// If the asker's program has it, and it's Codable, the error is thrown as it was, else as `RemoteError`.
 enum Failures {
     /// What an asker may see of a handler's error, wherever it is: the same in one process as between two.
     static func crossable(_ error: any Error) -> any Error {
@@ -19,40 +20,42 @@ enum Failures {
             let flag: [UInt8] = error.maybeExecuted ? [1] : []
             return Failure(code: error.code.description, type: "", message: error.message, payload: flag[...])
         case let error as RemoteError:
+            if let encoded = error.encoded, encoded.codec == codec { return encoded.failure }
             return Failure(code: "", type: error.type, message: error.description, payload: [])
         case is CancellationError:
             return Failure(code: "cancelled", type: "", message: "the handler was cancelled", payload: [])
         case let error as any Error & Codable:
+            let type = Swift.type(of: error)
             let payload = (try? PayloadCoder.encode(error, as: codec)) ?? []
-            // Only an equal build can find the type behind the name; others see a RemoteError.
-            let type = codec == .compact ? _mangledTypeName(Swift.type(of: error)) : nil
-            return Failure(
-                code: "",
-                type: type ?? TypeNames.name(of: Swift.type(of: error)),
-                message: String(describing: error),
-                payload: payload
-            )
+            return Failure(code: "", type: ErrorTypes.wireName(of: type), message: String(describing: error), payload: payload)
         default:
             return Failure(code: "", type: TypeNames.name(of: type(of: error)), message: String(describing: error), payload: [])
         }
     }
 
+    /// What a frame says; a handler's error keeps the form in which it came, see ``restored(_:)``.
     static func decode(_ failure: Failure, codec: PayloadCodec) -> any Error {
         if failure.code == "cancelled" { return CancellationError() }
         if !failure.code.isEmpty {
             let code = CoordinatorError.Code(failure.code) ?? .unsupported
             return CoordinatorError(code, failure.message, maybeExecuted: failure.payload.first == 1)
         }
-        if codec == .compact, let type = _typeByName(failure.type) as? any (Error & Codable).Type,
-            let error = try? decode(type, failure.payload, codec)
-        {
-            return error
-        }
-        let name = codec == .compact ? _typeByName(failure.type).map(TypeNames.name) ?? failure.type : failure.type
-        return RemoteError(type: name, description: failure.message)
+        let encoded = RemoteError.Encoded(failure: failure, codec: codec)
+        return RemoteError(type: ErrorTypes.plainName(failure.type), description: failure.message, encoded: encoded)
     }
 
-    private static func decode<E: Error & Codable>(_ type: E.Type, _ bytes: Bytes, _ codec: PayloadCodec) throws -> any Error {
-        try PayloadCoder.decode(type, from: bytes, codec: codec)
+    /// The error as its asker sees it: as it was thrown, if this program knows the type.
+    static func restored(_ error: any Error) -> any Error {
+        guard let encoded = (error as? RemoteError)?.encoded, let type = ErrorTypes.type(named: encoded.failure.type) else { return error }
+        return (try? decode(type, encoded)) ?? error
     }
+
+    private static func decode<E: Error & Codable>(_ type: E.Type, _ encoded: RemoteError.Encoded) throws -> any Error {
+        try PayloadCoder.decode(type, from: encoded.failure.payload, codec: encoded.codec)
+    }
+}
+
+extension Result where Failure == any Error {
+    /// As the asker sees it; see ``Failures/restored(_:)``.
+    func restored() -> Result { mapError(Failures.restored) }
 }

@@ -6,7 +6,7 @@ enum PayloadCoder {
     static func encode(_ value: some Encodable, as codec: PayloadCodec) throws(CoordinatorError) -> Bytes {
         do {
             switch codec {
-            case .json: return Bytes(try JSONEncoder().encode(value))
+            case .json: return Bytes(try JSONEncoder.forPayloads.encode(value))
             case .compact: return Bytes(try CompactEncoder().encode(value))
             default: throw CoordinatorError(.coding, "codec \(codec.rawValue) is none that values can be encoded with")
             }
@@ -20,7 +20,7 @@ enum PayloadCoder {
     static func decode<Value: Decodable>(_ type: Value.Type, from bytes: Bytes, codec: PayloadCodec) throws(CoordinatorError) -> Value {
         do {
             switch codec {
-            case .json: return try JSONDecoder().decode(type, from: Data(bytes))
+            case .json: return try JSONDecoder.forPayloads.decode(type, from: Data(bytes))
             case .compact: return try CompactDecoder().decode(type, from: bytes)
             default: throw CoordinatorError(.coding, "codec \(codec.rawValue) is none that values can be decoded from")
             }
@@ -44,5 +44,36 @@ enum PayloadCoder {
             }
         let place = context.codingPath.map(\.stringValue).joined(separator: ".")
         return place.isEmpty ? what : "\(what) (at \(place))"
+    }
+}
+
+/// The texts that stand for what JSON has no numbers for.
+private enum NonFinite {
+    static let positiveInfinity = "Infinity"
+    static let negativeInfinity = "-Infinity"
+    static let nan = "NaN"
+}
+
+extension JSONEncoder {
+    fileprivate static var forPayloads: JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.nonConformingFloatEncodingStrategy = .convertToString(
+            positiveInfinity: NonFinite.positiveInfinity,
+            negativeInfinity: NonFinite.negativeInfinity,
+            nan: NonFinite.nan
+        )
+        return encoder
+    }
+}
+
+extension JSONDecoder {
+    fileprivate static var forPayloads: JSONDecoder {
+        let decoder = JSONDecoder()
+        decoder.nonConformingFloatDecodingStrategy = .convertFromString(
+            positiveInfinity: NonFinite.positiveInfinity,
+            negativeInfinity: NonFinite.negativeInfinity,
+            nan: NonFinite.nan
+        )
+        return decoder
     }
 }

@@ -46,9 +46,12 @@ public struct Dependencies: Sendable {
 }
 
 extension Dependencies {
-    /// The names of the keys behind a property.
-    static func names<Value>(of path: any KeyPath<Dependencies, Value?> & Sendable) -> [String] {
-        var dependencies = Dependencies()
+    /// The names of the keys that a property reads, of these dependencies.
+    static func names<Value>(
+        of path: any KeyPath<Dependencies, Value?> & Sendable,
+        in dependencies: Dependencies = Dependencies()
+    ) -> [String] {
+        var dependencies = dependencies
         let probe = Probe()
         dependencies.probe = probe
         _ = dependencies[keyPath: path as KeyPath<Dependencies, Value?>]

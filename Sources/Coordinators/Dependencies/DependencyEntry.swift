@@ -18,7 +18,8 @@ final class DependencyEntry: Sendable {
     private let made = Mutex<(any Sendable)?>(nil)
 
     init<K: DependencyKey>(_ key: K.Type, _ value: K.Value) {
-        content = .value(value, crosses: !(key is any DescribedDependencyKey.Type))
+        // Its type, and not only the value: whoever has nothing but `any P` to decode can't.
+        content = .value(value, crosses: !(key is any DescribedDependencyKey.Type) && K.Value.self is any (Codable & Sendable).Type)
     }
 
     init(describedBy descriptor: any Codable & Sendable) { content = .described(descriptor) }

@@ -31,12 +31,33 @@ extension Node {
             return (state.dependencies.effective, state.children)
         }
         for host in children?.hosts ?? [] { host.inherit(effective) }
-        let instance = state.withLock { state -> (any Coordinator)? in
-            guard state.mailbox.hasNeeding else { return nil }
-            state.mailbox.release { $0.needs.isProvided(by: effective) }
-            return state.instanceToDrain()
+        if !releaseWhatIsProvided().isEmpty { learnWhatIsNeeded() }
+    }
+
+    /// Lets go what has waited for what is here now.
+    ///
+    /// - Returns: what has to be learned first of what others need that waits.
+    private func releaseWhatIsProvided() -> [MessageRow.Needs] {
+        let (instance, lessons) = state.withLock { state -> ((any Coordinator)?, [MessageRow.Needs]) in
+            guard state.mailbox.hasNeeding else { return (nil, []) }
+            let effective = state.dependencies.effective
+            state.mailbox.release { $0.needs.isProvided(by: effective) && !$0.needs.canLearn(from: effective) }
+            return (state.instanceToDrain(), state.mailbox.needs.filter { $0.canLearn(from: effective) })
         }
         if let instance { beginDraining(instance) }
+        return lessons
+    }
+
+    /// Finds out which keys properties read whose first ones are here, and lets go what has waited for no others.
+    ///
+    /// In a task of its own: to read a property may be to make a service.
+    func learnWhatIsNeeded() {
+        runtime.tasks.add { [self] in
+            while case let lessons = releaseWhatIsProvided(), !lessons.isEmpty {
+                let dependencies = dependencies
+                for needs in lessons { needs.learn(from: dependencies) }
+            }
+        }
     }
 
     /// For a host in this process, which holds the turn already.

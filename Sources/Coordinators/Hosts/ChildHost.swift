@@ -10,6 +10,8 @@ protocol ChildHost: AnyObject, Sendable {
     func start() async throws
 
     /// Begins to end the child, a pending start included. Never waits: the end is told by `start` throwing or by `onExit`.
+    ///
+    /// Called again while the child ends, it shortens what was granted, and never lengthens it.
     func stop(_ shutdown: Shutdown)
 
     /// Delivers a message to a coordinator at or below the child.
@@ -29,6 +31,9 @@ protocol ChildHost: AnyObject, Sendable {
 
     /// Ends the process at once, as `kill -9` would.
     func kill() throws
+
+    /// Whether the child, or one below it, has a message that isn't handled yet.
+    var isBusy: Bool { get }
 
     /// The process of its own that the child has, if any.
     var process: ProcessIdentity? { get }

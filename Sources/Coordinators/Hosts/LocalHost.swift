@@ -27,6 +27,8 @@ final class LocalHost: ChildHost {
     private struct State {
         var phase: Phase
         var node: Node?
+        /// How long the end may take, once it has begun.
+        var grace: Grace?
     }
 
     private let runtime: RuntimeCore
@@ -45,7 +47,7 @@ final class LocalHost: ChildHost {
     var coordinator: Node? { state.withLock { $0.node } }
 
     func start() async throws {
-        guard let (node, birth, outcome) = makeNode() else { return }
+        let (node, birth, outcome) = try makeNode()
         let hook = Task {
             do {
                 try await node.start(birth.configuration)
@@ -72,11 +74,17 @@ final class LocalHost: ChildHost {
     }
 
     /// In the turn of those who provide: nothing gets lost between what the coordinator is born with and what it's told later.
-    private func makeNode() -> (Node, Birth, Ending<Result<Void, any Error>>)? {
-        runtime.dependencyTurn.withLock { _ in
-            state.withLock { state in
-                guard case .beginning(let beginning) = state.phase else { return nil }
+    ///
+    /// - Throws: `stopped` when it was told to stop before it began.
+    private func makeNode() throws(CoordinatorError) -> (Node, Birth, Ending<Result<Void, any Error>>) {
+        try runtime.dependencyTurn.withLock { _ throws(CoordinatorError) in
+            try state.withLock { state throws(CoordinatorError) in
+                guard case .beginning(let beginning) = state.phase else { throw CoordinatorError(.stopped, "it has begun before") }
                 let birth = beginning.value.birth
+                guard beginning.value.shutdown == nil else {
+                    state.phase = .ended
+                    throw CoordinatorError.hasStopped(birth.path)
+                }
                 let node = Node(birth, owner: self)
                 state.node = node
                 return (node, birth, beginning.value.outcome)
@@ -112,22 +120,27 @@ final class LocalHost: ChildHost {
     }
 
     func stop(_ shutdown: Shutdown) {
-        let (beginning, isReady) = state.withLock { state -> (Beginning?, Bool) in
+        let (beginning, isReady, ending) = state.withLock { state -> (Beginning?, Bool, Node?) in
             switch state.phase {
             case .beginning(let beginning):
+                // The second time it can only shorten what is left.
+                if let former = beginning.value.shutdown, former.isShorter(than: shutdown) { return (nil, false, nil) }
                 beginning.value.shutdown = shutdown
-                return (beginning.value, false)
+                return (beginning.value, false, nil)
             case .ready:
                 state.phase = .ended
-                return (nil, true)
+                state.grace = Grace(shutdown.grace)
+                return (nil, true, nil)
             case .ended:
-                return (nil, false)
+                if let grace = shutdown.grace { state.grace?.shorten(to: grace) }
+                return (nil, false, state.node)
             }
         }
+        ending?.hasten(shutdown)
         if let beginning, let hook = beginning.hook {
             cancel(hook, beginning.outcome, within: shutdown.grace, at: beginning.birth.path)
         }
-        if isReady { conclude(grace: shutdown.grace, reason: .shutdown) }
+        if isReady { conclude(.shutdown) }
     }
 
     private func endByItself(_ reason: ExitReason) {
@@ -138,6 +151,7 @@ final class LocalHost: ChildHost {
                 return false
             case .ready:
                 state.phase = .ended
+                state.grace = Grace(.seconds(5))
                 return true
             case .ended:
                 return false
@@ -146,13 +160,14 @@ final class LocalHost: ChildHost {
         guard isReady else { return }
         // What is sent from now on waits for the next life, if there is one.
         events.unreachable()
-        conclude(grace: .seconds(5), reason: reason)
+        conclude(reason)
     }
 
-    private func conclude(grace: Duration?, reason: ExitReason) {
-        guard let node = coordinator else { return }
+    private func conclude(_ reason: ExitReason) {
+        let (node, grace) = state.withLock { ($0.node, $0.grace) }
+        guard let node, let grace else { return }
         Task { [events] in
-            let isClean = await node.stop(grace: grace, isFailure: !reason.isNormal)
+            let isClean = await node.stop(within: grace, isFailure: !reason.isNormal)
             events.exited(isClean ? reason : .stopTimedOut)
         }
     }
@@ -188,6 +203,8 @@ final class LocalHost: ChildHost {
     }
 
     func observeEvents() {}
+
+    var isBusy: Bool { coordinator?.isBusy == true }
 
     func kill() throws {
         throw CoordinatorError(.notAWorker, "\(coordinator?.path.description ?? "the coordinator") has no process of its own to kill")

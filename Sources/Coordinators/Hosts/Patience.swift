@@ -18,7 +18,7 @@ struct Patience: Sendable {
             self = .initial
             return
         }
-        duration = .milliseconds(milliseconds)
+        duration = .milliseconds(min(milliseconds, Int64(UInt32.max)))
     }
 
     /// What the next process is given.

@@ -6,7 +6,6 @@ import WireProtocol
 final class ProgramHost: ChildHost {
     private struct State {
         var child: ChildProcess?
-        var isReady = false
         var stopGrace: Duration??
         var isPaused: Bool
     }
@@ -35,40 +34,49 @@ final class ProgramHost: ChildHost {
     var process: ProcessIdentity? { state.withLock { $0.child?.identity } }
 
     func start() async throws {
-        let child = try await runtime.spawner.spawn(specification, path: path)
-        try? await runtime.uplink?.report(child.identity, lives: true)
+        if state.withLock({ $0.stopGrace != nil }) { throw CoordinatorError.hasStopped(path) }
+        let spawned = try await runtime.spawner.spawn(specification, path: path)
+        let child = spawned.process
+        try? await runtime.processBegan(spawned.family)
         let stopGrace = state.withLock { state in
             state.child = child
-            state.isReady = state.stopGrace == nil
+            // Under the lock: a resume that comes now must come behind it.
+            if state.isPaused, state.stopGrace == nil { try? child.sendToGroup(.stop) }
             return state.stopGrace
         }
         if let stopGrace {
             _ = await child.terminate(grace: stopGrace ?? .seconds(5))
-            try? await runtime.uplink?.report(child.identity, lives: false)
+            await ended(spawned.family)
             throw CoordinatorError.hasStopped(path)
         }
-        if state.withLock({ $0.isPaused }) { try? child.sendToGroup(.stop) }
         child.onExit { [self] status in
             tasks.add {
-                try? await self.runtime.uplink?.report(child.identity, lives: false)
+                await self.ended(spawned.family)
                 self.events.exited(ExitReason(status))
             }
         }
     }
 
+    /// The program has ended: what descends from it does too, before its path lives again.
+    private func ended(_ family: ProcessFamily) async {
+        await runtime.end([family])
+        await runtime.processEnded(family)
+    }
+
     func stop(_ shutdown: Shutdown) {
+        let grace = shutdown.grace
         let child = state.withLock { state -> ChildProcess? in
-            state.stopGrace = .some(shutdown.grace)
-            return state.isReady ? state.child : nil
+            // The second time it can only shorten what is left.
+            if let former = state.stopGrace, former ?? .forEver <= grace ?? .forEver { return nil }
+            state.stopGrace = .some(grace)
+            return state.child
         }
         guard let child else { return }
-        if shutdown.grace == .zero {
+        if grace == .zero {
             try? child.sendToGroup(.kill)
             return
         }
-        // As good as infinity: a year.
-        let grace = shutdown.grace ?? .seconds(365 * 86_400)
-        tasks.add { _ = await child.terminate(grace: grace) }
+        tasks.add { _ = await child.terminate(grace: grace ?? .forEver) }
     }
 
     func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
@@ -81,16 +89,18 @@ final class ProgramHost: ChildHost {
 
     /// A program that is paused gets no processor time: SIGSTOP, and SIGCONT to resume it.
     func pause(for reasons: PauseReasons) async {
-        let child = state.withLock { state in
+        // Under the lock, so that the last signal is that of the last wish.
+        state.withLock { state in
             state.isPaused = !reasons.isEmpty
-            return state.child
+            try? state.child?.sendToGroup(reasons.isEmpty ? .continue : .stop)
         }
-        try? child?.sendToGroup(reasons.isEmpty ? .continue : .stop)
     }
 
     func inherit(_ dependencies: Dependencies) {}
 
     func observeEvents() {}
+
+    var isBusy: Bool { false }
 
     func kill() throws {
         guard let child = state.withLock({ $0.child }) else {
@@ -98,4 +108,9 @@ final class ProgramHost: ChildHost {
         }
         try child.send(.kill)
     }
+}
+
+extension Duration {
+    /// As good as for ever: a year.
+    fileprivate static let forEver = Duration.seconds(365 * 86_400)
 }

@@ -9,4 +9,10 @@ extension Shutdown {
         case .infinity: nil
         }
     }
+
+    /// Whether it grants less time, or as much.
+    func isShorter(than other: Shutdown) -> Bool {
+        guard let limit = other.grace else { return true }
+        return grace.map { $0 <= limit } ?? false
+    }
 }

@@ -5,31 +5,52 @@ import WireProtocol
 
 extension WorkerHost {
     /// The stop ladder: the stop frame, SIGTERM, SIGKILL to the group, each after its grace; the process's end is confirmed by the kernel.
+    ///
+    /// The second time it can shorten what is left, for the worker's own subtree too.
     func stop(_ shutdown: Shutdown) {
-        let (child, peer) = state.withLock { state in
+        let grace = shutdown.grace
+        let deadline = grace.map { .now + $0 } ?? MonotonicTime.distantFuture
+        let (child, peer, isSooner) = state.withLock { state -> (ChildProcess?, Peer?, Bool) in
+            let isSooner = !state.isStopRequested || deadline < state.stopDeadline ?? .distantFuture
             state.isStopRequested = true
-            if state.stop == nil, shutdown.grace != .zero {
-                state.stop = Stop(target: 0, graceMilliseconds: shutdown.grace?.millisecondsClamped ?? .max)
+            if isSooner {
+                state.stopDeadline = deadline
+                if grace != .zero { state.stop = Stop(target: 0, graceMilliseconds: grace?.millisecondsClamped ?? .max) }
             }
-            return (state.child, state.peer)
+            return (state.child, state.isGreeted ? state.peer : nil, isSooner)
         }
         turn.settle(())
         let isReady = !readiness.settle(.failure(CoordinatorError.hasStopped(path)))
-        guard let child else { return }
-        let grace = shutdown.grace
+        guard isSooner, let child else { return }
         if grace == .zero {
             try? child.sendToGroup(.kill)
-            return
+        } else if isReady || peer != nil {
+            // Without a link the worker hears it on the next one, or is killed as one that has none.
+            sendStop(to: peer)
+            scheduleTerm(of: child, at: deadline, grace)
+        } else {
+            terminate(child, grace)
         }
-        Task {
-            if isReady || peer != nil {
-                // Without a link the worker hears it on the next one, or is killed as one that has none.
-                self.sendStop(to: peer)
-                if await Deadline.within(grace, { _ = await child.waitForExit() }) { return }
-                self.state.withLock { $0.verdict = .stopTimedOut }
+    }
+
+    /// What the worker hasn't done by then, the kernel does.
+    private func scheduleTerm(of child: ChildProcess, at deadline: MonotonicTime, _ grace: Duration?) {
+        let timer = grace.map { _ in
+            Timers.shared.schedule(at: deadline) { [weak self] in
+                guard let self, state.withLock({ !$0.hasEnded }) else { return }
+                state.withLock { $0.verdict = $0.verdict ?? .stopTimedOut }
+                terminate(child, grace)
             }
-            _ = await child.terminate(grace: min(grace ?? .seconds(2), .seconds(2)))
         }
+        let former = state.withLock { state in
+            defer { state.stopTimer = timer }
+            return state.stopTimer
+        }
+        if let former { Timers.shared.cancel(former) }
+    }
+
+    private func terminate(_ child: ChildProcess, _ grace: Duration?) {
+        tasks.add { _ = await child.terminate(grace: min(grace ?? .seconds(2), .seconds(2))) }
     }
 
     /// Tells the worker to stop, after it has handled what it has if it's only to be replaced.
@@ -65,7 +86,7 @@ extension WorkerHost {
     func condemn(_ reason: ExitReason, _ error: any Error) {
         let child = state.withLock { state in
             if state.verdict == nil { state.verdict = reason }
-            return state.spawned
+            return state.spawned?.process
         }
         readiness.settle(.failure(error))
         try? child?.sendToGroup(.kill)
@@ -75,6 +96,7 @@ extension WorkerHost {
         let isCurrent = state.withLock { state in
             guard state.peer?.link === link else { return false }
             state.peer = nil
+            state.isGreeted = false
             return !state.hasEnded
         }
         guard isCurrent else { return }
@@ -93,23 +115,24 @@ extension WorkerHost {
         if hasSuccessor { events.reachable() }
     }
 
-    /// The process has ended: its asks end at once, and the exit is told when its descendants are gone too.
+    /// The process has ended: its asks end at once, and the exit is told when nothing that descends from it is left.
     func processEnded(_ status: ExitStatus) async {
-        let (peer, child, timer, descendants, tapSwitch) = state.withLock { state in
+        let (peer, family, timers, descendants, tapSwitch) = state.withLock { state in
             state.hasEnded = true
-            return (state.peer, state.spawned, state.linkTimer, state.descendants, state.tapSwitch)
+            let timers = [state.linkTimer, state.stopTimer, state.ageTimer].compactMap(\.self)
+            return (state.peer, state.spawned?.family, timers, state.descendants.families, state.tapSwitch)
         }
-        if let ageTimer = state.withLock({ $0.ageTimer }) { Timers.shared.cancel(ageTimer) }
+        for timer in timers { Timers.shared.cancel(timer) }
         if let tapSwitch { runtime.tap.forget(tapSwitch) }
         events.unreachable()
+        // What it has answered before is still to be read.
+        await peer?.readToEnd(within: Self.readingTime)
         peer?.close()
+        settleNextLink()
         runtime.hub.forget(secret)
-        if let timer { Timers.shared.cancel(timer) }
-        await withDiscardingTaskGroup { group in
-            for descendant in descendants { group.addTask { await self.confirmGone(descendant) } }
-        }
-        if let child { await forget(child.identity) }
-        for descendant in descendants { await forget(descendant) }
+        let families = descendants + [family].compactMap(\.self)
+        await runtime.end(families)
+        for family in families { await forget(family) }
         let reason = state.withLock { state in
             state.verdict ?? state.lastWords ?? ExitReason(status)
         }
@@ -120,15 +143,8 @@ extension WorkerHost {
         if !isStartFailure, case .success = readiness.outcome { events.exited(reason) }
     }
 
-    private func forget(_ process: ProcessIdentity) async {
-        runtime.directory.removeSocket(of: process.processID)
-        try? await runtime.uplink?.report(process, lives: false)
-    }
-
-    /// A descendant dies with its parent; one that doesn't within a second is killed.
-    private func confirmGone(_ process: ProcessIdentity) async {
-        if await Deadline.within(.seconds(1), { await process.waitUntilGone() }) { return }
-        try? process.send(.kill)
-        await process.waitUntilGone()
+    private func forget(_ family: ProcessFamily) async {
+        runtime.directory.removeSocket(of: family.leader.processID)
+        await runtime.processEnded(family)
     }
 }

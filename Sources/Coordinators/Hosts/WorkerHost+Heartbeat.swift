@@ -19,7 +19,8 @@ extension WorkerHost {
     /// The worker has given a sign of life.
     func heardFrom() {
         let now = MonotonicTime.now
-        state.withLock { $0.lastSign = now }
+        // Before the first beat nothing is expected.
+        state.withLock { if $0.lastSign != .distantFuture { $0.lastSign = now } }
     }
 
     private func scheduleBeat(at time: MonotonicTime) {
@@ -31,7 +32,7 @@ extension WorkerHost {
         let (hasEnded, isHung, peer) = state.withLock { state -> (Bool, Bool, Peer?) in
             // A parent that was late itself, suspended or starved, has no right to a verdict.
             if now - time > Self.heartbeat { state.lastSign = now }
-            return (state.hasEnded, now - state.lastSign >= runtime.hungAfter, state.peer)
+            return (state.hasEnded, now - state.lastSign >= runtime.hungAfter, state.isGreeted ? state.peer : nil)
         }
         if hasEnded { return }
         if isHung {

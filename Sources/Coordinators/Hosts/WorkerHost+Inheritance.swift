@@ -38,6 +38,7 @@ extension WorkerHost {
         for reason in [PauseReasons.explicit, .cascade] where former.contains(reason) != reasons.contains(reason) {
             _ = try? await peer.request("", timeout: nil) { _ in reasons.content(about: reason) }
         }
+        if reasons.isEmpty { recycleIfDue() }
     }
 
     func inherit(_ dependencies: Dependencies) {
@@ -56,6 +57,8 @@ extension WorkerHost {
         }
         if let peer { subscribe("", true, at: peer) }
     }
+
+    var isBusy: Bool { state.withLock { $0.peer }?.hasOpenMessages == true }
 
     /// What the worker tells of its own accord.
     func notified(_ name: String, _ codec: PayloadCodec, _ payload: Bytes) {
@@ -78,7 +81,10 @@ extension WorkerHost {
         for (name, entry) in dependencies.entries {
             do {
                 // JSON: further down there may be other builds.
-                guard let (codec, bytes) = try entry.encoded(as: .json) else { continue }
+                guard let (codec, bytes) = try entry.encoded(as: .json) else {
+                    noteThatItStays(name)
+                    continue
+                }
                 try peer.link.send(lane: .control) { intern in
                     Frame(.dependency(Dependency(name: intern(name), version: 0, payload: bytes)), codec: codec)
                 }
@@ -89,6 +95,15 @@ extension WorkerHost {
                 )
             }
         }
+    }
+
+    /// Said once: a row that needs it would wait in a worker for ever, and in one process it doesn't.
+    private func noteThatItStays(_ name: String) {
+        guard runtime.staying.withLock({ $0.insert(name).inserted }) else { return }
+        runtime.logger.warning(
+            "a dependency doesn't reach workers: its value isn't Codable, and it was provided without a description",
+            metadata: ["coordinator.path": "\(path)", "dependency": "\(name)"]
+        )
     }
 
     private func subscribe(_ name: String, _ isActive: Bool, at peer: Peer) {

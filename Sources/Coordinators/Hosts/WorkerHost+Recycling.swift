@@ -26,8 +26,22 @@ extension WorkerHost {
         if let resident = process.residentBytes, resident > limit { recycle("\(resident) bytes of memory") }
     }
 
+    /// The worker isn't paused any more.
+    func recycleIfDue() {
+        let cause = state.withLock { state in
+            defer { state.dueCause = nil }
+            return state.dueCause
+        }
+        if let cause { recycle(cause) }
+    }
+
     private func recycle(_ cause: String) {
         let isFirst = state.withLock { state -> Bool in
+            // What waits in a paused worker would be lost with it.
+            guard state.inheritance.pauseReasons.isEmpty else {
+                state.dueCause = state.dueCause ?? cause
+                return false
+            }
             guard !state.isRecycling, !state.isStopRequested, !state.hasEnded else { return false }
             state.isRecycling = true
             return true

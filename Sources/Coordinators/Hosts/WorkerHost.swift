@@ -10,7 +10,7 @@ import WireProtocol
 /// Its exit is known by its process's end alone: a broken link ends the open asks, and the worker may dial again.
 final class WorkerHost: ChildHost {
     struct State {
-        var spawned: ChildProcess?
+        var spawned: SpawnedProcess?
         /// The spawned process, once the processes above know of it.
         var child: ChildProcess?
         /// The link that is waiting for the process to be known, or in use.
@@ -31,12 +31,18 @@ final class WorkerHost: ChildHost {
         /// Why the runtime has killed it.
         var verdict: ExitReason?
         /// The processes below the worker, as it has reported them.
-        var descendants: Set<ProcessIdentity> = []
+        var descendants = ReportedProcesses()
         var linkTimer: Timers.Timer?
         /// The reasons that the child is paused for, and what it was provided with.
         var inheritance: ChildInheritance
-        /// How the worker has been told to stop.
+        /// How the worker has been told to stop, and when that takes too long.
         var stop: Stop?
+        var stopDeadline: MonotonicTime?
+        var stopTimer: Timers.Timer?
+        /// Settled when there is a link in use again, or never will be.
+        var nextLink: Ending<Void>?
+        /// Whether the worker describes itself when it's asked to.
+        var description = SelfDescription.expected
         /// Who is told when somebody begins to look at the tree.
         var tapSwitch: UInt64?
         /// When its life has lasted long enough.
@@ -44,6 +50,8 @@ final class WorkerHost: ChildHost {
         /// How many messages it was sent.
         var messages = 0
         var isRecycling = false
+        /// Why it's to be replaced as soon as it's not paused any more.
+        var dueCause: String?
         /// When the worker last gave a sign of life.
         var lastSign = MonotonicTime.distantFuture
     }
@@ -73,7 +81,7 @@ final class WorkerHost: ChildHost {
     /// Settled when a start that waits for its turn has to wait no more.
     let turn = Ending<Void>()
     let secret = Secret.make()
-    private let tasks = OwnedTasks()
+    let tasks = OwnedTasks()
 
     init(_ program: WorkerProgram, _ plan: WorkerPlan, path: CoordinatorPath, parent: Node) {
         state = Mutex(State(inheritance: ChildInheritance()))
@@ -117,33 +125,40 @@ final class WorkerHost: ChildHost {
             if isSpare { peer.map { begin(on: $0) } } else { try await launch() }
             try await readiness.value.get()
         } catch {
-            runtime.hub.forget(secret)
-            if let child = state.withLock({ $0.spawned }) {
-                // A worker whose start hook threw says so, and ends by itself.
-                if await !Deadline.within(.seconds(1), { _ = await child.waitForExit() }) { try? child.sendToGroup(.kill) }
-                await gone.value
-            }
+            await endStart()
             throw error
         }
     }
 
-    /// Spawns the process, which dials, is welcomed, and waits for its life.
-    func launch() async throws {
-        let child = try await spawn()
-        // Before its end can be told: whoever hears of that looks here for the process.
-        state.withLock { $0.spawned = child }
-        child.onExit { [self] status in
-            tasks.add { await self.processEnded(status) }
-        }
-        try await runtime.uplink?.report(child.identity, lives: true)
-        let mustEnd = state.withLock { state in
-            state.child = child
-            return state.isStopRequested || state.verdict != nil
-        }
-        if mustEnd { try? child.send(.kill) } else { greet() }
+    /// Waits until nothing is left of a life that has not begun.
+    private func endStart() async {
+        let (child, isStopping) = state.withLock { ($0.spawned?.process, $0.isStopRequested && $0.child != nil) }
+        // One that is told to stop has its own time for that; until then it may have to dial again.
+        if !isStopping { runtime.hub.forget(secret) }
+        guard let child else { return }
+        // A worker whose start hook threw says so, and ends by itself.
+        if !isStopping, await !Deadline.within(.seconds(1), { _ = await child.waitForExit() }) { try? child.sendToGroup(.kill) }
+        await gone.value
     }
 
-    private func spawn() async throws(CoordinatorError) -> ChildProcess {
+    /// Spawns the process, which dials, is welcomed, and waits for its life.
+    func launch() async throws {
+        let (spawned, ticket, pipe) = try await spawn()
+        // Before its end can be told: whoever hears of that looks here for the process.
+        state.withLock { $0.spawned = spawned }
+        spawned.process.onExit { [self] status in
+            tasks.add { await self.processEnded(status) }
+        }
+        give(ticket, through: pipe, to: spawned.process)
+        try await runtime.processBegan(spawned.family)
+        let mustEnd = state.withLock { state in
+            state.child = spawned.process
+            return state.isStopRequested || state.verdict != nil
+        }
+        if mustEnd { try? spawned.process.sendToGroup(.kill) } else { greet() }
+    }
+
+    private func spawn() async throws(CoordinatorError) -> (SpawnedProcess, Ticket, TicketPipe) {
         let address = try runtime.hub.expect(secret) { [weak self] link, hello in
             guard let self else { throw LinkError(.handshake, "the worker's host is gone") }
             return try attach(link, hello)
@@ -158,9 +173,24 @@ final class WorkerHost: ChildHost {
             isStrict: grace == .zero,
             orphanGraceMilliseconds: grace.millisecondsClamped
         )
-        let (child, pipe) = try await runtime.spawner.spawn(program, plan, path: path, isStrict: ticket.isStrict)
-        try pipe.give(ticket)
-        return child
+        let (spawned, pipe) = try await runtime.spawner.spawn(program, plan, path: path, isStrict: ticket.isStrict)
+        return (spawned, ticket, pipe)
+    }
+
+    /// Gives the worker its ticket.
+    ///
+    /// Why one that has ended can't take it, its exit says; one that lives and has closed its end would never be heard of.
+    private func give(_ ticket: Ticket, through pipe: TicketPipe, to child: ChildProcess) {
+        do {
+            try pipe.give(ticket)
+        } catch {
+            tasks.add { [self] in
+                if await Deadline.within(.seconds(1), { _ = await child.waitForExit() }) { return }
+                let message =
+                    "\(path): descriptor \(WorkerEnvironment.ticketDescriptor) was closed before the ticket was read: \(error.message)"
+                condemn(.startFailed(message), CoordinatorError(.startFailed, message))
+            }
+        }
     }
 
     /// Welcomes the worker once both its link and its process are known.
@@ -172,7 +202,7 @@ final class WorkerHost: ChildHost {
             return (peer, state.hello)
         }
         guard let peer, let hello else { return }
-        if let refusal = refusal(of: hello, peer) {
+        if let refusal = refusal(of: hello) {
             runtime.logger.error("a worker was refused", metadata: ["coordinator.path": "\(path)", "reason": "\(refusal)"])
             peer.send(Frame(.goodbye(refusal)))
             return condemn(.startFailed(refusal), CoordinatorError(.startFailed, refusal))
@@ -195,6 +225,8 @@ final class WorkerHost: ChildHost {
             state.isGreeted = true
             return state.isStarting
         }
+        heardFrom()
+        settleNextLink()
         if mustBegin { begin(on: peer) }
     }
 
@@ -229,8 +261,8 @@ final class WorkerHost: ChildHost {
     }
 
     /// The peer must run as us, and be of the session that was spawned: launchers fork.
-    private func refusal(of hello: Hello, _ peer: Peer) -> String? {
-        guard let child = state.withLock({ $0.child }), let credentials = peer.link.peer else {
+    private func strangeness(of link: Link) -> String? {
+        guard let child = state.withLock({ $0.spawned?.process }), let credentials = link.peer else {
             return "the peer's identity is unknown"
         }
         guard credentials.userID == geteuid() else {
@@ -241,17 +273,31 @@ final class WorkerHost: ChildHost {
         guard session == child.identity.processID else {
             return "the peer \(credentials.processID) isn't of the session of \(child.identity.processID), which was spawned"
         }
+        return nil
+    }
+
+    private func refusal(of hello: Hello) -> String? {
         guard hello.minimumVersion <= Frame.version, hello.maximumVersion >= Frame.version else {
             return "the worker speaks versions \(hello.minimumVersion) to \(hello.maximumVersion), and the parent \(Frame.version)"
+        }
+        guard hello.maximumFrameSize >= FrameLimits.smallestFrameSize else {
+            return "the worker takes frames of \(hello.maximumFrameSize) bytes only, fewer than \(FrameLimits.smallestFrameSize)"
         }
         return nil
     }
 
     private func attach(_ link: Link, _ hello: Hello) throws -> Link.Handler {
+        // First of all: a stranger with a stolen secret mustn't cost the worker its link.
+        if let strangeness = strangeness(of: link) {
+            runtime.logger.error("a worker was refused", metadata: ["coordinator.path": "\(path)", "reason": "\(strangeness)"])
+            throw LinkError(.handshake, strangeness)
+        }
         let peer = Peer(
             link,
             codec: hello.buildID == BuildID.current ? .compact : .json,
             name: path.description,
+            // A worker in another language may never do so.
+            announcesCredit: !hello.buildID.isEmpty,
             counts: runtime.counts,
             owner: Peer.Owner(
                 messageReceived: { [parent] envelope, target, _ in
@@ -262,9 +308,13 @@ final class WorkerHost: ChildHost {
                 },
                 notified: { [weak self] name, codec, payload in self?.notified(name, codec, payload) },
                 frameReceived: { [weak self] frame in self?.receive(frame) },
-                closed: { [weak self] error in self?.linkEnded(link, error) }
+                closed: { [weak self] error in
+                    self?.logViolation(error)
+                    self?.linkEnded(link, error)
+                }
             )
         )
+        link.limitFrames(to: Int(hello.maximumFrameSize))
         let (former, timer) = try state.withLock { state throws -> (Peer?, Timers.Timer?) in
             guard !state.hasEnded else { throw LinkError(.handshake, "the worker's process has ended") }
             defer {
@@ -284,7 +334,8 @@ final class WorkerHost: ChildHost {
     // MARK: Messages
 
     func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
-        let peer = state.withLock { $0.peer }
+        // On a link that isn't welcomed yet nothing may come before the welcome.
+        let peer = state.withLock { $0.isGreeted ? $0.peer : nil }
         // What has not left waits for the link, or for the next life.
         let undelivered: @Sendable () -> Void = { [self] in
             events.undelivered(ChildSlot.Parked(envelope: envelope, rest: rest, isDirect: isDirect))
@@ -297,25 +348,32 @@ final class WorkerHost: ChildHost {
     }
 
     func operate(_ operation: Operation, on rest: ArraySlice<Substring>, patience: Patience) async throws -> JSONValue {
-        guard let peer = state.withLock({ $0.peer }) else {
-            throw CoordinatorError(.peerLost, "\(path) has no link at the moment", maybeExecuted: false)
+        let target = path.appending(rest).description
+        if operation.isDescription { return try await describe(operation, target, patience) }
+        var former: Peer?
+        while let peer = await linkedPeer(within: patience.duration, after: former) {
+            do {
+                return try await peer.inspect(operation.rawValue, target, patience.payload, timeout: nil)
+            } catch let error as CoordinatorError where error.code == .peerLost && error.maybeExecuted == false {
+                // The link had just broken: on the next it's sent again.
+                former = peer
+            }
         }
-        let timeout = operation.isDescription ? patience.duration : nil
-        return try await peer.inspect(operation.rawValue, path.appending(rest).description, patience.payload, timeout: timeout)
+        throw hasNoLink
     }
 
     private func answer(_ operation: String, _ payload: JSONValue) async throws -> JSONValue {
         if let request = DismissalRequest(operation, payload) {
             return .bool(await events.dismissalRequested(request.timeout))
         }
-        guard let report = ProcessReport(operation, payload), report.process.processID > 1, report.process.processID != getpid() else {
+        guard let report = ProcessReport(operation, payload), report.family.leader.processID > 1,
+            report.family.leader.processID != getpid()
+        else {
             throw CoordinatorError(.unsupported, "a parent doesn't know '\(operation)'")
         }
         // Noted down here first: whoever learns of it further up can rely on those in between.
-        state.withLock { state in
-            if report.lives { state.descendants.insert(report.process) } else { state.descendants.remove(report.process) }
-        }
-        try await runtime.uplink?.report(report.process, lives: report.lives)
+        state.withLock { $0.descendants.take(report) }
+        if report.lives { try await runtime.processBegan(report.family) } else { await runtime.processEnded(report.family) }
         return .null
     }
 
@@ -326,17 +384,23 @@ final class WorkerHost: ChildHost {
             if readiness.settle(.success(())) {
                 beginHeartbeat()
                 beginAging()
+                checkDescription()
             }
         case .pong:
             heardFrom()
         case .reply(.failure(let failure)) where frame.correlation == Self.startCorrelation:
-            readiness.settle(.failure(Failures.decode(failure, codec: frame.codec)))
+            readiness.settle(.failure(Failures.restored(Failures.decode(failure, codec: frame.codec))))
         case .finish(let bytes):
             events.finished(.encoded(frame.codec, bytes))
         case .exited(let exited):
             events.unreachable()
-            state.withLock { $0.lastWords = ExitReason(exited.reason) }
-            state.withLock { $0.peer }?.send(Frame(.goodbye("")))
+            let reason = ExitReason(exited.reason)
+            let peer = state.withLock { state in
+                state.lastWords = reason
+                return state.peer
+            }
+            peer?.bidFarewell(reason)
+            peer?.send(Frame(.goodbye("")))
         default:
             runtime.logger.debug("a frame was ignored", metadata: ["coordinator.path": "\(path)"])
         }

@@ -1,14 +1,33 @@
+import Logging
 import Synchronization
 import WireProtocol
 
 extension Node {
     /// Makes a move on the stack that the coordinator shares with others.
+    ///
+    /// One that its owner could never be told isn't made here either.
     func navigate(_ move: NavigationMove) {
+        let request = Navigate(move: move, path: path, incarnation: incarnation)
+        if let error = refusal(of: request) {
+            logger.error("a page is larger than a frame may be, and isn't shown", metadata: ["error": "\(error)"])
+            let reason = DeadLetter.Reason.undeliverable("\(error)")
+            return runtime.deadLetters.record(DeadLetter(name: Navigate.name, sender: path, target: path, reason: reason))
+        }
         state.withLock { state in
             state.pages.applyToSlice(move, by: path, incarnation)
         }
         runtime.hasNavigated.store(true, ordering: .relaxed)
-        send(Navigate(move: move, path: path, incarnation: incarnation))
+        send(request)
+    }
+
+    private func refusal(of request: Navigate) -> CoordinatorError? {
+        guard let uplink = runtime.uplink else { return nil }
+        var node = self
+        while node.ownNavigation == nil {
+            guard let parent = node.parent else { return uplink.refusal(of: request) }
+            node = parent
+        }
+        return nil
     }
 
     /// The pages of a subtree that has ended go.
@@ -47,14 +66,19 @@ extension Node {
     }
 
     private func send(_ message: some BuiltinMessage) {
-        let envelope = Envelope(.value(message), sender: path, deadline: nil, isOneWay: true, isBuiltin: true)
-        envelope.open { _ in }
-        climb(envelope)
+        climb(envelope(of: message))
     }
 
     private func send(_ message: some BuiltinMessage, to target: CoordinatorPath) {
+        route(envelope(of: message), to: target)
+    }
+
+    private func envelope<M: BuiltinMessage>(of message: M) -> Envelope {
         let envelope = Envelope(.value(message), sender: path, deadline: nil, isOneWay: true, isBuiltin: true)
-        envelope.open { _ in }
-        route(envelope, to: target)
+        envelope.open { [weak self] result in
+            guard case .failure(let error as CoordinatorError) = result, error.code == .messageTooLarge else { return }
+            self?.logger.error("others can't be told of a page", metadata: ["message.name": "\(M.name)", "error": "\(error)"])
+        }
+        return envelope
     }
 }

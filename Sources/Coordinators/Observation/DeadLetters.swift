@@ -56,11 +56,34 @@ final class DeadLetters: Sendable {
 }
 
 extension DeadLetterReport {
+    /// Adds what another process tells, which may be anything.
     mutating func add(_ other: DeadLetterReport) {
-        count += other.count
-        letters += other.letters
+        count = count.addingSaturating(other.count)
+        letters += other.letters.suffix(DeadLetters.kept).map(\.shortened)
         if letters.count > DeadLetters.kept { letters.removeFirst(letters.count - DeadLetters.kept) }
     }
+}
+
+extension DeadLetter {
+    /// The letter without what nobody would read of its reason.
+    fileprivate var shortened: DeadLetter {
+        let reason: Reason =
+            switch reason {
+            case .handlerFailed(let error): .handlerFailed(error.shortened)
+            case .undeliverable(let why): .undeliverable(why.shortened)
+            case .mailboxFull, .observerTooSlow, .stopped: reason
+            }
+        return DeadLetter(name: name.shortened, sender: sender.shortened, target: target.shortened, reason: reason)
+    }
+}
+
+extension String {
+    /// The beginning, of a kilobyte at most: what another process says of itself is kept for long.
+    var shortened: String { utf8.count <= 1_024 ? self : String(decoding: utf8.prefix(1_021), as: UTF8.self) + "…" }
+}
+
+extension CoordinatorPath {
+    fileprivate var shortened: CoordinatorPath { description.utf8.count <= 1_024 ? self : .root }
 }
 
 /// What a process tells the one above of its own accord, as events with these names.

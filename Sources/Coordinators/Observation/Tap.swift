@@ -17,6 +17,8 @@ final class Tap: Sendable {
 
     private let uplink: Uplink?
     private let isOn = Atomic<Bool>(false)
+    /// How many events the process above was not told, because it reads too slowly or can't be reached.
+    let dropped = Atomic<UInt64>(0)
     private let state = Mutex(State())
 
     init(uplink: Uplink?) { self.uplink = uplink }
@@ -28,7 +30,7 @@ final class Tap: Sendable {
         let event = event()
         let (viewers, isWantedAbove) = state.withLock { (Array($0.viewers.values), $0.isWantedAbove) }
         for viewer in viewers { viewer.yield(event) }
-        if isWantedAbove { _ = uplink?.notify(Notification.tap, event) }
+        if isWantedAbove, uplink?.notify(Notification.tap, event) == false { dropped.add(1, ordering: .relaxed) }
     }
 
     /// A new look at everything from now on.

@@ -20,7 +20,7 @@ extension CoordinatorRuntime {
         options.coordinators += workers + [root]
         await runWorkerIfRequested(options.coordinators, options: options)
         let runtime = CoordinatorRuntime(root, options: options, configure: configure)
-        try await run(runtime, logger: options.logger)
+        try await run(runtime, logger: runtime.core.logger)
     }
 
     /// Runs this process as a worker if a parent has spawned it as one, and ends it then; otherwise returns at once.

@@ -4,6 +4,9 @@ public import WireProtocol
 extension CoordinatorRuntime {
     /// Asks as if the coordinator at `path` did: its own rows are looked at first, then those of its ancestors.
     ///
+    /// The message goes as JSON, also when it's answered in this process; what the handler throws comes back as thrown if this program has
+    /// its type.
+    ///
     /// - Throws: as `Context.ask`, and `noSuchPath`.
     public func ask<M: ResponderMessage>(
         _ message: M,
@@ -69,7 +72,7 @@ extension CoordinatorRuntime {
         return CoordinatorSnapshot(
             path: .root,
             type: root.type.name,
-            state: .active,
+            state: isStopping ? .stopping : .active,
             placement: .inProcess,
             processID: ProcessIdentity.current.processID,
             processStartTime: ProcessIdentity.current.startTime,
@@ -87,7 +90,7 @@ extension CoordinatorRuntime {
         path.isRoot ? try await snapshot() : try await operate(.inspect, path)
     }
 
-    /// Starts a coordinator again that was stopped; a living one stays as it is.
+    /// Starts a coordinator again that was stopped; a living one stays as it is, and one that waits for its restart is started at once.
     @discardableResult
     public func start(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.start, path) }
 
@@ -125,7 +128,11 @@ extension CoordinatorRuntime {
         guard !path.isRoot else {
             throw CoordinatorError(.unsupported, "the root has nobody above it to \(operation.rawValue) it: end the runtime instead")
         }
-        return try CoordinatorSnapshot(decoding: try await root.operate(operation, on: path.components[...]))
+        do {
+            return try CoordinatorSnapshot(decoding: try await root.operate(operation, on: path.components[...]))
+        } catch {
+            throw Failures.restored(error)
+        }
     }
 
     private func body(_ name: String, _ payload: JSONValue) throws -> Envelope.Body {

@@ -6,6 +6,9 @@ extension CoordinatorRuntime {
     /// Everything has a default.
     public struct Options: Sendable {
         /// Where the sockets of this tree of processes are; `nil`: a fresh directory that is removed at the end.
+        ///
+        /// It's made if it isn't there; otherwise it must be a directory, no link, that belongs to this user and that nobody else may write
+        /// to. What a runtime that was killed has left in it, processes too, is ended by the next one's start: so one runtime at a time.
         public var runtimeDirectory: String?
         /// What workers run; `nil`: this process's own executable.
         ///
@@ -33,11 +36,17 @@ extension CoordinatorRuntime {
         public var dependencies = Dependencies()
         /// What every coordinator of this process gets instead of what is provided: for tests.
         package var dependencyOverrides = Dependencies()
+        /// Whether orphans of the processes below come to this one, which waits for them and ends them: for a process that supervises and
+        /// does nothing else.
+        ///
+        /// It stays so for the rest of the process's life.
+        package var isSubreaper = false
         /// Whether children that are placed in workers live in this process instead: for tests.
         package var runsInOneProcess = false
-        /// Where the runtime logs to.
+        /// Where the runtime and its coordinators log to.
         ///
-        /// Payloads are never logged.
+        /// Who logs never waits: entries are written by a thread of their own, at most 4,096 wait, and what is dropped beyond that is counted
+        /// and logged. The end of the tree waits a second for them at most. Payloads are never logged.
         public var logger = Logger(label: "coordinators")
 
         /// Creates options with their defaults.

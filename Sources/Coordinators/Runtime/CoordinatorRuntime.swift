@@ -15,8 +15,10 @@ public final class CoordinatorRuntime: Service {
     private enum State {
         /// Can transition to: running, ended.
         case idle
-        /// Can transition to: ended.
+        /// Can transition to: stopping, ended.
         case running(LocalHost)
+        /// The tree ends, and can be looked at and hastened meanwhile. Can transition to: ended.
+        case stopping(LocalHost)
         case ended
     }
 
@@ -26,6 +28,8 @@ public final class CoordinatorRuntime: Service {
     private let configuration: ConfigurationValue
     private let state = Mutex(State.idle)
     private let exit = Ending<RootExit>()
+    /// Settled when nothing is left of the tree.
+    private let end = Ending<Void>()
 
     /// How the root has ended.
     private enum RootExit: Sendable {
@@ -71,8 +75,8 @@ public final class CoordinatorRuntime: Service {
 
     /// Starts the root and returns when it's ready.
     ///
-    /// `run` does this; tests and tools may want it apart. Whoever starts it has to stop it: a tree that runs isn't dropped with its
-    /// runtime.
+    /// `run` does this; tests and tools may want it apart. Whoever starts it has to stop it, and to keep the runtime until then: with the
+    /// last reference to the runtime its tree ends too, in the background.
     ///
     /// - Throws: what the root's start threw; `startTimedOut`; `stopped` the second time.
     public func start() async throws {
@@ -94,34 +98,81 @@ public final class CoordinatorRuntime: Service {
         }
         guard isFirst else { throw CoordinatorError(.stopped, "a runtime can be started once") }
         do {
+            try await core.takeOver()
+            // It may have been stopped while what a former runtime has left was ended.
+            if case .ended = state.withLock({ $0 }) { throw CoordinatorError.hasStopped(.root) }
             try await host.start()
         } catch {
             state.withLock { $0 = .ended }
-            core.close()
+            await core.close()
+            await core.flushLog()
             throw error
         }
     }
 
-    /// Ends the tree in reverse start order, and returns when nothing is left of it.
+    /// Ends the tree in reverse start order, and returns when nothing is left of it, whoever has begun to end it.
+    ///
+    /// Until then the tree can be described, its coordinators killed one by one, and its end hastened.
     public func stop() async {
-        let host = state.withLock { state -> LocalHost? in
-            defer { state = .ended }
-            if case .running(let host) = state { return host }
-            return nil
+        let (host, isFirst) = state.withLock { state -> (LocalHost?, Bool) in
+            switch state {
+            case .running(let host) where host.coordinator != nil:
+                state = .stopping(host)
+                return (host, true)
+            case .stopping(let host): return (host, false)
+            case .idle, .running, .ended:
+                state = .ended
+                return (nil, false)
+            }
         }
-        guard let host, let root = host.coordinator else { return }
-        _ = await root.stop(grace: options.shutdown.grace)
-        core.close()
+        guard let host else { return }
+        guard isFirst, let root = host.coordinator else { return await end.value }
+        await Self.end(root, core, within: options.shutdown)
+        state.withLock { $0 = .ended }
         exit.settle(.reason(.shutdown))
+        end.settle(())
+    }
+
+    /// Shortens the end of a tree that is stopping: from now on no process of it is given longer than this.
+    ///
+    /// It never lengthens what was granted before. `brutalKill` kills at once whatever still runs.
+    ///
+    /// - Returns: whether the tree is stopping; otherwise nothing happens.
+    @discardableResult
+    public func hasten(_ shutdown: Shutdown) -> Bool {
+        guard case .stopping(let host) = state.withLock({ $0 }), let root = host.coordinator else { return false }
+        guard root.state.withLock({ $0.phase == .stopping }) else { return false }
+        root.hasten(shutdown)
+        return true
+    }
+
+    deinit {
+        guard case .running(let host) = state.withLock({ $0 }), let root = host.coordinator else { return }
+        // Nobody is left to own this task: it ends with the tree.
+        Task { [core, options] in await Self.end(root, core, within: options.shutdown) }
+    }
+
+    private static func end(_ root: Node, _ core: RuntimeCore, within shutdown: Shutdown) async {
+        _ = await root.stop(grace: shutdown.grace)
+        await core.close()
+        await core.flushLog()
     }
 
     var root: Node {
         get throws {
-            guard case .running(let host) = state.withLock({ $0 }), let node = host.coordinator else {
-                throw CoordinatorError(.stopped, "the runtime isn't running")
-            }
+            let host: LocalHost? =
+                switch state.withLock({ $0 }) {
+                case .running(let host), .stopping(let host): host
+                case .idle, .ended: nil
+                }
+            guard let node = host?.coordinator else { throw CoordinatorError(.stopped, "the runtime isn't running") }
             return node
         }
+    }
+
+    /// Whether the tree is ending.
+    var isStopping: Bool {
+        if case .stopping = state.withLock({ $0 }) { true } else { false }
     }
 }
 

@@ -23,10 +23,13 @@ struct MonotonicTime: Sendable, Hashable, Comparable {
 
     static func + (time: Self, duration: Duration) -> Self {
         let (sum, overflow) = time.nanoseconds.addingReportingOverflow(duration.nanosecondsClamped)
-        return overflow ? .distantFuture : MonotonicTime(nanoseconds: sum)
+        return overflow ? MonotonicTime(nanoseconds: duration < .zero ? .min : .max) : MonotonicTime(nanoseconds: sum)
     }
 
-    static func - (left: Self, right: Self) -> Duration { .nanoseconds(left.nanoseconds - right.nanoseconds) }
+    static func - (left: Self, right: Self) -> Duration {
+        let (difference, overflow) = left.nanoseconds.subtractingReportingOverflow(right.nanoseconds)
+        return .nanoseconds(overflow ? (left < right ? .min : .max) : difference)
+    }
 }
 
 extension Duration {
@@ -36,7 +39,7 @@ extension Duration {
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
         if overflow { return seconds < 0 ? .min : .max }
         let (sum, sumOverflow) = product.addingReportingOverflow(attoseconds / 1_000_000_000)
-        return sumOverflow ? .max : sum
+        return sumOverflow ? (seconds < 0 ? .min : .max) : sum
     }
 
     /// In whole milliseconds, at least 0, at most what 32 bits hold less one.

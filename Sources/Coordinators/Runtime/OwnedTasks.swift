@@ -1,12 +1,11 @@
 import Synchronization
 
-/// Tasks with an owner: it can cancel them all and wait for their end.
+/// Tasks with an owner, who can cancel them all.
 final class OwnedTasks: Sendable {
     private struct State {
         var tasks: [UInt64: Task<Void, Never>] = [:]
         var ended: Set<UInt64> = []
         var next: UInt64 = 0
-        var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
     private let state = Mutex(State())

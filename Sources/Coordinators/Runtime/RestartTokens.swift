@@ -18,8 +18,7 @@ final class RestartTokens: Sendable {
     func wait(orUntil interruption: Ending<Void> = Ending()) async {
         let turn = take()
         guard turn > .now else { return }
-        let timer = Timers.shared.schedule(at: turn) { interruption.settle(()) }
-        await interruption.value
-        Timers.shared.cancel(timer)
+        // The interruption is the caller's: that the turn has come doesn't settle it.
+        _ = await interruption.value(before: turn)
     }
 }

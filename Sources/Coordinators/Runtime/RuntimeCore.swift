@@ -4,7 +4,9 @@ import Synchronization
 
 /// What all coordinators of one process share.
 final class RuntimeCore: Sendable {
+    /// Never waits for what it logs to be written.
     let logger: Logger
+    private let logQueue = LogQueue()
     let registry = TypeRegistry()
     let tap: Tap
     let deadLetters: DeadLetters
@@ -18,10 +20,20 @@ final class RuntimeCore: Sendable {
     let restartTokens: RestartTokens
     /// Who provides something, provides alone.
     let dependencyTurn = Mutex(())
+    /// The dependencies that can't cross to workers, and of which that has been said.
+    let staying = Mutex<Set<String>>([])
     /// Whether any coordinator of this process, or below, has ever shown a page.
     let hasNavigated = Atomic(false)
     let tasks = OwnedTasks()
     let directory: RuntimeDirectory
+    /// What was started, for the next runtime in a directory that stays.
+    let journal: ProcessJournal?
+    /// What everything that is spawned here carries on.
+    let mark: ProcessMark
+    /// Whether any process was ever spawned here.
+    let hasSpawned = Atomic(false)
+    /// Whether orphans come to this process.
+    let isSubreaper: Bool
     let hub: LinkHub
     let spawner: WorkerSpawner
     /// The way up, in a worker.
@@ -32,13 +44,25 @@ final class RuntimeCore: Sendable {
     let hungAfter: Duration
     private let startTimeout: Duration
     private let rootPolicy: SupervisionPolicy?
+    private static let numbers = Atomic<Int>(0)
 
     init(_ options: CoordinatorRuntime.Options, counts: LiveCounts = LiveCounts(), uplink: Uplink? = nil) {
         self.counts = counts
-        logger = options.logger
+        logger = options.logger.queued(by: logQueue)
         directory = RuntimeDirectory(options.runtimeDirectory)
-        hub = LinkHub(directory: directory, tasks: tasks)
-        spawner = WorkerSpawner(defaultExecutable: options.workerExecutable, output: options.workerOutput, spawner: .shared)
+        // In a worker its own process's mark is enough; the root adds which runtime it is.
+        let number = Self.numbers.add(1, ordering: .relaxed).newValue
+        mark = uplink == nil ? ProcessMark.current.appending(Self.markEntry(directory, number: number)) : .current
+        journal = uplink == nil && directory.given != nil ? ProcessJournal(directory) : nil
+        isSubreaper = uplink == nil && options.isSubreaper
+        hub = LinkHub(directory: directory, tasks: tasks, logger: logger)
+        spawner = WorkerSpawner(
+            defaultExecutable: options.workerExecutable,
+            output: options.workerOutput,
+            spawner: .shared,
+            mark: mark,
+            environment: .inherited()
+        )
         orphanGrace = uplink == nil ? options.orphanGrace : .zero
         hungAfter = options.hungAfter
         dependencies = options.dependencies
@@ -50,7 +74,12 @@ final class RuntimeCore: Sendable {
         restartTokens = RestartTokens(options.workerRestarts)
         rootPolicy = options.supervision
         self.uplink = uplink
-        for type in options.coordinators { registry.register(type) }
+        for type in options.coordinators where !registry.register(type) {
+            logger.error(
+                "two coordinators have one name: only the last can be started by it",
+                metadata: ["type": "\(TypeNames.name(of: type))"]
+            )
+        }
         ResourceLimits.raiseOpenFiles()
         WorkerProcess.ignoreBrokenPipes()
     }
@@ -120,7 +149,11 @@ final class RuntimeCore: Sendable {
         shutdown: Shutdown,
         startTimeout: Duration? = nil
     ) -> ChildDefinition {
-        ChildDefinition(key: key, kind: kind, restart: restart, shutdown: shutdown, startTimeout: startTimeout ?? self.startTimeout)
+        ChildDefinition(
+            specification: ChildSpecification(id: key, restart: restart, shutdown: shutdown),
+            kind: kind,
+            startTimeout: startTimeout ?? self.startTimeout
+        )
     }
 
     /// Tells the log, and whoever runs the runtime.
@@ -129,7 +162,10 @@ final class RuntimeCore: Sendable {
         let event: LifecycleChange?
         switch change {
         case .started: (level, event) = (.debug, .started)
-        case .stopped(let reason): (level, event) = (.debug, .stopped(reason))
+        // A process that has ended by itself, although for no failure: nobody else says so.
+        case .stopped(let reason):
+            let hasExited = if case .exited = reason { true } else { false }
+            (level, event) = (hasExited ? .notice : .debug, .stopped(reason))
         case .restarted: (level, event) = (.info, .restarted)
         case .restarting: (level, event) = (.debug, nil)
         case .crashed(let reason): (level, event) = (.warning, .crashed(reason))
@@ -147,8 +183,13 @@ final class RuntimeCore: Sendable {
         tap.publish(.changed(path, change))
     }
 
+    /// Waits until the log is written; a log that nobody reads doesn't keep the process from ending.
+    func flushLog() async { await logQueue.flush(within: .seconds(1)) }
+
     /// Closes what belongs to the process as a whole, after the last coordinator has ended.
-    func close() {
+    func close() async {
+        await endStrays()
+        journal?.close()
         hub.close()
         tasks.cancelAll()
         tap.close()

@@ -9,20 +9,26 @@ final class RuntimeDirectory: Sendable {
         case made(String)
     }
 
-    /// The directory that was asked for; `nil`: a fresh one below the directory for temporary files, removed at the end.
-    private let given: String?
+    /// How the journals of what was started are called.
+    static let journalSuffix = ".processes"
+
+    /// The directory that was asked for, absolute; `nil`: a fresh one below the directory for temporary files, removed at the end.
+    let given: String?
     private let state = Mutex(State.unmade)
 
-    init(_ given: String?) { self.given = given }
+    init(_ given: String?) { self.given = given.map(Self.absolute) }
 
     /// The path of the socket on which a process listens for its workers.
     func socketPath(of process: pid_t) throws(LinkError) -> String {
-        let path = "\(try path())/\(process).sock"
+        let path = try file("\(process).sock")
         guard path.utf8.count <= 107 else {
             throw LinkError(.connection, "the socket path \(path) is longer than 107 bytes: use a shorter runtime directory")
         }
         return path
     }
+
+    /// The path of a file in the directory, which is made if it isn't there.
+    func file(_ name: String) throws(LinkError) -> String { "\(try path())/\(name)" }
 
     /// Removes the socket that a process has left.
     func removeSocket(of process: pid_t) {
@@ -34,6 +40,29 @@ final class RuntimeDirectory: Sendable {
     func remove() {
         guard given == nil, case .made(let path) = state.withLock({ $0 }) else { return }
         rmdir(path)
+    }
+
+    /// The names of what is in the directory; none if it can't be read.
+    var names: [String] {
+        guard let path = try? path(), let directory = opendir(path) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            // Unsafe: the name is a fixed array of the C structure, ended by NUL.
+            names.append(withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
+        }
+        return names
+    }
+
+    /// What a small file holds; nil when it can't be read, or is a link.
+    static func text(of path: String) -> String? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while case let count = read(descriptor, &buffer, buffer.count), count > 0 { bytes += buffer[..<count] }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     private func path() throws(LinkError) -> String {
@@ -52,9 +81,13 @@ final class RuntimeDirectory: Sendable {
 
     private func make() throws(LinkError) -> String {
         if let given {
-            guard mkdir(given, 0o700) == 0 || errno == EEXIST else {
+            if mkdir(given, 0o700) == 0 {
+                // The umask may have taken some of our own permissions away.
+                chmod(given, 0o700)
+            } else if errno != EEXIST {
                 throw LinkError(.connection, "the runtime directory \(given) can't be made: \(String(cString: strerror(errno)))")
             }
+            try Self.authenticate(given)
             return given
         }
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
@@ -62,6 +95,37 @@ final class RuntimeDirectory: Sendable {
         guard mkdtemp(&template) != nil else {
             throw LinkError(.connection, "no directory can be made in \(parent): \(String(cString: strerror(errno)))")
         }
-        return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return Self.absolute(String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self))
+    }
+
+    /// Whoever can write to the directory can take the place of any process of the tree: only we may.
+    private static func authenticate(_ path: String) throws(LinkError) {
+        var status = stat()
+        // Not through a link, which its owner could turn elsewhere later.
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+            throw LinkError(.connection, "the runtime directory \(path) is no directory, or a link to one: name the directory itself")
+        }
+        guard status.st_uid == geteuid() else {
+            throw LinkError(
+                .connection,
+                "the runtime directory \(path) belongs to user \(status.st_uid), and this is user \(geteuid()): name another"
+            )
+        }
+        guard status.st_mode & 0o022 == 0 else {
+            throw LinkError(.connection, "others may write to the runtime directory \(path): mend it with `chmod 700 \(path)`")
+        }
+    }
+
+    /// Workers dial from directories of their own.
+    private static func absolute(_ path: String) -> String {
+        var path = path
+        if !path.hasPrefix("/") {
+            var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+            guard getcwd(&buffer, buffer.count) != nil else { return path }
+            path = "\(String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))/\(path)"
+        }
+        // With a slash behind it, a link counts as what it leads to.
+        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+        return path
     }
 }

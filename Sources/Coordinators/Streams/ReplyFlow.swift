@@ -11,6 +11,8 @@ final class ReplyFlow: Sendable {
 
     private struct State {
         var permits = ReplyFlow.window
+        /// Handed on, and not granted back.
+        var unread = 0
         var waiters: Deque<Ending<Void>> = []
         var hasPassed = false
         /// Where the handler is not in this process, or further up: who grants it.
@@ -56,23 +58,34 @@ final class ReplyFlow: Sendable {
     }
 
     /// Hands on a reply that has been let through further away.
+    ///
+    /// - Throws: `mailboxFull` when as many are unread as two responders that are asked one after the other may have: it's a flood.
     func pass(_ answer: Answer) throws {
-        state.withLock { $0.hasPassed = true }
+        let isFlooded = state.withLock { state -> Bool in
+            guard state.unread < 2 * Self.window else { return true }
+            state.unread += 1
+            state.hasPassed = true
+            return false
+        }
+        if isFlooded { throw CoordinatorError(.mailboxFull, "the responder has sent \(2 * Self.window) replies that were not read") }
         try deliver(answer)
     }
 
-    /// The asker has read so many.
+    /// The asker has read so many; more than there can be unread are none.
     func grant(_ count: Int) {
+        let count = min(max(count, 0), Self.window)
         let relay = state.withLock { state -> (@Sendable (Int) -> Void)? in
+            state.unread = max(state.unread - count, 0)
             if let relay = state.relay { return relay }
-            state.permits += count
-            state.early += count
+            state.permits = min(state.permits + count, Self.window)
+            state.early = min(state.early + count, Self.window)
             return nil
         }
         if let relay { return relay(count) }
-        for _ in 0..<count {
-            // One that was cancelled takes nobody's turn.
-            while let next = state.withLock({ $0.waiters.popFirst() }), !next.settle(()) {}
+        // One that was cancelled takes nobody's turn.
+        var granted = 0
+        while granted < count, let next = state.withLock({ $0.waiters.popFirst() }) {
+            if next.settle(()) { granted += 1 }
         }
     }
 

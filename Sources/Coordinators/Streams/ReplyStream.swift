@@ -68,7 +68,7 @@ final class ReplyBuffer: Sendable {
                 } else if case .success(let answer) = result {
                     state.unread.append(answer)
                 }
-                state.end = result.map { _ in }
+                state.end = result.restored().map { _ in }
                 defer { state.reader = nil }
                 return state.reader
             }?.resume()

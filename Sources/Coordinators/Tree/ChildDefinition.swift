@@ -8,13 +8,12 @@ struct ChildDefinition: Sendable {
         case program(ProgramSpecification)
     }
 
-    let key: String
+    /// What its supervisor must know; the id is the key.
+    var specification: ChildSpecification<String>
     let kind: Kind
-    let restart: RestartType
-    let shutdown: Shutdown
     let startTimeout: Duration
-    var isRetriedAtFirstStart = false
-    var isSignificant = false
+
+    var key: String { specification.id }
 
     /// What tells whether a child that lives under the key is the one that is wanted.
     var typeName: String {
@@ -27,16 +26,6 @@ struct ChildDefinition: Sendable {
     /// Whether it's a coordinator in a process of its own.
     var isInWorker: Bool {
         if case .coordinator(let coordinator) = kind, case .worker = coordinator.place { true } else { false }
-    }
-
-    var specification: ChildSpecification<String> {
-        ChildSpecification(
-            id: key,
-            restart: restart,
-            shutdown: shutdown,
-            isSignificant: isSignificant,
-            isRetriedAtFirstStart: isRetriedAtFirstStart
-        )
     }
 }
 

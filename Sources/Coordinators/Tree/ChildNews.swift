@@ -109,7 +109,9 @@ struct ChildNews {
         }
         takeStarts(&slot)
         observed = change.event(reason)
-        let isKnownToParent = change.isStop ? slot.isStoppedByParent : change.isStartFailure && slot.isStartedByParent
+        // Whoever runs it learns how it ended by return.
+        let isRun = !slot.ends.isEmpty
+        let isKnownToParent = isRun || (change.isStop ? slot.isStoppedByParent : change.isStartFailure && slot.isStartedByParent)
         event = isKnownToParent ? nil : observed
         slot.isStoppedByParent = false
     }

@@ -41,6 +41,8 @@ struct ChildSlot {
     var earlyExit: ExitReason?
     var isStartTold = false
     var parked: [Parked] = []
+    /// One thread delivers what has waited; newer messages can't overtake it.
+    var isFlushing = false
     /// Kept through restarts.
     var pauseReasons: PauseReasons = []
     /// Pauses and resumes of one child come one after the other.

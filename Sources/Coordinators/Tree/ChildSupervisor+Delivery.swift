@@ -4,6 +4,19 @@ import WireProtocol
 extension ChildSupervisor {
     /// How many messages may wait for a child that isn't ready.
     static let parkedLimit = 1_024
+    /// How many bytes they may have together; one may wait whatever its size.
+    static let parkedBytesLimit = 4 << 20
+
+    /// Whether a child, or one below it, has a message that isn't handled yet.
+    var isBusy: Bool {
+        let (areAnyParked, hosts) = state.withLock { state in
+            (
+                state.machine.ids.contains { state.slots[$0]?.parked.isEmpty == false },
+                state.machine.ids.compactMap { state.slots[$0]?.host }
+            )
+        }
+        return areAnyParked || hosts.contains { $0.isBusy }
+    }
 
     /// Delivers to a child or below it.
     ///
@@ -26,17 +39,24 @@ extension ChildSupervisor {
             case nil:
                 return (nil, CoordinatorError(.noSuchPath, "there is no coordinator at \(path)"))
             }
-            if (state.slots[key]?.parked.count ?? 0) >= Self.parkedLimit {
+            if state.slots[key]?.hasRoom(for: envelope) == false {
                 // Whose asker has given up takes no room.
                 state.slots[key]?.parked.removeAll { $0.envelope.hasEnded }
             }
-            guard (state.slots[key]?.parked.count ?? 0) < Self.parkedLimit else {
-                return (nil, CoordinatorError(.mailboxFull, "\(Self.parkedLimit) messages wait for \(path) already"))
+            guard state.slots[key]?.hasRoom(for: envelope) == true else {
+                return (nil, CoordinatorError(.mailboxFull, "as many messages, or bytes of them, wait for \(path) as may"))
             }
             state.slots[key]?.parked.append(.init(envelope: envelope, rest: rest, isDirect: isDirect))
             return (nil, nil)
         }
         if let host { host.deliver(envelope, to: rest, isDirect: isDirect) }
         if let error { envelope.end(.failure(error)) }
+    }
+}
+
+extension ChildSlot {
+    fileprivate func hasRoom(for envelope: Envelope) -> Bool {
+        guard parked.count < ChildSupervisor.parkedLimit else { return false }
+        return parked.isEmpty || parked.reduce(envelope.size) { $0 + $1.envelope.size } <= ChildSupervisor.parkedBytesLimit
     }
 }

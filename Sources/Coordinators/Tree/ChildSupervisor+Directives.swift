@@ -6,7 +6,9 @@ extension ChildSupervisor {
     func perform(_ directive: Supervisor<String>.Directive) {
         switch directive {
         case .start(let key, let incarnation, let attempt): begin(key, incarnation, attempt)
-        case .stop(let key, _, let shutdown): state.withLock { $0.slots[key]?.host }?.stop(shutdown)
+        case .stop(let key, _, let shutdown):
+            let (host, hastened) = state.withLock { ($0.slots[key]?.host, $0.hastened(shutdown)) }
+            host?.stop(hastened)
         case .report(let key, let incarnation, let change): report(key, incarnation, change)
         case .removed(let key): forget(key)
         case .wake(let time): wake(at: MonotonicTime(sinceOrigin: time))
@@ -63,7 +65,7 @@ extension ChildSupervisor {
         } catch {
             let reason = state.withLock { state -> ExitReason in
                 guard let slot = state.slots[key], slot.incarnation == incarnation else { return Self.reason(for: error) }
-                state.slots[key]?.lastError = error
+                state.slots[key]?.lastError = (error as? StartFailure)?.told ?? error
                 // It was told to stop before it was ready: that is no failure of its start.
                 guard state.isEnding(key), (error as? CoordinatorError)?.code == .stopped else { return Self.reason(for: error) }
                 return slot.output == nil ? .shutdown : .normal
@@ -166,6 +168,9 @@ extension ChildSupervisor {
 struct StartFailure: Error, CustomStringConvertible {
     let reason: ExitReason
     let description: String
+
+    /// What whoever has asked for the start is told.
+    var told: CoordinatorError { CoordinatorError(.startFailed, description) }
 }
 
 extension ChildSlot {

@@ -3,10 +3,12 @@ import Synchronization
 /// What the children's hosts tell.
 extension ChildSupervisor: HostOwner {
     func lifeExited(_ life: Life, _ reason: ExitReason) {
-        let isEarly = state.withLock { state -> Bool in
-            guard state.slots[life.key]?.incarnation == life.incarnation, state.slots[life.key]?.isStartTold == false else { return false }
-            state.slots[life.key]?.earlyExit = reason
-            return true
+        let (isEarly, reason) = state.withLock { state -> (Bool, ExitReason) in
+            guard let slot = state.slots[life.key], slot.incarnation == life.incarnation else { return (false, reason) }
+            // One that has finished is told to stop then, wherever it lives; that it has finished is the reason.
+            let reason = slot.output != nil && reason == .shutdown ? .normal : reason
+            if !slot.isStartTold { state.slots[life.key]?.earlyExit = reason }
+            return (!slot.isStartTold, reason)
         }
         if !isEarly { handle(.exited(life.key, life.incarnation, reason)) }
     }
@@ -46,7 +48,6 @@ extension ChildSupervisor: HostOwner {
                 return false
             }
             state.slots[life.key]?.phase = .pending(nextAttempt: nil)
-            state.slots[life.key]?.restarts += 1
             return state.apply(.restartRequested(life.key))
         }
         if mustPerform { performDirectives() }

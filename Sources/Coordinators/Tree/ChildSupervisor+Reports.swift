@@ -45,16 +45,17 @@ extension ChildSupervisor {
     func flush(_ key: String) {
         while true {
             let next = state.withLock { state -> (any ChildHost, [ChildSlot.Parked])? in
-                guard case .flushing(let host) = state.slots[key]?.phase else { return nil }
+                guard case .flushing(let host) = state.slots[key]?.phase, state.slots[key]?.isFlushing == false else { return nil }
                 let parked = state.slots[key]?.parked ?? []
                 state.slots[key]?.parked = []
-                if parked.isEmpty { state.slots[key]?.phase = .active(host) }
+                if parked.isEmpty { state.slots[key]?.phase = .active(host) } else { state.slots[key]?.isFlushing = true }
                 return parked.isEmpty ? nil : (host, parked)
             }
             guard let (host, parked) = next else { return }
             for message in parked where !message.envelope.hasEnded {
                 host.deliver(message.envelope, to: message.rest, isDirect: message.isDirect)
             }
+            state.withLock { $0.slots[key]?.isFlushing = false }
         }
     }
 }

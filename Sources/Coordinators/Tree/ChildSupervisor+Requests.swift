@@ -14,9 +14,7 @@ extension ChildSupervisor {
     @discardableResult
     func start(_ definition: ChildDefinition, end: ChildSlot.End? = nil, isByParent: Bool = true) async throws -> UInt64 {
         let key = definition.key
-        guard !key.isEmpty, !key.contains("/") else {
-            throw CoordinatorError(.invalidKey, "'\(key)' is no key: it must not be empty nor have a slash in it")
-        }
+        try node.path.check(key)
         let start = ChildSlot.Start()
         // Requested before the first suspension: two starts that begin one after the other are in that order.
         let tenure = request(definition, start, end, isByParent)
@@ -71,9 +69,11 @@ extension ChildSupervisor {
         if mustPerform { performDirectives() }
     }
 
-    /// Starts a child again that was stopped, as an operator does.
+    /// Starts a child again that was stopped, as an operator does; one that waits for its restart is started at once.
     func startAgain(_ key: String) async throws {
-        guard let definition = state.withLock({ $0.slots[key]?.definition }) else { throw noSuchChild(key) }
+        let (definition, waits) = state.withLock { ($0.slots[key]?.definition, $0.isWaiting(key)) }
+        guard let definition else { throw noSuchChild(key) }
+        if waits { return try await restart(key) }
         try await start(definition, isByParent: false)
     }
 
@@ -110,7 +110,6 @@ extension ChildSupervisor {
             guard state.slots[key] != nil, !state.isRefusing else { return (false, false) }
             state.slots[key]?.starts.append(start)
             state.slots[key]?.phase = .pending(nextAttempt: nil)
-            state.slots[key]?.restarts += 1
             return (true, state.apply(.restartRequested(key)))
         }
         guard isKnown else { throw noSuchChild(key) }
@@ -146,6 +145,12 @@ extension ChildSupervisor.State {
         case .stopping(_, then: let follow): follow == .start || follow == .restartWithSiblings
         case .stopped, nil: false
         }
+    }
+
+    /// It has failed, and its next life is decided upon and not begun.
+    func isWaiting(_ key: String) -> Bool {
+        if case .waiting = machine.state(of: key) { return true }
+        return false
     }
 
     /// It's on its way to an end.

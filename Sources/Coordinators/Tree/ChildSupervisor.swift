@@ -17,6 +17,8 @@ final class ChildSupervisor: Sendable {
         var shutdownWaiters: [CheckedContinuation<Void, Never>] = []
         var hasEnded = false
         var lastTenure: UInt64 = 0
+        /// The longest that any child is given to end from now on.
+        var haste: Shutdown?
     }
 
     let node: Node

@@ -1,3 +1,4 @@
+import Logging
 import Synchronization
 
 extension Node {
@@ -7,6 +8,10 @@ extension Node {
             try type.policy.validate()
         } catch {
             throw CoordinatorError(.startFailed, "\(path): the supervision policy of \(type.name): \(error)")
+        }
+        if !type.table.ambiguousNames.isEmpty {
+            let names = type.table.ambiguousNames.joined(separator: ", ")
+            logger.warning("several messages have one name: give one of them another `name`", metadata: ["names": "\(names)"])
         }
         let instance = try type.make(self, configuration)
         let isAwaited = state.withLock { state in
@@ -51,26 +56,37 @@ extension Node {
     /// Ends the subtree: children in reverse start order, then the handlers, then the `stop` hook if `start` has succeeded.
     ///
     /// - Parameters:
-    ///   - grace: how long the handlers, and then the hook, may take after they were cancelled; `nil`: as long as they like.
+    ///   - grace: how long the handlers that were cancelled and the hook after them may take together; `nil`: as long as they like.
     ///   - isFailure: it has failed rather than been told to stop, and whoever asks it has lost it.
     /// - Returns: false when something ignored its cancellation past the grace and had to be abandoned.
     func stop(grace: Duration?, isFailure: Bool = false) async -> Bool {
+        await stop(within: Grace(grace), isFailure: isFailure)
+    }
+
+    /// As ``stop(grace:isFailure:)``, with a grace that may have been shortened already.
+    func stop(within limit: Grace, isFailure: Bool = false) async -> Bool {
         let (isFirst, instance, hasStarted, children) = state.withLock { state -> (Bool, (any Coordinator)?, Bool, ChildSupervisor?) in
             guard state.phase == .starting || state.phase == .active else { return (false, nil, false, nil) }
+            state.grace = limit
             defer { state.phase = .stopping }
             state.hasFailed = isFailure
             return (true, state.instance, state.phase == .active, state.children)
         }
         // Somebody else is at it.
-        guard isFirst else { return await end.value }
+        guard isFirst else {
+            if let grace = limit.limit { hasten(.timeout(grace)) }
+            return await end.value
+        }
         openAsks.end(with: .hasStopped(path), forGood: false)
         endPause(isFailure)
+        // Whoever has hastened it before it began, too.
+        if let haste = limit.haste { hasten(.timeout(haste)) }
         if let children { await children.shutDown() }
         cancelHandlers()
-        let areIdle = await Deadline.within(grace) { await self.waitUntilIdle() }
+        let areIdle = await limit.within { await self.waitUntilIdle() }
         var hasStopped = true
         if let instance {
-            hasStopped = await Deadline.within(grace) { [type] in
+            hasStopped = await limit.within { [type] in
                 if hasStarted { await instance.stop() }
                 await type.release?(instance)
             }
@@ -90,12 +106,17 @@ extension Node {
         for item in waiting { giveUp(item, hasFailed: isFailure) }
     }
 
-    /// Takes nothing new, and waits until what has been taken is handled; what doesn't end within the time is left to the stop.
+    /// Waits until what the subtree has taken is handled, in the processes below too; what doesn't end within the time is left to the stop.
+    ///
+    /// Nothing new comes meanwhile: the parent sends nothing more.
     func drain(within grace: Duration?) async {
         _ = await Deadline.within(grace) {
-            while self.state.withLock({ $0.mailbox.messageCount > 0 }) { try? await Task.sleep(for: .milliseconds(2)) }
+            while self.isBusy { try? await Task.sleep(for: .milliseconds(2)) }
         }
     }
+
+    /// Whether the coordinator, or one below it, has a message that isn't handled yet.
+    var isBusy: Bool { state.withLock { $0.mailbox.messageCount > 0 } || existingChildren?.isBusy == true }
 
     private func cancelHandlers() {
         let (handlers, run) = state.withLock { state in

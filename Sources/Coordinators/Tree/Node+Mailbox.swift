@@ -6,16 +6,18 @@ extension Node {
     ///
     /// Messages begin in the order in which they are taken.
     func accept(_ envelope: Envelope, _ row: MessageRow) {
-        let (admission, instance) = state.withLock { state -> (Mailbox.Admission?, (any Coordinator)?) in
+        let (admission, instance, mustLearn) = state.withLock { state -> (Mailbox.Admission?, (any Coordinator)?, Bool) in
             switch state.phase {
             case .starting, .active: break
-            case .stopping: guard CoordinatorPath.isStrictlyBelow(envelope.sender, path) else { return (nil, nil) }
-            case .stopped: return (nil, nil)
+            case .stopping: guard CoordinatorPath.isStrictlyBelow(envelope.sender, path) else { return (nil, nil, false) }
+            case .stopped: return (nil, nil, false)
             }
-            let isNeeding = !row.needs.isProvided(by: state.dependencies.effective)
+            let mustLearn = row.needs.canLearn(from: state.dependencies.effective)
+            let isNeeding = mustLearn || !row.needs.isProvided(by: state.dependencies.effective)
             let admission = state.mailbox.take(envelope, row, isNeeding: isNeeding)
-            return (admission, state.instanceToDrain())
+            return (admission, state.instanceToDrain(), mustLearn)
         }
+        if mustLearn { learnWhatIsNeeded() }
         switch admission {
         case nil: return envelope.end(.failure(CoordinatorError.hasStopped(path)))
         case .admitted: take(envelope, row)

@@ -29,7 +29,12 @@ extension Node {
         case .stop: try await children.stop(key, isByParent: false, forgets: false)
         case .restart: try await children.restart(key)
         case .kill: try children.kill(key)
-        case .pause: try await children.pause(key, true, isByParent: false)
+        case .pause:
+            // Otherwise its next life would come up paused, and who has asked for that is long gone.
+            guard before.state != .inactive, before.state != .failed else {
+                throw CoordinatorError(.stopped, "\(path.appending(key)) isn't running: there is nothing to pause")
+            }
+            try await children.pause(key, true, isByParent: false)
         case .resume: try await children.pause(key, false, isByParent: false)
         }
         // Whoever runs the child may have removed it since.
@@ -114,11 +119,23 @@ extension ChildSlot {
             processStartTime: host?.process?.startTime,
             incarnation: incarnation,
             restarts: restarts,
+            restartAttempt: machine?.restartAttempt,
+            nextStartMilliseconds: machine?.nextStart.map { max(0, ($0 - MonotonicTime.now.sinceOrigin).nanosecondsClamped / 1_000_000) },
             uptimeMilliseconds: readySince.map { Int64((MonotonicTime.now - $0).nanosecondsClamped / 1_000_000) },
             lastExit: lastExit?.description,
             isUnresponsive: false,
             children: []
         )
+    }
+}
+
+extension ChildState {
+    fileprivate var restartAttempt: Int? {
+        if case .waiting(_, let attempt) = self { attempt } else { nil }
+    }
+
+    fileprivate var nextStart: Duration? {
+        if case .waiting(let time, _) = self { time } else { nil }
     }
 }
 
@@ -128,6 +145,7 @@ extension CoordinatorSnapshot {
         var ended = self
         ended.state = .inactive
         (ended.processID, ended.processStartTime, ended.uptimeMilliseconds, ended.children) = (nil, nil, nil, [])
+        (ended.restartAttempt, ended.nextStartMilliseconds) = (nil, nil)
         return ended
     }
 }

@@ -58,6 +58,7 @@ final class Node: Sendable {
         var isDirectAskPending = false
         /// Set when the stop begins.
         var hasFailed = false
+        var grace: Grace?
     }
 
     let path: CoordinatorPath

@@ -10,7 +10,7 @@ struct DismissalRequest {
 
     init?(_ operation: String, _ payload: JSONValue) {
         guard operation == Self.operation, case .integer(let milliseconds) = payload["timeoutMilliseconds"] else { return nil }
-        timeout = .milliseconds(milliseconds)
+        timeout = .milliseconds(min(max(milliseconds, 0), Int64(UInt32.max)))
     }
 
     var payload: JSONValue { ["timeoutMilliseconds": .integer(Int64(timeout.millisecondsClamped))] }

@@ -8,12 +8,12 @@ extension ExitReason {
             switch exit.kind {
             case .normal: .normal
             case .shutdown: .shutdown
-            case .failed: .failed(exit.message)
+            case .failed: .failed(exit.message.shortened)
             case .exitCode: .exited(code: exit.code)
             case .signal: .signaled(exit.code)
             case .hung: .hung
-            case .startFailed: .startFailed(exit.message)
-            case .escalated: .escalated(exit.message)
+            case .startFailed: .startFailed(exit.message.shortened)
+            case .escalated: .escalated(exit.message.shortened)
             default: .unknown
             }
     }

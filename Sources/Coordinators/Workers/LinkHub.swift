@@ -1,5 +1,6 @@
 import Glibc
 import Links
+import Logging
 import Synchronization
 import WireProtocol
 
@@ -12,15 +13,23 @@ final class LinkHub: Sendable {
         var listener: LinkListener?
         var expected: [[UInt8]: Attach] = [:]
         var isClosed = false
+        /// How many strangers were turned away since the last that was told of, and when that was.
+        var strangers = 0
+        var toldOfStrangers: MonotonicTime?
     }
+
+    /// How often strangers are told of.
+    private static let strangerInterval = Duration.seconds(10)
 
     private let directory: RuntimeDirectory
     private let tasks: OwnedTasks
+    private let logger: Logger
     private let state = Mutex(State())
 
-    init(directory: RuntimeDirectory, tasks: OwnedTasks) {
+    init(directory: RuntimeDirectory, tasks: OwnedTasks, logger: Logger) {
         self.directory = directory
         self.tasks = tasks
+        self.logger = logger
     }
 
     /// Expects a worker.
@@ -44,7 +53,9 @@ final class LinkHub: Sendable {
         if isNew {
             tasks.add {
                 await listener.run { [weak self] link, hello in
-                    guard let self, let attach = state.withLock({ $0.expected[hello.secret] }) else {
+                    guard let self else { throw LinkError(.handshake, "nobody expects this worker") }
+                    guard let attach = state.withLock({ $0.expected[hello.secret] }) else {
+                        tellOfStranger(link)
                         throw LinkError(.handshake, "nobody expects this worker")
                     }
                     return try attach(link, hello)
@@ -52,6 +63,24 @@ final class LinkHub: Sendable {
             }
         }
         return listener.address
+    }
+
+    /// A worker that has just been given up may still dial; anybody else has no business here.
+    private func tellOfStranger(_ link: Link) {
+        let count = state.withLock { state -> Int? in
+            state.strangers += 1
+            let now = MonotonicTime.now
+            if let told = state.toldOfStrangers, now - told < Self.strangerInterval { return nil }
+            state.toldOfStrangers = now
+            defer { state.strangers = 0 }
+            return state.strangers
+        }
+        guard let count else { return }
+        let process = link.peer.map { "\($0.processID)" } ?? "unknown"
+        logger.warning(
+            "a process that nobody expects was turned away: its secret is wrong, or of a worker that has ended",
+            metadata: ["worker.pid": "\(process)", "count": "\(count)"]
+        )
     }
 
     /// Lets nobody in with this secret any more.

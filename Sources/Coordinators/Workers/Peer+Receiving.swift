@@ -38,6 +38,9 @@ extension Peer {
             let error = CoordinatorError(.coding, "a message uses a name that was never defined on this link")
             return reply(.failure(error), to: frame)
         }
+        if let violation = admit(frame.correlation, Self.route(target, message), Self.size(payload), trace, named: message) {
+            return link.close(because: violation)
+        }
         // What is kept until the answer must not keep the message.
         var frame = frame
         frame.content = .ack
@@ -52,16 +55,20 @@ extension Peer {
         )
         let isOpen = state.withLock { state -> Bool in
             guard !state.isClosed, state.incoming.count < Self.openAsksLimit else { return false }
-            state.incoming[frame.correlation] = envelope
+            // Nobody can mean one that has no number.
+            if head.correlation != 0 { state.incoming[head.correlation] = envelope }
             return true
         }
-        guard isOpen else {
-            return reply(.failure(CoordinatorError(.tooManyOpenAsks, "\(Self.openAsksLimit) asks are open on this link")), to: frame)
-        }
-        if !envelope.isBuiltin {
+        let size = Self.size(payload)
+        if envelope.isBuiltin {
+            envelope.whenReleased { [weak self] in self?.state.withLock { $0.builtinBytes -= size } }
+        } else {
             let route = Self.route(target, message)
-            let size = Self.size(payload)
             envelope.whenReleased { [weak self] in self?.giveBack(route, size) }
+        }
+        guard isOpen else {
+            envelope.release()
+            return reply(.failure(CoordinatorError(.tooManyOpenAsks, "\(Self.openAsksLimit) asks are open on this link")), to: frame)
         }
         envelope.open { [weak self] result in
             guard let self else { return }
@@ -69,6 +76,24 @@ extension Peer {
             if envelope.flow == nil { reply(result, to: head) } else { endStream(result, of: head) }
         }
         owner.messageReceived(envelope, target, frame.flags.contains(.direct))
+    }
+
+    /// Charges a message that has come.
+    ///
+    /// - Returns: the rule that the other side breaks with it.
+    private func admit(_ correlation: UInt64, _ route: String, _ size: Int, _ trace: Bytes, named name: String) -> String? {
+        let isBuiltin = Builtins.isName(name)
+        return state.withLock { state in
+            if correlation != 0, state.incoming[correlation] != nil { return "\(name) has the number of an ask that is open" }
+            if trace.count > Self.traceLimit { return "\(name) has a trace context of \(trace.count) bytes" }
+            if isBuiltin {
+                guard state.builtinBytes < Self.builtinBytesLimit else { return "\(state.builtinBytes) bytes of \(name) and its like wait" }
+                state.builtinBytes += size
+            } else if !state.credits.take(route, size) {
+                return "\(name), of \(size) bytes, came without credit: as much is under way to \(route) as may be"
+            }
+            return nil
+        }
     }
 
     /// A message isn't under way any more: the other side may send another.
@@ -83,6 +108,7 @@ extension Peer {
     // MARK: Answering
 
     private func reply(_ result: Result<Answer, any Error>, to frame: Frame) {
+        guard frame.correlation != 0 else { return }
         let reply: Reply
         do {
             reply = .success(try result.get().encoded(as: frame.codec))
@@ -124,7 +150,17 @@ extension Peer {
 
     private func answer(_ inspect: Inspect, in frame: Frame) {
         let target = link.text(of: inspect.target) ?? ""
+        let isAdmitted = state.withLock { state -> Bool in
+            guard state.inspections < Self.inspectionsLimit else { return false }
+            state.inspections += 1
+            return true
+        }
+        guard isAdmitted else {
+            let error = CoordinatorError(.tooManyOpenAsks, "\(Self.inspectionsLimit) requests are being answered on this link")
+            return reply(.failure(error), to: frame)
+        }
         tasks.add { [self] in
+            defer { state.withLock { $0.inspections -= 1 } }
             let result: Result<Answer, any Error>
             do {
                 let payload = inspect.payload.isEmpty ? .null : try PayloadCoder.decode(JSONValue.self, from: inspect.payload, codec: .json)
@@ -143,7 +179,7 @@ extension Peer {
         do {
             try message.envelope.flow?.pass(.encoded(frame.codec, bytes))
         } catch {
-            message.envelope.cancel()
+            message.envelope.end(.failure(error))
         }
     }
 
@@ -162,6 +198,7 @@ extension Peer {
             ending.settle(Result { () throws -> JSONValue in try outcome.get().decoded(as: JSONValue.self) })
         case nil:
             // Cancelled or timed out meanwhile, or the answer to a start.
+            state.withLock { if $0.owed == frame.correlation { $0.owed = nil } }
             owner.frameReceived(frame)
         }
     }

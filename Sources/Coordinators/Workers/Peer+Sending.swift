@@ -74,13 +74,11 @@ extension Peer {
 
     /// Tells the other side something; nobody answers.
     ///
-    /// - Returns: false when the link has closed, or it's too large.
-    func notify(_ name: String, _ codec: PayloadCodec, _ payload: Bytes) -> Bool {
-        do throws(LinkError) {
-            try link.send { intern in Frame(.event(Event(subject: 0, name: intern(name), payload: payload)), codec: codec) }
-            return true
-        } catch {
-            return false
+    /// - Parameter isBounded: whether it's refused while too much of its kind waits for the other side.
+    /// - Throws: `LinkError` when the link has closed, it's too large, or too much of its kind waits.
+    func notify(_ name: String, _ codec: PayloadCodec, _ payload: Bytes, isBounded: Bool = true) throws(LinkError) {
+        try link.send(lane: isBounded ? .notice : .bulk) { intern in
+            Frame(.event(Event(subject: 0, name: intern(name), payload: payload)), codec: codec)
         }
     }
 
@@ -102,26 +100,41 @@ extension Peer {
     }
 
     /// Asks the other side's runtime for something.
+    ///
+    /// - Throws: `timedOut` at once when a description is asked for and an earlier one is still owed: who says nothing, or doesn't know the
+    ///   question, is waited for once.
     func inspect(_ operation: String, _ target: String, _ payload: JSONValue = .null, timeout: Duration?) async throws -> JSONValue {
+        let isDescription = Operation(rawValue: operation)?.isDescription == true
+        if isDescription, state.withLock({ $0.owed != nil }) {
+            throw CoordinatorError(.timedOut, "\(name) has not answered an earlier request yet")
+        }
         let bytes = try PayloadCoder.encode(payload, as: .json)
-        return try await request(target, timeout: timeout) { target in
+        return try await request(target, timeout: timeout, isOwed: isDescription) { target in
             .inspect(Inspect(target: target, operation: operation, payload: bytes))
         }
     }
-
     /// Sends a control frame that is answered, and waits for the answer.
+    ///
+    /// - Parameter isOwed: whether an answer that doesn't come in time is remembered as owed.
     @discardableResult
-    func request(_ target: String, timeout: Duration?, _ content: (_ target: NameID) -> Content) async throws -> JSONValue {
+    func request(
+        _ target: String,
+        timeout: Duration?,
+        isOwed: Bool = false,
+        _ content: (_ target: NameID) -> Content
+    ) async throws -> JSONValue {
         let ending = Ending<Result<JSONValue, any Error>>()
         guard case .opened(let correlation) = open({ _ in .request(ending) }) else { throw lost(maybeExecuted: false) }
         do throws(LinkError) {
             try link.send(lane: .control) { name in Frame(content(name(target)), correlation: correlation, codec: .json) }
         } catch {
-            ending.settle(.failure(lost(maybeExecuted: false)))
+            let refusal = error.code == .nameTooLong ? CoordinatorError(.noSuchPath, error.message) : lost(maybeExecuted: false)
+            ending.settle(.failure(refusal))
         }
         let timer = timeout.map { timeout in
-            Timers.shared.schedule(at: .now + timeout) { [name] in
-                ending.settle(.failure(CoordinatorError(.timedOut, "\(name) did not answer within \(timeout)")))
+            Timers.shared.schedule(at: .now + timeout) { [weak self, name] in
+                let isLate = ending.settle(.failure(CoordinatorError(.timedOut, "\(name) did not answer within \(timeout)")))
+                if isLate, isOwed { self?.state.withLock { $0.owed = correlation } }
             }
         }
         defer {
@@ -134,6 +147,7 @@ extension Peer {
     /// - Returns: false when the link has closed and the message is handed back.
     private func transmit(_ message: Outgoing) -> Bool {
         let envelope = message.envelope
+        guard beginLeaving(message) else { return true }
         do throws(LinkError) {
             try link.send(lane: envelope.isBuiltin ? .control : .bulk) { name in
                 Frame(
@@ -144,30 +158,69 @@ extension Peer {
                 )
             }
         } catch {
+            state.withLock { $0.leaving = nil }
             // Nobody else may have ended it meanwhile: then it isn't ours to hand back.
             let isOurs = close(message.correlation) != nil
-            guard error.code == .frameTooLarge else { return !isOurs }
+            guard let refusal = CoordinatorError(refusing: message, because: error) else { return !isOurs }
             // The other side never sees it, and would never give back what it took.
-            if !envelope.isBuiltin { state.withLock { $0.windows.takeBack(message.size, route: message.route) } }
-            envelope.end(.failure(CoordinatorError(.messageTooLarge, error.message)))
+            takeBack(message)
+            envelope.end(.failure(refusal))
             return true
         }
         envelope.release()
+        endLeaving(message)
         return true
+    }
+
+    /// - Returns: false when nobody wants the message any more.
+    private func beginLeaving(_ message: Outgoing) -> Bool {
+        if message.envelope.isWithdrawn { close(message.correlation) }
+        let isWanted = state.withLock { state -> Bool in
+            guard state.outgoing[message.correlation] != nil else { return false }
+            state.leaving = (message.correlation, isGivenUp: false)
+            return true
+        }
+        if !isWanted { takeBack(message) }
+        return isWanted
+    }
+
+    private func endLeaving(_ message: Outgoing) {
+        let isGivenUp = state.withLock { state -> Bool in
+            if case .message(var open) = state.outgoing[message.correlation] {
+                open.hasLeft = true
+                state.outgoing[message.correlation] = .message(open)
+            }
+            defer { state.leaving = nil }
+            return state.leaving?.isGivenUp == true
+        }
+        if isGivenUp { try? link.send(Frame(.cancel, correlation: message.correlation)) }
+    }
+
+    private func takeBack(_ message: Outgoing) {
+        if !message.envelope.isBuiltin { state.withLock { $0.windows.takeBack(message.size, route: message.route) } }
     }
 
     /// Whoever gives a message up, cancels it on the other side; whoever reads its replies, makes room there.
     private func attend(_ message: Outgoing) {
         let correlation = message.correlation
-        message.envelope.work { [weak self] in
-            guard let self, close(correlation) != nil else { return }
-            // Behind the message that it cancels, which control would overtake.
-            try? link.send(Frame(.cancel, correlation: correlation))
-            forgetGivenUp()
-        }
+        message.envelope.work { [weak self] in self?.giveUp(correlation) }
         message.envelope.flow?.relayGrants { [weak self] count in
-            self?.send(Frame(.credit(Credit(target: 0, messages: UInt32(count), bytes: 0)), correlation: correlation))
+            self?.send(Frame(.credit(Credit(target: 0, messages: UInt32(clamping: count), bytes: 0)), correlation: correlation))
         }
+    }
+
+    /// Cancels a message on the other side, behind the message itself; one that has not left never does.
+    private func giveUp(_ correlation: UInt64) {
+        let hasLeft = state.withLock { state -> Bool? in
+            guard case .message(let message)? = state.outgoing.removeValue(forKey: correlation) else { return nil }
+            if state.leaving?.correlation == correlation { state.leaving?.isGivenUp = true }
+            return message.hasLeft
+        }
+        guard let hasLeft else { return }
+        counts.openAsks.subtract(1, ordering: .relaxed)
+        // In the lane of the message, which control would overtake.
+        if hasLeft { try? link.send(Frame(.cancel, correlation: correlation)) }
+        forgetGivenUp()
     }
 
     /// What was given up while it waited for room must not pile up.
@@ -183,6 +236,18 @@ extension Peer {
         switch body {
         case .value(let message): (codec, try PayloadCoder.encode(message, as: codec))
         case .encoded(_, let codec, let payload): (codec, payload.bytes)
+        }
+    }
+}
+
+extension CoordinatorError {
+    /// Why a message can't leave at all; `nil`: it's only the link that is gone.
+    fileprivate init?(refusing message: Peer.Outgoing, because error: LinkError) {
+        switch error.code {
+        case .frameTooLarge: self.init(.messageTooLarge, error.message)
+        case .nameTooLong where message.target.utf8.count > FrameLimits.default.maximumNameLength: self.init(.noSuchPath, error.message)
+        case .nameTooLong: self.init(.messageTooLarge, error.message)
+        default: return nil
         }
     }
 }

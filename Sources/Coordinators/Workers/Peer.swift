@@ -30,11 +30,18 @@ final class Peer: Sendable {
         let correlation: UInt64
         /// Takes the message back that has not left.
         let undelivered: (@Sendable () -> Void)?
+        /// It's among the frames that wait for the connection, or further.
+        var hasLeft = false
     }
 
     enum Open {
         case message(Outgoing)
+        /// The runtime's own: no ask of a coordinator's.
         case request(Ending<Result<JSONValue, any Error>>)
+
+        var isMessage: Bool {
+            if case .message = self { true } else { false }
+        }
     }
 
     struct State {
@@ -43,15 +50,32 @@ final class Peer: Sendable {
         var outgoing: [UInt64: Open] = [:]
         /// Asks of the other side, by correlation.
         var incoming: [UInt64: Envelope] = [:]
-        var windows = SendWindows<Outgoing>()
+        var windows: SendWindows<Outgoing>
         var credits = ReceiveCredits()
+        /// Bytes of messages between runtimes that are under way here: nobody gives credit for them.
+        var builtinBytes = 0
+        /// The description that was asked for last and didn't come in time.
+        var owed: UInt64?
+        /// Requests of the other side's runtime that are being answered.
+        var inspections = 0
+        /// The message that is being handed to the link, and whether its asker has given it up meanwhile.
+        var leaving: (correlation: UInt64, isGivenUp: Bool)?
         /// The other side has been told to handle what it has, and to end: nothing more is sent to it.
         var isDraining = false
+        /// Why asks that are still open when the link closes have no answer, if the other side has said that it ends.
+        var farewell: CoordinatorError?
         var isClosed = false
+
+        init(waitsForWindow: Bool) { windows = SendWindows(waitsForWindow: waitsForWindow) }
     }
 
     /// How many asks one side may have open.
     static let openAsksLimit = 65_536
+    /// How many requests of the other side's runtime may be under way.
+    static let inspectionsLimit = 4_096
+    /// How many bytes of messages between runtimes may be under way, and how long a trace context may be.
+    static let builtinBytesLimit = 16 << 20
+    static let traceLimit = 1_024
 
     let link: Link
     /// How messages to the other side are encoded.
@@ -59,13 +83,18 @@ final class Peer: Sendable {
     let owner: Owner
     let name: String
     let tasks = OwnedTasks()
-    let state = Mutex(State())
+    let state: Mutex<State>
+    /// Settled when the link has closed and all that had come is dealt with.
+    private let end = Ending<Void>()
     /// Messages leave one after the other in the order in which they were let go.
     let turn = Mutex(())
-    private let counts: LiveCounts
+    let counts: LiveCounts
 
-    /// - Parameter name: the other side, as errors call it.
-    init(_ link: Link, codec: PayloadCodec, name: String, counts: LiveCounts, owner: Owner) {
+    /// - Parameters:
+    ///   - name: the other side, as errors call it.
+    ///   - announcesCredit: the other side will say how much it may have under way; nothing leaves before it has.
+    init(_ link: Link, codec: PayloadCodec, name: String, announcesCredit: Bool, counts: LiveCounts, owner: Owner) {
+        state = Mutex(State(waitsForWindow: announcesCredit))
         self.link = link
         self.codec = codec
         self.name = name
@@ -79,6 +108,7 @@ final class Peer: Sendable {
             frameReceived: { [self] _, frame in receive(frame) },
             closed: { [self] _, error in
                 endOpenAsks()
+                end.settle(())
                 owner.closed(error)
             }
         )
@@ -86,20 +116,35 @@ final class Peer: Sendable {
 
     /// Tells the other side how much it may have under way.
     func announceCredit() {
-        send(Frame(.credit(Credit(target: 0, messages: UInt32(ReceiveCredits.linkMessages), bytes: UInt64(ReceiveCredits.linkBytes)))))
+        let window = CreditWindow.link
+        send(Frame(.credit(Credit(target: 0, messages: UInt32(window.messages), bytes: UInt64(window.bytes)))))
     }
 
-    /// Sends a control frame.
+    /// Sends a frame of the runtime's: a control frame, or one that must not overtake messages.
     ///
     /// - Returns: why it could not be sent; a link that has closed is known by its own ways.
     @discardableResult
-    func send(_ frame: Frame) -> LinkError? {
+    func send(_ frame: Frame, lane: Link.Lane = .control) -> LinkError? {
         do throws(LinkError) {
-            try link.send(frame, lane: .control)
+            try link.send(frame, lane: lane)
             return nil
         } catch {
             return error
         }
+    }
+
+    /// The other side has said that it ends: what it has not answered by now it never had, or never began.
+    func bidFarewell(_ reason: ExitReason) {
+        let error =
+            reason.isNormal
+            ? CoordinatorError(.stopped, "\(name) has stopped")
+            : CoordinatorError(.peerLost, "\(name) has failed", maybeExecuted: false)
+        state.withLock { $0.farewell = error }
+    }
+
+    /// Waits until everything has been read that the other side, which is gone, has sent.
+    func readToEnd(within time: Duration) async {
+        _ = await Deadline.within(time) { await self.end.value }
     }
 
     /// Closes the link; every open ask ends.
@@ -110,6 +155,13 @@ final class Peer: Sendable {
 
     // MARK: Open asks
 
+    /// Whether a message of this side isn't answered yet, or not yet taken note of.
+    var hasOpenMessages: Bool {
+        state.withLock { state in
+            state.outgoing.values.contains(where: \.isMessage)
+        }
+    }
+
     enum Opening {
         case opened(UInt64)
         case full
@@ -117,21 +169,21 @@ final class Peer: Sendable {
     }
 
     func open(_ ask: (UInt64) -> Open) -> Opening {
-        let opening = state.withLock { state -> Opening in
+        state.withLock { state -> Opening in
             if state.isClosed { return .closed }
             guard state.outgoing.count < Self.openAsksLimit else { return .full }
             state.next += 1
-            state.outgoing[state.next] = ask(state.next)
+            let open = ask(state.next)
+            state.outgoing[state.next] = open
+            if open.isMessage { counts.openAsks.add(1, ordering: .relaxed) }
             return .opened(state.next)
         }
-        if case .opened = opening { counts.openAsks.add(1, ordering: .relaxed) }
-        return opening
     }
 
     @discardableResult
     func close(_ correlation: UInt64) -> Open? {
         let open = state.withLock { $0.outgoing.removeValue(forKey: correlation) }
-        if open != nil { counts.openAsks.subtract(1, ordering: .relaxed) }
+        if open?.isMessage == true { counts.openAsks.subtract(1, ordering: .relaxed) }
         return open
     }
 
@@ -140,12 +192,12 @@ final class Peer: Sendable {
     }
 
     private func endOpenAsks() {
-        let (isFirst, outgoing, incoming, waiting) = state.withLock { state in
+        let (isFirst, outgoing, incoming, waiting, farewell) = state.withLock { state in
             defer { (state.outgoing, state.incoming, state.isClosed) = ([:], [:], true) }
-            return (!state.isClosed, state.outgoing, state.incoming, state.windows.removeAll())
+            return (!state.isClosed, state.outgoing, state.incoming, state.windows.removeAll(), state.farewell)
         }
         if isFirst { counts.links.subtract(1, ordering: .relaxed) }
-        counts.openAsks.subtract(outgoing.count, ordering: .relaxed)
+        counts.openAsks.subtract(outgoing.values.count(where: \.isMessage), ordering: .relaxed)
         let unsent = Set(waiting.map(\.correlation))
         for (correlation, ask) in outgoing.sorted(by: { $0.key < $1.key }) {
             switch ask {
@@ -153,10 +205,10 @@ final class Peer: Sendable {
                 if let undelivered = message.undelivered {
                     undelivered()
                 } else {
-                    message.envelope.end(.failure(lost(maybeExecuted: false)))
+                    message.envelope.end(.failure(farewell ?? lost(maybeExecuted: false)))
                 }
-            case .message(let message): message.envelope.end(.failure(lost(maybeExecuted: true)))
-            case .request(let ending): ending.settle(.failure(lost(maybeExecuted: true)))
+            case .message(let message): message.envelope.end(.failure(farewell ?? lost(maybeExecuted: true)))
+            case .request(let ending): ending.settle(.failure(farewell ?? lost(maybeExecuted: true)))
             }
         }
         for envelope in incoming.values { envelope.end(.failure(lost(maybeExecuted: true))) }

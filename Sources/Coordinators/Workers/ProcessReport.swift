@@ -1,14 +1,14 @@
 import Processes
 import WireProtocol
 
-/// What a process tells those above it of its own workers, so that a path never lives twice: a parent restarts a dead worker only
-/// when that worker's descendants are gone too.
+/// What a process tells those above it of its own workers and programs, so that a path never lives twice: a parent restarts a dead worker
+/// only when all that descends from it is gone too.
 struct ProcessReport: Sendable {
-    let process: ProcessIdentity
+    let family: ProcessFamily
     let lives: Bool
 
-    init(process: ProcessIdentity, lives: Bool) {
-        self.process = process
+    init(_ family: ProcessFamily, lives: Bool) {
+        self.family = family
         self.lives = lives
     }
 
@@ -19,15 +19,39 @@ struct ProcessReport: Sendable {
             case .integer(let startTime) = fields["start_time"],
             let pid = Int32(exactly: processID)
         else { return nil }
-        process = ProcessIdentity(processID: pid, startTime: UInt64(bitPattern: startTime))
+        var entry = ""
+        if case .string(let text) = fields["mark"], !text.contains(where: { $0 == " " || $0 == "\n" || $0 == "/" }) { entry = text }
+        family = ProcessFamily(leader: ProcessIdentity(processID: pid, startTime: UInt64(bitPattern: startTime)), entry: entry)
         lives = operation == Self.started
     }
 
     var operation: String { lives ? Self.started : Self.ended }
     var payload: JSONValue {
-        ["pid": .integer(Int64(process.processID)), "start_time": .integer(Int64(bitPattern: process.startTime))]
+        [
+            "pid": .integer(Int64(family.leader.processID)),
+            "start_time": .integer(Int64(bitPattern: family.leader.startTime)),
+            "mark": .string(family.entry),
+        ]
     }
 
     private static let started = "process-started"
     private static let ended = "process-ended"
+}
+
+/// The processes below a worker, as it has reported them.
+struct ReportedProcesses: Sendable {
+    private var living: [ProcessIdentity: ProcessFamily] = [:]
+    /// Reports take different ways, and an end may overtake the beginning.
+    private var endedEarly: Set<ProcessIdentity> = []
+
+    var families: [ProcessFamily] { Array(living.values) }
+
+    mutating func take(_ report: ProcessReport) {
+        let process = report.family.leader
+        if report.lives {
+            if endedEarly.remove(process) == nil { living[process] = report.family }
+        } else if living.removeValue(forKey: process) == nil {
+            endedEarly.insert(process)
+        }
+    }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import Processes
 import Synchronization
 import WireProtocol
 
@@ -9,14 +10,13 @@ final class TicketPipe: Sendable {
     private let writer: Mutex<Int32?>
 
     init() throws(CoordinatorError) {
-        var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else {
-            throw CoordinatorError(.spawnFailed, "no pipe can be made for a worker's ticket: \(String(cString: strerror(errno)))")
+        do throws(ProcessError) {
+            let pipe = try InheritablePipe()
+            reader = pipe.reader
+            writer = Mutex(pipe.writer)
+        } catch {
+            throw CoordinatorError(.spawnFailed, "no pipe can be made for a worker's ticket: \(error.message)")
         }
-        // No other spawn inherits them meanwhile: every spawn closes what it isn't given.
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        reader = ends[0]
-        writer = Mutex(ends[1])
     }
 
     deinit { close() }
@@ -25,6 +25,8 @@ final class TicketPipe: Sendable {
     func closeReader() { Glibc.close(reader) }
 
     /// Gives the ticket, which is small enough never to block.
+    ///
+    /// - Throws: when nobody can read it: the worker has ended, or has closed its end.
     func give(_ ticket: Ticket) throws(CoordinatorError) {
         guard let descriptor = take() else { throw CoordinatorError(.spawnFailed, "a worker was given a ticket before") }
         let bytes = ticket.encoded()

@@ -1,3 +1,4 @@
+import DequeModule
 import Glibc
 import Links
 import Processes
@@ -44,6 +45,11 @@ final class Uplink: Sendable {
         var orphanedAt: MonotonicTime?
     }
 
+    /// How many moves of pages are kept while there is no link.
+    private static let movesLimit = 1_024
+    /// What a message's frame has beside the payload, at most: the header, a trace context, numbers.
+    private static let headroom = 128 + Peer.traceLimit
+
     /// How long a worker that must not outlive its parent looks for it after the link broke.
     private static let strictGrace = Duration.seconds(2)
 
@@ -52,6 +58,8 @@ final class Uplink: Sendable {
     private let counts: LiveCounts
     private let tasks = OwnedTasks()
     private let state = Mutex(State())
+    /// Moves of pages that wait for the next link, oldest first.
+    private let moves = Mutex<Deque<Envelope>>([])
 
     init(_ ticket: Ticket, counts: LiveCounts, events: Events) {
         self.ticket = ticket
@@ -65,6 +73,11 @@ final class Uplink: Sendable {
     /// Dials the parent and says hello.
     func connect(within timeout: Duration = Link.handshakeTimeout) async throws(LinkError) {
         let link = try await Link.dial(ticket.address, timeout: timeout)
+        // Whoever else has put a socket there must not learn the secret.
+        guard let peer = link.peer, peer.userID == geteuid(), peer.processID == ticket.parentProcessID else {
+            link.close()
+            throw LinkError(.handshake, "the process that listens at \(ticket.address) isn't the parent, \(ticket.parentProcessID)")
+        }
         link.start(Link.Handler(frameReceived: { [self] in greeted($0, $1) }, closed: { [self] link, _ in lost(link) }))
         try link.send(
             Frame(
@@ -89,17 +102,49 @@ final class Uplink: Sendable {
     ///
     /// - Parameter target: a coordinator elsewhere in the tree; empty: from the parent of this process's own coordinator upwards.
     func forward(_ envelope: Envelope, to target: String, isDirect: Bool) {
+        if envelope.isOneWay, envelope.body.name == Navigate.name { return forwardMove(envelope) }
         if state.withLock({ $0.peer })?.forward(envelope, to: target, isDirect: isDirect) == true { return }
         let message = "the parent of \(ticket.path) can't be reached at the moment"
         envelope.end(.failure(CoordinatorError(.peerLost, message, maybeExecuted: false)))
     }
 
+    /// Sends a move on the stack of pages, on the next link if there is none at the moment.
+    private func forwardMove(_ envelope: Envelope) {
+        let isKept = moves.withLock { moves -> Bool in
+            // Not before those that wait already.
+            if moves.isEmpty, state.withLock({ $0.peer })?.forward(envelope, to: "", isDirect: false) == true { return true }
+            guard moves.count < Self.movesLimit else { return false }
+            moves.append(envelope)
+            return true
+        }
+        if isKept { return }
+        let message = "\(Self.movesLimit) moves of pages wait for the parent of \(ticket.path)"
+        envelope.end(.failure(CoordinatorError(.peerLost, message, maybeExecuted: false)))
+    }
+
+    private func forwardKeptMoves(to peer: Peer) {
+        moves.withLock { moves in
+            while let first = moves.first, peer.forward(first, to: "", isDirect: false) { moves.removeFirst() }
+        }
+    }
+
+    /// Why the stack's owner can't be told of a move.
+    func refusal(of move: Navigate) -> CoordinatorError? {
+        let limit = (state.withLock { $0.peer }?.link.maximumFrameSize ?? FrameLimits.default.maximumFrameSize) - Self.headroom
+        do throws(CoordinatorError) {
+            // Those further up may speak either.
+            let size = max(try PayloadCoder.encode(move, as: .json).count, try PayloadCoder.encode(move, as: .compact).count)
+            return size <= limit ? nil : CoordinatorError(.messageTooLarge, "the page takes \(size) bytes, more than \(limit)")
+        } catch {
+            return error
+        }
+    }
+
     /// Tells the processes above of one below, and returns when they have taken note of it.
-    func report(_ process: ProcessIdentity, lives: Bool) async throws {
+    func report(_ report: ProcessReport) async throws {
         guard let peer = state.withLock({ $0.peer }) else {
             throw CoordinatorError(.peerLost, "the parent of \(ticket.path) can't be reached", maybeExecuted: false)
         }
-        let report = ProcessReport(process: process, lives: lives)
         _ = try await peer.inspect(report.operation, "", report.payload, timeout: .seconds(5))
     }
 
@@ -115,7 +160,9 @@ final class Uplink: Sendable {
     /// - Returns: false when there is no link.
     func notify(_ name: String, _ value: some Codable & Sendable) -> Bool {
         guard let peer = state.withLock({ $0.peer }), let payload = try? PayloadCoder.encode(value, as: .json) else { return false }
-        return peer.notify(name, .json, payload)
+        // What is said in farewell is little, and the last chance.
+        let isBounded = !state.withLock { $0.isEnding }
+        return (try? peer.notify(name, .json, payload, isBounded: isBounded)) != nil
     }
 
     /// Tells what the coordinator tells its delegates, if anybody listens.
@@ -124,29 +171,40 @@ final class Uplink: Sendable {
     func emit(_ event: Answer) throws {
         let (areWanted, peer) = state.withLock { ($0.areEventsWanted, $0.peer) }
         guard areWanted else { return }
-        guard let peer, peer.notify("", peer.codec, try event.encoded(as: peer.codec)) else {
-            throw CoordinatorError(.peerLost, "the link is down, or the event is larger than a frame may be")
+        guard let peer else { throw CoordinatorError(.peerLost, "the link is down") }
+        let payload = try event.encoded(as: peer.codec)
+        do throws(LinkError) {
+            try peer.notify("", peer.codec, payload)
+        } catch {
+            switch error.code {
+            case .frameTooLarge: throw CoordinatorError(.messageTooLarge, "the event: \(error.message)")
+            case .congested: throw CoordinatorError(.mailboxFull, error.message)
+            default: throw CoordinatorError(.peerLost, error.message)
+            }
         }
     }
 
     /// Sends a frame now and on every later link, so that it's heard whatever becomes of this one.
     ///
     /// - Returns: why it will never be heard; a link that is down is no reason.
-    func announce(_ frame: Frame) -> LinkError? {
+    func announce(_ frame: Frame, lane: Link.Lane = .control) -> LinkError? {
         let peer = state.withLock { state in
             state.standing.append(frame)
             return state.peer
         }
-        guard let error = peer?.send(frame), error.code == .frameTooLarge else { return nil }
+        guard let error = peer?.send(frame, lane: lane), error.code == .frameTooLarge else { return nil }
         return error
     }
 
     /// - Returns: why it could not be sent.
     @discardableResult
-    func send(_ frame: Frame) -> LinkError? {
+    func send(_ frame: Frame, lane: Link.Lane = .control) -> LinkError? {
         guard let peer = state.withLock({ $0.peer }) else { return LinkError(.peerClosed, "the link is down") }
-        return peer.send(frame)
+        return peer.send(frame, lane: lane)
     }
+
+    /// How much has left so far; while it grows, the parent reads.
+    var transmissions: UInt64 { state.withLock { $0.peer }?.link.transmissions ?? 0 }
 
     /// The worker ends: it doesn't dial any more.
     func beginEnding() {
@@ -158,19 +216,30 @@ final class Uplink: Sendable {
             if case .goodbye(let reason) = frame.content { Diagnostics.print("refused by the parent: \(reason)") }
             return link.close()
         }
+        guard welcome.maximumFrameSize >= FrameLimits.smallestFrameSize else {
+            Diagnostics.print(
+                "the parent takes frames of \(welcome.maximumFrameSize) bytes only, fewer than \(FrameLimits.smallestFrameSize)"
+            )
+            return link.close()
+        }
         let peer = Peer(
             link,
             codec: welcome.buildID == BuildID.current ? .compact : .json,
             name: "the parent of \(ticket.path)",
+            announcesCredit: true,
             counts: counts,
             owner: Peer.Owner(
                 messageReceived: events.messageReceived,
                 inspected: events.inspected,
                 notified: { _, _, _ in },
                 frameReceived: { [self] in receive($0) },
-                closed: { [self] _ in lost(link) }
+                closed: { [self] error in
+                    if error.code == .violation || error.code == .malformed { Diagnostics.print("the link was closed: \(error.message)") }
+                    lost(link)
+                }
             )
         )
+        link.limitFrames(to: Int(welcome.maximumFrameSize))
         let standing = state.withLock { state in
             (state.peer, state.welcome, state.orphanedAt) = (peer, welcome, nil)
             return state.standing
@@ -178,6 +247,7 @@ final class Uplink: Sendable {
         link.hand(over: peer.handler)
         peer.announceCredit()
         for frame in standing { peer.send(frame) }
+        forwardKeptMoves(to: peer)
     }
 
     private func receive(_ frame: Frame) {
@@ -245,7 +315,7 @@ final class Uplink: Sendable {
             state.orphanedAt = deadline
             return deadline
         }
-        while MonotonicTime.now < deadline, getppid() == ticket.parentProcessID || !ticket.isStrict {
+        while MonotonicTime.now < deadline, !ticket.isStrict || WorkerProcess.isBelow(ticket.parentProcessID) {
             do throws(LinkError) {
                 return try await connect(within: min(Link.handshakeTimeout, deadline - .now))
             } catch {

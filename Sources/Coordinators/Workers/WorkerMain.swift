@@ -1,4 +1,5 @@
 import Glibc
+import Links
 import Logging
 import Processes
 import ServiceLifecycle
@@ -51,6 +52,8 @@ final class Worker: Sendable {
         var inheritance = ChildInheritance()
         /// Why the process ends, once it does.
         var endReason: ExitReason?
+        /// How long the end may take; `nil`: as long as it does.
+        var endGrace: Duration?
         var isReadyTold = false
         /// The coordinator has ended before the parent was told that it's ready, which it hears first.
         var earlyEnd: ExitReason?
@@ -131,7 +134,7 @@ final class Worker: Sendable {
                 runtime.dependencyTurn.withLock { _ in host.inherit(state.withLock { $0.inheritance.dependencies }) }
                 await host.pause(for: state.withLock { $0.inheritance.pauseReasons })
                 try await host.start()
-                _ = uplink.announce(Frame(.ready, incarnation: incarnation))
+                _ = uplink.announce(Frame(.ready, correlation: frame.correlation, incarnation: incarnation))
                 let earlyEnd = state.withLock { state in
                     state.isReadyTold = true
                     return state.earlyEnd
@@ -151,7 +154,7 @@ final class Worker: Sendable {
         do throws(CoordinatorError) {
             let upward: PayloadCodec = uplink.isCompact ? .compact : .json
             // An output that can't be told is a failure: the parent would wait for ever.
-            if let error = uplink.announce(Frame(.finish(try output.encoded(as: upward)), codec: upward)) {
+            if let error = uplink.announce(Frame(.finish(try output.encoded(as: upward)), codec: upward), lane: .bulk) {
                 end(grace: .seconds(5), reason: .failed("the output could not be sent: \(error)"))
             }
         } catch {
@@ -177,17 +180,24 @@ final class Worker: Sendable {
         }
     }
 
-    /// Ends the subtree, and then the process.
+    /// Ends the subtree, and then the process; the second time it can only shorten what is left.
     ///
     /// - Parameter drains: what has been taken is handled first, within the grace.
     func end(grace: Duration?, drains: Bool = false, reason: ExitReason) {
-        let (host, isFirst) = state.withLock { state in
-            defer { state.endReason = state.endReason ?? reason }
-            return (state.host, state.endReason == nil)
+        let (host, isFirst, isSooner) = state.withLock { state -> (LocalHost?, Bool, Bool) in
+            let isFirst = state.endReason == nil
+            let isSooner = isFirst || (grace ?? .seconds(Int64.max)) < (state.endGrace ?? .seconds(Int64.max))
+            state.endReason = state.endReason ?? reason
+            if isSooner { state.endGrace = grace }
+            return (state.host, isFirst, isSooner)
         }
-        guard isFirst else { return }
         // The host tells the end, be it of the coordinator or of its start.
         let shutdown = grace.map { Shutdown.timeout($0) } ?? .infinity
+        guard isFirst else {
+            // Told again on a new link it means nothing: only who is in more of a hurry than before is heard.
+            if isSooner { host?.stop(shutdown) }
+            return
+        }
         if drains, let node = host?.coordinator {
             return tasks.add {
                 await node.drain(within: grace)
@@ -207,10 +217,21 @@ final class Worker: Sendable {
         guard isFirst else { return }
         uplink.beginEnding()
         runtime.deadLetters.flush()
-        runtime.close()
-        let error = uplink.send(Frame(.exited(Exited(reason: reason.onWire)), incarnation: state.withLock { $0.incarnation }))
-        if error == nil { _ = await Deadline.within(Self.farewell) { await self.isDismissed.value } }
+        await runtime.close()
+        // Behind everything that the coordinator has answered, sent and told.
+        let exited = Frame(.exited(Exited(reason: reason.onWire)), incarnation: state.withLock { $0.incarnation })
+        if uplink.send(exited, lane: .bulk) == nil { await waitForDismissal() }
+        await runtime.flushLog()
         exitCode.settle(reason.processExitCode)
+    }
+
+    /// Waits until the parent has taken note of the end, as long as it reads what came before.
+    private func waitForDismissal() async {
+        var former: UInt64?
+        while case let transmissions = uplink.transmissions, transmissions != former {
+            former = transmissions
+            if await Deadline.within(Self.farewell, { await self.isDismissed.value }) { return }
+        }
     }
 
     private func deliver(_ envelope: Envelope, _ target: String, _ isDirect: Bool) {
@@ -256,6 +277,8 @@ extension Worker: HostOwner {
     func lifeEmitted(_ life: Life, _ event: Answer) {
         do {
             try uplink.emit(event)
+        } catch let error as CoordinatorError where error.code == .mailboxFull {
+            runtime.deadLetters.record(DeadLetter(name: "event", sender: path, target: path, reason: .observerTooSlow))
         } catch {
             runtime.deadLetters.record(DeadLetter(name: "event", sender: path, target: path, reason: .undeliverable("\(error)")))
         }

@@ -8,18 +8,23 @@ struct WorkerSpawner: Sendable {
     let defaultExecutable: String?
     let output: WorkerOutput
     let spawner: ProcessSpawner
+    /// What the mark of every child begins with.
+    let mark: ProcessMark
+    /// What children inherit.
+    let environment: InheritedEnvironment
 
     /// Spawns a worker that waits for its ticket on a descriptor.
     ///
     /// - Parameter isStrict: it dies with this process.
+    /// - Returns: with it, what to call all that will descend from it.
     func spawn(
         _ program: WorkerProgram,
         _ plan: WorkerPlan,
         path: CoordinatorPath,
         isStrict: Bool
-    ) async throws(CoordinatorError) -> (ChildProcess, TicketPipe) {
+    ) async throws(CoordinatorError) -> (SpawnedProcess, TicketPipe) {
         let executable = program.executable ?? defaultExecutable ?? "/proc/self/exe"
-        var environment = inherited(program.environment)
+        var environment = program.environment
         environment[WorkerEnvironment.ticketVariable] = String(WorkerEnvironment.ticketDescriptor)
         let pipe = try TicketPipe()
         defer { pipe.closeReader() }
@@ -27,23 +32,23 @@ struct WorkerSpawner: Sendable {
         specification.diesWithParent = isStrict
         specification.descriptors = [InheritedDescriptor(source: pipe.reader, target: WorkerEnvironment.ticketDescriptor)]
         let child = try await spawn(specification, path)
-        if let limit = plan.memoryLimit { child.limitMemory(to: limit) }
+        if let limit = plan.memoryLimit { child.process.limitMemory(to: limit) }
         return (child, pipe)
     }
 
     /// Spawns a plain program, which dies with this process.
-    func spawn(_ program: ProgramSpecification, path: CoordinatorPath) async throws(CoordinatorError) -> ChildProcess {
+    func spawn(_ program: ProgramSpecification, path: CoordinatorPath) async throws(CoordinatorError) -> SpawnedProcess {
         guard let name = program.command.first else {
             throw CoordinatorError(.spawnFailed, "\(path) has an empty command")
         }
-        let environment = inherited(program.environment)
-        guard let executable = ExecutableSearch.find(name, in: environment["PATH"], relativeTo: program.directory) else {
+        let searchPath = program.environment["PATH"] ?? environment["PATH"]
+        guard let executable = ExecutableSearch.find(name, in: searchPath, relativeTo: program.directory) else {
             throw CoordinatorError(
                 .spawnFailed,
                 "\(path): there is no executable '\(name)'; give its path, or see that PATH has its directory"
             )
         }
-        var specification = specification(executable, Array(program.command.dropFirst()), environment, program.directory, path)
+        var specification = specification(executable, Array(program.command.dropFirst()), program.environment, program.directory, path)
         specification.processName = name
         specification.diesWithParent = true
         return try await spawn(specification, path)
@@ -52,25 +57,31 @@ struct WorkerSpawner: Sendable {
     private func specification(
         _ executable: String,
         _ arguments: [String],
-        _ environment: [String: String],
+        _ overlay: [String: String],
         _ directory: String?,
         _ path: CoordinatorPath
     ) -> ProcessSpecification {
-        ProcessSpecification(
+        var specification = ProcessSpecification(
             executable: executable,
             arguments: arguments,
             processName: Self.processName(executable, path),
-            environment: environment,
+            environment: overlay,
             workingDirectory: directory,
             standardOutput: output.destination(for: path),
             standardError: output.isCaptured ? .sameAsOutput : .inherit,
             killsGroupAtExit: true
         )
+        specification.inheritedEnvironment = environment.entries
+        return specification
     }
 
-    private func spawn(_ specification: ProcessSpecification, _ path: CoordinatorPath) async throws(CoordinatorError) -> ChildProcess {
+    private func spawn(_ specification: ProcessSpecification, _ path: CoordinatorPath) async throws(CoordinatorError) -> SpawnedProcess {
+        let entry = ProcessMark.makeEntry()
+        var specification = specification
+        specification.environment?[ProcessMark.variable] = mark.appending(entry).text
         do throws(ProcessError) {
-            return try await spawner.spawn(specification)
+            let process = try await spawner.spawn(specification)
+            return SpawnedProcess(process: process, family: ProcessFamily(leader: process.identity, entry: entry))
         } catch {
             throw CoordinatorError(.spawnFailed, "\(path): \(error.message)")
         }
@@ -86,16 +97,10 @@ struct WorkerSpawner: Sendable {
         let name = buffer[..<length].map { UInt8(bitPattern: $0) }.split(separator: UInt8(ascii: "/")).last ?? []
         return "\(String(decoding: name, as: UTF8.self)): \(path)"
     }
+}
 
-    private func inherited(_ overlay: [String: String]) -> [String: String] {
-        var result: [String: String] = [:]
-        var entry = environ
-        while let text = entry.pointee.map({ String(cString: $0) }) {
-            if let separator = text.firstIndex(of: "=") {
-                result[String(text[..<separator])] = String(text[text.index(after: separator)...])
-            }
-            entry += 1
-        }
-        return result.merging(overlay) { $1 }
-    }
+/// A child process, and what to call all that descends from it.
+struct SpawnedProcess: Sendable {
+    let process: ChildProcess
+    let family: ProcessFamily
 }

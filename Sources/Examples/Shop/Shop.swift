@@ -5,7 +5,14 @@ import Coordinators
 /// One executable holds all sections. Whichever process runs it, the root's or a section's, this is its whole `main`.
 @main
 struct Shop {
+    private static let usage = """
+        The shop: an example of coordinators in processes of their own. It has no arguments.
+        Run alone it serves until SIGTERM or SIGINT; Deploy/shop.yaml runs it under coordinatord.
+        """
+
     static func main() async throws {
+        // A worker has no arguments.
+        if CommandLine.arguments.count > 1 { return print(usage) }
         try await CoordinatorRuntime.main(
             ShopCoordinator.self,
             workers: [AccountCoordinator.self, CatalogCoordinator.self, CartCoordinator.self, PaymentCoordinator.self]

@@ -14,7 +14,7 @@ public struct CompactEncoder: Sendable {
 
     /// Returns a value as bytes.
     ///
-    /// - Throws: `EncodingError` when values lie more than 128 deep inside one another or a value encodes itself in contradictory ways, and
+    /// - Throws: `EncodingError` when values lie more than 256 deep inside one another or a value encodes itself in contradictory ways, and
     ///   whatever the value's own `encode(to:)` throws.
     public func encode(_ value: some Encodable) throws -> [UInt8] {
         let writer = CompactWriter()

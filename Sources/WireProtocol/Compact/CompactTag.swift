@@ -47,7 +47,7 @@ enum CompactTag {
 /// The limits of the compact format.
 enum CompactLimits {
     /// How many values may lie inside one another, in either direction.
-    static let depth = 128
+    static let depth = 256
     /// The tag and the four bytes of length that arrays and maps begin with.
     static let containerHeaderSize = 5
 }

@@ -1,6 +1,6 @@
 /// Permission to send more.
 ///
-/// Credit adds up.
+/// Credit adds up, to what was named first at most.
 public struct Credit: Sendable, Hashable {
     /// The path of the coordinator that the permission is for; 0 means the link.
     public var target: NameID

@@ -1,4 +1,5 @@
-/// An operator's question about a coordinator.
+/// A question of the other side's runtime, with an answer in JSON: what an operator asks for on its way down; reports of processes and
+/// requests to be dismissed on their way up.
 ///
 /// The answer is a ``Reply`` of the same correlation.
 public struct Inspect: Sendable, Hashable {

@@ -34,7 +34,7 @@ public enum Content: Sendable, Hashable {
     case pause(Pause)
     /// A coordinator is to resume.
     case resume(Resume)
-    /// The coordinator of the ``start(_:)`` with the same correlation has started.
+    /// The worker's coordinator has started; the first one counts, whatever its correlation.
     case ready
     /// The coordinator has finished; the payload is its output.
     case finish(Bytes)

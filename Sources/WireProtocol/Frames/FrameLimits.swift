@@ -18,6 +18,9 @@ public struct FrameLimits: Sendable, Hashable {
         self.maximumSecretLength = maximumSecretLength
     }
 
+    /// What each side has to take at least: a frame with a few names of the greatest length.
+    public static let smallestFrameSize = 4_096
+
     /// 1 MiB frames, names of 1,024 bytes.
     public static let `default` = FrameLimits()
 }

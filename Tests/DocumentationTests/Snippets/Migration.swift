@@ -62,7 +62,7 @@ actor ContactsCoordinator: Coordinator {
     // snippet: ljungberg
     static let responders: [Responder<ContactsCoordinator>] = [
         .respond(to: Contacts.Edit.self) { me, edit in
-            try await me.context.run(EditContactCoordinator.self, as: "edit", with: .init(contact: edit.contact))
+            try await me.context.run(EditContactCoordinator.self, as: "edit \(edit.contact.name)", with: .init(contact: edit.contact))
         }
     ]
     // end

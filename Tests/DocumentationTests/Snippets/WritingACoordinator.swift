@@ -39,6 +39,7 @@ actor ImportCoordinator: Coordinator {
 
 actor FeedsCoordinator: Coordinator {
     let context: Context<FeedsCoordinator>
+    private var imports = 0
 
     init(_ context: Context<FeedsCoordinator>, _ configuration: Configuration) { self.context = context }
 
@@ -50,7 +51,9 @@ actor FeedsCoordinator: Coordinator {
     // snippet: run
     static let responders: [Responder<FeedsCoordinator>] = [
         .respond(to: Feeds.Refresh.self) { me, refresh in
-            let output = try await me.context.run(ImportCoordinator.self, as: "import", with: .init(source: refresh.source))
+            me.imports += 1
+            let key = "import \(me.imports)"
+            let output = try await me.context.run(ImportCoordinator.self, as: key, with: .init(source: refresh.source))
             return output.rows
         },
         .respond(to: Feeds.Sweep.self) { me, _ in
@@ -67,7 +70,7 @@ actor FeedsCoordinator: Coordinator {
         context.task { [context] in
             while true {
                 try await Task.sleep(for: .seconds(60))
-                try await context.send(Feeds.Sweep())
+                _ = try? await context.send(Feeds.Sweep())
             }
         }
     }

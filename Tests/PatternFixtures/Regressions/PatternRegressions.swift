@@ -5,6 +5,6 @@ public enum PatternRegressions {
     public static let coordinators: [any Coordinator.Type] = [
         CrowdCoordinator.self, CrowdMember.self, TraceSource.self, TraceReader.self, DepotCoordinator.self, CourierCoordinator.self,
         RefusingResource.self, StubbornPauser.self, OrderKeeper.self, OrderSender.self, WatcherCoordinator.self, EndingCoordinator.self,
-        AutoShutdownCoordinator.self,
+        AutoShutdownCoordinator.self, LastWordsCoordinator.self,
     ]
 }

@@ -1,0 +1,141 @@
+import Coordinators
+import DaemonConfiguration
+import Glibc
+import Logging
+import Processes
+import Synchronization
+
+/// Carries out what signals ask of the daemon.
+///
+/// No signal that can be caught ends it without its children ended first.
+final class SignalDesk: Sendable {
+    private enum Meaning {
+        case stop, check, reopenLogs, dump, nothing
+    }
+
+    /// How long the kernel is given to end what was killed, before the daemon ends regardless.
+    private static let patience = Duration.seconds(5)
+
+    private let runtime: CoordinatorRuntime
+    private let shutdown: Shutdowns
+    private let file: String
+    private let logger: Logger
+    private let stops = Atomic(0)
+    /// What isn't urgent, one after the other.
+    private let requests: AsyncStream<Meaning>
+    private let inbox: AsyncStream<Meaning>.Continuation
+
+    init(runtime: CoordinatorRuntime, shutdown: Shutdowns, file: String, logger: Logger) {
+        self.runtime = runtime
+        self.shutdown = shutdown
+        self.file = file
+        self.logger = logger
+        (requests, inbox) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(16))
+    }
+
+    /// From now on signals are received.
+    func begin() throws(ProcessError) {
+        try ReceivedSignal.receiveAll { [weak self] in self?.received($0) }
+    }
+
+    /// Carries out what signals have asked for, until `end`.
+    func run() async {
+        for await request in requests { await carryOut(request) }
+    }
+
+    func end() { inbox.finish() }
+
+    private func received(_ received: ReceivedSignal) {
+        var metadata: Logger.Metadata = ["signal": "\(received.signal)"]
+        if let pid = received.senderProcessID { metadata["sender.pid"] = "\(pid)" }
+        if let user = received.senderUserID { metadata["sender.uid"] = "\(user)" }
+        switch Self.meaning(of: received.signal) {
+        case .stop: stop(metadata)
+        case .nothing: logger.notice("a signal that means nothing here was ignored", metadata: metadata)
+        case let other:
+            logger.notice("a signal was received", metadata: metadata)
+            inbox.yield(other)
+        }
+    }
+
+    /// The first asks for the end, the second hurries, the third kills.
+    private func stop(_ metadata: Logger.Metadata) {
+        switch stops.add(1, ordering: .relaxed).newValue {
+        case 1:
+            logger.notice("a signal asks for the end", metadata: metadata)
+            shutdown.begin()
+        case 2:
+            logger.notice("a second signal asks for the end: what still runs has a second", metadata: metadata)
+            shutdown.hasten(.timeout(Shutdowns.hurriedGrace))
+        case 3:
+            logger.warning("a third signal asks for the end: what still runs is killed", metadata: metadata)
+            shutdown.hasten(.brutalKill)
+            endRegardless()
+        default: break
+        }
+    }
+
+    /// Nothing may keep a daemon alive that was told three times; its children die with it by their parent-death signals.
+    private func endRegardless() {
+        Task { [logger] in
+            try? await Task.sleep(for: Self.patience)
+            logger.error("the daemon ends although its tree hasn't")
+            _exit(1)
+        }
+    }
+
+    private func carryOut(_ meaning: Meaning) async {
+        switch meaning {
+        case .stop, .nothing: break
+        case .check: check()
+        case .reopenLogs: logger.notice("there are no log files to be opened again: the log goes to standard error")
+        case .dump: await dump()
+        }
+    }
+
+    /// The file is read as at the start; what runs stays as it is.
+    private func check() {
+        do {
+            let configuration = try DaemonConfiguration.load(path: file, checkingFiles: true)
+            let metadata: Logger.Metadata = ["file": "\(file)", "children": "\(configuration.children.count)"]
+            logger.notice("the configuration file is good; nothing of it was applied: restart the daemon for that", metadata: metadata)
+        } catch {
+            for problem in error.problems {
+                logger.error("the configuration file has a problem; nothing was applied", metadata: ["problem": "\(problem)"])
+            }
+        }
+    }
+
+    private func dump() async {
+        do {
+            log(try await runtime.snapshot())
+        } catch {
+            logger.notice("there is no tree to be described", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func log(_ snapshot: CoordinatorSnapshot) {
+        var metadata: Logger.Metadata = [
+            "coordinator.path": "\(snapshot.path)",
+            "state": "\(snapshot.isUnresponsive ? "unresponsive" : snapshot.state.rawValue)",
+            "incarnation": "\(snapshot.incarnation)",
+            "restarts": "\(snapshot.restarts)",
+        ]
+        if let pid = snapshot.processID { metadata["worker.pid"] = "\(pid)" }
+        if let exit = snapshot.lastExit { metadata["last.exit"] = "\(exit)" }
+        logger.notice("in the tree", metadata: metadata)
+        for child in snapshot.children { log(child) }
+    }
+
+    private static func meaning(of signal: Signal) -> Meaning {
+        switch signal.rawValue {
+        case SIGHUP: .check
+        case SIGUSR1: .reopenLogs
+        case SIGQUIT: .dump
+        case SIGUSR2: .nothing
+        // Realtime signals begin after those of signal(7)'s table; the C library keeps the first two.
+        case 32...: .nothing
+        default: .stop
+        }
+    }
+}

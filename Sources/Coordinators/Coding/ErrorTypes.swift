@@ -1,0 +1,50 @@
+import Synchronization
+
+/// The types of errors by what they're called between processes.
+///
+/// That is the readable name, which every peer can print, an at sign, and the mangled name, by which a program that has the same type
+/// finds it, whatever else it's made of.
+enum ErrorTypes {
+    /// How many names are remembered: looking one up may make a type that nothing unmakes, and peers must not have that done at will.
+    private static let limit = 1_024
+
+    private static let known = Mutex<[String: (any (Error & Codable).Type)?]>([:])
+
+    static func wireName(of type: any (Error & Codable).Type) -> String {
+        let plain = TypeNames.name(of: type)
+        guard let mangled = _mangledTypeName(type), isHarmless(mangled), plain.utf8.count + mangled.utf8.count < limit else { return plain }
+        return "\(plain)@\(mangled)"
+    }
+
+    /// The readable name alone.
+    static func plainName(_ wireName: String) -> String {
+        guard let separator = wireName.lastIndex(of: "@") else { return wireName }
+        return String(wireName[..<separator])
+    }
+
+    /// The type, if this program has it, and it's an error that can be decoded.
+    static func type(named wireName: String) -> (any (Error & Codable).Type)? {
+        guard let separator = wireName.lastIndex(of: "@") else { return nil }
+        let mangled = String(wireName[wireName.index(after: separator)...])
+        guard isHarmless(mangled) else { return nil }
+        let (remembered, isFull) = known.withLock { ($0[mangled], $0.count >= limit) }
+        if let remembered { return remembered }
+        if isFull { return nil }
+        let type = _typeByName(mangled) as? any (Error & Codable).Type
+        known.withLock { $0[mangled] = .some(type) }
+        return type
+    }
+
+    /// A mangled name may have addresses in it, written as bytes or as digits: of a private type, or of whatever a peer likes.
+    private static func isHarmless(_ mangled: String) -> Bool {
+        !mangled.isEmpty
+            && mangled.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                    UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
+    }
+}

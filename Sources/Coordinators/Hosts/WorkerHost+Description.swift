@@ -1,0 +1,113 @@
+import Synchronization
+import WireProtocol
+
+/// Whether a worker has described itself when it was asked to.
+enum SelfDescription {
+    /// It has, or there has been no reason to doubt it.
+    case expected
+    /// It has left a question unanswered.
+    case missing
+}
+
+extension WorkerHost {
+    /// How long a worker may give no sign of life before it's suspected to hang.
+    private static let suspectAfter = Duration.seconds(3)
+    /// How long a description of one that is thought not to answer is waited for.
+    private static let glance = Duration.milliseconds(200)
+
+    var hasNoLink: CoordinatorError {
+        CoordinatorError(.peerLost, "\(path) has no link at the moment", maybeExecuted: false)
+    }
+
+    /// The link in use; while it's being made or made anew, it's waited for.
+    ///
+    /// - Parameter former: a link that has broken, which may not be known here yet.
+    func linkedPeer(within duration: Duration, after former: Peer? = nil) async -> Peer? {
+        let deadline = MonotonicTime.now + duration
+        while true {
+            let (peer, next) = state.withLock { state -> (Peer?, Ending<Void>?) in
+                if state.isGreeted, let peer = state.peer, peer !== former { return (peer, nil) }
+                if state.hasEnded { return (nil, nil) }
+                let next = state.nextLink ?? Ending()
+                state.nextLink = next
+                return (nil, next)
+            }
+            guard let next else { return peer }
+            guard await next.value(before: deadline) != nil else { return nil }
+        }
+    }
+
+    /// There is a link in use, or none will ever be.
+    func settleNextLink() {
+        let next = state.withLock { state in
+            defer { state.nextLink = nil }
+            return state.nextLink
+        }
+        next?.settle(())
+    }
+
+    /// Has the worker describe what is at or below it.
+    ///
+    /// One that has never answered, or that gives no sign of life, isn't waited for: the next answer is believed again.
+    func describe(_ operation: Operation, _ target: String, _ patience: Patience) async throws -> JSONValue {
+        let deadline = MonotonicTime.now + patience.duration
+        var former: Peer?
+        while let peer = await linkedPeer(within: isDoubtful ? Self.glance : deadline - .now, after: former) {
+            let answer = Ending<Result<JSONValue, any Error>>()
+            ask(peer, operation, target, patience, answer)
+            guard let result = await self.answer(answer, before: deadline) else {
+                throw CoordinatorError(.timedOut, "\(path) says nothing about itself")
+            }
+            do {
+                return try result.get()
+            } catch let error as CoordinatorError where error.code == .peerLost {
+                // On the next link it's asked again.
+                former = peer
+            }
+        }
+        throw hasNoLink
+    }
+
+    private func answer(_ answer: Ending<Result<JSONValue, any Error>>, before deadline: MonotonicTime) async -> Result<
+        JSONValue, any Error
+    >? {
+        while MonotonicTime.now < deadline {
+            if let result = await answer.value(before: min(deadline, .now + Self.glance)) { return result }
+            if isDoubtful { break }
+        }
+        return nil
+    }
+
+    /// Asks a worker of another build once, so that whoever looks at the tree needn't wait for one that never answers.
+    func checkDescription() {
+        let (peer, hello) = state.withLock { ($0.peer, $0.hello) }
+        guard let peer, hello?.buildID != BuildID.current else { return }
+        ask(peer, .inspect, path.description, .initial, Ending())
+    }
+
+    private var isDoubtful: Bool {
+        state.withLock { $0.description == .missing || MonotonicTime.now - $0.lastSign > Self.suspectAfter }
+    }
+
+    private func ask(
+        _ peer: Peer,
+        _ operation: Operation,
+        _ target: String,
+        _ patience: Patience,
+        _ answer: Ending<Result<JSONValue, any Error>>
+    ) {
+        tasks.add { [self] in
+            do {
+                let description = try await peer.inspect(operation.rawValue, target, patience.payload, timeout: patience.duration)
+                state.withLock { $0.description = .expected }
+                heardFrom()
+                answer.settle(.success(description))
+            } catch {
+                // Any answer is one.
+                let isMissing = (error as? CoordinatorError)?.code == .timedOut && target == path.description
+                state.withLock { if $0.peer === peer { $0.description = isMissing ? .missing : .expected } }
+                answer.settle(.failure(error))
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import DequeModule
+import Glibc
+import Logging
+import Synchronization
+
+/// What has been logged and isn't written yet.
+///
+/// Handlers may block, on a terminal that is held or a pipe that is full. They are called on a thread of the queue's own, which lives while
+/// something waits; who logs never waits. When too many entries wait, the newest are dropped, and their number is logged when there is room.
+final class LogQueue: Sendable {
+    private struct Entry {
+        let handler: any LogHandler
+        let event: LogEvent
+    }
+
+    private struct State {
+        var waiting: Deque<Entry> = []
+        var dropped = 0
+        /// The handler of the latest entry.
+        var latest: (any LogHandler)?
+        var isWriting = false
+        /// Who waits until nothing waits.
+        var flushes: [Ending<Void>] = []
+    }
+
+    private let capacity: Int
+    private let state = Mutex(State())
+
+    /// - Parameter capacity: how many entries may wait.
+    init(capacity: Int = 4_096) { self.capacity = capacity }
+
+    /// Takes an entry for a handler, and returns at once.
+    func append(_ event: LogEvent, to handler: any LogHandler) {
+        let mustStart = state.withLock { state -> Bool in
+            guard state.waiting.count < capacity else {
+                state.dropped += 1
+                return false
+            }
+            if let report = Self.takeReport(&state) { state.waiting.append(report) }
+            state.waiting.append(Entry(handler: handler, event: event))
+            state.latest = handler
+            defer { state.isWriting = true }
+            return !state.isWriting
+        }
+        if mustStart { startThread() }
+    }
+
+    /// Waits until what has been taken is written, at most this long.
+    func flush(within limit: Duration) async {
+        let isEmpty = Ending<Void>()
+        let mustWait = state.withLock { state -> Bool in
+            if state.isWriting { state.flushes.append(isEmpty) }
+            return state.isWriting
+        }
+        guard mustWait else { return }
+        let timer = Timers.shared.schedule(at: .now + limit) { isEmpty.settle(()) }
+        await isEmpty.value
+        Timers.shared.cancel(timer)
+    }
+
+    private func startThread() {
+        var thread = pthread_t()
+        // Unsafe: pthread_create takes one pointer; the thread takes the reference back, or this call does when there is no thread.
+        let reference = Unmanaged.passRetained(self)
+        let status = pthread_create(
+            &thread,
+            nil,
+            { context in
+                if let context { Unmanaged<LogQueue>.fromOpaque(context).takeRetainedValue().write() }
+                return nil
+            },
+            reference.toOpaque()
+        )
+        if status == 0 {
+            pthread_detach(thread)
+        } else {
+            // The next entry tries again.
+            reference.release()
+            state.withLock { $0.isWriting = false }
+        }
+    }
+
+    private func write() {
+        while let entry = next() { entry.handler.log(event: entry.event) }
+    }
+
+    private func next() -> Entry? {
+        let (entry, flushes) = state.withLock { state -> (Entry?, [Ending<Void>]) in
+            if let entry = state.waiting.popFirst() ?? Self.takeReport(&state) { return (entry, []) }
+            state.isWriting = false
+            state.latest = nil
+            defer { state.flushes = [] }
+            return (nil, state.flushes)
+        }
+        for flush in flushes { flush.settle(()) }
+        return entry
+    }
+
+    private static func takeReport(_ state: inout State) -> Entry? {
+        guard state.dropped > 0, let handler = state.latest else { return nil }
+        defer { state.dropped = 0 }
+        let event = LogEvent(
+            level: .warning,
+            message: "log entries were dropped: what writes the log was too slow",
+            error: nil,
+            metadata: ["log.dropped": "\(state.dropped)"],
+            source: "Coordinators",
+            file: #fileID,
+            function: #function,
+            line: #line
+        )
+        return Entry(handler: handler, event: event)
+    }
+}

@@ -1,0 +1,134 @@
+import Glibc
+import Processes
+import Synchronization
+
+/// What a runtime has started and not seen the end of, in a file of its directory, so that the next one there can end what is left when this
+/// one is killed.
+///
+/// One line for each beginning and each end, appended with a single write(2); the file is written anew when it has grown, and removed at an
+/// orderly end.
+final class ProcessJournal: Sendable {
+    private struct State {
+        var descriptor: Int32 = -1
+        var lines = 0
+        var living: [ProcessIdentity: ProcessFamily] = [:]
+        var isClosed = false
+    }
+
+    /// How many lines may tell of the past before the file is written anew.
+    private static let slack = 1_024
+    private static let numbers = Atomic<Int>(0)
+
+    private let directory: RuntimeDirectory
+    private let name = "\(getpid())-\(numbers.add(1, ordering: .relaxed).newValue)\(RuntimeDirectory.journalSuffix)"
+    private let state = Mutex(State())
+
+    init(_ directory: RuntimeDirectory) { self.directory = directory }
+
+    func began(_ family: ProcessFamily) {
+        state.withLock { state in
+            state.living[family.leader] = family
+            append(Line.began(family), &state)
+        }
+    }
+
+    func ended(_ process: ProcessIdentity) {
+        state.withLock { state in
+            guard state.living.removeValue(forKey: process) != nil else { return }
+            append(Line.ended(process), &state)
+        }
+    }
+
+    /// Removes the file: nothing that was begun is left.
+    func close() {
+        state.withLock { state in
+            state.isClosed = true
+            guard state.descriptor >= 0, let path = try? directory.file(name) else { return }
+            unlink(path)
+            Glibc.close(state.descriptor)
+            state.descriptor = -1
+        }
+    }
+
+    /// A file that can't be written is no reason not to start: the mark in the environment finds what has kept it.
+    private func append(_ line: String, _ state: inout State) {
+        if state.isClosed { return }
+        if state.descriptor < 0 || state.lines > 4 * state.living.count + Self.slack { return rewrite(&state) }
+        state.lines += 1
+        Self.write(line, to: state.descriptor)
+    }
+
+    private func rewrite(_ state: inout State) {
+        guard let path = try? directory.file(name) else { return }
+        let descriptor = open("\(path).new", O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { return }
+        let text = Header.current.text + state.living.values.map(Line.began).joined()
+        guard Self.write(text, to: descriptor), rename("\(path).new", path) == 0 else {
+            unlink("\(path).new")
+            Glibc.close(descriptor)
+            return
+        }
+        if state.descriptor >= 0 { Glibc.close(state.descriptor) }
+        state.descriptor = descriptor
+        state.lines = state.living.count
+    }
+
+    @discardableResult
+    private static func write(_ text: String, to descriptor: Int32) -> Bool {
+        let bytes = Array(text.utf8)
+        return Glibc.write(descriptor, bytes, bytes.count) == bytes.count
+    }
+}
+
+extension ProcessJournal {
+    /// Whose journal it is.
+    struct Header: Equatable {
+        let owner: ProcessIdentity
+        let boot: String
+
+        /// Start times count from the boot.
+        static let current = Header(owner: .current, boot: bootID)
+
+        var text: String { "coordinators 1 \(owner.processID) \(owner.startTime) \(boot)\n" }
+
+        /// Whether the owner can still speak for what it has started.
+        var isAlive: Bool { boot == Self.bootID && owner.isAlive }
+
+        /// Whether what it tells of can still be there.
+        var isOfThisBoot: Bool { boot == Self.bootID }
+
+        private static let bootID = RuntimeDirectory.text(of: "/proc/sys/kernel/random/boot_id")?.filter { $0 != "\n" } ?? "unknown"
+    }
+
+    private enum Line {
+        static func began(_ family: ProcessFamily) -> String { "+ \(family.leader.processID) \(family.leader.startTime) \(family.entry)\n" }
+
+        static func ended(_ process: ProcessIdentity) -> String { "- \(process.processID) \(process.startTime)\n" }
+    }
+
+    /// What a file says; nil when it's no journal.
+    ///
+    /// A last line that was cut off, because its writer was killed, tells nothing.
+    static func read(_ text: String) -> (header: Header, living: [ProcessFamily])? {
+        var lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+        guard let first = lines.popFirst()?.split(separator: " "), first.count == 5, first[0] == "coordinators", first[1] == "1",
+            let owner = identity(first[2], first[3])
+        else { return nil }
+        var living: [ProcessIdentity: ProcessFamily] = [:]
+        for line in lines {
+            let fields = line.split(separator: " ")
+            guard fields.count >= 3, let process = identity(fields[1], fields[2]) else { continue }
+            switch fields[0] {
+            case "+": living[process] = ProcessFamily(leader: process, entry: fields.count > 3 ? String(fields[3]) : "")
+            case "-": living[process] = nil
+            default: continue
+            }
+        }
+        return (Header(owner: owner, boot: String(first[4])), Array(living.values))
+    }
+
+    private static func identity(_ processID: Substring, _ startTime: Substring) -> ProcessIdentity? {
+        guard let processID = Int32(processID), processID > 1, let startTime = UInt64(startTime) else { return nil }
+        return ProcessIdentity(processID: processID, startTime: startTime)
+    }
+}

@@ -1,0 +1,112 @@
+import Glibc
+import Links
+import Logging
+import Processes
+import Synchronization
+
+/// The processes of the tree, each known to all processes above it, and to the next runtime in the same directory.
+extension RuntimeCore {
+    /// How long what a killed runtime has left is waited for.
+    private static let formerLimit = Duration.seconds(20)
+
+    /// The entry that tells this runtime's processes from all others: the directory, the root's process, and which runtime of it.
+    static func markEntry(_ directory: RuntimeDirectory, number: Int) -> String {
+        "\(directoryEntry(directory))\(getpid()).\(ProcessIdentity.current.startTime).\(number)"
+    }
+
+    private static func directoryEntry(_ directory: RuntimeDirectory) -> String {
+        // FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/: a path may have slashes, and be long.
+        let hash = (directory.given ?? "").utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+        return "r\(directory.given == nil ? "" : String(hash, radix: 36))."
+    }
+
+    /// A process of the tree has begun: those above take note before it's used.
+    func processBegan(_ family: ProcessFamily) async throws {
+        hasSpawned.store(true, ordering: .relaxed)
+        journal?.began(family)
+        try await uplink?.report(ProcessReport(family, lives: true))
+    }
+
+    /// Nothing is left of a process of the tree.
+    func processEnded(_ family: ProcessFamily) async {
+        journal?.ended(family.leader)
+        try? await uplink?.report(ProcessReport(family, lives: false))
+    }
+
+    /// Ends what is left of some processes whose leaders have ended, or are to end now.
+    func end(_ families: [ProcessFamily]) async {
+        for process in await ProcessFamily.end(families) {
+            logger.error("a process of another user can't be ended", metadata: ["process": "\(process)"])
+        }
+    }
+
+    /// Before anything starts: orphans come here if they are to, and what a former runtime has left is ended.
+    func takeOver() async throws {
+        do throws(ProcessError) {
+            if isSubreaper { try Subreaper.begin() }
+        } catch {
+            throw CoordinatorError(.startFailed, error.message)
+        }
+        try await endFormer()
+    }
+
+    /// Ends what a runtime that was killed has left in the directory: its processes, its journal, its sockets.
+    ///
+    /// - Throws: when something of it lives on, and a path could live twice.
+    private func endFormer() async throws {
+        guard uplink == nil, directory.given != nil else { return }
+        do {
+            _ = try directory.file("")
+        } catch {
+            throw CoordinatorError(.startFailed, error.message)
+        }
+        let deadline = ContinuousClock.now + Self.formerLimit
+        let journals = formerJournals
+        var left = await ProcessFamily.end(journals.flatMap(\.living), by: deadline)
+        left += await Strays.end(by: deadline, where: isFormer)
+        guard left.isEmpty else {
+            let list = Set(left.map(\.processID)).sorted().map(String.init).joined(separator: ", ")
+            throw CoordinatorError(.startFailed, "processes that a former runtime has left can't be ended: \(list); end them first")
+        }
+        for journal in journals {
+            for family in journal.living { directory.removeSocket(of: family.leader.processID) }
+            if let path = try? directory.file(journal.name) { unlink(path) }
+        }
+        removeStaleSockets()
+    }
+
+    /// Ends what descends from this process and has left the tree, after the tree has ended.
+    func endStrays() async {
+        guard uplink == nil, hasSpawned.load(ordering: .relaxed) else { return }
+        if isSubreaper { await Strays.endInherited() }
+        await end([ProcessFamily(leader: ProcessIdentity(processID: 0, startTime: 0), entry: mark.entries.last ?? "")])
+    }
+
+    /// Whether an entry is of a runtime in the same directory whose process has ended.
+    private func isFormer(_ entry: String) -> Bool {
+        let prefix = Self.directoryEntry(directory)
+        guard entry.hasPrefix(prefix) else { return false }
+        let fields = entry.dropFirst(prefix.count).split(separator: ".")
+        guard fields.count == 3, let processID = Int32(fields[0]), let startTime = UInt64(fields[1]) else { return false }
+        return !ProcessIdentity(processID: processID, startTime: startTime).isAlive
+    }
+
+    private var formerJournals: [(name: String, living: [ProcessFamily])] {
+        directory.names.filter { $0.hasSuffix(RuntimeDirectory.journalSuffix) }.compactMap { name in
+            guard let path = try? directory.file(name), let text = RuntimeDirectory.text(of: path),
+                let journal = ProcessJournal.read(text), !journal.header.isAlive
+            else { return nil }
+            return (name, journal.header.isOfThisBoot ? journal.living : [])
+        }
+    }
+
+    /// Sockets are called after the process that listens: 4711.sock.
+    private func removeStaleSockets() {
+        for name in directory.names where name.hasSuffix(".sock") {
+            // A zombie is gone, though nobody has taken note of it yet.
+            guard let processID = Int32(name.dropLast(5)), processID != getpid(), ProcessIdentity(processID: processID)?.isAlive != true
+            else { continue }
+            directory.removeSocket(of: processID)
+        }
+    }
+}

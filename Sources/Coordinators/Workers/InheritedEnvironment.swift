@@ -1,0 +1,36 @@
+import Glibc
+import Processes
+
+/// What children inherit of this process's environment, byte for byte.
+///
+/// It's read once, when the runtime is made: setenv(3) on another thread at the same moment would make the reading unsafe, and no lock
+/// of the C library's guards it.
+struct InheritedEnvironment: Sendable {
+    /// What systemd tells this process alone, see sd_notify(3), sd_listen_fds(3) and sd_watchdog_enabled(3); and what a parent of ours has.
+    private static let own: Set<String> = [
+        "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "WATCHDOG_PID", "WATCHDOG_USEC",
+        WorkerEnvironment.ticketVariable, ProcessMark.variable,
+    ]
+
+    /// `NAME=value`, which need not be UTF-8.
+    let entries: [[UInt8]]
+
+    init(_ entries: [[UInt8]]) { self.entries = entries.filter { !Self.own.contains(Self.name(of: $0)) } }
+
+    static func inherited() -> InheritedEnvironment {
+        var entries: [[UInt8]] = []
+        var entry = environ
+        while let text = entry.pointee {
+            entries.append(UnsafeBufferPointer(start: text, count: strlen(text)).map { UInt8(bitPattern: $0) })
+            entry += 1
+        }
+        return InheritedEnvironment(entries)
+    }
+
+    subscript(name: String) -> String? {
+        let prefix = Array("\(name)=".utf8)
+        return entries.first { $0.starts(with: prefix) }.map { String(decoding: $0.dropFirst(prefix.count), as: UTF8.self) }
+    }
+
+    private static func name(of entry: [UInt8]) -> String { String(decoding: entry.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self) }
+}

@@ -1,0 +1,56 @@
+import Glibc
+import Yams
+
+extension ConfigurationReader {
+    /// A path as it is written: no shell looks at it.
+    mutating func path(_ node: Node, _ name: String, expected: String) -> String? {
+        guard let path = text(node, name, expected: expected) else { return nil }
+        if path == "~" || path.hasPrefix("~/") || path.hasPrefix("$") {
+            report(at: node.mark, "\(name) is `\(path)`, and no shell replaces `\(path.prefix(1))` here; expected the path written out")
+            return nil
+        }
+        return path
+    }
+
+    mutating func checkDirectory(_ path: String, at node: Node) {
+        guard checksFiles else { return }
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            return report(at: node.mark, "the directory `\(path)` can't be used: \(reason(path)); expected one that is there")
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR, access(path, X_OK) == 0 else {
+            return report(at: node.mark, "`\(path)` isn't a directory that may be entered; expected one")
+        }
+    }
+
+    /// - Parameters:
+    ///   - searchPath: where one without a slash is looked for; nil: nowhere.
+    ///   - directory: the child's working directory.
+    mutating func checkExecutable(_ path: String, searchPath: String?, directory: String?, at node: Node) {
+        guard checksFiles else { return }
+        if !path.contains("/"), let searchPath {
+            guard !searchPath.split(separator: ":").contains(where: { Self.isExecutable("\($0)/\(path)") }) else { return }
+            return report(at: node.mark, "there is no executable `\(path)` in PATH (\(searchPath)); expected its name or its path")
+        }
+        // A relative one is looked for in the child's working directory when it has one.
+        let candidates = path.hasPrefix("/") ? [path] : [directory.map { "\($0)/\(path)" }, path].compactMap(\.self)
+        guard !candidates.contains(where: Self.isExecutable) else { return }
+        guard let there = candidates.first(where: { access($0, F_OK) == 0 }) else {
+            return report(at: node.mark, "there is no executable `\(path)`: \(reason(path)); expected the path of one")
+        }
+        report(at: node.mark, "`\(there)` can't be executed; mend it with `chmod +x \(there)`, or name another")
+    }
+
+    private static func isExecutable(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && access(path, X_OK) == 0
+    }
+
+    /// Why a file can't be used; a relative path is looked for somewhere.
+    private func reason(_ path: String) -> String {
+        let reason = String(cString: strerror(errno))
+        guard !path.hasPrefix("/"), let working = getcwd(nil, 0) else { return reason }
+        defer { free(working) }
+        return "\(reason) (looked for from \(String(cString: working)))"
+    }
+}

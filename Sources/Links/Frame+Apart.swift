@@ -1,0 +1,33 @@
+import WireProtocol
+
+extension Frame {
+    /// The same frame, with a payload of its own if that is a small part of the batch: whoever keeps a message until it's handled must not
+    /// keep everything that came with it.
+    func apart(from batch: [UInt8]) -> Frame {
+        var frame = self
+        switch content {
+        case .ask(var ask) where ask.payload.isSmall(in: batch):
+            ask.payload = Bytes(Array(ask.payload))
+            ask.trace = Bytes(Array(ask.trace))
+            frame.content = .ask(ask)
+        case .send(var send) where send.payload.isSmall(in: batch):
+            send.payload = Bytes(Array(send.payload))
+            send.trace = Bytes(Array(send.trace))
+            frame.content = .send(send)
+        case .event(var event) where event.payload.isSmall(in: batch):
+            event.payload = Bytes(Array(event.payload))
+            frame.content = .event(event)
+        case .reply(.success(let payload)) where payload.isSmall(in: batch):
+            frame.content = .reply(.success(Bytes(Array(payload))))
+        case .streamItem(let payload) where payload.isSmall(in: batch):
+            frame.content = .streamItem(Bytes(Array(payload)))
+        default: return self
+        }
+        return frame
+    }
+}
+
+extension Bytes {
+    /// Whether the whole batch would be a lot of memory for it.
+    fileprivate func isSmall(in batch: [UInt8]) -> Bool { batch.count > 4_096 && count < batch.count / 4 }
+}

@@ -1,0 +1,152 @@
+import NNG
+import Synchronization
+import TestSupport
+import Testing
+import WireProtocol
+
+@testable import Control
+
+@Suite("How many connections there may be", .timeLimit(.minutes(2)))
+struct ConnectionTests {
+    /// Connections that remember which of them were closed.
+    private final class Fakes: Sendable {
+        let closed = Mutex<[String]>([])
+
+        func seat(_ name: String, in table: ConnectionTable, processID: Int32 = 1) async -> ConnectionTable.Seat? {
+            await table.seat(processID: processID) { self.closed.withLock { $0.append(name) } }
+        }
+
+        var names: [String] { closed.withLock { $0 } }
+    }
+
+    private static func limits(_ count: Int) -> ConnectionLimits {
+        var limits = ConnectionLimits()
+        limits.maximumCount = count
+        limits.descriptorRoom = { 1_000 }
+        return limits
+    }
+
+    @Test("The one that has been idle for longest gives way; one with an open request doesn't")
+    func longestIdle() async throws {
+        let table = ConnectionTable(Self.limits(3))
+        let fakes = Fakes()
+        let first = try #require(await fakes.seat("first", in: table))
+        let second = try #require(await fakes.seat("second", in: table))
+        _ = try #require(await fakes.seat("third", in: table))
+        table.requestBegan(on: first)
+        // It's idle again, and so for the shortest time.
+        table.requestBegan(on: second)
+        table.requestEnded(on: second)
+        _ = try #require(await fakes.seat("fourth", in: table))
+        #expect(fakes.names == ["third"])
+        _ = try #require(await fakes.seat("fifth", in: table))
+        #expect(fakes.names == ["third", "second"])
+        #expect(table.count == 3)
+    }
+
+    @Test("When all are busy, the process with most connections loses its oldest; one without a second refuses who comes")
+    func greedy() async throws {
+        let table = ConnectionTable(Self.limits(3))
+        let fakes = Fakes()
+        for (name, process) in [("modest", Int32(1)), ("greedy 1", 2), ("greedy 2", 2)] {
+            table.requestBegan(on: try #require(await fakes.seat(name, in: table, processID: process)))
+        }
+        let operatorSeat = try #require(await fakes.seat("operator", in: table, processID: 3))
+        table.requestBegan(on: operatorSeat)
+        #expect(fakes.names == ["greedy 1"])
+        #expect(await fakes.seat("late", in: table, processID: 4) == nil)
+        #expect(table.count == 3)
+    }
+
+    @Test("Connections leave descriptors alone that others need, except for a few; and the last ones always")
+    func descriptors() async throws {
+        let room = Mutex(20)
+        var limits = Self.limits(100)
+        limits.descriptorRoom = { room.withLock { $0 } }
+        let table = ConnectionTable(limits)
+        let fakes = Fakes()
+        for index in 1...5 { _ = try #require(await fakes.seat("\(index)", in: table)) }
+        #expect(fakes.names == ["1"])
+        #expect(table.count == limits.guaranteedCount)
+        room.withLock { $0 = 3 }
+        #expect(await fakes.seat("last", in: table) == nil)
+        #expect(table.count == 0)
+    }
+
+    @Test("A connection that asks nothing ends, and says why")
+    func idle() async throws {
+        var limits = ConnectionLimits()
+        limits.idleTimeout = .milliseconds(100)
+        try await withServer(limits: limits) { directory, _ in
+            let silent = try await RawClient(directory)
+            #expect(try await silent.hear().contains("which was idle; connect again"))
+            await #expect(throws: NNGError.self) { try await silent.hear() }
+        }
+    }
+
+    @Test("A connection isn't idle while a request is open, however long that takes")
+    func busy() async throws {
+        var limits = Self.limits(3)
+        limits.idleTimeout = .milliseconds(50)
+        let table = ConnectionTable(limits)
+        let seat = try #require(await Fakes().seat("busy", in: table))
+        table.requestBegan(on: seat)
+        let isOver = Mutex(false)
+        async let hasIdled = {
+            let hasIdled = await table.hasIdled(seat)
+            return (hasIdled, isOver.withLock { $0 })
+        }()
+        try await Task.sleep(for: .milliseconds(200))
+        isOver.withLock { $0 = true }
+        table.requestEnded(on: seat)
+        #expect(await hasIdled == (true, true))
+        table.leave(seat)
+        #expect(await !table.hasIdled(seat))
+    }
+
+    @Test("Descriptions that one connection has open are limited, so that others have their share")
+    func descriptions() async throws {
+        let handler = FakeHandler { _ in
+            // Until the client goes away.
+            try? await Task.sleep(for: .seconds(600))
+            return .success([:])
+        }
+        try await withServer(handler) { directory, _ in
+            let greedy = try await RawClient(directory)
+            for id in 1...65 { try await greedy.say(#"{"v":1,"id":\#(id),"op":"tree"}"#) }
+            let refusal = try await greedy.hear()
+            #expect(refusal.contains(#""id":65"#) && refusal.contains("64 descriptions of this connection are open"))
+        }
+    }
+
+    @Test("What isn't a greeting within the time ends its connection")
+    func silence() async throws {
+        var limits = ConnectionLimits()
+        limits.handshakeTimeout = .milliseconds(100)
+        try await withServer(limits: limits) { directory, _ in
+            let silent = try await ByteStream.dial("ipc://" + directory.controlSocket, timeout: .seconds(5))
+            var heard: [UInt8] = []
+            while let bytes = try? await silent.receive(upTo: 100) { heard += bytes }
+            #expect(heard == [0, 0x53, 0x50, 0, 0, 0x10, 0, 0])
+        }
+    }
+
+    @Test("A request far beyond the limit ends its connection before it's in memory")
+    func hugeRequest() async throws {
+        try await withServer { directory, _ in
+            let connection = try await PairConnection.dial("ipc://" + directory.controlSocket, maximumMessageSize: 64 << 20)
+            try? await connection.send([UInt8](repeating: 0x20, count: 32 << 20))
+            await #expect(throws: NNGError.self) { try await connection.receive() }
+        }
+    }
+
+    @Test("Answers that nobody reads are bounded, of all connections together")
+    func unreadAnswers() {
+        let budget = AnswerBudget(maximum: 100)
+        #expect(budget.take(150))
+        #expect(!budget.take(1))
+        budget.giveBack(150)
+        #expect(budget.take(60) && budget.take(40))
+        #expect(!budget.take(1))
+    }
+}

@@ -1,0 +1,45 @@
+import Glibc
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import CoordinatorDaemon
+
+@Suite("The writer to standard error", .timeLimit(.minutes(1)))
+struct DaemonOutputTests {
+    @Test("While nobody reads, both lanes take what they can and lose the rest; then both are written, and the gaps are said")
+    func blocked() async throws {
+        var ends: [Int32] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        let (reader, writer) = (ends[0], ends[1])
+        let output = DaemonOutput(descriptor: writer, logLimit: 30, childrenLimit: 1 << 20)
+        // More than a pipe holds: the writer waits in the middle of it.
+        let child = [UInt8](repeating: UInt8(ascii: "c"), count: 200_000)
+        output.write(child, from: .children)
+        try await eventually("the pipe is full") {
+            var state = pollfd(fd: writer, events: Int16(POLLOUT), revents: 0)
+            return poll(&state, 1, 0) == 0
+        }
+        for number in 0..<10 { output.write(Array("entry \(number)\n".utf8), from: .log) }
+        for _ in 0..<10 { output.write(child, from: .children) }
+        await output.flush(within: .milliseconds(10))
+
+        let text = Mutex("")
+        let reading = Task.detached {
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            while case let count = read(reader, &buffer, buffer.count), count > 0 {
+                let piece = String(decoding: buffer[..<count], as: UTF8.self)
+                text.withLock { $0 += piece }
+            }
+        }
+        await output.flush(within: .seconds(20))
+        close(writer)
+        await reading.value
+        close(reader)
+        let written = text.withLock { $0 }
+        #expect(written.contains("entry 0\nentry 1\nentry 2\n[coordinatord] (56 bytes of the log were dropped)\n"))
+        #expect(!written.contains("entry 3"))
+        #expect(written.contains("[coordinatord] (1200000 bytes of output were dropped)\n"))
+        #expect(written.utf8.count { $0 == UInt8(ascii: "c") } > 1_000_000)
+    }
+}

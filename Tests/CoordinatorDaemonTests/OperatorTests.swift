@@ -1,0 +1,126 @@
+import Control
+import Glibc
+import Processes
+import TestSupport
+import Testing
+
+@Suite("What operators are told", .timeLimit(.minutes(3)))
+struct OperatorTests {
+    static let tree = """
+        children:
+          - key: sleeper
+            program: { command: [sleep, "1000"] }
+          - key: once
+            program: { command: [sh, -c, "test -e DIRECTORY/first && sleep 1000; touch DIRECTORY/first"] }
+            restart: temporary
+          - key: hopeless
+            program: { command: [sh, -c, "exit 78"] }
+        """
+
+    private static func with(_ body: (RunningDaemon) async throws -> Void) async throws {
+        let temporary = try TemporaryDirectory()
+        try await RunningDaemon.with(tree.replacing("DIRECTORY", with: temporary.path), body)
+        withExtendedLifetime(temporary) {}
+    }
+
+    @Test("A temporary child of the file keeps its place when it has ended, and can be started again")
+    func temporary() async throws {
+        try await Self.with { daemon in
+            try await daemon.eventually("it has ended") { try await daemon.node("/once").state == "inactive" }
+            #expect(try await daemon.tree().children.contains { $0.path == "/once" && $0.state == "inactive" })
+            #expect(try await daemon.control("status", "/once").exitCode == 3)
+            #expect(try await daemon.control("stop", "/once").exitCode == 0)
+            #expect(try await daemon.control("start", "/once").exitCode == 0)
+            #expect(try await daemon.node("/once").state == "active")
+            #expect(try await daemon.tree().children.count { $0.path == "/once" } == 1)
+            #expect(try await daemon.control("status", "/twice").exitCode == 4)
+            #expect(try await daemon.control("start", "/twice").exitCode == 4)
+        }
+    }
+
+    @Test("kill tells the state after the kill, and never the killed process as active")
+    func killed() async throws {
+        try await Self.with { daemon in
+            try await daemon.eventually("it's up") { try await daemon.node("/sleeper").state == "active" }
+            let pid = try #require(try await daemon.node("/sleeper").pid)
+            let printed = try await daemon.control("kill", "/sleeper")
+            #expect(printed.exitCode == 0)
+            #expect(!printed.output.contains("pid \(pid)"))
+            #expect(printed.output.hasPrefix("/sleeper: "))
+        }
+    }
+
+    @Test("What isn't running can't be paused, and its next life isn't")
+    func pausedWhileStopped() async throws {
+        try await Self.with { daemon in
+            try await daemon.eventually("it's up") { try await daemon.node("/sleeper").state == "active" }
+            #expect(try await daemon.control("stop", "/sleeper").exitCode == 0)
+            #expect(try await daemon.control("pause", "/sleeper").exitCode == 3)
+            #expect(try await daemon.control("start", "/sleeper").exitCode == 0)
+            #expect(try await daemon.node("/sleeper").state == "active")
+        }
+    }
+
+    @Test("The start of a child that has been given up and ends at once again is a failure")
+    func hopeless() async throws {
+        try await Self.with { daemon in
+            try await daemon.eventually("it's given up") { try await daemon.node("/hopeless").state == "failed" }
+            let printed = try await daemon.control("start", "/hopeless")
+            #expect(printed.exitCode == 1)
+            #expect(printed.errors.contains("/hopeless was started and has ended at once: exited with code 78"))
+        }
+    }
+
+    @Test("Errors about / say what ends the daemon")
+    func root() async throws {
+        try await Self.with { daemon in
+            for verb in ["start", "stop", "restart", "kill", "pause", "resume"] {
+                let printed = try await daemon.control(verb, "/")
+                #expect(printed.exitCode == 64)
+                #expect(printed.errors.contains("`coordinatorctl shutdown` ends the daemon"))
+            }
+        }
+    }
+
+    @Test("A control socket that somebody has removed or replaced comes back")
+    func removedSocket() async throws {
+        try await Self.with { daemon in
+            let socket = "\(daemon.directory)/run/control.sock"
+            for _ in 0..<2 {
+                unlink(socket)
+                #expect(try await daemon.control("tree").exitCode == 69)
+                try await daemon.eventually("it's back") { try await daemon.control("tree").exitCode == 0 }
+                #expect(Files.mode(of: socket) == 0o600)
+            }
+            unlink(socket)
+            try Files.write("not a socket", to: socket)
+            try await daemon.eventually("it's back") { try await daemon.control("tree").exitCode == 0 }
+            #expect(try await daemon.control("shutdown").exitCode == 0)
+            #expect(!Files.names(in: "\(daemon.directory)/run").contains("control.sock"))
+        }
+    }
+
+    @Test("Both commands know their version, and the daemon takes a relative runtime directory")
+    func command() async throws {
+        #expect(try await RunningDaemon.coordinatord.run(["--version"]).output == "\(Release.version)\n")
+        let temporary = try TemporaryDirectory()
+        let file = temporary.file("tree.yaml")
+        let worker = BuiltProgram("FixtureWorker").path
+        let child = "{ executable: \(worker), coordinator: RootCoordinator, directory: / }"
+        try Files.write("children: [{ key: app, worker: \(child) }]\n", to: file)
+        let specification = ProcessSpecification(
+            executable: RunningDaemon.coordinatord.path,
+            arguments: ["--config", file, "--runtime-dir", "run"],
+            workingDirectory: temporary.path,
+            standardOutput: .null,
+            standardError: .null
+        )
+        try await withChild(specification) { daemon in
+            try await eventually("the worker, which has another working directory, has found its parent") {
+                let client = try? await ControlClient.connect(runtimeDirectory: try RuntimeDirectory(path: temporary.file("run")))
+                return try? await client?.tree().children.first?.state == "active"
+            }
+            _ = await daemon.terminate(grace: .seconds(10))
+        }
+    }
+}

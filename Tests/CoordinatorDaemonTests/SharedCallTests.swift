@@ -1,0 +1,33 @@
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import CoordinatorDaemon
+
+@Suite("Calls whose results are shared", .timeLimit(.minutes(1)))
+struct SharedCallTests {
+    @Test("Who asks while a call is under way shares the next one; nobody gets an older result")
+    func sharing() async throws {
+        let began = Mutex(0)
+        let (gate, opener) = AsyncStream.makeStream(of: Void.self)
+        let call = SharedCall {
+            let number = began.withLock { began in
+                began += 1
+                return began
+            }
+            if number == 1 { for await _ in gate {} }
+            return number
+        }
+        async let first = call.value()
+        try await eventually("the first has begun") { began.withLock { $0 } == 1 }
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<100 { group.addTask { try await call.value() } }
+            // They wait for the first: it's let go once some of them do.
+            try await Task.sleep(for: .milliseconds(50))
+            opener.finish()
+            for try await number in group { #expect(number >= 2 && number <= 3) }
+        }
+        #expect(try await first == 1)
+        #expect(began.withLock { $0 } <= 3)
+    }
+}

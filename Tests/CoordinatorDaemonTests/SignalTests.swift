@@ -1,0 +1,108 @@
+import Control
+import Glibc
+import Processes
+import TestSupport
+import Testing
+
+@Suite("Signals to the daemon", .timeLimit(.minutes(5)), .serialized)
+struct SignalTests {
+    static let tree = """
+        children:
+          - key: forks
+            program: { command: [sh, -c, "sleep 1000 & wait"] }
+          - key: sleeper
+            program: { command: [sleep, "1000"] }
+        """
+    /// It ignores what asks it to end, and may take as long as it likes.
+    static let stubborn = """
+        children:
+          - key: stubborn
+            program: { command: [sh, -c, "trap '' TERM; while :; do sleep 0.1; done"] }
+            shutdown: infinity
+        """
+
+    @Test(
+        "No signal that can be caught ends the daemon before its children",
+        arguments: [
+            SIGTERM, SIGINT, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGSTKFLT, SIGXCPU, SIGXFSZ, SIGSEGV, SIGBUS, SIGFPE, SIGILL,
+            SIGABRT, SIGTRAP, SIGSYS,
+        ]
+    )
+    func ends(_ signal: Int32) async throws {
+        let log = Transcript()
+        try await RunningDaemon.with(Self.tree, standardError: log.destination) { daemon in
+            let children = try await daemon.children(2)
+            try daemon.process.send(Signal(rawValue: signal))
+            #expect(await daemon.process.waitForExit() == .exited(code: 0))
+            #expect(children.filter(\.isAlive).isEmpty)
+            #expect(daemon.sockets.isEmpty)
+            try await daemon.eventually("who has sent it is logged") {
+                log.text.contains("signal=\(Signal(rawValue: signal))") && log.text.contains("sender.pid=\(getpid())")
+            }
+        }
+    }
+
+    @Test(
+        "What means something else is logged, and the tree runs on",
+        arguments: [
+            (SIGHUP, "the configuration file is good; nothing of it was applied"), (SIGUSR1, "there are no log files to be opened again"),
+            (SIGQUIT, "coordinator.path=/sleeper incarnation=1"), (SIGUSR2, "means nothing here was ignored"),
+            (Int32(40), "means nothing here was ignored"),
+        ]
+    )
+    func remains(_ signal: Int32, _ text: String) async throws {
+        let log = Transcript()
+        try await RunningDaemon.with(Self.tree, standardError: log.destination) { daemon in
+            let children = try await daemon.children(2)
+            try daemon.process.send(Signal(rawValue: signal))
+            try await daemon.eventually("it's logged") { log.text.contains(text) }
+            #expect(try await daemon.processes() == children)
+            #expect(children.filter(\.isAlive) == children)
+        }
+    }
+
+    @Test("SIGHUP tells every problem of a file that has become bad")
+    func badFile() async throws {
+        let log = Transcript()
+        try await RunningDaemon.with(Self.tree, standardError: log.destination) { daemon in
+            try Files.write("children:\n  - key: a/b\n    worker: { executable: x }\n", to: "\(daemon.directory)/tree.yaml")
+            try daemon.process.send(.hangup)
+            try await daemon.eventually("it's logged") { log.text.contains("tree.yaml:2:10: ") && log.text.contains("nothing was applied") }
+            #expect(try await daemon.children(2).count == 2)
+        }
+    }
+
+    @Test("A second SIGTERM leaves what still runs a second")
+    func second() async throws {
+        try await RunningDaemon.with(Self.stubborn) { daemon in
+            let children = try await daemon.children(1)
+            try daemon.process.send(.terminate)
+            try await daemon.eventually("it's stopping") { try await daemon.tree().state == "stopping" }
+            #expect(children.filter(\.isAlive) == children)
+            try daemon.process.send(.interrupt)
+            #expect(await daemon.process.waitForExit() == .exited(code: 0))
+            #expect(children.filter(\.isAlive).isEmpty)
+        }
+    }
+
+    @Test("A third one kills, also when all come at once")
+    func third() async throws {
+        try await RunningDaemon.with(Self.stubborn) { daemon in
+            let children = try await daemon.children(1)
+            let start = ContinuousClock.now
+            // Signals of one number that wait are one.
+            for signal in [Signal.terminate, .interrupt, Signal(rawValue: SIGALRM)] { try daemon.process.send(signal) }
+            #expect(await daemon.process.waitForExit() == .exited(code: 0))
+            #expect(ContinuousClock.now - start < .seconds(10))
+            #expect(children.filter(\.isAlive).isEmpty)
+        }
+    }
+}
+
+extension RunningDaemon {
+    /// The processes of the tree, once all have begun.
+    func children(_ count: Int) async throws -> [ProcessIdentity] {
+        try await eventually("all run") { try await tree().children.count { $0.state == "active" } == count }
+        return try await processes()
+    }
+}

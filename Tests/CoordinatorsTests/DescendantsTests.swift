@@ -1,0 +1,182 @@
+import CoordinatorsTesting
+import Fixtures
+import Glibc
+import Processes
+import TestSupport
+import Testing
+
+@testable import Coordinators
+
+/// Whatever a child forks ends with it, before its path lives again.
+@Suite("What descends from a child", .timeLimit(.minutes(3)))
+struct DescendantsTests {
+    @Test("A program is killed: what it has forked is gone when its path lives again, and at the end", arguments: Sleepers.Kind.allCases)
+    func program(_ kind: Sleepers.Kind) async throws {
+        let sleepers = Sleepers()
+        defer { sleepers.end() }
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.ask(Fixture.StartProgram("program", sleepers.command(kind)))
+            for life in 1...3 {
+                try await eventually("life \(life) sleeps") { sleepers.living.count == 1 }
+                let former = sleepers.living
+                let pid = try await runtime.snapshot(of: "/program").processID
+                kill(try #require(pid), SIGKILL)
+                try await eventually("it lives again") {
+                    let snapshot = try await runtime.snapshot(of: "/program")
+                    return snapshot.state == .active && snapshot.incarnation == UInt32(life) + 1
+                }
+                #expect(former.filter(\.isAlive).isEmpty)
+            }
+            try await eventually("the last sleeps") { sleepers.living.count == 1 }
+        }
+        #expect(sleepers.living.isEmpty)
+    }
+
+    @Test("A worker is killed: what its programs have forked is gone when its path lives again", arguments: Sleepers.Kind.allCases)
+    func worker(_ kind: Sleepers.Kind) async throws {
+        let sleepers = Sleepers()
+        defer { sleepers.end() }
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("a", .worker)
+            _ = try await runtime.perform(.startGrandchild("b", inWorker: true), at: "/a")
+            for _ in 0..<3 {
+                // The second time it's there already, as a child that is started anew.
+                _ = try await runtime.perform(.startGrandchild("b", inWorker: true), at: "/a")
+                _ = try await runtime.perform(.startProgram("c", sleepers.command(kind)), at: "/a/b")
+                try await eventually("it sleeps") { sleepers.living.count == 1 }
+                let former = sleepers.living
+                let before = try await runtime.ask(Fixture.WhereAmI(), at: "/a")
+                kill(before.pid, SIGKILL)
+                _ = try await runtime.whereIsIt("/a", after: before)
+                #expect(former.filter(\.isAlive).isEmpty)
+            }
+        }
+        #expect(sleepers.living.isEmpty)
+    }
+
+    @Test("A group whose number has become somebody else's is left alone")
+    func stranger() async throws {
+        let sleepers = Sleepers()
+        defer { sleepers.end() }
+        let stranger = try await ProcessSpawner.shared.spawn(
+            ProcessSpecification(executable: "/bin/sh", arguments: ["-c", "sleep \(sleepers.seconds) & wait"])
+        )
+        try await eventually("it sleeps") { sleepers.living.count == 1 }
+        let former = ProcessIdentity(processID: stranger.identity.processID, startTime: stranger.identity.startTime - 1)
+        await ProcessFamily.end([ProcessFamily(leader: former, entry: "none")])
+        #expect(stranger.identity.isAlive && sleepers.living.count == 1)
+        await ProcessFamily.end([ProcessFamily(leader: stranger.identity, entry: "none")])
+        #expect(!stranger.identity.isAlive && sleepers.living.isEmpty)
+    }
+
+    @Test("What a runtime that was killed has left in the directory is ended before the next one starts", arguments: Sleepers.Kind.allCases)
+    func former(_ kind: Sleepers.Kind) async throws {
+        let sleepers = Sleepers()
+        defer { sleepers.end() }
+        let directory = try TemporaryDirectory()
+        let command = sleepers.command(kind)
+        var specification = ProcessSpecification(executable: "/usr/bin/env", arguments: command)
+        // Whoever has written the journal is dead.
+        let dead = ProcessIdentity(processID: getpid(), startTime: 1)
+        specification.environment = ["PATH": "/usr/bin:/bin", ProcessMark.variable: "other/\(kind)entry"]
+        let child = try await ProcessSpawner.shared.spawn(specification)
+        try await eventually("it sleeps") { sleepers.living.count == 1 }
+        let boot = try #require(Files.text(of: "/proc/sys/kernel/random/boot_id")).filter { $0 != "\n" }
+        let journal = """
+            coordinators 1 \(dead.processID) \(dead.startTime) \(boot)
+            + \(child.identity.processID) \(child.identity.startTime) \(kind)entry
+            + 4711 1 cut o
+            """
+        try Files.write(journal, to: directory.file("1234567.processes"))
+        try Files.write("", to: directory.file("1234567.sock"))
+        var options = Support.options
+        options.runtimeDirectory = directory.path
+        try await withRuntime(RootCoordinator.self, options: options) { _ in
+            #expect(!child.identity.isAlive)
+            #expect(directory.entries.isEmpty)
+        }
+        // The children of a group that was left in the test's own process are not among the orphans of anybody else.
+        #expect(sleepers.living.isEmpty || kind == .session || kind == .deepSession || kind == .group)
+    }
+
+    @Test("What a killed runtime's mark is on is ended, and what a living one's is on is left alone")
+    func marks() async throws {
+        let sleepers = (Sleepers(), Sleepers())
+        defer {
+            sleepers.0.end()
+            sleepers.1.end()
+        }
+        let directory = try TemporaryDirectory()
+        let own = RuntimeCore.markEntry(RuntimeDirectory(directory.path), number: 1)
+        let dead = own.replacing(".\(ProcessIdentity.current.startTime).", with: ".1.")
+        try #require(own != dead)
+        for (sleeper, mark) in [(sleepers.0, dead), (sleepers.1, own)] {
+            var specification = ProcessSpecification(executable: "/usr/bin/env", arguments: sleeper.command(.deepSession))
+            specification.environment = ["PATH": "/usr/bin:/bin", ProcessMark.variable: "outer/\(mark)/inner"]
+            _ = try await ProcessSpawner.shared.spawn(specification)
+            try await eventually("it sleeps") { sleeper.living.count == 1 }
+        }
+        var options = Support.options
+        options.runtimeDirectory = directory.path
+        try await withRuntime(RootCoordinator.self, options: options) { _ in
+            #expect(sleepers.0.living.isEmpty)
+            #expect(sleepers.1.living.count == 1)
+        }
+    }
+
+    @Test("The journal tells what lives, and is gone after an orderly end")
+    func journal() async throws {
+        let directory = try TemporaryDirectory()
+        var options = Support.options
+        options.runtimeDirectory = directory.path
+        try await withRuntime(RootCoordinator.self, options: options) { runtime in
+            try await runtime.startChild("a", .worker)
+            _ = try await runtime.perform(.startGrandchild("b", inWorker: true), at: "/a")
+            _ = try await runtime.perform(.startProgram("c", ["sleep", "1000"]), at: "/a/b")
+            let name = try #require(directory.entries.first { $0.hasSuffix(".processes") })
+            let text = try #require(Files.text(of: directory.file(name)))
+            let read = try #require(ProcessJournal.read(text))
+            #expect(read.header == .current && read.header.isAlive && read.header.isOfThisBoot)
+            #expect(read.living.count == 3)
+            #expect(read.living.allSatisfy { $0.leader.isAlive && !$0.entry.isEmpty })
+            try await runtime.ask(Fixture.StopChild("a"), timeout: .seconds(20))
+            let later = try #require(Files.text(of: directory.file(name)))
+            #expect(ProcessJournal.read(later)?.living.isEmpty == true)
+        }
+        #expect(directory.entries.isEmpty)
+    }
+
+    @Test("A crash loop of three hundred lives keeps the journal short")
+    func compaction() async throws {
+        let directory = try TemporaryDirectory()
+        let journal = ProcessJournal(RuntimeDirectory(directory.path))
+        let stays = ProcessFamily(leader: ProcessIdentity(processID: 2, startTime: 1), entry: "stays")
+        journal.began(stays)
+        for number in 10..<10_000 {
+            let family = ProcessFamily(leader: ProcessIdentity(processID: Int32(number), startTime: 7), entry: "entry")
+            journal.began(family)
+            journal.ended(family.leader)
+        }
+        let name = try #require(directory.entries.first)
+        let text = try #require(Files.text(of: directory.file(name)))
+        #expect(text.utf8.count < 64 << 10)
+        #expect(ProcessJournal.read(text)?.living == [stays])
+        journal.close()
+        #expect(directory.entries.isEmpty)
+    }
+
+    @Test("Reports in any order: an end that overtakes its beginning leaves nothing")
+    func reports() {
+        let family = ProcessFamily(leader: ProcessIdentity(processID: 4711, startTime: 1), entry: "entry")
+        var reported = ReportedProcesses()
+        reported.take(ProcessReport(family, lives: false))
+        reported.take(ProcessReport(family, lives: true))
+        #expect(reported.families.isEmpty)
+        reported.take(ProcessReport(family, lives: true))
+        #expect(reported.families == [family])
+        reported.take(ProcessReport(family, lives: false))
+        #expect(reported.families.isEmpty)
+        let told = ProcessReport(family, lives: true)
+        #expect(ProcessReport(told.operation, told.payload)?.family == family)
+    }
+}

@@ -1,0 +1,43 @@
+import Fixtures
+import Testing
+import WireProtocol
+
+@testable import Coordinators
+
+@Suite("Errors on the wire")
+struct FailuresTests {
+    private static let codecs: [PayloadCodec] = [.json, .compact]
+
+    @Test("An error that is passed on is passed on as it came, and restored where its type is known", arguments: codecs)
+    func passedOn(_ codec: PayloadCodec) throws {
+        let first = Failures.encode(Fixture.Refusal("full"), codec: codec)
+        #expect(first.type.hasPrefix("Fixture.Refusal@"))
+        let underWay = Failures.decode(first, codec: codec)
+        #expect((underWay as? RemoteError)?.type == "Fixture.Refusal")
+        #expect(Failures.encode(Failures.crossable(underWay), codec: codec) == first)
+        #expect(Failures.restored(underWay) as? Fixture.Refusal == Fixture.Refusal("full"))
+    }
+
+    @Test("An error in another codec than the answer's keeps its words alone")
+    func otherCodec() throws {
+        let underWay = Failures.decode(Failures.encode(Fixture.Refusal("full"), codec: .compact), codec: .compact)
+        let next = Failures.encode(underWay, codec: .json)
+        #expect(next.type == "Fixture.Refusal")
+        #expect(next.payload.isEmpty)
+    }
+
+    @Test(
+        "Names that peers make up are no types, and payloads that don't fit no errors",
+        arguments: [
+            "", "Cart.Full", "Cart.Full@", "@", "X@Si", "X@SS", "X@8Fixtures7FixtureO5PlaceV", "X@\u{1}aaaa",
+            "X@$s8Fixtures7FixtureO7RefusalV",
+            "X@13$55e6a1e2a1d0yXZ4FailV", "X@SaySaySaySiGGG", "X@nonsense", "X@_", "X@0", "Fixture.Refusal@8Fixtures7FixtureO7RefusalV",
+        ]
+    )
+    func madeUp(_ name: String) throws {
+        let failure = Failure(code: "", type: name, message: "words", payload: Array(#"{"other":1}"#.utf8)[...])
+        let error = try #require(Failures.restored(Failures.decode(failure, codec: .json)) as? RemoteError)
+        #expect(error.description == "words")
+        #expect(!error.type.contains("@"))
+    }
+}

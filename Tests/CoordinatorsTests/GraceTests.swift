@@ -1,0 +1,44 @@
+import Coordinators
+import CoordinatorsTesting
+import Testing
+
+private struct Hang: ResponderMessage {}
+
+/// Neither its handler nor its hook minds being cancelled.
+private actor Stubborn: Coordinator {
+    nonisolated let context: Context<Stubborn>
+
+    init(_ context: Context<Stubborn>, _ configuration: Configuration) { self.context = context }
+
+    static let responders: [Responder<Stubborn>] = [
+        .respond(to: Hang.self) { _, _ in await Stubborn.sleepOn() }
+    ]
+
+    func stop() async { await Self.sleepOn() }
+
+    private static func sleepOn() async { await Task.detached { try? await Task.sleep(for: .seconds(600)) }.value }
+}
+
+private actor Keeper: Coordinator {
+    nonisolated let context: Context<Keeper>
+
+    init(_ context: Context<Keeper>, _ configuration: Configuration) { self.context = context }
+
+    func start() async throws { try await context.start(Stubborn.self, as: "stubborn", shutdown: .timeout(.seconds(4))) }
+}
+
+@Suite("The grace of a stop", .timeLimit(.minutes(1)))
+struct GraceTests {
+    @Test("Handlers and the stop hook share one grace")
+    func shared() async throws {
+        try await withRuntime(Keeper.self) { runtime in
+            // Begun when it returns: its coordinator is idle, and the ask is on its way at once.
+            #expect(try await runtime.send(Hang(), at: "/stubborn"))
+            let began = ContinuousClock.now
+            try await runtime.stop("/stubborn")
+            // Twice the grace would be eight seconds, whatever else the machine does.
+            #expect(ContinuousClock.now - began < .seconds(7.5))
+            #expect(try await runtime.snapshot(of: "/stubborn").lastExit == "did not stop in time")
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import Coordinators
+import CoordinatorsTesting
+import Fixtures
+import TestSupport
+import Testing
+
+/// Names that no link carries are the business of those who use them, and of nobody else on the link.
+@Suite("Names", .serialized, .timeLimit(.minutes(2)))
+struct NameTests {
+    @Test("Names: a path and a message's name that are too long fail by themselves, and a slow ask on the same link is answered")
+    func longNames() async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("child", .worker)
+            let slow = Task { try await runtime.perform(.workHard(milliseconds: 1_500), at: "/child", timeout: .seconds(60)) }
+            let before = try await runtime.ask(Fixture.WhereAmI(), at: "/child", timeout: .seconds(20))
+            let long = String(repeating: "k", count: 1_025)
+            let path = try #require(CoordinatorPath("/child/" + long))
+            await Self.expect(.noSuchPath) { _ = try await runtime.snapshot(of: path) }
+            await Self.expect(.noSuchPath) { _ = try await runtime.ask(Fixture.WhereAmI(), at: path) }
+            await Self.expect(.noSuchPath) { _ = try await runtime.stop(path) }
+            let name = String(repeating: "n", count: 1_100)
+            await Self.expect(.messageTooLarge) { _ = try await runtime.ask(named: name, payload: [:], at: "/child") }
+            #expect(try await slow.value == "done")
+            let after = try await runtime.ask(Fixture.WhereAmI(), at: "/child", timeout: .seconds(20))
+            #expect(before == after)
+        }
+    }
+
+    @Test("Names: keys that can't be part of a path are refused", arguments: Where.allCases)
+    func keys(_ place: Where) async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            for key in [
+                "", "a/b", "a\nb", "a\u{1B}[31m", "a\u{7F}", "a\u{2028}", String(repeating: "k", count: 256),
+                String(repeating: "ü", count: 128),
+            ] {
+                await Self.expect(.invalidKey) { try await runtime.startChild(key, place) }
+            }
+            let longest = String(repeating: "k", count: 255)
+            for key in ["a b", "ü", "日本", longest] { try await runtime.startChild(key, place) }
+            // Each process has to be able to name what is below it.
+            var path = try #require(CoordinatorPath("/" + longest))
+            for _ in 0..<3 {
+                _ = try await runtime.perform(.startGrandchild(String(longest.dropLast()), inWorker: false), at: path)
+                path = path.appending(String(longest.dropLast()))
+            }
+            #expect(path.description.utf8.count == 1_021)
+            await Self.expect(.invalidKey) { _ = try await runtime.perform(.startGrandchild("abc", inWorker: false), at: path) }
+            _ = try await runtime.perform(.startGrandchild("ab", inWorker: false), at: path)
+            let deepest = try await runtime.ask(Fixture.WhereAmI(), at: path.appending("ab"), timeout: .seconds(20))
+            #expect(deepest.path.utf8.count == 1_024)
+        }
+    }
+
+    private static func expect(_ code: CoordinatorError.Code, from body: () async throws -> Void) async {
+        let error = await #expect(throws: CoordinatorError.self) { try await body() }
+        #expect(error?.code == code)
+    }
+}

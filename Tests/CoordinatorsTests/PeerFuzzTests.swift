@@ -1,0 +1,84 @@
+import Links
+import Synchronization
+import TestSupport
+import Testing
+import WireProtocol
+
+@testable import Coordinators
+
+/// What comes after the decoder: well-formed frames in senseless order, with senseless numbers.
+@Suite("Peers: senseless frames", .serialized, .timeLimit(.minutes(3)))
+struct PeerFuzzTests {
+    @Test(
+        "Senseless frames: nothing traps, what is kept stays bounded, and everything ends with the link",
+        arguments: [UInt64(1), 2, .random(in: 3 ... .max), .random(in: 3 ... .max)]
+    )
+    func walk(_ seed: UInt64) async throws {
+        var frames = SenselessFrames(SeededGenerator(seed: seed, "senseless frames"))
+        let end = ContinuousClock.now + .seconds(2)
+        var sent = 0
+        var closed: [String: Int] = [:]
+        let before = Resident.bytes
+        while ContinuousClock.now < end {
+            frames.beginLink()
+            try await RawPeer.with(announcesCredit: frames.coin(), messageReceived: Self.handle, notified: Self.notice) { raw in
+                var outcomes = (0..<20).map { number in raw.forward("ask \(number)", flow: number % 2 == 0 ? ReplyFlow { _ in } : nil).1 }
+                for number in 0..<5 { outcomes.append(raw.forward("send \(number)", isOneWay: true).1) }
+                for _ in 0..<400 {
+                    let isSent = (try? raw.link.send(lane: frames.coin() ? .bulk : .control) { frames.next($0) }) != nil
+                    if !isSent { break }
+                    sent += 1
+                }
+                // All of it has been read, unless the link was closed for it.
+                try? raw.link.send(Frame(.ping(Probe(timestampNanoseconds: 0, kind: .link)), correlation: 1 << 63))
+                try await eventually("it's read, or refused; seed \(seed)") {
+                    raw.closed != nil || raw.frames.contains { $0.correlation == 1 << 63 }
+                }
+                let state = raw.peer.state.withLock { ($0.incoming.count, $0.builtinBytes, $0.inspections) }
+                #expect(state.0 <= CreditWindow.link.messages + 1_000, "seed \(seed)")
+                #expect((0...Peer.builtinBytesLimit + (1 << 20)).contains(state.1), "seed \(seed)")
+                #expect((0...Peer.inspectionsLimit).contains(state.2), "seed \(seed)")
+                if let error = raw.closed { closed["\(error.code)", default: 0] += 1 }
+                raw.link.close()
+                try await eventually("the link has ended; seed \(seed)") { raw.closed != nil }
+                try await eventually("every ask has ended; seed \(seed)") { outcomes.allSatisfy { $0.outcome != nil } }
+                #expect(raw.counts.openAsks.load(ordering: .relaxed) == 0, "seed \(seed)")
+                #expect(raw.counts.links.load(ordering: .relaxed) == 0, "seed \(seed)")
+            }
+        }
+        print("senseless frames, seed \(seed): \(sent) were sent; links closed: \(closed)")
+        #expect(sent > 0)
+        // Everything together, kept for ever, would be many times as much.
+        #expect(Resident.bytes - before < 256 << 20, "seed \(seed)")
+    }
+
+    /// What a host does with what a worker tells.
+    @Sendable private static func notice(_ name: String, _ codec: PayloadCodec, _ payload: Bytes) {
+        if let report = try? PayloadCoder.decode(DeadLetterReport.self, from: payload, codec: codec) { letters.add(report) }
+        _ = try? PayloadCoder.decode(TreeEvent.self, from: payload, codec: codec)
+        guard let value = try? PayloadCoder.decode(JSONValue.self, from: payload, codec: .json) else { return }
+        _ = (Patience(value), DismissalRequest(DismissalRequest.operation, value), ProcessReport("process-started", value))
+    }
+
+    private static let letters = DeadLetters(tap: Tap(uplink: nil), uplink: nil)
+
+    /// Some handlers end at once, some when they are cancelled, and some stream.
+    @Sendable private static func handle(_ envelope: Envelope, _ log: RawPeer.Log) {
+        switch envelope.body.name.utf8.count % 4 {
+        case 0: envelope.complete(.success(.none))
+        case 1: envelope.end(.failure(CoordinatorError(.unhandled, "nobody")))
+        case 2:
+            for number in 0..<100 { try? envelope.flow?.pass(.value(number)) }
+            envelope.complete(.success(.none))
+        default: log.envelopes.withLock { $0.append(envelope) }
+        }
+    }
+}
+
+private enum Resident {
+    /// What this process occupies.
+    static var bytes: Int {
+        let fields = (Files.text(of: "/proc/self/statm") ?? "").split(separator: " ")
+        return fields.count > 1 ? (Int(fields[1]) ?? 0) * 4_096 : 0
+    }
+}

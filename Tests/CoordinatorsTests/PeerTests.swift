@@ -1,0 +1,288 @@
+import Links
+import Synchronization
+import TestSupport
+import Testing
+import WireProtocol
+
+@testable import Coordinators
+
+/// A peer and what the other end of its link may do to it, over a real socket.
+@Suite("Peers", .serialized, .timeLimit(.minutes(2)))
+struct PeerTests {
+    // MARK: What the other side may have under way
+
+    @Test("Peers: asks of 900 KiB without credit: the link is closed, the reason says why, and no more is kept than may be")
+    func flood() async throws {
+        try await RawPeer.with { raw in
+            let flooding = Task {
+                var correlation: UInt64 = 0
+                while raw.closed == nil {
+                    correlation += 1
+                    do { try raw.ask("Flood", correlation, bytes: 900 << 10) } catch { break }
+                    await Task.yield()
+                }
+            }
+            try await eventually("the link is closed") { raw.closed != nil }
+            flooding.cancel()
+            await flooding.value
+            #expect(raw.closed?.code == .violation)
+            #expect(raw.closed?.message.contains("Flood") == true)
+            // One may be larger than the window of its route; the second has no room.
+            #expect(raw.envelopes.count == 1)
+        }
+    }
+
+    @Test("Peers: as many as there is credit for are taken on all routes together, and one more is not")
+    func wholeLink() async throws {
+        try await RawPeer.with { raw in
+            for number in 0..<16 {
+                for message in 0..<1_024 { try raw.ask("route \(number)", UInt64(number * 1_024 + message + 1)) }
+            }
+            try await raw.settle()
+            #expect(raw.closed == nil)
+            #expect(raw.envelopes.count == CreditWindow.link.messages)
+            try raw.ask("another", 1_000_000)
+            try await eventually("the link is closed") { raw.closed?.code == .violation }
+            #expect(raw.envelopes.count == CreditWindow.link.messages)
+        }
+    }
+
+    @Test("Peers: what was handled makes room for as many again")
+    func givenBack() async throws {
+        try await RawPeer.with(messageReceived: { envelope, _ in envelope.complete(.success(.none)) }) { raw in
+            var credit = CreditWindow.link.share.messages
+            var sent: UInt64 = 0
+            var seen = 0
+            while sent < 20_000 {
+                while credit > 0 {
+                    sent += 1
+                    credit -= 1
+                    try raw.ask("route", sent)
+                }
+                try await eventually("credit comes") {
+                    let frames = raw.frames
+                    for frame in frames[seen...] { if case .credit(let given) = frame.content { credit += Int(given.messages) } }
+                    seen = frames.count
+                    return credit > 0 || raw.closed != nil
+                }
+                try #require(raw.closed == nil)
+            }
+        }
+    }
+
+    @Test("Peers: messages of the runtime are bounded too, and so are its requests")
+    func builtins() async throws {
+        try await RawPeer.with { raw in
+            for number in 1...32 {
+                do { try raw.ask("coordinators.OpenRoute", UInt64(number), bytes: 1_000_000) } catch { break }
+            }
+            try await eventually("the link is closed") { raw.closed?.code == .violation }
+            #expect(raw.envelopes.count <= 17)
+        }
+        let gate = Ending<Void>()
+        try await RawPeer.with(inspected: {
+            await gate.value
+            return .null
+        }) { raw in
+            for number in 1...5_000 { try raw.link.send(Frame(.inspect(Inspect(target: 0, operation: "x")), correlation: UInt64(number))) }
+            try await eventually("those beyond the bound are refused") {
+                raw.frames.count { if case .reply(.failure(let failure)) = $0.content { failure.code == "tooManyOpenAsks" } else { false } }
+                    == 904
+            }
+            gate.settle(())
+            try await eventually("the others are answered") { raw.frames.count == 5_000 }
+            #expect(raw.closed == nil)
+        }
+    }
+
+    @Test("Peers: a number that is in use, and a trace that is none, close the link", arguments: [false, true])
+    func violations(_ isTrace: Bool) async throws {
+        try await RawPeer.with { raw in
+            try raw.ask("Message", 1)
+            try await raw.settle()
+            #expect(raw.closed == nil)
+            if isTrace { try raw.ask("Message", 2, trace: Bytes([UInt8](repeating: 1, count: 2_000))) } else { try raw.ask("Message", 1) }
+            try await eventually("the link is closed") { raw.closed?.code == .violation }
+        }
+    }
+
+    @Test("Peers: one that reads nothing is given up before it costs all memory")
+    func unread() async throws {
+        try await RawPeer.with { raw in
+            raw.withoutReading {
+                let block = Bytes([UInt8](repeating: 0, count: 1_000_000))
+                for number in 0..<400 where raw.closed == nil {
+                    raw.peer.send(Frame(.reply(.success(block)), correlation: UInt64(number)), lane: .bulk)
+                }
+                #expect(raw.closed?.code == .violation)
+            }
+        }
+    }
+
+    @Test("Peers: events that nobody reads are refused beyond a few megabytes, and taken again when there is room")
+    func notices() async throws {
+        try await RawPeer.with { raw in
+            let event = Bytes([UInt8](repeating: 0x20, count: 100_000))
+            var taken = 0
+            raw.withoutReading {
+                let error = #expect(throws: LinkError.self) {
+                    for _ in 0..<1_000 {
+                        try raw.peer.notify("event", .json, event)
+                        taken += 1
+                    }
+                }
+                #expect(error?.code == .congested)
+                // The kernel holds some more.
+                #expect(taken < 100)
+                // What isn't an event has its own bounds.
+                #expect(raw.peer.send(Frame(.reply(.success(event))), lane: .bulk) == nil)
+                #expect(raw.peer.send(Frame(.ack)) == nil)
+            }
+            try await eventually("there is room again") { (try? raw.peer.notify("event", .json, event)) != nil }
+            #expect(raw.closed == nil)
+        }
+    }
+
+    @Test("Peers: a stream that floods ends with an error, and the link lives on")
+    func stream() async throws {
+        try await RawPeer.with { raw in
+            let read = Mutex(0)
+            let (_, outcome) = raw.forward("Stream", flow: ReplyFlow { _ in read.withLock { $0 += 1 } })
+            try await eventually("it is asked") { raw.asked.values.contains("Stream") }
+            let correlation = try #require(raw.asked.first?.key)
+            for _ in 0..<10_000 { try raw.link.send(Frame(.streamItem([0x31]), correlation: correlation, codec: .json)) }
+            try await eventually("it has ended") { outcome.outcome != nil }
+            #expect(outcome.code == .mailboxFull)
+            try await eventually("the source is told") { raw.frames.contains { $0.content == .cancel && $0.correlation == correlation } }
+            try await raw.settle()
+            #expect(read.withLock { $0 } <= 2 * ReplyFlow.window)
+            #expect(raw.closed == nil)
+        }
+    }
+
+    // MARK: What leaves
+
+    @Test("Peers: a name, a path or a frame beyond the other side's limits fails alone")
+    func limits() async throws {
+        try await RawPeer.with { raw in
+            let (_, slow) = raw.forward("Slow")
+            let long = String(repeating: "n", count: 1_100)
+            #expect(raw.forward(long).1.code == .messageTooLarge)
+            #expect(raw.forward("Message", to: "/" + long).1.code == .noSuchPath)
+            let error = await #expect(throws: CoordinatorError.self) {
+                try await raw.peer.inspect("inspect", "/" + long, timeout: .seconds(20))
+            }
+            #expect(error?.code == .noSuchPath)
+            raw.link.close()
+            try await eventually("the slow one is lost with the link only") { slow.code == .peerLost }
+        }
+        try await RawPeer.with { raw in
+            raw.peer.link.limitFrames(to: 4_096)
+            let large = Bytes([UInt8](repeating: 0x20, count: 5_000))
+            #expect(throws: LinkError.self) { try raw.peer.notify("event", .json, large) }
+            let (_, outcome) = raw.forward("Small")
+            try raw.ask("Answer me", 1)
+            try await eventually("it came") { raw.envelopes.count == 1 }
+            raw.envelopes[0].complete(.success(.value(String(repeating: "x", count: 5_000))))
+            try await eventually("the answer is a failure") {
+                raw.frames.contains {
+                    if case .reply(.failure(let failure)) = $0.content { failure.code == "messageTooLarge" } else { false }
+                }
+            }
+            #expect(raw.closed == nil && outcome.outcome == nil)
+        }
+    }
+
+    @Test("Peers: who doesn't answer a request for a description is waited for once, until it does")
+    func silence() async throws {
+        try await RawPeer.with { raw in
+            @Sendable func describe(within timeout: Duration) async -> CoordinatorError.Code? {
+                do {
+                    _ = try await raw.peer.inspect("inspect", "/raw", timeout: timeout)
+                    return nil
+                } catch {
+                    return (error as? CoordinatorError)?.code
+                }
+            }
+            #expect(await describe(within: .milliseconds(100)) == .timedOut)
+            let began = ContinuousClock.now
+            #expect(await describe(within: .seconds(100)) == .timedOut)
+            #expect(ContinuousClock.now - began < .seconds(20))
+            // Other requests have nothing to do with it.
+            let other = Task { try await raw.peer.inspect("stop", "/raw", timeout: .seconds(100)) }
+            try await eventually("the other is asked") { raw.inspected.count == 2 }
+            for correlation in raw.inspected { try raw.link.send(Frame(.reply(.success([0x31])), correlation: correlation, codec: .json)) }
+            #expect(try await other.value == 1)
+            let again = Task { await describe(within: .seconds(100)) }
+            try await eventually("it's asked again, for the late answer has come") { raw.inspected.count == 3 }
+            let last = try #require(raw.inspected.last)
+            try raw.link.send(Frame(.reply(.success([0x31])), correlation: last, codec: .json))
+            #expect(await again.value == nil)
+        }
+    }
+
+    @Test("Peers: nothing leaves for a runtime before it has said how much it takes; then all of it does, in order")
+    func waitsForWindow() async throws {
+        try await RawPeer.with(announcesCredit: true) { raw in
+            for number in 0..<10 { raw.forward("early \(number)", to: "/route") }
+            try await raw.settle()
+            #expect(raw.asked.isEmpty)
+            try raw.link.send(Frame(.credit(Credit(target: 0, messages: .max, bytes: .max))))
+            try await eventually("all have come") { raw.asked.count == 10 }
+            #expect(raw.asked.sorted { $0.key < $1.key }.map(\.value) == (0..<10).map { "early \($0)" })
+        }
+    }
+
+    @Test("Peers: what was given up before it left never leaves, and no cancellation overtakes its ask")
+    func cancellations() async throws {
+        try await RawPeer.with { raw in
+            let ended = Envelope(.encoded(name: "ended", .json, Payload([0x7B, 0x7D])), sender: "/sender", deadline: nil)
+            ended.open { _ in }
+            ended.cancel()
+            #expect(raw.peer.forward(ended, to: "", isDirect: false))
+            await withTaskGroup(of: Void.self) { group in
+                for number in 0..<2_000 {
+                    group.addTask {
+                        let envelope = Envelope(
+                            .encoded(name: "\(number)", .json, Payload([0x7B, 0x7D])),
+                            sender: "/sender",
+                            deadline: nil
+                        )
+                        envelope.open { _ in }
+                        async let cancelling: Void = { envelope.cancel() }()
+                        _ = raw.peer.forward(envelope, to: "", isDirect: false)
+                        await cancelling
+                    }
+                }
+            }
+            try await raw.settle()
+            try await raw.settle()
+            #expect(!raw.asked.values.contains("ended"))
+            var open: Set<UInt64> = []
+            for frame in raw.frames {
+                switch frame.content {
+                case .ask: open.insert(frame.correlation)
+                case .cancel: #expect(open.remove(frame.correlation) != nil, "a cancellation without its ask")
+                default: break
+                }
+            }
+            #expect(open.isEmpty, "\(open.count) asks run on uncancelled")
+            #expect(raw.counts.openAsks.load(ordering: .relaxed) == 0)
+        }
+    }
+
+    @Test(
+        "Peers: asks that one has left unanswered that said farewell are told how it ended",
+        arguments: [ExitReason.shutdown, .failed("x")]
+    )
+    func farewell(_ reason: ExitReason) async throws {
+        try await RawPeer.with { raw in
+            let (_, outcome) = raw.forward("Ask")
+            try await raw.settle()
+            raw.peer.bidFarewell(reason)
+            raw.link.close()
+            await raw.peer.readToEnd(within: .seconds(20))
+            #expect(outcome.code == (reason.isNormal ? .stopped : .peerLost))
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import Coordinators
+import CoordinatorsTesting
+import Fixtures
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("A stop wins over starts that are under way", .timeLimit(.minutes(3)))
+struct PendingStartsTests {
+    /// How many starts have succeeded.
+    private final class Successes: Sendable {
+        let count = Atomic(0)
+    }
+
+    private func starts(_ count: Int, _ start: @escaping @Sendable (Int) async throws -> Void) -> ([Task<Void, Never>], Successes) {
+        let successes = Successes()
+        let tasks = (0..<count).map { number in
+            Task.immediate {
+                guard (try? await start(number)) != nil else { return }
+                successes.count.add(1, ordering: .relaxed)
+            }
+        }
+        return (tasks, successes)
+    }
+
+    @Test("Hooks that ignore their cancellation become ready too late, all at the same time")
+    func stubbornHooks() async throws {
+        let runtime = CoordinatorRuntime(RootCoordinator.self, options: Support.options)
+        try await runtime.start()
+        let (tasks, successes) = starts(20) { number in
+            try await runtime.ask(Fixture.StartBroken("\(number)", inWorker: false, how: "stubborn"), timeout: .seconds(60))
+        }
+        try await eventually("all are starting") { try await runtime.snapshot().children.count == 20 }
+        await runtime.stop()
+        for task in tasks { await task.value }
+        #expect(successes.count.load(ordering: .relaxed) == 0)
+    }
+
+    @Test("Workers that are only on their way are not waited for until they're ready")
+    func workers() async throws {
+        let directory = try TemporaryDirectory()
+        var options = Support.options
+        options.runtimeDirectory = directory.path
+        let runtime = CoordinatorRuntime(RootCoordinator.self, options: options)
+        try await runtime.start()
+        let (tasks, successes) = starts(20) { number in _ = try await runtime.startChild("\(number)", .worker) }
+        try await eventually("all are starting") { try await runtime.snapshot().children.count == 20 }
+        let before = successes.count.load(ordering: .relaxed)
+        await runtime.stop()
+        for task in tasks { await task.value }
+        // An answer may have been on its way when the stop began.
+        #expect(successes.count.load(ordering: .relaxed) - before <= 2)
+        #expect(directory.entries.isEmpty)
+    }
+}

@@ -1,0 +1,58 @@
+import Synchronization
+import Testing
+
+@testable import Coordinators
+
+private actor Unused: Coordinator {
+    nonisolated let context: Context<Unused>
+    static let evaluations = Atomic(0)
+
+    init(_ context: Context<Unused>, _ configuration: Configuration) { self.context = context }
+
+    static var responders: [Responder<Unused>] {
+        evaluations.add(1, ordering: .relaxed)
+        return []
+    }
+}
+
+private enum Other {
+    actor Namesake: Coordinator {
+        nonisolated let context: Context<Namesake>
+        init(_ context: Context<Namesake>, _ configuration: Configuration) { self.context = context }
+    }
+}
+
+private enum Twins {
+    struct First: ResponderMessage { static let name = "Twin" }
+    struct Second: ResponderMessage { static let name = "Twin" }
+}
+
+@Suite("Types that a program can host")
+struct RegistryTests {
+    @Test("A type's rows are made when it's first wanted, not when it's registered")
+    func lazily() throws {
+        var options = CoordinatorRuntime.Options()
+        options.coordinators = [Unused.self]
+        let core = RuntimeCore(options)
+        #expect(Unused.evaluations.load(ordering: .relaxed) == 0)
+        for _ in 0..<3 { _ = try core.registry.type(named: TypeNames.name(of: Unused.self)) }
+        #expect(Unused.evaluations.load(ordering: .relaxed) == 1)
+    }
+
+    @Test("A private type's name has nothing in it that differs from process to process")
+    func privateNames() {
+        let name = TypeNames.name(of: Unused.self)
+        #expect(name.hasPrefix("(private ") && name.hasSuffix(").Unused"))
+        #expect(!name.contains("$"))
+        #expect(TypeNames.name(of: Other.Namesake.self) != TypeNames.name(of: Unused.self))
+    }
+
+    @Test("Two messages of one name in a table are noticed; a message that two rows are for isn't")
+    func twins() {
+        func names(_ rows: [Responder<Unused>]) -> [String] { ResponderTable(rows.map(\.row)).ambiguousNames }
+        let first = Responder<Unused>.respond(to: Twins.First.self) { _, _ in }
+        let second = Responder<Unused>.respond(to: Twins.Second.self) { _, _ in }
+        #expect(names([first, second]) == ["Twin"])
+        #expect(names([first, first]).isEmpty)
+    }
+}

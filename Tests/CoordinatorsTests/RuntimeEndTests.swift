@@ -1,0 +1,41 @@
+import Coordinators
+import Fixtures
+import Processes
+import TestSupport
+import Testing
+
+@Suite("The end of a runtime", .timeLimit(.minutes(2)))
+struct RuntimeEndTests {
+    @Test("A tree ends with the last reference to its runtime, and its processes too")
+    func dropped() async throws {
+        var runtime: CoordinatorRuntime? = CoordinatorRuntime(RootCoordinator.self, options: Support.options)
+        try await runtime?.start()
+        try await runtime?.startChild("child", .worker)
+        let child = try #require(try await runtime?.snapshot(of: "/child"))
+        let process = ProcessIdentity(processID: try #require(child.processID), startTime: try #require(child.processStartTime))
+        #expect(process.isAlive)
+        runtime = nil
+        try await eventually("the worker has ended") { !process.isAlive }
+    }
+
+    @Test("Everybody who stops a runtime waits until nothing is left of it")
+    func stoppedTwice() async throws {
+        let runtime = CoordinatorRuntime(RootCoordinator.self, options: Support.options)
+        try await runtime.start()
+        try await runtime.startChild("child", .worker)
+        let child = try await runtime.snapshot(of: "/child")
+        let process = ProcessIdentity(processID: try #require(child.processID), startTime: try #require(child.processStartTime))
+        #expect(!runtime.hasten(.brutalKill))
+        #expect(process.isAlive)
+        await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<5 {
+                group.addTask {
+                    await runtime.stop()
+                    return process.isAlive
+                }
+            }
+            for await isAlive in group { #expect(!isAlive) }
+        }
+        await #expect(throws: CoordinatorError.self) { try await runtime.snapshot() }
+    }
+}

@@ -1,0 +1,258 @@
+import CoordinatorsTesting
+import Fixtures
+import Glibc
+import Links
+import Processes
+import Synchronization
+import TestSupport
+import Testing
+import WireProtocol
+
+@testable import Coordinators
+
+/// How a worker gets its ticket, finds its parent, and proves who it is.
+@Suite("How workers are born", .timeLimit(.minutes(3)))
+struct WorkerBirthTests {
+    private static func withStarter(
+        _ options: CoordinatorRuntime.Options = Support.options,
+        _ body: (CoordinatorRuntime) async throws -> Void
+    ) async throws {
+        try await withRuntime(StarterRoot.self, options: options, body)
+    }
+
+    @Test(
+        "One that ends before it has read its ticket: its exit says why, every time",
+        arguments: ["exec 3<&-; exit 78", "exit 125", "exit 1"]
+    )
+    func endsAtOnce(_ script: String) async throws {
+        try await Self.withStarter { runtime in
+            for number in 0..<10 {
+                let answer = try await runtime.ask(StarterRoot.StartWorker("a\(number)", "/bin/sh", ["-c", script]), timeout: .seconds(30))
+                #expect(answer.hasSuffix("ended before it was ready: exited with code \(script.split(separator: " ").last ?? "")"))
+            }
+        }
+    }
+
+    @Test("One that has closed its end and lives on is ended")
+    func closesDescriptor() async throws {
+        let sleepers = Sleepers()
+        defer { sleepers.end() }
+        var options = Support.options
+        options.startTimeout = .seconds(2)
+        try await Self.withStarter(options) { runtime in
+            let script = "exec 3<&-; exec sleep \(sleepers.seconds)"
+            // Whether the ticket was in the pipe already when its end was closed, or comes too late, is up to chance.
+            for number in 0..<5 {
+                async let answer = runtime.ask(StarterRoot.StartWorker("a\(number)", "/bin/sh", ["-c", script]), timeout: .seconds(60))
+                _ = try await answer
+            }
+            #expect(sleepers.living.isEmpty)
+        }
+    }
+
+    @Test("A launcher that stays may stand between: the worker starts, and dies with it")
+    func launcher() async throws {
+        try await Self.withStarter { runtime in
+            let script = "\(Support.worker.path); true"
+            let answer = try await runtime.ask(StarterRoot.StartWorker("a", "/bin/sh", ["-c", script]), timeout: .seconds(30))
+            #expect(answer == "started")
+            let place = try await runtime.ask(Fixture.WhereAmI(), at: "/a")
+            let worker = try #require(ProcessIdentity(processID: place.pid))
+            let launcher = try #require(try await runtime.snapshot(of: "/a").processID)
+            #expect(launcher != place.pid)
+            kill(launcher, SIGKILL)
+            let next = try await runtime.whereIsIt("/a", after: place)
+            #expect(next.pid != place.pid && !worker.isAlive)
+        }
+    }
+
+    @Test("A worker whose ticket names another parent than the one that listens doesn't show its secret")
+    func wrongListener() async throws {
+        let directory = try TemporaryDirectory()
+        let listener = try LinkListener(address: "ipc://\(directory.path)/l.sock")
+        let hellos = Mutex(0)
+        let listening = Task {
+            await listener.run { _, _ in
+                hellos.withLock { $0 += 1 }
+                throw LinkError(.handshake, "refused")
+            }
+        }
+        let ticket = Ticket(
+            address: listener.address,
+            secret: Secret.make(),
+            path: "/a",
+            incarnation: 1,
+            parentProcessID: getppid(),
+            isStrict: false,
+            orphanGraceMilliseconds: 0
+        )
+        let pipe = try TicketPipe()
+        var specification = ProcessSpecification(executable: Support.worker.path, standardError: .null)
+        specification.environment = [WorkerEnvironment.ticketVariable: "3"]
+        specification.descriptors = [InheritedDescriptor(source: pipe.reader, target: 3)]
+        let status = try await withChild(specification) { child in
+            pipe.closeReader()
+            try pipe.give(ticket)
+            return await child.waitForExit()
+        }
+        #expect(status == .exited(code: 75))
+        #expect(hellos.withLock { $0 } == 0)
+        listener.close()
+        await listening.value
+    }
+
+    @Test("A stranger with a stolen secret is refused, and the worker keeps its link and its asks")
+    func stolenSecret() async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("a", .worker)
+            let host = try #require(try runtime.root.existingChildren?.host(of: "a") as? WorkerHost)
+            let address = try runtime.core.hub.expect([1]) { _, _ in throw LinkError(.handshake, "unused") }
+            let peer = try #require(host.state.withLock { $0.peer })
+            let working = Task.immediate { try await runtime.perform(.workHard(milliseconds: 1_500), at: "/a", timeout: .seconds(60)) }
+            let isClosed = Ending<Void>()
+            let link = try await Link.dial(address)
+            link.start(Link.Handler(frameReceived: { _, _ in }, closed: { _, _ in isClosed.settle(()) }))
+            let hello = Hello(secret: host.secret, processID: getpid(), processStartTime: 0, buildID: "", maximumFrameSize: 1 << 20)
+            try link.send(Frame(.hello(hello)))
+            await isClosed.value
+            #expect(try await working.value == "done")
+            #expect(host.state.withLock { $0.peer === peer })
+            #expect(try await runtime.snapshot(of: "/a").incarnation == 1)
+        }
+    }
+
+    @Test("Wrong secrets are told of, once for many, and without the secret")
+    func wrongSecrets() async throws {
+        let log = CollectingLog()
+        var options = Support.options
+        options.logger = log.logger
+        try await withRuntime(RootCoordinator.self, options: options) { runtime in
+            let address = try runtime.core.hub.expect([1]) { _, _ in throw LinkError(.handshake, "unused") }
+            for _ in 0..<20 {
+                let isClosed = Ending<Void>()
+                let link = try await Link.dial(address)
+                link.start(Link.Handler(frameReceived: { _, _ in }, closed: { _, _ in isClosed.settle(()) }))
+                let hello = Hello(secret: Secret.make(), processID: getpid(), processStartTime: 0, buildID: "", maximumFrameSize: 1 << 20)
+                try link.send(Frame(.hello(hello)))
+                await isClosed.value
+            }
+        }
+        let told = log.messages.filter { $0.contains("nobody expects") }
+        // One in ten seconds, however long this takes.
+        #expect((1..<10).contains(told.count))
+        #expect(told.first?.hasPrefix("warning ") == true && told.first?.contains("\(getpid())") == true)
+    }
+
+    @Test(
+        "A runtime directory that others could write to, or turn elsewhere, is refused",
+        arguments: ["foreign", "writable", "link", "file"]
+    )
+    func directories(_ kind: String) async throws {
+        let temporary = try TemporaryDirectory()
+        let path = temporary.file("run")
+        switch kind {
+        case "foreign":
+            // Only root can give a directory away.
+            if geteuid() != 0 { return }
+            try #require(mkdir(path, 0o700) == 0 && chown(path, 65_534, 65_534) == 0)
+        case "writable": try #require(mkdir(path, 0o700) == 0 && chmod(path, 0o777) == 0)
+        case "link": try #require(mkdir(temporary.file("real"), 0o700) == 0 && symlink("real", path) == 0)
+        default: try Files.write("", to: path)
+        }
+        for path in [path, path + "/"] {
+            var options = Support.options
+            options.runtimeDirectory = path
+            let error = await #expect(throws: CoordinatorError.self) { try await withRuntime(StarterRoot.self, options: options) { _ in } }
+            #expect(error?.code == .startFailed)
+            #expect(
+                error?.message.contains("the runtime directory \(temporary.file("run")) ") == true
+                    || error?.message.contains("others may write to") == true
+            )
+        }
+    }
+
+    @Test("A relative runtime directory is found by a worker that runs elsewhere")
+    func relativeDirectory() async throws {
+        let temporary = try TemporaryDirectory()
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        try #require(getcwd(&buffer, buffer.count) != nil)
+        let depth = buffer.count { $0 == CChar(UInt8(ascii: "/")) }
+        var options = Support.options
+        options.runtimeDirectory = String(repeating: "../", count: depth) + temporary.path.dropFirst()
+        // Deeper than where the test runs: from there the same way up ends elsewhere.
+        var elsewhere = temporary.path
+        for _ in 0...depth {
+            elsewhere += "/d"
+            try #require(mkdir(elsewhere, 0o700) == 0)
+        }
+        try await Self.withStarter(options) { runtime in
+            let answer = try await runtime.ask(
+                StarterRoot.StartWorker("a", Support.worker.path, directory: elsewhere),
+                timeout: .seconds(30)
+            )
+            #expect(answer == "started")
+        }
+    }
+
+    @Test("Children inherit what is this process's to give, byte for byte, and nothing that systemd has told it alone")
+    func environment() {
+        let entries = ["A=b", "NOTIFY_SOCKET=/x", "LISTEN_FDS=1", "LISTEN_PID=1", "LISTEN_FDNAMES=a", "WATCHDOG_USEC=1", "WATCHDOG_PID=1"]
+        let bytes: [UInt8] = Array("LATIN=".utf8) + [0xE9]
+        let inherited = InheritedEnvironment(entries.map { Array($0.utf8) } + [bytes])
+        #expect(inherited.entries == [Array("A=b".utf8), bytes])
+        #expect(inherited["A"] == "b" && inherited["NOTIFY_SOCKET"] == nil)
+    }
+
+    @Test("tree doesn't wait for a worker that never describes itself")
+    func silent() async throws {
+        try await Self.withStarter { runtime in
+            let answer = try await runtime.ask(StarterRoot.StartWorker("a", Support.worker.path, ["--silent"]), timeout: .seconds(30))
+            #expect(answer == "started")
+            let host = try #require(try runtime.root.existingChildren?.host(of: "a") as? WorkerHost)
+            try await eventually("it's known to be silent") { host.state.withLock { $0.description } == .missing }
+            for _ in 0..<3 {
+                let begin = ContinuousClock.now
+                let snapshot = try await runtime.snapshot()
+                #expect(snapshot.children.map(\.isUnresponsive) == [true])
+                // A quarter of a second, and what a loaded machine adds.
+                #expect(ContinuousClock.now - begin < .seconds(2))
+            }
+        }
+    }
+
+    @Test("tree doesn't wait for a worker that is stopped, and shows it again when it goes on")
+    func suspended() async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("a", .worker)
+            let place = try await runtime.ask(Fixture.WhereAmI(), at: "/a")
+            let host = try #require(try runtime.root.existingChildren?.host(of: "a") as? WorkerHost)
+            kill(place.pid, SIGSTOP)
+            defer { kill(place.pid, SIGCONT) }
+            try await eventually("it's suspected") { host.state.withLock { MonotonicTime.now - $0.lastSign > .seconds(3) } }
+            for _ in 0..<2 {
+                let begin = ContinuousClock.now
+                #expect(try await runtime.snapshot().children.map(\.isUnresponsive) == [true])
+                #expect(ContinuousClock.now - begin < .seconds(2))
+            }
+            kill(place.pid, SIGCONT)
+            try await eventually("it's shown again") { try await runtime.snapshot().children.map(\.isUnresponsive) == [false] }
+            #expect(try await runtime.snapshot(of: "/a").incarnation == 1)
+        }
+    }
+
+    @Test("A worker whose link is being made anew is waited for")
+    func linkless() async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("a", .worker)
+            _ = try await runtime.perform(.startGrandchild("b", inWorker: false), at: "/a")
+            let host = try #require(try runtime.root.existingChildren?.host(of: "a") as? WorkerHost)
+            for _ in 0..<10 {
+                host.state.withLock { $0.peer }?.close()
+                #expect(try await runtime.snapshot(of: "/a").isUnresponsive == false)
+                host.state.withLock { $0.peer }?.close()
+                #expect(try await runtime.restart("/a/b").state == .active)
+            }
+            #expect(try await runtime.snapshot(of: "/a").incarnation == 1)
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import DaemonConfiguration
+import Glibc
+import TestSupport
+import Testing
+
+@Suite("Files that a configuration names")
+struct ConfigurationFilesTests {
+    private static func problems(_ text: String, checkingFiles: Bool = true) throws -> [String] {
+        let temporary = try TemporaryDirectory()
+        let file = temporary.file("c.yaml")
+        try Files.write(text.replacing("HERE", with: temporary.path), to: file)
+        try Files.write("#!/bin/sh\n", to: temporary.file("plain"))
+        try Files.write("#!/bin/sh\n", to: temporary.file("program"), mode: 0o700)
+        do throws(ConfigurationError) {
+            _ = try DaemonConfiguration.load(path: file, checkingFiles: checkingFiles)
+            return []
+        } catch {
+            return error.problems.map { "\($0.line):\($0.column): \($0.message.replacing(temporary.path, with: "HERE"))" }
+        }
+    }
+
+    @Test("Those that aren't there, and those that can't be executed, are problems when they are looked for")
+    func missing() throws {
+        let text = """
+            children:
+              - key: a
+                worker: { executable: HERE/none, coordinator: A }
+              - key: b
+                worker: { executable: HERE/plain, coordinator: A, directory: HERE/nowhere }
+              - key: c
+                program: { command: [no-such-program-anywhere], environment: { PATH: /usr/bin } }
+              - key: d
+                program: { command: [HERE/program, x], directory: HERE }
+              - key: e
+                program: { command: [./program], directory: HERE }
+              - key: f
+                program: { command: [sh], directory: HERE/plain }
+            """
+        // Without the columns: the directory's name is as long as it is.
+        let problems = try Self.problems(text).map { $0.split(separator: ":", maxSplits: 2)[2].dropFirst() }
+        #expect(
+            problems == [
+                "there is no executable `HERE/none`: No such file or directory; expected the path of one",
+                "`HERE/plain` can't be executed; mend it with `chmod +x HERE/plain`, or name another",
+                "the directory `HERE/nowhere` can't be used: No such file or directory; expected one that is there",
+                "there is no executable `no-such-program-anywhere` in PATH (/usr/bin); expected its name or its path",
+                "`HERE/plain` isn't a directory that may be entered; expected one",
+            ]
+        )
+        #expect(try Self.problems(text, checkingFiles: false) == [])
+    }
+
+    @Test("What only a shell replaces is a problem always")
+    func shellWords() throws {
+        let text = """
+            children:
+              - key: a
+                worker: { executable: ~/bin/a, coordinator: A, directory: $HOME/a }
+              - key: b
+                program: { command: ["${HOME}/b", "~/c"] }
+            """
+        #expect(
+            try Self.problems(text, checkingFiles: false) == [
+                "3:27: `executable` is `~/bin/a`, and no shell replaces `~` here; expected the path written out",
+                "3:63: `directory` is `$HOME/a`, and no shell replaces `$` here; expected the path written out",
+                "5:26: the program of `command` is `${HOME}/b`, and no shell replaces `$` here; expected the path written out",
+            ]
+        )
+    }
+
+    @Test("A key that is too long for a path is a problem")
+    func longKey() throws {
+        let text = "children:\n  - { key: \(String(repeating: "k", count: 256)), program: { command: [sh] } }\n"
+        #expect(try Self.problems(text) == ["2:12: `key` has 256 bytes; expected at most 255, for it becomes a part of a path"])
+        #expect(try Self.problems(text.replacing("kk", with: "k")) == [])
+    }
+
+    @Test("A key that is given twice is reported where it's given again")
+    func duplicateKey() throws {
+        let text = "orphan_grace: 0s\n# children:\nchildren:\n  - key: a\n    program: { command: [sh] }\n    key: b\norphan_grace: 1s\n"
+        let message = "is given more than once in one mapping; expected each key once"
+        #expect(try Self.problems(text) == ["6:5: the key `key` \(message)"])
+        #expect(try Self.problems(text.replacing("    key: b\n", with: "")) == ["6:1: the key `orphan_grace` \(message)"])
+        #expect(try Self.problems("{children: [], children: []}\n").count == 1)
+    }
+
+    @Test("A file with too many children isn't blamed on aliases that it hasn't")
+    func manyChildren() throws {
+        let children = (0..<15_000).map { "  - { key: a\($0), program: { command: [sh] } }\n" }.joined()
+        let problems = try Self.problems("children:\n" + children, checkingFiles: false)
+        #expect(
+            problems == ["1:1: the file has more than 100000 values (an alias counts as all that it stands for); expected a configuration"]
+        )
+    }
+}

@@ -1,0 +1,55 @@
+"""A worker that breaks the rules of Sources/WireProtocol/WireProtocol.docc/Format.md; its argument says which.
+
+`flood`: it sends asks of 900 KiB without having credit for them. `tiny`: it takes frames of 64 bytes only.
+"""
+
+import os
+import socket
+import struct
+import sys
+import time
+
+HEADER = struct.Struct("<IBBBBQQIIQ")
+mode = sys.argv[1]
+
+with open(int(os.environ.pop("COORDINATOR_TICKET_FD")), "rb") as file:
+    ticket = file.read()
+# version, incarnation, parent, strict, grace, epoch: 18 bytes; then three fields with short lengths.
+secret = ticket[19:51]
+rest = ticket[51:]
+address = rest[1 : 1 + rest[0]].decode()
+
+connection = socket.socket(socket.AF_UNIX)
+connection.connect(address.removeprefix("ipc://"))
+connection.sendall(bytes.fromhex("0053500000100000"))
+stream = connection.makefile("rb")
+stream.read(8)
+
+
+def send(kind, body=b"", correlation=0, codec=0):
+    frame = HEADER.pack(HEADER.size + len(body), 1, kind, 0, codec, 0, 0, 0, 0, correlation) + body
+    connection.sendall(b"\x01" + struct.pack(">Q", len(frame)) + frame)
+
+
+def kinds():
+    while head := stream.read(9):
+        batch, position = stream.read(struct.unpack(">BQ", head)[1]), 0
+        while position < len(batch):
+            length, _, kind = struct.unpack_from("<IBB", batch, position)
+            yield kind
+            position += length
+
+
+send(1, struct.pack("<BBiQI", 1, 1, os.getpid(), 0, 64 if mode == "tiny" else 1 << 20) + b"\x20" + secret + b"\x00")
+try:
+    for kind in kinds():
+        if kind == 14:
+            send(18, correlation=1)
+            name = b"PythonParent.Flood"
+            send(27, struct.pack("<I", 1) + bytes([len(name)]) + name)
+            for number in range(1, 1_000):
+                send(3, struct.pack("<IIIQ", 0, 0, 1, 0) + b"\x00{" + b" " * (900 << 10) + b"}", number, 1)
+except OSError:
+    pass
+# The parent has closed the link, and ends what has none.
+time.sleep(600)

@@ -97,8 +97,9 @@ extension ProcessLoop {
 
     /// The last descriptors belong to the rest of the program: a supervisor that can't accept or open anything can't say so either.
     private func refuseWithoutDescriptors(_ specification: ProcessSpecification) throws(ProcessError) {
-        // A pidfd, /proc/PID/stat, two ends and a copy for each pipe, a copy of each source.
-        let needed = 2 + 3 * 2 + 1 + specification.descriptors.count
+        // A pidfd, /proc/PID/stat, two ends and a copy for each pipe, a copy of each other source.
+        let pipes = [specification.standardOutput, specification.standardError].count { if case .captured = $0 { true } else { false } }
+        let needed = 2 + 3 * pipes + (3 - pipes) + specification.descriptors.count
         let (open, limit) = systemCalls.descriptorUsage()
         guard limit - open < needed + Self.reservedDescriptors else { return }
         throw ProcessError(

@@ -1,3 +1,4 @@
+import Coordinators
 import Glibc
 public import Logging
 import Synchronization
@@ -77,25 +78,9 @@ public final class DaemonOutput: Sendable {
     }
 
     private func startThread() {
-        var thread = pthread_t()
-        // Unsafe: pthread_create takes one pointer; the thread takes the reference back, or this call does when there is no thread.
-        let reference = Unmanaged.passRetained(self)
-        let status = pthread_create(
-            &thread,
-            nil,
-            { context in
-                if let context { Unmanaged<DaemonOutput>.fromOpaque(context).takeRetainedValue().write() }
-                return nil
-            },
-            reference.toOpaque()
-        )
-        if status == 0 {
-            pthread_detach(thread)
-        } else {
-            // The next call tries again.
-            reference.release()
-            state.withLock { $0.isWriting = false }
-        }
+        if DetachedThread.run({ self.write() }) { return }
+        // The next call tries again.
+        state.withLock { $0.isWriting = false }
     }
 
     private func write() {

@@ -1,0 +1,28 @@
+import Glibc
+
+/// A thread for what may block, and must not keep a thread of a pool for that.
+package enum DetachedThread {
+    /// Runs a function on a thread of its own.
+    ///
+    /// - Returns: false when no thread can be made; the function doesn't run then.
+    package static func run(_ body: @escaping @Sendable () -> Void) -> Bool {
+        var thread = pthread_t()
+        // Unsafe: pthread_create takes one pointer; the thread takes the reference back, or this call does when there is no thread.
+        let reference = Unmanaged.passRetained(Box(body))
+        let status = pthread_create(
+            &thread,
+            nil,
+            { context in
+                if let context { Unmanaged<Box<@Sendable () -> Void>>.fromOpaque(context).takeRetainedValue().value() }
+                return nil
+            },
+            reference.toOpaque()
+        )
+        guard status == 0 else {
+            reference.release()
+            return false
+        }
+        pthread_detach(thread)
+        return true
+    }
+}

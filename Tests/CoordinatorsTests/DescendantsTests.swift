@@ -169,13 +169,19 @@ struct DescendantsTests {
     func reports() {
         let family = ProcessFamily(leader: ProcessIdentity(processID: 4711, startTime: 1), entry: "entry")
         var reported = ReportedProcesses()
-        reported.take(ProcessReport(family, lives: false))
-        reported.take(ProcessReport(family, lives: true))
+        _ = reported.take(ProcessReport(family, lives: false))
+        _ = reported.take(ProcessReport(family, lives: true))
         #expect(reported.families.isEmpty)
-        reported.take(ProcessReport(family, lives: true))
+        _ = reported.take(ProcessReport(family, lives: true))
         #expect(reported.families == [family])
-        reported.take(ProcessReport(family, lives: false))
+        _ = reported.take(ProcessReport(family, lives: false))
         #expect(reported.families.isEmpty)
+        // No more than there can be, and no mark but a spawn's.
+        let many = (1...70_000).map { ProcessFamily(leader: ProcessIdentity(processID: $0, startTime: 1), entry: "") }
+        #expect(many.filter { reported.take(ProcessReport($0, lives: true)) }.count == 65_536)
+        let root = ProcessFamily(leader: ProcessIdentity(processID: 4711, startTime: 1), entry: "r1.2.3.4")
+        let claim = ProcessReport(root, lives: true)
+        #expect(ProcessReport(claim.operation, claim.payload)?.family.entry == "")
         let told = ProcessReport(family, lives: true)
         #expect(ProcessReport(told.operation, told.payload)?.family == family)
     }

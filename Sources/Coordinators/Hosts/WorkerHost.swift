@@ -372,7 +372,9 @@ final class WorkerHost: ChildHost {
             throw CoordinatorError(.unsupported, "a parent doesn't know '\(operation)'")
         }
         // Noted down here first: whoever learns of it further up can rely on those in between.
-        state.withLock { $0.descendants.take(report) }
+        guard state.withLock({ $0.descendants.take(report) }) else {
+            throw CoordinatorError(.tooManyOpenAsks, "\(path) has told of more processes than there can be")
+        }
         if report.lives { try await runtime.processBegan(report.family) } else { await runtime.processEnded(report.family) }
         return .null
     }

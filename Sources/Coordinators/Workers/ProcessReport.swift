@@ -20,7 +20,10 @@ struct ProcessReport: Sendable {
             let pid = Int32(exactly: processID)
         else { return nil }
         var entry = ""
-        if case .string(let text) = fields["mark"], !text.contains(where: { $0 == " " || $0 == "\n" || $0 == "/" }) { entry = text }
+        // As a spawn makes them; that of a whole runtime has dots, and isn't a worker's to tell.
+        if case .string(let text) = fields["mark"], text.utf8.count <= 32, text.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) }) {
+            entry = text
+        }
         family = ProcessFamily(leader: ProcessIdentity(processID: pid, startTime: UInt64(bitPattern: startTime)), entry: entry)
         lives = operation == Self.started
     }
@@ -40,18 +43,24 @@ struct ProcessReport: Sendable {
 
 /// The processes below a worker, as it has reported them.
 struct ReportedProcesses: Sendable {
+    /// How many there may be: more than the kernel lets there be processes by default.
+    private static let limit = 65_536
+
     private var living: [ProcessIdentity: ProcessFamily] = [:]
     /// Reports take different ways, and an end may overtake the beginning.
     private var endedEarly: Set<ProcessIdentity> = []
 
     var families: [ProcessFamily] { Array(living.values) }
 
-    mutating func take(_ report: ProcessReport) {
+    /// - Returns: false when a worker tells of more than there can be.
+    mutating func take(_ report: ProcessReport) -> Bool {
         let process = report.family.leader
+        guard living[process] != nil || endedEarly.contains(process) || living.count + endedEarly.count < Self.limit else { return false }
         if report.lives {
             if endedEarly.remove(process) == nil { living[process] = report.family }
         } else if living.removeValue(forKey: process) == nil {
             endedEarly.insert(process)
         }
+        return true
     }
 }

@@ -129,7 +129,8 @@ let package = Package(
         .testTarget(
             name: "CoordinatorDaemonTests",
             dependencies: [
-                "Control", "CoordinatorDaemon", "Processes", "TestSupport", "WireProtocol", "FixtureWorker", "coordinatorctl", "coordinatord",
+                "Control", "CoordinatorDaemon", "Processes", "TestSupport", "WireProtocol", "FixtureWorker", "coordinatorctl",
+                "coordinatord",
                 logging,
             ]
         ),

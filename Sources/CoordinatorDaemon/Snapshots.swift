@@ -18,6 +18,8 @@ extension TreeNode {
             pid: snapshot.processID,
             incarnation: snapshot.incarnation,
             restarts: snapshot.restarts,
+            restartAttempt: snapshot.restartAttempt,
+            nextStartMilliseconds: snapshot.nextStartMilliseconds,
             uptimeMilliseconds: snapshot.uptimeMilliseconds ?? 0,
             placement: placement,
             lastExit: snapshot.lastExit,

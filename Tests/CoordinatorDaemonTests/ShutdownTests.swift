@@ -5,9 +5,27 @@ import Testing
 
 @Suite("A shutdown that takes too long", .timeLimit(.minutes(3)))
 struct ShutdownTests {
-    @Test("It can be looked at, and ended by killing what hangs")
-    func killed() async throws {
-        try await Self.whileStopping { daemon in
+    /// What doesn't end when it's told to, and may take as long as it likes: a program, and a worker whose stop hook hangs.
+    enum Stubborn: String, CaseIterable {
+        case program, worker
+
+        var tree: String {
+            switch self {
+            case .program: SignalTests.stubborn
+            case .worker:
+                """
+                children:
+                  - key: stubborn
+                    worker: { executable: FIXTURE, coordinator: MiddleCoordinator, configuration: { greeting: stubborn } }
+                    shutdown: infinity
+                """
+            }
+        }
+    }
+
+    @Test("It can be looked at, and ended by killing what hangs", arguments: Stubborn.allCases)
+    func killed(_ stubborn: Stubborn) async throws {
+        try await Self.whileStopping(stubborn) { daemon in
             let node = try await daemon.node("/stubborn")
             #expect(node.state == "stopping")
             #expect(try await daemon.control("tree").exitCode == 0)
@@ -16,25 +34,25 @@ struct ShutdownTests {
         }
     }
 
-    @Test("shutdown --now kills what still runs")
-    func now() async throws {
-        try await Self.whileStopping { daemon in
+    @Test("shutdown --now kills what still runs", arguments: Stubborn.allCases)
+    func now(_ stubborn: Stubborn) async throws {
+        try await Self.whileStopping(stubborn) { daemon in
             let ended = try await daemon.control("shutdown", "--now")
             #expect(ended.exitCode == 0)
         }
     }
 
-    @Test("A second shutdown leaves it a second")
-    func second() async throws {
-        try await Self.whileStopping { daemon in
+    @Test("A second shutdown leaves it a second", arguments: Stubborn.allCases)
+    func second(_ stubborn: Stubborn) async throws {
+        try await Self.whileStopping(stubborn) { daemon in
             let ended = try await daemon.control("shutdown")
             #expect(ended.exitCode == 0)
         }
     }
 
-    @Test("shutdown --now needs no shutdown before it")
-    func atOnce() async throws {
-        try await RunningDaemon.with(SignalTests.stubborn) { daemon in
+    @Test("shutdown --now needs no shutdown before it", arguments: Stubborn.allCases)
+    func atOnce(_ stubborn: Stubborn) async throws {
+        try await RunningDaemon.with(stubborn.tree) { daemon in
             let children = try await daemon.children(1)
             #expect(try await daemon.control("shutdown", "--now").exitCode == 0)
             #expect(await daemon.process.waitForExit() == .exited(code: 0))
@@ -43,8 +61,8 @@ struct ShutdownTests {
     }
 
     /// Begins a shutdown that would last for ever, and sees that the body ends it.
-    private static func whileStopping(_ body: (RunningDaemon) async throws -> Void) async throws {
-        try await RunningDaemon.with(SignalTests.stubborn) { daemon in
+    private static func whileStopping(_ stubborn: Stubborn, _ body: (RunningDaemon) async throws -> Void) async throws {
+        try await RunningDaemon.with(stubborn.tree) { daemon in
             let children = try await daemon.children(1)
             async let first = daemon.control("shutdown")
             try await daemon.eventually("it's stopping") { try await daemon.tree().state == "stopping" }

@@ -123,7 +123,7 @@ struct WorkerBirthTests {
 
     @Test("Wrong secrets are told of, once for many, and without the secret")
     func wrongSecrets() async throws {
-        let log = CollectingLog()
+        let log = RecordedLog()
         var options = Support.options
         options.logger = log.logger
         try await withRuntime(RootCoordinator.self, options: options) { runtime in
@@ -137,7 +137,7 @@ struct WorkerBirthTests {
                 await isClosed.value
             }
         }
-        let told = log.messages.filter { $0.contains("nobody expects") }
+        let told = log.lines.filter { $0.contains("nobody expects") }
         // One in ten seconds, however long this takes.
         #expect((1..<10).contains(told.count))
         #expect(told.first?.hasPrefix("warning ") == true && told.first?.contains("\(getpid())") == true)

@@ -1,14 +1,14 @@
 import Synchronization
 
-/// How long the steps of an end may take together: it can become shorter while the end is under way, never longer.
+/// How long the steps of an end may take, all together, from the first one's beginning: it can become shorter meanwhile, never longer.
 final class Grace: Sendable {
     private struct State {
-        /// What is left.
         var limit: Duration?
-        /// What it was shortened to.
+        /// What the limit was shortened to.
         var haste: Duration?
         var step: Ending<Bool>?
-        var deadline = MonotonicTime.distantFuture
+        /// Set when the first step begins.
+        var deadline: MonotonicTime?
         var timer: Timers.Timer?
     }
 
@@ -22,55 +22,47 @@ final class Grace: Sendable {
     /// - Returns: false when the time ran out. The step goes on then; nothing can be done about code that ignores its cancellation.
     func within(_ step: @escaping @Sendable () async -> Void) async -> Bool {
         let ending = Ending<Bool>()
-        let limit = state.withLock { state in
+        state.withLock { state in
             state.step = ending
-            state.deadline = .distantFuture
-            return state.limit
+            if state.deadline == nil { state.deadline = state.limit.map { .now + $0 } }
         }
-        if let limit { end(ending, within: limit) }
         _ = Task.immediate {
             await step()
             ending.settle(true)
         }
+        schedule()
         let isDone = await ending.value
         let timer = state.withLock { state in
             defer { (state.step, state.timer) = (nil, nil) }
-            // One budget for all: whoever waits for a worker sends it SIGTERM when that is spent.
-            if state.limit != nil { state.limit = max(.zero, state.deadline - .now) }
             return state.timer
         }
         if let timer { Timers.shared.cancel(timer) }
         return isDone
     }
 
-    /// From now on no more is left than this, for the step that is under way and those that come.
+    /// From now on no step may take longer, neither the one that is under way nor one that comes.
     func shorten(to limit: Duration) {
-        let step = state.withLock { state in
+        state.withLock { state in
             state.limit = min(state.limit ?? limit, limit)
             state.haste = min(state.haste ?? limit, limit)
-            return state.step
+            if state.step != nil || state.deadline != nil { state.deadline = min(state.deadline ?? .distantFuture, .now + limit) }
         }
-        if let step { end(step, within: limit) }
+        schedule()
     }
 
-    /// How long the steps that come may take.
+    /// How long an end may take now.
     var limit: Duration? { state.withLock { $0.limit } }
 
     /// What it was shortened to, if it was.
     var haste: Duration? { state.withLock { $0.haste } }
 
-    private func end(_ step: Ending<Bool>, within limit: Duration) {
-        let deadline = MonotonicTime.now + limit
-        let isSooner = state.withLock { state -> Bool in
-            guard state.step === step, deadline < state.deadline else { return false }
-            state.deadline = deadline
-            return true
-        }
-        guard isSooner else { return }
+    private func schedule() {
+        let (step, deadline) = state.withLock { ($0.step, $0.deadline) }
+        guard let step, let deadline else { return }
         let timer = Timers.shared.schedule(at: deadline) { step.settle(false) }
         let former = state.withLock { state -> Timers.Timer? in
-            // It may be over, or shorter still: a timer too many does no harm, for a step is settled once.
-            guard state.step === step else { return timer }
+            // It may be over, or have been shortened since: then whoever has done that schedules it.
+            guard state.step === step, state.deadline == deadline else { return timer }
             defer { state.timer = timer }
             return state.timer
         }

@@ -125,7 +125,7 @@ struct ChildNews {
 extension ChildSlot {
     fileprivate mutating func takeParked(where isHopeless: (Envelope) -> Bool) -> [Parked] {
         let hopeless = parked.filter { isHopeless($0.envelope) }
-        parked.removeAll { isHopeless($0.envelope) }
+        removeParked(where: isHopeless)
         return hopeless
     }
 }

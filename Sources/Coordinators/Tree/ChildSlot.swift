@@ -41,6 +41,8 @@ struct ChildSlot {
     var earlyExit: ExitReason?
     var isStartTold = false
     var parked: [Parked] = []
+    /// How many of those, the first ones, have come back from a link that has ended: they are older than all that came after.
+    var returned = 0
     /// One thread delivers what has waited; newer messages can't overtake it.
     var isFlushing = false
     /// Kept through restarts.

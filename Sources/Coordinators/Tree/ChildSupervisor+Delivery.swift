@@ -41,7 +41,7 @@ extension ChildSupervisor {
             }
             if state.slots[key]?.hasRoom(for: envelope) == false {
                 // Whose asker has given up takes no room.
-                state.slots[key]?.parked.removeAll { $0.envelope.hasEnded }
+                state.slots[key]?.removeParked(where: \.hasEnded)
             }
             guard state.slots[key]?.hasRoom(for: envelope) == true else {
                 return (nil, CoordinatorError(.mailboxFull, "as many messages, or bytes of them, wait for \(path) as may"))
@@ -52,11 +52,37 @@ extension ChildSupervisor {
         if let host { host.deliver(envelope, to: rest, isDirect: isDirect) }
         if let error { envelope.end(.failure(error)) }
     }
+
+    /// Takes back a message that has not left: before all that has come after it, and whatever else waits, for it was taken already.
+    ///
+    /// - Returns: false when the child doesn't wait for a life or a link.
+    func park(returned message: ChildSlot.Parked, for key: String) -> Bool {
+        state.withLock { state in
+            switch state.slots[key]?.phase {
+            case .pending(nextAttempt: nil), .flushing:
+                state.slots[key]?.takeBack(message)
+                return true
+            case .pending, .active, .down, nil: return false
+            }
+        }
+    }
 }
 
 extension ChildSlot {
+    /// Those that have come back aren't counted: they are bounded by what may be under way on a link.
     fileprivate func hasRoom(for envelope: Envelope) -> Bool {
-        guard parked.count < ChildSupervisor.parkedLimit else { return false }
-        return parked.isEmpty || parked.reduce(envelope.size) { $0 + $1.envelope.size } <= ChildSupervisor.parkedBytesLimit
+        let new = parked.dropFirst(returned)
+        guard new.count < ChildSupervisor.parkedLimit else { return false }
+        return new.isEmpty || new.reduce(envelope.size) { $0 + $1.envelope.size } <= ChildSupervisor.parkedBytesLimit
+    }
+
+    fileprivate mutating func takeBack(_ message: Parked) {
+        parked.insert(message, at: returned)
+        returned += 1
+    }
+
+    mutating func removeParked(where isUnwanted: (Envelope) -> Bool) {
+        returned -= parked.prefix(returned).count { isUnwanted($0.envelope) }
+        parked.removeAll { isUnwanted($0.envelope) }
     }
 }

@@ -55,6 +55,7 @@ extension ChildSupervisor: HostOwner {
 
     func messageReturned(_ message: ChildSlot.Parked, from life: Life) {
         self.life(life, becameReachable: false)
+        if park(returned: message, for: life.key) { return }
         deliver(message.envelope, to: life.key, message.rest, isDirect: message.isDirect)
     }
 }

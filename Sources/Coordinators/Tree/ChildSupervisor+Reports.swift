@@ -47,7 +47,7 @@ extension ChildSupervisor {
             let next = state.withLock { state -> (any ChildHost, [ChildSlot.Parked])? in
                 guard case .flushing(let host) = state.slots[key]?.phase, state.slots[key]?.isFlushing == false else { return nil }
                 let parked = state.slots[key]?.parked ?? []
-                state.slots[key]?.parked = []
+                state.slots[key]?.removeParked { _ in true }
                 if parked.isEmpty { state.slots[key]?.phase = .active(host) } else { state.slots[key]?.isFlushing = true }
                 return parked.isEmpty ? nil : (host, parked)
             }

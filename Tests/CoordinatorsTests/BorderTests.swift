@@ -20,6 +20,17 @@ private actor ForeignRoot: Coordinator {
 
 @Suite("What crosses between processes", .timeLimit(.minutes(3)))
 struct BorderTests {
+    @Test("A trace context that is too long for a link stays behind, and its message doesn't")
+    func longTrace() async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("a", .worker)
+            let before = try await runtime.ask(Fixture.WhereAmI(), at: "/a")
+            let trace = TraceContext(traceparent: String(repeating: "x", count: 2_000))
+            let after = try await TraceContext.$current.withValue(trace) { try await runtime.ask(Fixture.WhereAmI(), at: "/a") }
+            #expect(before == after)
+        }
+    }
+
     @Test("A handler's error is thrown as it was wherever its type is known, whatever stands between and whoever asks")
     func typedErrors() async throws {
         try await withRuntime(ForeignRoot.self, options: Support.options) { runtime in

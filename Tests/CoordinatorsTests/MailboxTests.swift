@@ -299,11 +299,15 @@ struct MailboxTests {
         mailbox.post("notice")
         var dropped: [Int] = []
         for number in 0..<(Mailbox.eventLimit + 3) {
-            if case .event(_, let answer) = mailbox.append(.event(child, .value(number))) {
+            for case .event(_, let answer) in mailbox.append(.event(child, .value(number))) {
                 dropped.append((try? answer.decoded(as: Int.self)) ?? -1)
             }
         }
         #expect(dropped == [0, 1, 2])
+        // Four of a megabyte, and as many of the small ones as there is room for.
+        let large = [UInt8](repeating: 0, count: 1 << 20)
+        let gone = (0..<6).reduce(0) { count, _ in count + mailbox.append(.event(child, .encoded(.opaque, large[...]))).count }
+        #expect(gone >= Mailbox.eventLimit - 1 && gone < Mailbox.eventLimit + 6)
         let first = mailbox.begin()
         #expect(first.first == "notice")
     }

@@ -193,34 +193,6 @@ struct PeerTests {
         }
     }
 
-    @Test("Peers: who doesn't answer a request for a description is waited for once, until it does")
-    func silence() async throws {
-        try await RawPeer.with { raw in
-            @Sendable func describe(within timeout: Duration) async -> CoordinatorError.Code? {
-                do {
-                    _ = try await raw.peer.inspect("inspect", "/raw", timeout: timeout)
-                    return nil
-                } catch {
-                    return (error as? CoordinatorError)?.code
-                }
-            }
-            #expect(await describe(within: .milliseconds(100)) == .timedOut)
-            let began = ContinuousClock.now
-            #expect(await describe(within: .seconds(100)) == .timedOut)
-            #expect(ContinuousClock.now - began < .seconds(20))
-            // Other requests have nothing to do with it.
-            let other = Task { try await raw.peer.inspect("stop", "/raw", timeout: .seconds(100)) }
-            try await eventually("the other is asked") { raw.inspected.count == 2 }
-            for correlation in raw.inspected { try raw.link.send(Frame(.reply(.success([0x31])), correlation: correlation, codec: .json)) }
-            #expect(try await other.value == 1)
-            let again = Task { await describe(within: .seconds(100)) }
-            try await eventually("it's asked again, for the late answer has come") { raw.inspected.count == 3 }
-            let last = try #require(raw.inspected.last)
-            try raw.link.send(Frame(.reply(.success([0x31])), correlation: last, codec: .json))
-            #expect(await again.value == nil)
-        }
-    }
-
     @Test("Peers: nothing leaves for a runtime before it has said how much it takes; then all of it does, in order")
     func waitsForWindow() async throws {
         try await RawPeer.with(announcesCredit: true) { raw in

@@ -240,6 +240,21 @@ struct WorkerBirthTests {
         }
     }
 
+    @Test("The socket that workers dial is made anew when somebody has removed it")
+    func removedSocket() async throws {
+        try await withTemporaryDirectory { directory in
+            var options = Support.options
+            options.runtimeDirectory = directory.file("run")
+            try await withRuntime(RootCoordinator.self, options: options) { runtime in
+                try await runtime.startChild("a", .worker)
+                let pid = try await runtime.ask(Fixture.WhereAmI(), at: "/a").pid
+                for name in Files.names(in: directory.file("run")) where name.hasSuffix(".sock") { unlink(directory.file("run/\(name)")) }
+                kill(pid, SIGKILL)
+                try await eventually("it's back") { try? await runtime.ask(Fixture.WhereAmI(), at: "/a").pid != pid }
+            }
+        }
+    }
+
     @Test("A worker whose link is being made anew is waited for")
     func linkless() async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in

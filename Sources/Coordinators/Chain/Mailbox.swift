@@ -23,6 +23,11 @@ struct Mailbox {
         var isEvent: Bool {
             if case .event = self { true } else { false }
         }
+
+        /// What an event takes, if it has come from another process.
+        fileprivate var eventBytes: Int {
+            if case .event(_, .encoded(_, let bytes)) = self { bytes.count } else { 0 }
+        }
     }
 
     /// What becomes of a message that arrives.
@@ -39,6 +44,8 @@ struct Mailbox {
 
     /// How many events of children may wait.
     static let eventLimit = 1_024
+    /// How many bytes they may have together; one may wait whatever its size.
+    private static let eventBytesLimit = 4 << 20
 
     /// An item and its turn among all that have arrived.
     private struct Arrival {
@@ -59,6 +66,7 @@ struct Mailbox {
     private var running = 0
     private var runningBytes = 0
     private var events = 0
+    private var eventBytes = 0
     private(set) var isPaused = false
     private(set) var isDraining = false
     private var isClosed = false
@@ -95,15 +103,27 @@ struct Mailbox {
 
     /// Takes what isn't a message.
     ///
-    /// - Returns: an event that had to give way.
-    mutating func append(_ item: Item) -> Item? {
+    /// - Returns: the events that had to give way.
+    mutating func append(_ item: Item) -> [Item] {
         next += 1
         notices.append(Arrival(turn: next, item: item))
-        guard item.isEvent else { return nil }
+        guard item.isEvent else { return [] }
         events += 1
-        guard events > Self.eventLimit, let oldest = notices.firstIndex(where: { $0.item.isEvent }) else { return nil }
+        eventBytes += item.eventBytes
+        var dropped: [Item] = []
+        while events > Self.eventLimit || events > 1 && eventBytes > Self.eventBytesLimit,
+            let oldest = notices.firstIndex(where: { $0.item.isEvent })
+        {
+            let item = notices.remove(at: oldest).item
+            forgetEvent(item)
+            dropped.append(item)
+        }
+        return dropped
+    }
+
+    private mutating func forgetEvent(_ item: Item) {
         events -= 1
-        return notices.remove(at: oldest).item
+        eventBytes -= item.eventBytes
     }
 
     /// How many messages wait or run.
@@ -133,7 +153,7 @@ struct Mailbox {
             running -= 1
             runningBytes -= envelope.size
         } else if item.isEvent {
-            events -= 1
+            forgetEvent(item)
         }
     }
 
@@ -169,7 +189,7 @@ struct Mailbox {
 
     /// Everything that waits, taken out.
     mutating func removeAll() -> [Item] {
-        defer { (messages, notices, needing, count, bytes, events) = ([], [], [], running, runningBytes, 0) }
+        defer { (messages, notices, needing, count, bytes, events, eventBytes) = ([], [], [], running, runningBytes, 0, 0) }
         return messages.map(\.item) + needing + notices.map(\.item)
     }
 

@@ -8,7 +8,13 @@ enum ErrorTypes {
     /// How many names are remembered: looking one up may make a type that nothing unmakes, and peers must not have that done at will.
     private static let limit = 1_024
 
-    private static let known = Mutex<[String: (any (Error & Codable).Type)?]>([:])
+    private struct Names {
+        var known: [String: any (Error & Codable).Type] = [:]
+        /// Names that stand for nothing here; forgotten when there are too many, so that one peer's don't stand in another's way.
+        var unknown: Set<String> = []
+    }
+
+    private static let names = Mutex(Names())
 
     static func wireName(of type: any (Error & Codable).Type) -> String {
         let plain = TypeNames.name(of: type)
@@ -26,12 +32,14 @@ enum ErrorTypes {
     static func type(named wireName: String) -> (any (Error & Codable).Type)? {
         guard let separator = wireName.lastIndex(of: "@") else { return nil }
         let mangled = String(wireName[wireName.index(after: separator)...])
-        guard isHarmless(mangled) else { return nil }
-        let (remembered, isFull) = known.withLock { ($0[mangled], $0.count >= limit) }
-        if let remembered { return remembered }
-        if isFull { return nil }
+        guard mangled.utf8.count < limit, isHarmless(mangled) else { return nil }
+        let (known, mayLook) = names.withLock { ($0.known[mangled], $0.known.count < limit && !$0.unknown.contains(mangled)) }
+        guard known == nil, mayLook else { return known }
         let type = _typeByName(mangled) as? any (Error & Codable).Type
-        known.withLock { $0[mangled] = .some(type) }
+        names.withLock { names in
+            if names.unknown.count >= limit { names.unknown = [] }
+            if let type { names.known[mangled] = type } else { names.unknown.insert(mangled) }
+        }
         return type
     }
 

@@ -56,16 +56,18 @@ extension Node {
 
     /// Queues what isn't a message, in order with those that are; a pause doesn't hold it up.
     func post(_ item: Mailbox.Item) {
-        let (dropped, instance) = state.withLock { state -> (Mailbox.Item?, (any Coordinator)?) in
-            guard state.phase != .stopped else { return (item, nil) }
+        let (dropped, instance) = state.withLock { state -> ([Mailbox.Item], (any Coordinator)?) in
+            guard state.phase != .stopped else { return ([item], nil) }
             let dropped = state.mailbox.append(item)
             return (dropped, state.instanceToDrain())
         }
-        switch dropped {
-        case .event(let child, _):
-            runtime.deadLetters.record(DeadLetter(name: child.typeName, sender: child.path, target: path, reason: .observerTooSlow))
-        case .dismissal(_, let decision): decision.settle(.refuse)
-        default: break
+        for item in dropped {
+            switch item {
+            case .event(let child, _):
+                runtime.deadLetters.record(DeadLetter(name: child.typeName, sender: child.path, target: path, reason: .observerTooSlow))
+            case .dismissal(_, let decision): decision.settle(.refuse)
+            default: break
+            }
         }
         if let instance { beginDraining(instance) }
     }

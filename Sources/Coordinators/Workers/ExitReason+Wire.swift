@@ -32,14 +32,14 @@ extension ExitReason {
         switch self {
         case .normal: Exit(kind: .normal)
         case .shutdown: Exit(kind: .shutdown)
-        case .failed(let message): Exit(kind: .failed, message: message)
+        case .failed(let message): Exit(kind: .failed, message: message.shortened)
         case .exited(let code): Exit(kind: .exitCode, code: code)
         case .signaled(let signal): Exit(kind: .signal, code: signal)
         case .hung: Exit(kind: .hung)
-        case .startFailed(let message): Exit(kind: .startFailed, message: message)
+        case .startFailed(let message): Exit(kind: .startFailed, message: message.shortened)
         case .startTimedOut: Exit(kind: .startFailed, message: "was not ready in time")
         case .stopTimedOut: Exit(kind: .failed, message: "did not stop in time")
-        case .escalated(let message): Exit(kind: .escalated, message: message)
+        case .escalated(let message): Exit(kind: .escalated, message: message.shortened)
         case .unknown: Exit(kind: .unknown)
         }
     }

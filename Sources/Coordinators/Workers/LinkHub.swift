@@ -25,6 +25,8 @@ final class LinkHub: Sendable {
     private let tasks: OwnedTasks
     private let logger: Logger
     private let state = Mutex(State())
+    /// Who expects a worker looks alone at whether the socket is still there.
+    private let turn = Mutex(())
 
     init(directory: RuntimeDirectory, tasks: OwnedTasks, logger: Logger) {
         self.directory = directory
@@ -36,6 +38,27 @@ final class LinkHub: Sendable {
     ///
     /// - Returns: the address that it has to dial.
     func expect(_ secret: [UInt8], _ attach: @escaping Attach) throws(CoordinatorError) -> String {
+        try turn.withLock { _ throws(CoordinatorError) in
+            closeIfRemoved()
+            return try expectInTurn(secret, attach)
+        }
+    }
+
+    /// Closes a listener whose socket somebody has removed, because no worker would find it: the next one is made anew.
+    ///
+    /// Links that are up stay.
+    private func closeIfRemoved() {
+        guard let path = try? directory.socketPath(of: getpid()), access(path, F_OK) != 0 else { return }
+        let lost = state.withLock { state in
+            defer { state.listener = nil }
+            return state.listener
+        }
+        guard let lost else { return }
+        logger.warning("the socket that workers dial was removed, and is made anew", metadata: ["socket": "\(path)"])
+        lost.close()
+    }
+
+    private func expectInTurn(_ secret: [UInt8], _ attach: @escaping Attach) throws(CoordinatorError) -> String {
         let result = state.withLock { state -> Result<(LinkListener, isNew: Bool), CoordinatorError> in
             if state.isClosed { return .failure(CoordinatorError(.stopped, "the runtime has stopped: it takes no workers any more")) }
             do throws(CoordinatorError) {

@@ -145,7 +145,13 @@ extension Peer {
         case .success: return reply(result, to: frame)
         case .failure(let error): failure = Failures.encode(error, codec: frame.codec)
         }
-        try? link.send(Frame(.streamEnd(failure), correlation: frame.correlation, codec: frame.codec))
+        do throws(LinkError) {
+            try link.send(Frame(.streamEnd(failure), correlation: frame.correlation, codec: frame.codec))
+        } catch {
+            guard error.code == .frameTooLarge else { return }
+            let failure = Failures.encode(CoordinatorError(.messageTooLarge, "the stream's error: \(error.message)"), codec: frame.codec)
+            try? link.send(Frame(.streamEnd(failure), correlation: frame.correlation, codec: frame.codec))
+        }
     }
 
     private func answer(_ inspect: Inspect, in frame: Frame) {
@@ -198,7 +204,6 @@ extension Peer {
             ending.settle(Result { () throws -> JSONValue in try outcome.get().decoded(as: JSONValue.self) })
         case nil:
             // Cancelled or timed out meanwhile, or the answer to a start.
-            state.withLock { if $0.owed == frame.correlation { $0.owed = nil } }
             owner.frameReceived(frame)
         }
     }

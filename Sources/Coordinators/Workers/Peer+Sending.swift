@@ -8,6 +8,12 @@ extension Peer {
     /// - Parameter undelivered: takes back a message that was waiting when the link closed; without it the message is lost then.
     /// - Returns: false when the link has closed and the message has not left: it can be sent elsewhere.
     func forward(_ envelope: Envelope, to target: String, isDirect: Bool, undelivered: (@Sendable () -> Void)? = nil) -> Bool {
+        // The other side would take it for one of the runtime's, for which nobody gives credit.
+        guard envelope.isBuiltin || !Builtins.isName(envelope.body.name) else {
+            let message = "names that begin with \(Builtins.prefix) are the runtime's own: call \(envelope.body.name) another way"
+            envelope.end(.failure(CoordinatorError(.unsupported, message)))
+            return true
+        }
         let (codec, payload): (PayloadCodec, Bytes)
         do {
             (codec, payload) = try encoded(envelope.body)
@@ -100,29 +106,16 @@ extension Peer {
     }
 
     /// Asks the other side's runtime for something.
-    ///
-    /// - Throws: `timedOut` at once when a description is asked for and an earlier one is still owed: who says nothing, or doesn't know the
-    ///   question, is waited for once.
     func inspect(_ operation: String, _ target: String, _ payload: JSONValue = .null, timeout: Duration?) async throws -> JSONValue {
-        let isDescription = Operation(rawValue: operation)?.isDescription == true
-        if isDescription, state.withLock({ $0.owed != nil }) {
-            throw CoordinatorError(.timedOut, "\(name) has not answered an earlier request yet")
-        }
         let bytes = try PayloadCoder.encode(payload, as: .json)
-        return try await request(target, timeout: timeout, isOwed: isDescription) { target in
+        return try await request(target, timeout: timeout) { target in
             .inspect(Inspect(target: target, operation: operation, payload: bytes))
         }
     }
+
     /// Sends a control frame that is answered, and waits for the answer.
-    ///
-    /// - Parameter isOwed: whether an answer that doesn't come in time is remembered as owed.
     @discardableResult
-    func request(
-        _ target: String,
-        timeout: Duration?,
-        isOwed: Bool = false,
-        _ content: (_ target: NameID) -> Content
-    ) async throws -> JSONValue {
+    func request(_ target: String, timeout: Duration?, _ content: (_ target: NameID) -> Content) async throws -> JSONValue {
         let ending = Ending<Result<JSONValue, any Error>>()
         guard case .opened(let correlation) = open({ _ in .request(ending) }) else { throw lost(maybeExecuted: false) }
         do throws(LinkError) {
@@ -132,9 +125,8 @@ extension Peer {
             ending.settle(.failure(refusal))
         }
         let timer = timeout.map { timeout in
-            Timers.shared.schedule(at: .now + timeout) { [weak self, name] in
-                let isLate = ending.settle(.failure(CoordinatorError(.timedOut, "\(name) did not answer within \(timeout)")))
-                if isLate, isOwed { self?.state.withLock { $0.owed = correlation } }
+            Timers.shared.schedule(at: .now + timeout) { [name] in
+                ending.settle(.failure(CoordinatorError(.timedOut, "\(name) did not answer within \(timeout)")))
             }
         }
         defer {
@@ -276,6 +268,8 @@ extension Envelope {
     fileprivate func content(target: NameID, sender name: (String) -> NameID, payload: Bytes) -> Content {
         let sender = name(sender.description)
         let message = name(body.name)
+        // The other side would close the link for one that is longer; a message is worth more than its trace.
+        let trace = trace.count <= Peer.traceLimit ? trace : []
         if isOneWay {
             return .send(Send(target: target, sender: sender, message: message, trace: trace, payload: payload))
         }

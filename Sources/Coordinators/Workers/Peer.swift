@@ -54,8 +54,6 @@ final class Peer: Sendable {
         var credits = ReceiveCredits()
         /// Bytes of messages between runtimes that are under way here: nobody gives credit for them.
         var builtinBytes = 0
-        /// The description that was asked for last and didn't come in time.
-        var owed: UInt64?
         /// Requests of the other side's runtime that are being answered.
         var inspections = 0
         /// The message that is being handed to the link, and whether its asker has given it up meanwhile.

@@ -115,6 +115,8 @@ final class Uplink: Sendable {
             if moves.isEmpty, state.withLock({ $0.peer })?.forward(envelope, to: "", isDirect: false) == true { return true }
             guard moves.count < Self.movesLimit else { return false }
             moves.append(envelope)
+            // It waits here, and no longer under way on the link that it has come by.
+            envelope.release()
             return true
         }
         if isKept { return }

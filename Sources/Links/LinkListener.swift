@@ -44,7 +44,11 @@ public final class LinkListener: Sendable {
                     let stream = try await listener.accept()
                     let arrival = arrivals.add(stream)
                     group.addTask {
-                        await self.admit(stream, welcome)
+                        await self.admit(stream) { link, hello in
+                            // It's silent no more, and gives way to nobody.
+                            self.arrivals.remove(arrival)
+                            return try welcome(link, hello)
+                        }
                         self.arrivals.remove(arrival)
                     }
                 } catch {

@@ -18,6 +18,21 @@ struct RuntimeEndTests {
         try await eventually("the worker has ended") { !process.isAlive }
     }
 
+    @Test("A stop at any moment of the start leaves nothing")
+    func stoppedWhileStarting() async throws {
+        for delay in 0..<40 {
+            let runtime = CoordinatorRuntime(RootCoordinator.self, options: Support.options) { $0.children = ["a", "b"] }
+            let start = Task { try await runtime.start() }
+            for _ in 0..<delay { await Task.yield() }
+            await runtime.stop()
+            // One that comes too late is a second one.
+            _ = await start.result
+            await runtime.stop()
+            try await eventually("nothing is left") { runtime.counters.coordinators == 0 }
+            await #expect(throws: CoordinatorError.self) { try await runtime.snapshot() }
+        }
+    }
+
     @Test("Everybody who stops a runtime waits until nothing is left of it")
     func stoppedTwice() async throws {
         let runtime = CoordinatorRuntime(RootCoordinator.self, options: Support.options)

@@ -11,7 +11,8 @@ extension WorkerHost {
         let grace = shutdown.grace
         let deadline = grace.map { .now + $0 } ?? MonotonicTime.distantFuture
         let (child, peer, isSooner) = state.withLock { state -> (ChildProcess?, Peer?, Bool) in
-            let isSooner = !state.isStopRequested || deadline < state.stopDeadline ?? .distantFuture
+            // A kill is never too late: after the deadline the kernel's own ladder still has its time.
+            let isSooner = !state.isStopRequested || grace == .zero || deadline < state.stopDeadline ?? .distantFuture
             state.isStopRequested = true
             if isSooner {
                 state.stopDeadline = deadline
@@ -117,10 +118,10 @@ extension WorkerHost {
 
     /// The process has ended: its asks end at once, and the exit is told when nothing that descends from it is left.
     func processEnded(_ status: ExitStatus) async {
-        let (peer, family, timers, descendants, tapSwitch) = state.withLock { state in
+        let (peer, timers, tapSwitch) = state.withLock { state in
             state.hasEnded = true
             let timers = [state.linkTimer, state.stopTimer, state.ageTimer].compactMap(\.self)
-            return (state.peer, state.spawned?.family, timers, state.descendants.families, state.tapSwitch)
+            return (state.peer, timers, state.tapSwitch)
         }
         for timer in timers { Timers.shared.cancel(timer) }
         if let tapSwitch { runtime.tap.forget(tapSwitch) }
@@ -130,7 +131,8 @@ extension WorkerHost {
         peer?.close()
         settleNextLink()
         runtime.hub.forget(secret)
-        let families = descendants + [family].compactMap(\.self)
+        // Also those that it has told of in its last moment.
+        let families = state.withLock { $0.descendants.families + [$0.spawned?.family].compactMap(\.self) }
         await runtime.end(families)
         for family in families { await forget(family) }
         let reason = state.withLock { state in

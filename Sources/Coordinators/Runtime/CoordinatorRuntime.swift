@@ -28,6 +28,8 @@ public final class CoordinatorRuntime: Service {
     private let configuration: ConfigurationValue
     private let state = Mutex(State.idle)
     private let exit = Ending<RootExit>()
+    /// Settled when the start has succeeded or failed.
+    private let begin = Ending<Void>()
     /// Settled when nothing is left of the tree.
     private let end = Ending<Void>()
 
@@ -99,13 +101,14 @@ public final class CoordinatorRuntime: Service {
         guard isFirst else { throw CoordinatorError(.stopped, "a runtime can be started once") }
         do {
             try await core.takeOver()
-            // It may have been stopped while what a former runtime has left was ended.
-            if case .ended = state.withLock({ $0 }) { throw CoordinatorError.hasStopped(.root) }
+            // It may have been stopped while what a former runtime has left was ended: the host knows.
             try await host.start()
+            begin.settle(())
         } catch {
-            state.withLock { $0 = .ended }
             await core.close()
             await core.flushLog()
+            state.withLock { if case .running = $0 { $0 = .ended } }
+            begin.settle(())
             throw error
         }
     }
@@ -116,18 +119,23 @@ public final class CoordinatorRuntime: Service {
     public func stop() async {
         let (host, isFirst) = state.withLock { state -> (LocalHost?, Bool) in
             switch state {
-            case .running(let host) where host.coordinator != nil:
+            case .running(let host):
                 state = .stopping(host)
                 return (host, true)
             case .stopping(let host): return (host, false)
-            case .idle, .running, .ended:
+            case .idle, .ended:
                 state = .ended
                 return (nil, false)
             }
         }
         guard let host else { return }
-        guard isFirst, let root = host.coordinator else { return await end.value }
-        await Self.end(root, core, within: options.shutdown)
+        guard isFirst else { return await end.value }
+        if host.coordinator == nil {
+            // It's about to begin: it never does, or is ended below.
+            host.stop(.brutalKill)
+            await begin.value
+        }
+        if let root = host.coordinator { await Self.end(root, core, within: options.shutdown) }
         state.withLock { $0 = .ended }
         exit.settle(.reason(.shutdown))
         end.settle(())

@@ -18,7 +18,7 @@ extension Node {
         guard let children = existingChildren else { throw noSuchPath(key) }
         let rest = rest.dropFirst()
         if !rest.isEmpty || operation == .counters {
-            return try await children.livingHost(of: key).operate(operation, on: rest, patience: patience)
+            return try await children.relay(operation, to: key, rest, patience)
         }
         if operation == .inspect { return try await children.snapshot(of: key, patience).encodedAsJSON() }
         // Nothing is asked of the child first: it may hang, and be stopped or killed for that.
@@ -67,6 +67,28 @@ extension ChildSupervisor {
     func asksOthers(about key: String) -> Bool {
         let (isInWorker, host) = state.withLock { ($0.slots[key]?.definition.isInWorker == true, $0.slots[key]?.host as? LocalHost) }
         return isInWorker || host?.coordinator?.existingChildren != nil
+    }
+
+    /// Has a child's process carry out a request; while it has none, or no link to it, because it's between two lives, that is waited for.
+    func relay(_ operation: Operation, to key: String, _ rest: ArraySlice<Substring>, _ patience: Patience) async throws -> JSONValue {
+        let deadline = MonotonicTime.now + patience.duration
+        while true {
+            do {
+                return try await livingHost(of: key).operate(operation, on: rest, patience: patience)
+            } catch let error as CoordinatorError where error.code == .peerLost || error.code == .stopped {
+                // What may have been carried out is asked for again only where twice is as good as once.
+                let mayRepeat = !error.maybeExecuted || operation != .restart && operation != .kill
+                guard mayRepeat, isBetweenLives(key), MonotonicTime.now < deadline else { throw error }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+        }
+    }
+
+    private func isBetweenLives(_ key: String) -> Bool {
+        state.withLock { state in
+            guard state.isAlive(key), case .pending(nextAttempt: nil) = state.slots[key]?.phase else { return false }
+            return true
+        }
     }
 
     func livingHost(of key: String) throws -> any ChildHost {

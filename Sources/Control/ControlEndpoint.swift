@@ -21,6 +21,12 @@ final class ControlEndpoint: Sendable {
             guard lstat(path, &status) == 0 else { return nil }
             (device, number) = (status.st_dev, status.st_ino)
         }
+
+        init?(of descriptor: Int32) {
+            var status = stat()
+            guard fstat(descriptor, &status) == 0 else { return nil }
+            (device, number) = (status.st_dev, status.st_ino)
+        }
     }
 
     private let path: String
@@ -52,6 +58,14 @@ final class ControlEndpoint: Sendable {
     func restore() {
         state.withLock { state in
             guard state.lock >= 0, state.file == nil || FileIdentity(at: path) != state.file else { return }
+            let directory = Self.directory(of: path)
+            guard (try? Self.prepare(directory)) != nil else { return }
+            // With the directory the lock has gone: in the new one it's taken again, unless another daemon has it.
+            if FileIdentity(at: directory + "/control.lock") != FileIdentity(of: state.lock) {
+                guard let lock = try? Self.takeLock(in: directory) else { return }
+                close(state.lock)
+                state.lock = lock
+            }
             // Closing removes whatever has the path.
             state.listener.close()
             state.file = nil

@@ -161,8 +161,10 @@ public final class ControlServer: Sendable {
             } catch {
                 if error.code == .canceled || error.code == .closed && isClosing { return nil }
                 if error.code == .closed, endpoint.listener !== listener { continue }
-                // Out of descriptors or memory: that passes, and the operator is needed most then. Ten seconds of anything else don't.
-                failuresInARow += error.code == .outOfFiles || error.code == .outOfMemory ? 0 : 1
+                // Out of descriptors or memory, or a socket that can't be made anew: that passes, and the operator is needed most then.
+                // Ten seconds of anything else don't.
+                let passes: Set<NNGError.Code> = [.outOfFiles, .outOfMemory, .closed]
+                failuresInARow += passes.contains(error.code) ? 0 : 1
                 if failuresInARow == 100 { return ControlError(.failed, "no connection can be accepted any more: \(error)") }
                 try? await Task.sleep(for: .milliseconds(100))
             }

@@ -33,7 +33,7 @@ public final class Daemon: Service {
         let children = ConfiguredChildren(configuration.children)
         runtime = CoordinatorRuntime(DaemonCoordinator.self, configuration: children, options: options)
         shutdown = Shutdowns(runtime)
-        signals = SignalDesk(runtime: runtime, shutdown: shutdown, file: file, logger: logger)
+        signals = SignalDesk(runtime: runtime, shutdown: shutdown, file: file, output: output, logger: logger)
         let desk = OperatorDesk(runtime: runtime, children: children, shutdown: shutdown, logger: logger)
         server = ControlServer(path: directory.controlSocket, handler: desk)
         self.output = output

@@ -110,6 +110,12 @@ public final class DaemonOutput: Sendable {
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
+            if count < 0, errno == EAGAIN {
+                // Somebody who shares it has made it so; this thread may wait.
+                var writable = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                _ = poll(&writable, 1, -1)
+                continue
+            }
             guard count > 0 else { return }
             rest = rest.dropFirst(count)
         }

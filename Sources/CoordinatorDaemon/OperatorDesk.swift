@@ -175,7 +175,7 @@ struct OperatorDesk: ControlHandler {
     }
 
     /// How long a child that had failed has to live for its start to have succeeded.
-    private static let probation = Duration.milliseconds(300)
+    private static let probation = Duration.seconds(1)
 
     /// - Parameter operation: one that somebody above the place has to carry out.
     private func place(_ text: String, _ operation: Operation) throws(ControlError) -> CoordinatorPath {

@@ -19,16 +19,18 @@ final class SignalDesk: Sendable {
     private let runtime: CoordinatorRuntime
     private let shutdown: Shutdowns
     private let file: String
+    private let output: DaemonOutput
     private let logger: Logger
     private let stops = Atomic(0)
     /// What isn't urgent, one after the other.
     private let requests: AsyncStream<Meaning>
     private let inbox: AsyncStream<Meaning>.Continuation
 
-    init(runtime: CoordinatorRuntime, shutdown: Shutdowns, file: String, logger: Logger) {
+    init(runtime: CoordinatorRuntime, shutdown: Shutdowns, file: String, output: DaemonOutput, logger: Logger) {
         self.runtime = runtime
         self.shutdown = shutdown
         self.file = file
+        self.output = output
         self.logger = logger
         (requests, inbox) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(16))
     }
@@ -77,9 +79,10 @@ final class SignalDesk: Sendable {
 
     /// Nothing may keep a daemon alive that was told three times; its children die with it by their parent-death signals.
     private func endRegardless() {
-        Task { [logger] in
+        Task { [output, logger] in
             try? await Task.sleep(for: Self.patience)
             logger.error("the daemon ends although its tree hasn't")
+            await output.flush(within: .seconds(1))
             _exit(1)
         }
     }
@@ -87,7 +90,9 @@ final class SignalDesk: Sendable {
     private func carryOut(_ meaning: Meaning) async {
         switch meaning {
         case .stop, .nothing: break
-        case .check: check()
+        case .check:
+            // Reading may take for ever: the file may be a pipe by now, or on a disk that has gone.
+            _ = DetachedThread.run { self.check() }
         case .reopenLogs: logger.notice("there are no log files to be opened again: the log goes to standard error")
         case .dump: await dump()
         }

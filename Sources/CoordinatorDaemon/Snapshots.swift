@@ -45,7 +45,7 @@ extension ProcessList {
                     path: snapshot.path.description,
                     startTime: snapshot.processStartTime ?? 0,
                     uptimeMilliseconds: snapshot.uptimeMilliseconds ?? 0,
-                    state: snapshot.state.rawValue,
+                    state: snapshot.isUnresponsive ? "unresponsive" : snapshot.state.rawValue,
                     restarts: snapshot.restarts,
                     incarnation: snapshot.incarnation
                 )

@@ -60,9 +60,9 @@ extension ChildProcess {
             return true
         }
         if isRunning {
-            // A refusal of these leaves the last step. SIGCONT, because a stopped process can't act on SIGTERM.
+            // A refusal of these leaves the last step. SIGCONT, because a stopped process can't act on SIGTERM, nor can those it waits for end.
             try? send(.terminate)
-            try? send(.continue)
+            try? sendToGroup(.continue)
             // Clamped so that no sum overflows. The thread can't have ended: it serves this child.
             let grace = min(max(grace, .zero), .seconds(31_536_000))
             try? thread.post(.killGroup(child: token, at: SuspendingClock.now.advanced(by: grace)))

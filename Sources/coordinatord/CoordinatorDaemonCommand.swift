@@ -36,6 +36,7 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     var logLevel: Logger.Level = .notice
 
     static func main() async {
+        occupyStandardDescriptors()
         // Programs are launched through this executable, and so are workers that name none.
         await CoordinatorRuntime.runWorkerIfRequested([])
         do {
@@ -47,6 +48,17 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
             try await daemon.serve()
         } catch {
             exit(withError: error)
+        }
+    }
+
+    /// What would otherwise be opened under their numbers would get what is meant for a log.
+    private static func occupyStandardDescriptors() {
+        // open(2) takes the lowest number that is free.
+        while case let descriptor = open("/dev/null", O_RDWR), descriptor >= 0 {
+            if descriptor > STDERR_FILENO {
+                close(descriptor)
+                return
+            }
         }
     }
 

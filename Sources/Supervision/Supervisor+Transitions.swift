@@ -92,6 +92,8 @@ extension Supervisor {
         case (.waiting, .due):
             start(place, as: .restart)
         case (.waiting, .restartRequested), (.stopped, .restartRequested):
+            // It waits for its siblings no more: if this start fails, that is a failure of its own, and counted.
+            leaveSiblings(child.id)
             startAnew(place, as: .restart)
             start(place, as: .restart)
         case (.waiting, .stopRequested):

@@ -103,6 +103,7 @@ extension Model {
         case .stopping:
             return
         case .waiting, .stopped:
+            leaveSiblings(children[index].id)
             children[index].attempts = 0
             begin(index, .restart)
         }

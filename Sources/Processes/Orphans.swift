@@ -16,49 +16,128 @@ final class Orphans: Sendable {
 
     /// How long a stranger's number is believed to be a stranger's: numbers go round, but not that fast.
     private static let memory = Duration.seconds(1)
+    /// How long is looked again for processes that come and go while they are looked at.
+    private static let patience = Duration.seconds(1)
 
     private let state = Mutex(State())
 
     /// The orphans that carry one of the entries, with everything below them.
     ///
     /// This reads the environment of the orphans that have come since the last time, and looks at no other process.
-    func carrying(_ entries: Set<String>) -> [ProcessIdentity] {
+    func carrying(_ entries: Set<String>) async throws(ProcessError) -> [ProcessIdentity] {
         let entries = entries.subtracting([""])
         if entries.isEmpty { return [] }
-        let carriers = candidates.filter { candidate in
-            guard let identity = ProcessIdentity(processID: candidate), let mark = ProcessMark.of(candidate) else {
-                note(candidate)
-                return false
+        return try await whenSettled { dead throws(ProcessError) in
+            var scan = Scan()
+            for candidate in try self.candidates() {
+                scan.count(candidate, try self.look(at: candidate, for: entries, &dead))
             }
-            // The mark was that process's, if it's still there.
-            return !entries.isDisjoint(with: mark.entries) && identity.isAlive
+            return scan
         }
-        return ProcessTable.subtrees(of: carriers).compactMap { ProcessIdentity(processID: $0) }.filter(\.isAlive)
     }
 
     /// The orphans that have come to this process, with everything below them.
-    var inherited: [ProcessIdentity] {
-        let orphans = Set(ProcessTable.children(of: getpid())).subtracting(ProcessSpawner.shared.spawned)
-        return ProcessTable.subtrees(of: Array(orphans)).compactMap { ProcessIdentity(processID: $0) }.filter(\.isAlive)
+    func inherited() async throws(ProcessError) -> [ProcessIdentity] {
+        try await whenSettled { dead throws(ProcessError) in
+            var scan = Scan()
+            for orphan in ProcessSpawner.shared.withoutSpawned(try ProcessTable.children(of: getpid())) {
+                scan.count(orphan, try Self.look(at: orphan, &dead))
+            }
+            return scan
+        }
     }
 
-    private var candidates: [Int32] {
+    private func candidates() throws(ProcessError) -> [Int32] {
         let here = getpid()
         let comeHere = Subreaper.isActive || here == 1
-        let parents = comeHere ? [here] : ProcessTable.ancestors
-        let children = parents.flatMap { ProcessTable.children(of: $0) }
-        // The lock behind this is held while a process is spawned; elsewhere no child of ours can be.
-        let spawned = comeHere ? ProcessSpawner.shared.spawned : []
+        var children: [Int32] = []
+        for parent in comeHere ? [here] : try ProcessTable.ancestors() { children += try ProcessTable.children(of: parent) }
+        // Elsewhere no child of ours can be.
+        if comeHere { children = ProcessSpawner.shared.withoutSpawned(children) }
         return state.withLock { state in
             let now = ContinuousClock.now
             if now - state.lookedAt > Self.memory { state.strangers = [] }
             if state.strangers.isEmpty { state.lookedAt = now }
-            return children.filter { $0 != here && !state.strangers.contains($0) && !spawned.contains($0) }
+            return children.filter { $0 != here && !state.strangers.contains($0) }
         }
     }
 
     private func note(_ stranger: Int32) {
         state.withLock { _ = $0.strangers.insert(stranger) }
+    }
+}
+
+extension Orphans {
+    /// What a look at a process brought.
+    private enum Look {
+        case sought, stranger
+        /// It has come or gone meanwhile: what it has forked may not have been listed.
+        case unsettled
+    }
+
+    /// What looking at all candidates brought.
+    private struct Scan {
+        var sought: [Int32] = []
+        var isSettled = true
+
+        mutating func count(_ candidate: Int32, _ look: Look) {
+            switch look {
+            case .sought: sought.append(candidate)
+            case .stranger: break
+            case .unsettled: isSettled = false
+            }
+        }
+    }
+
+    /// Looks again until something is found, or nothing is and nobody has come or gone meanwhile: a process that forks and ends while it is
+    /// looked at leaves one that wasn't listed.
+    ///
+    /// - Parameter scan: is told which processes were dead already before it lists any.
+    private func whenSettled(_ scan: (_ dead: inout Set<ProcessIdentity>) throws(ProcessError) -> Scan) async throws(ProcessError)
+        -> [ProcessIdentity]
+    {
+        let limit = ContinuousClock.now + Self.patience
+        var dead: Set<ProcessIdentity> = []
+        var scans = 0
+        while true {
+            let result = try scan(&dead)
+            let found = try ProcessTable.living(try ProcessTable.subtrees(of: result.sought))
+            if !found.isEmpty || result.isSettled && result.sought.isEmpty || ContinuousClock.now >= limit { return found }
+            scans += 1
+            // At once the first times: whoever comes and goes fast must be caught.
+            if scans > 3 { await ProcessFamily.pause(.milliseconds(2)) }
+        }
+    }
+
+    /// A process that lives is sought.
+    private static func look(at candidate: Int32, _ dead: inout Set<ProcessIdentity>) throws(ProcessError) -> Look {
+        guard let (identity, isZombie) = try ProcessTable.life(of: candidate) else { return .unsettled }
+        guard isZombie else { return .sought }
+        // What it has forked was given away when it died: that was listed, if it was dead before.
+        return dead.insert(identity).inserted ? .unsettled : .stranger
+    }
+
+    /// A process that lives and carries one of the entries is sought.
+    private func look(at candidate: Int32, for entries: Set<String>, _ dead: inout Set<ProcessIdentity>) throws(ProcessError) -> Look {
+        let presence = try Self.look(at: candidate, &dead)
+        guard presence == .sought else { return presence }
+        switch ProcessTable.environment(of: candidate) {
+        case .bytes([]):
+            return ProcessTable.isWithoutEnvironment(candidate) ? .stranger : .unsettled
+        case .bytes(let environment):
+            // The environment was that process's, if it's still there.
+            guard try ProcessTable.life(of: candidate)?.isZombie == false else { return .unsettled }
+            // Who has another mark may be sought by somebody else.
+            if let mark = ProcessMark.mark(in: environment) { return entries.isDisjoint(with: mark.entries) ? .stranger : .sought }
+        case .absent:
+            return .unsettled
+        case .hidden:
+            break
+        case .failed(let errno):
+            throw ProcessError(errno, action: "read the environment of process \(candidate)")
+        }
+        note(candidate)
+        return .stranger
     }
 }
 
@@ -70,20 +149,24 @@ package enum Strays {
     ///
     /// - Returns: those that live on at the deadline.
     package static func end(by deadline: ContinuousClock.Instant, where isSought: (_ entry: String) -> Bool) async -> [ProcessIdentity] {
-        await ProcessFamily.end(by: deadline) {
-            let spared = Set(ProcessTable.ancestors + [getpid()])
-            return ProcessTable.numbers.compactMap { number in
-                guard !spared.contains(number), let identity = ProcessIdentity(processID: number),
-                    let mark = ProcessMark.of(number), mark.entries.contains(where: isSought), identity.isAlive
-                else { return nil }
-                return identity
+        await ProcessFamily.end(by: deadline) { () throws(ProcessError) in
+            let spared = Set(try ProcessTable.ancestors() + [getpid()])
+            var found: [ProcessIdentity] = []
+            for number in try ProcessTable.numbers() where !spared.contains(number) {
+                guard let life = try ProcessTable.life(of: number), !life.isZombie, let mark = try ProcessMark.of(number),
+                    mark.entries.contains(where: isSought), life.identity.isAlive
+                else { continue }
+                found.append(life.identity)
             }
+            return found
         }
     }
 
     /// Kills everything that descends from this process by way of orphans that have come to it, which only happens to a subreaper.
     @discardableResult
     package static func endInherited() async -> [ProcessIdentity] {
-        await ProcessFamily.end(by: nil) { Subreaper.isActive ? Orphans.shared.inherited : [] }
+        await ProcessFamily.end(by: nil) { () async throws(ProcessError) in
+            Subreaper.isActive ? try await Orphans.shared.inherited() : []
+        }
     }
 }

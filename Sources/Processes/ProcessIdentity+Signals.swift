@@ -36,10 +36,13 @@ extension ProcessIdentity {
         let descriptor = systemCalls.openProcess(processID)
         if SystemCalls.isGone(descriptor) { return .gone }
         guard descriptor >= 0 else { return .failed(errno: -descriptor) }
-        guard statistics(systemCalls) != nil else {
+        do throws(ProcessError) {
+            if try statistics(systemCalls) != nil { return .opened(descriptor) }
             systemCalls.close(descriptor)
             return .gone
+        } catch {
+            systemCalls.close(descriptor)
+            return .failed(errno: error.errno)
         }
-        return .opened(descriptor)
     }
 }

@@ -10,7 +10,7 @@ extension ProcessIdentity {
     }
 
     func waitUntilGone(on thread: ProcessThread) async {
-        while statistics(thread.systemCalls)?.isZombie == false, !Task.isCancelled {
+        while isAlive(thread.systemCalls), !Task.isCancelled {
             guard await thread.watch(self) == .failed else { return }
             try? await Task.sleep(for: .milliseconds(100))
         }

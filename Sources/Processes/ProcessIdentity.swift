@@ -17,13 +17,13 @@ public struct ProcessIdentity: Sendable, Hashable, Codable {
 
     /// The process that has this number now; nil when there is none.
     ///
-    /// One that has ended but was not waited for still counts.
+    /// One that has ended but was not waited for still counts. One that can't be looked at, because no descriptors are left, doesn't.
     public init?(processID: Int32) {
         self.init(processID: processID, systemCalls: .live)
     }
 
     init?(processID: Int32, systemCalls: SystemCalls) {
-        guard let statistics = systemCalls.parsedStatistics(of: processID) else { return nil }
+        guard let statistics = try? systemCalls.parsedStatistics(of: processID) else { return nil }
         self.init(processID: processID, startTime: statistics.startTime)
     }
 
@@ -31,18 +31,30 @@ public struct ProcessIdentity: Sendable, Hashable, Codable {
     public static let current = ProcessIdentity(processID: getpid()) ?? ProcessIdentity(processID: getpid(), startTime: 0)
 
     /// Whether this very process exists and has not ended: a zombie, or a stranger with the same number, is not alive.
+    ///
+    /// While it can't be looked at, because no descriptors are left, it counts as alive.
     public var isAlive: Bool {
-        statistics(.live)?.isZombie == false
+        isAlive(.live)
+    }
+
+    func isAlive(_ systemCalls: SystemCalls) -> Bool {
+        do throws(ProcessError) {
+            return try statistics(systemCalls)?.isZombie == false
+        } catch {
+            return true
+        }
     }
 
     /// The session of the process, which is the number of the process that began it; nil when the process is gone.
     public var sessionID: Int32? {
-        statistics(.live)?.sessionID
+        (try? statistics(.live))?.sessionID
     }
 
-    /// What the kernel says about this process, not about a stranger with its number.
-    func statistics(_ systemCalls: SystemCalls) -> ProcessStatistics? {
-        guard let statistics = systemCalls.parsedStatistics(of: processID), statistics.startTime == startTime else { return nil }
+    /// What the kernel says about this process, not about a stranger with its number; nil when it is gone.
+    ///
+    /// - Throws: when it could not be looked at.
+    func statistics(_ systemCalls: SystemCalls) throws(ProcessError) -> ProcessStatistics? {
+        guard let statistics = try systemCalls.parsedStatistics(of: processID), statistics.startTime == startTime else { return nil }
         return statistics
     }
 }

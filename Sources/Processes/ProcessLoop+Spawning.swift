@@ -70,7 +70,7 @@ extension ProcessLoop {
             if SystemCalls.isGone(descriptor) { forget(processID) } else { abandon(processID) }
             throw ProcessError(-descriptor, action: "watch process \(processID) (\"\(specification.executable)\"), which was ended again")
         }
-        guard let statistics = systemCalls.parsedStatistics(of: processID) else {
+        guard let statistics = try? systemCalls.parsedStatistics(of: processID) else {
             systemCalls.close(descriptor)
             abandon(processID)
             throw ProcessError(

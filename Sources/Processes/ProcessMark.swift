@@ -28,9 +28,15 @@ package struct ProcessMark: Sendable, Hashable {
     /// A new entry, like no other.
     package static func makeEntry() -> String { String(UInt64.random(in: .min ... .max), radix: 36) }
 
-    /// The mark of another process; nil when it has none, or is another user's.
-    static func of(_ processID: Int32) -> ProcessMark? {
-        ProcessTable.environment(of: processID).flatMap(mark(in:))
+    /// The mark of another process; nil when it has none, is gone, or is another user's.
+    ///
+    /// - Throws: when it could not be looked at.
+    static func of(_ processID: Int32) throws(ProcessError) -> ProcessMark? {
+        switch ProcessTable.environment(of: processID) {
+        case .bytes(let environment): return mark(in: environment)
+        case .absent, .hidden: return nil
+        case .failed(let errno): throw ProcessError(errno, action: "read the environment of process \(processID)")
+        }
     }
 
     static func mark(in environment: [UInt8]) -> ProcessMark? {

@@ -39,10 +39,12 @@ public final class ProcessSpawner: Sendable {
         return try result.get()
     }
 
-    /// The numbers of the children that were spawned here and not reaped yet.
+    /// Children that were not spawned here, or have been reaped.
     ///
-    /// To be asked for after listing children: one that is spawned since isn't in the list.
-    var spawned: Set<Int32> { thread.spawned.withLock { $0 } }
+    /// To be asked after listing children: one that is spawned since isn't in the list. The lock is held while a process is spawned.
+    func withoutSpawned(_ children: [Int32]) -> [Int32] {
+        thread.spawned.withLock { spawned in children.filter { !spawned.contains($0) } }
+    }
 
     /// Takes the exit status of a child that has ended, unless it was spawned here.
     func reapUnlessSpawned(_ processID: Int32) -> Bool {

@@ -2,44 +2,73 @@ import CProcess
 import Glibc
 
 /// What /proc says about processes that need not be ours; see proc(5).
+///
+/// Each function throws when it could not look, such as for want of descriptors: that is not to say that nothing is there.
 enum ProcessTable {
     /// The numbers of all processes that can be seen.
-    static var numbers: [Int32] { numbers(in: "/proc") }
+    static func numbers() throws(ProcessError) -> [Int32] { try numbers(in: "/proc") }
 
-    static func statistics(of processID: Int32) -> ProcessStatistics? { SystemCalls.live.parsedStatistics(of: processID) }
+    static func statistics(of processID: Int32) throws(ProcessError) -> ProcessStatistics? {
+        try SystemCalls.live.parsedStatistics(of: processID)
+    }
+
+    /// The life of a number that can be seen now, and whether it has ended; nil when there is none.
+    static func life(of processID: Int32) throws(ProcessError) -> (identity: ProcessIdentity, isZombie: Bool)? {
+        guard let statistics = try statistics(of: processID) else { return nil }
+        return (ProcessIdentity(processID: processID, startTime: statistics.startTime), statistics.isZombie)
+    }
+
+    /// Those of some numbers that live now.
+    static func living(_ numbers: [Int32]) throws(ProcessError) -> [ProcessIdentity] {
+        var living: [ProcessIdentity] = []
+        for number in numbers {
+            if let life = try life(of: number), !life.isZombie { living.append(life.identity) }
+        }
+        return living
+    }
 
     /// The children that a process has now, also those that came to it as orphans.
-    static func children(of processID: Int32) -> [Int32] {
+    static func children(of processID: Int32) throws(ProcessError) -> [Int32] {
         var children: [Int32] = []
-        for task in numbers(in: "/proc/\(processID)/task") {
-            guard let bytes = contents("/proc/\(processID)/task/\(task)/children", limit: 1 << 20) else {
+        for task in try numbers(in: "/proc/\(processID)/task") {
+            switch contents("/proc/\(processID)/task/\(task)/children", limit: 1 << 20) {
+            case .bytes(let bytes):
+                children += bytes.split(separator: UInt8(ascii: " ")).compactMap { Int32(String(decoding: $0, as: UTF8.self)) }
+            case .absent, .hidden:
                 // A kernel that was built without it, or a thread that has just ended.
                 if access("/proc/self/task/\(getpid())/children", R_OK) == 0 { continue }
-                return numbers.filter { statistics(of: $0)?.parentID == processID }
+                return try childrenByParent(processID)
+            case .failed(let errno):
+                throw ProcessError(errno, action: "list the children of process \(processID)")
             }
-            children += bytes.split(separator: UInt8(ascii: " ")).compactMap { Int32(String(decoding: $0, as: UTF8.self)) }
         }
         return children
     }
 
+    private static func childrenByParent(_ processID: Int32) throws(ProcessError) -> [Int32] {
+        var children: [Int32] = []
+        for number in try numbers() where try statistics(of: number)?.parentID == processID { children.append(number) }
+        return children
+    }
+
     /// Everything below some processes, these included.
-    static func subtrees(of processes: [Int32]) -> [Int32] {
+    static func subtrees(of processes: [Int32]) throws(ProcessError) -> [Int32] {
         var found: [Int32] = []
         var known: Set<Int32> = []
         var next = processes
         while let process = next.popLast() {
             guard known.insert(process).inserted else { continue }
             found.append(process)
-            next += children(of: process)
+            next += try children(of: process)
         }
         return found
     }
 
     /// The processes above this one, up to the first of all.
-    static var ancestors: [Int32] {
+    static func ancestors() throws(ProcessError) -> [Int32] {
         var ancestors: [Int32] = []
         var next = getppid()
-        while next > 1, !ancestors.contains(next), let parent = statistics(of: next)?.parentID {
+        while next > 1, !ancestors.contains(next), let parent = try statistics(of: next)?.parentID {
             ancestors.append(next)
             next = parent
         }
@@ -47,26 +76,35 @@ enum ProcessTable {
         return getpid() == 1 ? ancestors : ancestors + [1]
     }
 
-    /// The environment that a process began with; nil when it is gone or another user's.
-    static func environment(of processID: Int32) -> [UInt8]? { contents("/proc/\(processID)/environ", limit: 4 << 20) }
+    /// The environment that a process began with; empty in the middle of execve(2) too.
+    static func environment(of processID: Int32) -> SystemCalls.Contents { contents("/proc/\(processID)/environ", limit: 4 << 20) }
 
-    private static func contents(_ path: String, limit: Int) -> [UInt8]? {
+    /// Whether a process runs a program that was given no environment at all.
+    static func isWithoutEnvironment(_ processID: Int32) -> Bool {
+        guard case .bytes(let arguments) = contents("/proc/\(processID)/cmdline", limit: 1), !arguments.isEmpty else { return false }
+        // It has its arguments, so it's not in the middle of execve(2) any more.
+        return environment(of: processID) == .bytes([])
+    }
+
+    private static func contents(_ path: String, limit: Int) -> SystemCalls.Contents {
         var capacity = 16_384
         while true {
-            var isGone = false
+            var result = 0
             let bytes = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
-                let result = coordinator_process_read_file(path, buffer.baseAddress, buffer.count)
-                isGone = result < 0
+                result = coordinator_process_read_file(path, buffer.baseAddress, buffer.count)
                 count = max(0, result)
             }
-            if isGone { return nil }
-            if bytes.count < capacity || capacity >= limit { return bytes }
+            if result < 0 { return SystemCalls.Contents(failure: result) }
+            if bytes.count < capacity || capacity >= limit { return .bytes(bytes) }
             capacity *= 8
         }
     }
 
-    private static func numbers(in path: String) -> [Int32] {
-        guard let directory = opendir(path) else { return [] }
+    private static func numbers(in path: String) throws(ProcessError) -> [Int32] {
+        guard let directory = opendir(path) else {
+            guard case .failed(let errno) = SystemCalls.Contents(failure: -Int(Glibc.errno)) else { return [] }
+            throw ProcessError(errno, action: "list \(path)")
+        }
         defer { closedir(directory) }
         var numbers: [Int32] = []
         while let entry = readdir(directory) {

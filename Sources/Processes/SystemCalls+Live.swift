@@ -25,10 +25,13 @@ extension SystemCalls {
         },
         reapNumber: { coordinator_process_reap_number($0, $1 ? 1 : 0) },
         statistics: { processID in
+            var result = 0
             let bytes = [UInt8](unsafeUninitializedCapacity: 1024) { buffer, count in
-                count = max(0, coordinator_process_read_file("/proc/\(processID)/stat", buffer.baseAddress, buffer.count))
+                result = coordinator_process_read_file("/proc/\(processID)/stat", buffer.baseAddress, buffer.count)
+                count = max(0, result)
             }
-            return bytes.isEmpty ? nil : bytes
+            if result < 0 { return Contents(failure: result) }
+            return bytes.isEmpty ? .absent : .bytes(bytes)
         },
         pipe: {
             var reading: Int32 = -1
@@ -66,9 +69,15 @@ extension SystemCalls {
         }
     )
 
-    /// What the kernel says about a process, or nil when there is none.
-    func parsedStatistics(of processID: Int32) -> ProcessStatistics? {
-        guard processID > 0, let bytes = statistics(processID) else { return nil }
-        return ProcessStatistics(parsing: bytes)
+    /// What the kernel says about a process, or nil when there is none to be seen.
+    ///
+    /// - Throws: when it could not be looked at.
+    func parsedStatistics(of processID: Int32) throws(ProcessError) -> ProcessStatistics? {
+        guard processID > 0 else { return nil }
+        switch statistics(processID) {
+        case .bytes(let bytes): return ProcessStatistics(parsing: bytes)
+        case .absent, .hidden: return nil
+        case .failed(let errno): throw ProcessError(errno, action: "look at process \(processID)")
+        }
     }
 }

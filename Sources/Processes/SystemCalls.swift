@@ -11,6 +11,27 @@ package struct SystemCalls: Sendable {
         case failed(errno: Int32)
     }
 
+    /// What reading a file of a process brought.
+    package enum Contents: Sendable, Equatable {
+        case bytes([UInt8])
+        /// There is no such process.
+        case absent
+        /// It is another user's, and not shown to us.
+        case hidden
+        /// It could not be looked at, such as for want of descriptors: it may be there or not.
+        case failed(errno: Int32)
+
+        /// What a negated errno means.
+        init(failure: Int) {
+            self =
+                switch Int32(-failure) {
+                case ENOENT, ESRCH: .absent
+                case EACCES, EPERM: .hidden
+                case let errno: .failed(errno: errno)
+                }
+        }
+    }
+
     /// Spawns: the number of the child.
     package var spawn: @Sendable (SpawnRequest) -> Int32
     /// pidfd_open(2) of a process number.
@@ -26,7 +47,7 @@ package struct SystemCalls: Sendable {
     /// waitid(2) by number, for a child that never got a pidfd: 1 when reaped, 0 when it still runs.
     package var reapNumber: @Sendable (_ processID: Int32, _ block: Bool) -> Int32
     /// /proc/PID/stat.
-    package var statistics: @Sendable (_ processID: Int32) -> [UInt8]?
+    package var statistics: @Sendable (_ processID: Int32) -> Contents
     /// pipe2(2): (reading, writing), or (negated errno, -1).
     package var pipe: @Sendable () -> (Int32, Int32)
     /// fcntl F_DUPFD_CLOEXEC.

@@ -45,7 +45,7 @@ public enum WorkerProcess {
         // The chain is read while it may change; a number that comes again would be a circle.
         for _ in 0..<64 where next > 1 {
             if next == processID { return true }
-            next = ProcessTable.statistics(of: next)?.parentID ?? 0
+            next = (try? ProcessTable.statistics(of: next))?.parentID ?? 0
         }
         return next == processID
     }

@@ -81,9 +81,8 @@ struct DescendantsTests {
         specification.environment = ["PATH": "/usr/bin:/bin", ProcessMark.variable: "other/\(kind)entry"]
         let child = try await ProcessSpawner.shared.spawn(specification)
         try await eventually("it sleeps") { sleepers.living.count == 1 }
-        let boot = try #require(Files.text(of: "/proc/sys/kernel/random/boot_id")).filter { $0 != "\n" }
         let journal = """
-            coordinators 1 \(dead.processID) \(dead.startTime) \(boot)
+            coordinators 1 \(dead.processID) \(dead.startTime) \(ProcessJournal.Header.current.boot)
             + \(child.identity.processID) \(child.identity.startTime) \(kind)entry
             + 4711 1 cut o
             """
@@ -97,6 +96,63 @@ struct DescendantsTests {
         }
         // The children of a group that was left in the test's own process are not among the orphans of anybody else.
         #expect(sleepers.living.isEmpty || kind == .session || kind == .deepSession || kind == .group)
+    }
+
+    @Test("A group whose leader is gone is ended on a journal's word only if its members carry the mark", arguments: [true, false])
+    func remembered(_ isMarked: Bool) async throws {
+        let sleepers = Sleepers()
+        defer { sleepers.end() }
+        let directory = try TemporaryDirectory()
+        var specification = ProcessSpecification(executable: "/bin/sh", arguments: ["-c", "sleep \(sleepers.seconds) &"])
+        specification.environment = ["PATH": "/usr/bin:/bin", ProcessMark.variable: isMarked ? "other/former" : "other/later"]
+        specification.killsGroupAtExit = false
+        let child = try await ProcessSpawner.shared.spawn(specification)
+        _ = await child.waitForExit()
+        try await eventually("it sleeps") { sleepers.living.count == 1 }
+        let journal = """
+            coordinators 1 \(getpid()) 1 \(ProcessJournal.Header.current.boot)
+            + \(child.identity.processID) \(child.identity.startTime - 1) former
+
+            """
+        try Files.write(journal, to: directory.file("1234567.processes"))
+        var options = Support.options
+        options.runtimeDirectory = directory.path
+        try await withRuntime(RootCoordinator.self, options: options) { _ in
+            #expect(sleepers.living.count == (isMarked ? 0 : 1))
+            #expect(directory.entries.isEmpty)
+        }
+    }
+
+    @Test("A journal of another boot, or another namespace of process numbers, ends nothing")
+    func elsewhere() throws {
+        let boot = ProcessJournal.Header.current.boot
+        let parts = boot.split(separator: "/")
+        try #require(parts.count == 2)
+        let own = ProcessIdentity.current
+        for (other, isHere) in [(boot, true), ("\(parts[0])/1", false), ("0/\(parts[1])", false), ("\(parts[0])", false)] {
+            let read = try #require(ProcessJournal.read("coordinators 1 \(own.processID) \(own.startTime) \(other)\n"))
+            #expect(read.header.isOfThisBoot == isHere && read.header.isAlive == isHere)
+        }
+    }
+
+    @Test("Who forks and exits, again and again, while it is looked for is caught")
+    func hopper() async throws {
+        let sleepers = Sleepers()
+        defer { sleepers.end() }
+        let hop = "hop() { if [ $1 -gt 0 ]; then (hop $(($1 - 1))) & exit; fi; exec sleep \(sleepers.seconds); }; hop 600"
+        for round in 1...10 {
+            let entry = ProcessMark.makeEntry()
+            var specification = ProcessSpecification(executable: "/bin/sh", arguments: ["-c", "setsid sh -c '\(hop)' & exit"])
+            specification.environment = ["PATH": "/usr/bin:/bin", ProcessMark.variable: "other/\(entry)"]
+            let leader = try await ProcessSpawner.shared.spawn(specification)
+            _ = await leader.waitForExit()
+            // Another moment of its way each time.
+            try await Task.sleep(for: .milliseconds(5 * round))
+            #expect(await ProcessFamily.end([ProcessFamily(leader: leader.identity, entry: entry)]).isEmpty)
+        }
+        // Who has escaped sleeps in the end.
+        try await Task.sleep(for: .seconds(1))
+        #expect(sleepers.living.isEmpty)
     }
 
     @Test("What a killed runtime's mark is on is ended, and what a living one's is on is left alone")

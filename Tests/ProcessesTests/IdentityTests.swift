@@ -35,7 +35,7 @@ extension ProcessesTests {
             let signals = Mutex(0)
             var systemCalls = SystemCalls.live
             systemCalls.openProcess = { _ in open("/dev/null", O_RDONLY | O_CLOEXEC) }
-            systemCalls.statistics = { _ in Array(line.utf8) }
+            systemCalls.statistics = { _ in .bytes(Array(line.utf8)) }
             systemCalls.signalProcess = { _, _ in
                 signals.withLock { $0 += 1 }
                 return 0
@@ -51,6 +51,41 @@ extension ProcessesTests {
             systemCalls.openProcess = { _ in -errno }
             let error = #expect(throws: ProcessError.self) { try ProcessIdentity.current.send(.user1, systemCalls: systemCalls) }
             #expect(error?.code == .noSuchProcess)
+        }
+
+        @Test func aProcessThatCanNotBeLookedAtIsNotGone() async throws {
+            for errno in [ENOENT, ESRCH] { #expect(SystemCalls.Contents(failure: Int(-errno)) == .absent) }
+            for errno in [EACCES, EPERM] { #expect(SystemCalls.Contents(failure: Int(-errno)) == .hidden) }
+            for errno in [EMFILE, ENFILE, ENOMEM] { #expect(SystemCalls.Contents(failure: Int(-errno)) == .failed(errno: errno)) }
+            var systemCalls = SystemCalls.live
+            for contents in [SystemCalls.Contents.absent, .hidden] {
+                systemCalls.statistics = { _ in contents }
+                #expect(!ProcessIdentity.current.isAlive(systemCalls))
+                #expect(ProcessIdentity.current.open(systemCalls) == .gone)
+            }
+            systemCalls.statistics = { _ in .failed(errno: EMFILE) }
+            #expect(ProcessIdentity.current.isAlive(systemCalls))
+            #expect(ProcessIdentity.current.open(systemCalls) == .failed(errno: EMFILE))
+            let error = #expect(throws: ProcessError.self) { try ProcessIdentity.current.send(.user1, systemCalls: systemCalls) }
+            #expect(error?.code == .outOfDescriptors)
+        }
+
+        @Test func whoeverCanNotLookLooksAgain() async throws {
+            try await withChild(shell("exec sleep 100")) { child in
+                let looks = Mutex(0)
+                let left = await ProcessFamily.end(by: nil) { () throws(ProcessError) in
+                    let look = looks.withLock { looks in
+                        looks += 1
+                        return looks
+                    }
+                    if look.isMultiple(of: 2) == false { throw ProcessError(EMFILE, action: "look") }
+                    return look == 2 ? [child.identity] : []
+                }
+                #expect(left.isEmpty && !child.identity.isAlive)
+                // Twice nothing: once more after something was found.
+                #expect(looks.withLock { $0 } == 6)
+                _ = await child.waitForExit()
+            }
         }
 
         @Test func theKernelsLineIsReadWhateverTheName() throws {

@@ -70,7 +70,7 @@ final class Ledger: Sendable {
             return processID
         }
         calls.openProcess = { [self] in failure(.openProcess) ?? opened(live.openProcess($0)) }
-        calls.statistics = { [self] in failure(.statistics) == nil ? live.statistics($0) : nil }
+        calls.statistics = { [self] in failure(.statistics).map { .failed(errno: -$0) } ?? live.statistics($0) }
         calls.pipe = { [self] in
             if let failure = failure(.pipe) { return (failure, -1) }
             let (reading, writing) = live.pipe()

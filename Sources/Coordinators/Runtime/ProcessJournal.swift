@@ -12,6 +12,8 @@ final class ProcessJournal: Sendable {
         var descriptor: Int32 = -1
         var lines = 0
         var living: [ProcessIdentity: ProcessFamily] = [:]
+        /// A file may be there.
+        var isWritten = false
         var isClosed = false
     }
 
@@ -43,10 +45,8 @@ final class ProcessJournal: Sendable {
     func close() {
         state.withLock { state in
             state.isClosed = true
-            guard state.descriptor >= 0, let path = try? directory.file(name) else { return }
-            unlink(path)
-            Glibc.close(state.descriptor)
-            state.descriptor = -1
+            if state.isWritten, let path = try? directory.file(name) { unlink(path) }
+            closeDescriptor(&state)
         }
     }
 
@@ -55,7 +55,13 @@ final class ProcessJournal: Sendable {
         if state.isClosed { return }
         if state.descriptor < 0 || state.lines > 4 * state.living.count + Self.slack { return rewrite(&state) }
         state.lines += 1
-        Self.write(line, to: state.descriptor)
+        // Half a line would spoil the next one: that writes the file anew.
+        if !Self.write(line, to: state.descriptor) { closeDescriptor(&state) }
+    }
+
+    private func closeDescriptor(_ state: inout State) {
+        if state.descriptor >= 0 { Glibc.close(state.descriptor) }
+        state.descriptor = -1
     }
 
     private func rewrite(_ state: inout State) {
@@ -68,12 +74,12 @@ final class ProcessJournal: Sendable {
             Glibc.close(descriptor)
             return
         }
-        if state.descriptor >= 0 { Glibc.close(state.descriptor) }
+        closeDescriptor(&state)
         state.descriptor = descriptor
+        state.isWritten = true
         state.lines = state.living.count
     }
 
-    @discardableResult
     private static func write(_ text: String, to descriptor: Int32) -> Bool {
         let bytes = Array(text.utf8)
         return Glibc.write(descriptor, bytes, bytes.count) == bytes.count
@@ -84,6 +90,7 @@ extension ProcessJournal {
     /// Whose journal it is.
     struct Header: Equatable {
         let owner: ProcessIdentity
+        /// The boot, and the namespace that the numbers are of.
         let boot: String
 
         /// Start times count from the boot.
@@ -97,7 +104,11 @@ extension ProcessJournal {
         /// Whether what it tells of can still be there.
         var isOfThisBoot: Bool { boot == Self.bootID }
 
-        private static let bootID = RuntimeDirectory.text(of: "/proc/sys/kernel/random/boot_id")?.filter { $0 != "\n" } ?? "unknown"
+        private static let bootID: String = {
+            let boot = RuntimeDirectory.text(of: "/proc/sys/kernel/random/boot_id")?.filter { $0 != "\n" } ?? "unknown"
+            var status = stat()
+            return stat("/proc/self/ns/pid", &status) == 0 ? "\(boot)/\(status.st_ino)" : boot
+        }()
     }
 
     private enum Line {

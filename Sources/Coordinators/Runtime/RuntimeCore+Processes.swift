@@ -62,7 +62,7 @@ extension RuntimeCore {
         }
         let deadline = ContinuousClock.now + Self.formerLimit
         let journals = formerJournals
-        var left = await ProcessFamily.end(journals.flatMap(\.living), by: deadline)
+        var left = await ProcessFamily.end(journals.flatMap(\.living), by: deadline, areRemembered: true)
         left += await Strays.end(by: deadline, where: isFormer)
         guard left.isEmpty else {
             let list = Set(left.map(\.processID)).sorted().map(String.init).joined(separator: ", ")

@@ -17,7 +17,7 @@ final class Orphans: Sendable {
     /// How long a stranger's number is believed to be a stranger's: numbers go round, but not that fast.
     private static let memory = Duration.seconds(1)
     /// How long is looked again for processes that come and go while they are looked at.
-    private static let patience = Duration.seconds(1)
+    private static let patience = Duration.seconds(5)
 
     private let state = Mutex(State())
 
@@ -99,10 +99,14 @@ extension Orphans {
         let limit = ContinuousClock.now + Self.patience
         var dead: Set<ProcessIdentity> = []
         var scans = 0
+        var settled = 0
         while true {
             let result = try scan(&dead)
             let found = try ProcessTable.living(try ProcessTable.subtrees(of: result.sought))
-            if !found.isEmpty || result.isSettled && result.sought.isEmpty || ContinuousClock.now >= limit { return found }
+            if !found.isEmpty || ContinuousClock.now >= limit { return found }
+            settled = result.isSettled && result.sought.isEmpty ? settled + 1 : 0
+            // The kernel's list may lack one while another is reaped: where somebody has come or gone, a second one must agree.
+            if settled == (scans == 0 ? 1 : 2) { return [] }
             scans += 1
             // At once the first times: whoever comes and goes fast must be caught.
             if scans > 3 { await ProcessFamily.pause(.milliseconds(2)) }

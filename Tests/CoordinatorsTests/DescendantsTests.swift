@@ -103,15 +103,17 @@ struct DescendantsTests {
         let sleepers = Sleepers()
         defer { sleepers.end() }
         let directory = try TemporaryDirectory()
+        // Like no other: what carries it is ended wherever it is.
+        let entry = ProcessMark.makeEntry()
         var specification = ProcessSpecification(executable: "/bin/sh", arguments: ["-c", "sleep \(sleepers.seconds) &"])
-        specification.environment = ["PATH": "/usr/bin:/bin", ProcessMark.variable: isMarked ? "other/former" : "other/later"]
+        specification.environment = ["PATH": "/usr/bin:/bin", ProcessMark.variable: isMarked ? "other/\(entry)" : "other/later"]
         specification.killsGroupAtExit = false
         let child = try await ProcessSpawner.shared.spawn(specification)
         _ = await child.waitForExit()
         try await eventually("it sleeps") { sleepers.living.count == 1 }
         let journal = """
             coordinators 1 \(getpid()) 1 \(ProcessJournal.Header.current.boot)
-            + \(child.identity.processID) \(child.identity.startTime - 1) former
+            + \(child.identity.processID) \(child.identity.startTime - 1) \(entry)
 
             """
         try Files.write(journal, to: directory.file("1234567.processes"))

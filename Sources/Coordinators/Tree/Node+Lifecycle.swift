@@ -14,9 +14,15 @@ extension Node {
             logger.warning("several messages have one name: give one of them another `name`", metadata: ["names": "\(names)"])
         }
         let instance = try type.make(self, configuration)
-        let isAwaited = state.withLock { state in
+        let isAwaited = state.withLock { state -> Bool? in
+            // Who has been stopped meanwhile must not be kept by what it has made.
+            guard state.phase == .starting else { return nil }
             state.instance = instance
             return state.instanceToDrain() != nil
+        }
+        guard let isAwaited else {
+            await type.release?(instance)
+            throw CoordinatorError.hasStopped(path)
         }
         // Messages that came before there was anybody to drain them.
         if isAwaited { beginDraining(instance) }

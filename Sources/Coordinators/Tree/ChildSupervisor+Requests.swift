@@ -71,7 +71,10 @@ extension ChildSupervisor {
 
     /// Starts a child again that was stopped, as an operator does; one that waits for its restart is started at once.
     func startAgain(_ key: String) async throws {
-        let (definition, waits) = state.withLock { ($0.slots[key]?.definition, $0.isWaiting(key)) }
+        // One that the machine has forgotten is gone, though its slot may still be there for a moment.
+        let (definition, waits) = state.withLock { state in
+            (state.machine.state(of: key) == nil ? nil : state.slots[key]?.definition, state.isWaiting(key))
+        }
         guard let definition else { throw noSuchChild(key) }
         if waits { return try await restart(key) }
         try await start(definition, isByParent: false)

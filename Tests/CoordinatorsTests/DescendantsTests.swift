@@ -141,8 +141,8 @@ struct DescendantsTests {
     func hopper() async throws {
         let sleepers = Sleepers()
         defer { sleepers.end() }
-        let hop = "hop() { if [ $1 -gt 0 ]; then (hop $(($1 - 1))) & exit; fi; exec sleep \(sleepers.seconds); }; hop 600"
-        for round in 1...10 {
+        let hop = "hop() { if [ $1 -gt 0 ]; then (hop $(($1 - 1))) & exit; fi; exec sleep \(sleepers.seconds); }; hop 300"
+        for round in 1...5 {
             let entry = ProcessMark.makeEntry()
             var specification = ProcessSpecification(executable: "/bin/sh", arguments: ["-c", "setsid sh -c '\(hop)' & exit"])
             specification.environment = ["PATH": "/usr/bin:/bin", ProcessMark.variable: "other/\(entry)"]

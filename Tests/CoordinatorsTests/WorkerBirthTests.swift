@@ -214,15 +214,18 @@ struct WorkerBirthTests {
                 let begin = ContinuousClock.now
                 let snapshot = try await runtime.snapshot()
                 #expect(snapshot.children.map(\.isUnresponsive) == [true])
-                // A quarter of a second, and what a loaded machine adds.
-                #expect(ContinuousClock.now - begin < .seconds(2))
+                // A quarter of a second, and what a loaded machine adds; the five seconds that it would take are more.
+                #expect(ContinuousClock.now - begin < .milliseconds(4_500))
             }
         }
     }
 
     @Test("tree doesn't wait for a worker that is stopped, and shows it again when it goes on")
     func suspended() async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+        var options = Support.options
+        // The test may take longer than that on a loaded machine.
+        options.hungAfter = .seconds(120)
+        try await withRuntime(RootCoordinator.self, options: options) { runtime in
             try await runtime.startChild("a", .worker)
             let place = try await runtime.ask(Fixture.WhereAmI(), at: "/a")
             let host = try #require(try runtime.root.existingChildren?.host(of: "a") as? WorkerHost)
@@ -232,7 +235,7 @@ struct WorkerBirthTests {
             for _ in 0..<2 {
                 let begin = ContinuousClock.now
                 #expect(try await runtime.snapshot().children.map(\.isUnresponsive) == [true])
-                #expect(ContinuousClock.now - begin < .seconds(2))
+                #expect(ContinuousClock.now - begin < .milliseconds(4_500))
             }
             kill(place.pid, SIGCONT)
             try await eventually("it's shown again") { try await runtime.snapshot().children.map(\.isUnresponsive) == [false] }
@@ -261,7 +264,7 @@ struct WorkerBirthTests {
             try await runtime.startChild("a", .worker)
             _ = try await runtime.perform(.startGrandchild("b", inWorker: false), at: "/a")
             let host = try #require(try runtime.root.existingChildren?.host(of: "a") as? WorkerHost)
-            for _ in 0..<10 {
+            for _ in 0..<3 {
                 host.state.withLock { $0.peer }?.close()
                 #expect(try await runtime.snapshot(of: "/a").isUnresponsive == false)
                 host.state.withLock { $0.peer }?.close()

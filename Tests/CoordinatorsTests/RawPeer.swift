@@ -100,9 +100,6 @@ final class RawPeer: Sendable {
     /// The names of the messages that it was asked.
     var asked: [UInt64: String] { log.names.withLock { $0 } }
 
-    /// The numbers of the requests to its runtime, in order.
-    var inspected: [UInt64] { frames.compactMap { if case .inspect = $0.content { $0.correlation } else { nil } } }
-
     /// The messages that the peer's owner has.
     var envelopes: [Envelope] { log.envelopes.withLock { $0 } }
 

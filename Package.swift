@@ -45,6 +45,8 @@ let package = Package(
         .target(name: "Supervision"),
         .target(name: "WireProtocol"),
 
+        .target(name: "WorkerLifecycle", dependencies: ["Supervision"]),
+
         .target(name: "SupervisionSimulation", dependencies: ["Supervision"]),
 
         // Boundary: the only targets that talk to nng and to the kernel.

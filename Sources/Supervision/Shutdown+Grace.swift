@@ -1,8 +1,6 @@
-import Supervision
-
 extension Shutdown {
     /// How long a child is given to end; `nil`: for ever.
-    var grace: Duration? {
+    package var grace: Duration? {
         switch self {
         case .brutalKill: .zero
         case .timeout(let duration): duration
@@ -11,7 +9,7 @@ extension Shutdown {
     }
 
     /// Whether it grants less time, or as much.
-    func isShorter(than other: Shutdown) -> Bool {
+    package func isShorter(than other: Shutdown) -> Bool {
         guard let limit = other.grace else { return true }
         return grace.map { $0 <= limit } ?? false
     }

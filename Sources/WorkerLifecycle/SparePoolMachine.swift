@@ -1,0 +1,169 @@
+/// The spares of one child as a value: how many processes wait for a life, and when new ones are started.
+///
+/// The owner answers ``Directive/takeTurn(_:)`` with `turnCame`, ``Directive/launch(_:)`` with `launched` or `launchFailed`, and says `ended`
+/// once for every spare that was launched, when nothing is left of it, and for one that could not be.
+///
+/// - Guarantees: as long as the pool hasn't been closed, it has `target` spares that wait, are being launched, or will be when the time of
+///   its latest wake comes; it never has more. When it has been closed, ``Directive/closed`` follows once, when nothing is left of any spare
+///   that hasn't been taken.
+public struct SparePoolMachine: Sendable {
+    /// A spare, numbered by the machine; a number is used once.
+    public typealias SpareID = UInt64
+
+    /// What has happened.
+    public enum Event: Sendable, Hashable {
+        /// The pool is wanted full, after a life has had this long to have the processors for itself.
+        case fillRequested(after: Duration)
+        /// The turn to spawn has come.
+        case turnCame(SpareID)
+        /// The spare's process is there.
+        case launched(SpareID)
+        /// The spare's process can't be had; `ended` follows.
+        case launchFailed(SpareID)
+        /// A spare has been given a life.
+        case taken(SpareID)
+        /// A spare has waited as long as a life may last.
+        case aged(SpareID)
+        /// Nothing is left of a spare, or it has lived its life.
+        case ended(SpareID)
+        /// The pool is of no use any more.
+        case closeRequested
+        /// The time of the latest ``Directive/wake(at:)`` has come.
+        case timePassed
+    }
+
+    /// What the owner is to do.
+    public enum Directive: Sendable, Hashable {
+        /// Wait for a turn to spawn, and say `turnCame`.
+        case takeTurn(SpareID)
+        /// Spawn a process that waits for a life.
+        case launch(SpareID)
+        /// End a spare that has no life.
+        case discard(SpareID)
+        /// Say `timePassed` at this time, and forget earlier wakes.
+        case wake(at: Duration)
+        /// The pool has been closed, and nothing is left of its spares. Given once, as the last directive of all.
+        case closed
+    }
+
+    /// Where a spare is in its life.
+    public enum Stage: Sendable, Hashable {
+        /// It waits for its turn to be spawned. Can transition to: launching, nothing.
+        case waitingForTurn
+        /// Its process is being spawned. Can transition to: idle, ending.
+        case launching
+        /// It waits for a life. Can transition to: ending, taken (and forgotten).
+        case idle
+        /// It has been discarded. Can transition to: nothing.
+        case ending
+    }
+
+    /// How many are to wait.
+    public let target: Int
+    private var stages: [SpareID: Stage] = [:]
+    private var lastID: SpareID = 0
+    /// How many in a row have ended while they waited.
+    private var deaths = 0
+    private var fillTime: Duration?
+    private var isClosing = false
+    private var hasClosed = false
+
+    /// Creates an empty pool.
+    public init(target: Int) {
+        self.target = target
+    }
+
+    /// Whether the pool takes no more spares.
+    public var isOver: Bool { isClosing }
+
+    /// The spares that wait for a life, the one that has waited longest first.
+    public var idle: [SpareID] { stages.filter { $0.value == .idle }.keys.sorted() }
+
+    /// Takes note of an event and returns what is to be done, in this order.
+    ///
+    /// - Parameter now: the monotonic time since any fixed origin.
+    public mutating func handle(_ event: Event, now: Duration) -> [Directive] {
+        var directives: [Directive] = []
+        switch event {
+        case .fillRequested(let delay):
+            scheduleFill(at: now + delay, now, &directives)
+        case .timePassed:
+            if let fillTime, now >= fillTime { fill(&directives) }
+        case .turnCame(let id):
+            guard stages[id] == .waitingForTurn else { break }
+            if isClosing {
+                stages[id] = nil
+            } else {
+                stages[id] = .launching
+                directives.append(.launch(id))
+            }
+        case .launched(let id):
+            guard stages[id] == .launching else { break }
+            stages[id] = .idle
+            if isClosing { discard(id, &directives) }
+        case .launchFailed(let id):
+            // The next life that begins has it tried again.
+            if stages[id] == .launching { stages[id] = .ending }
+        case .taken(let id):
+            deaths = 0
+            if stages[id] == .idle { stages[id] = nil }
+        case .aged(let id):
+            guard stages[id] == .idle else { break }
+            discard(id, &directives)
+            scheduleFill(at: now, now, &directives)
+        case .ended(let id):
+            if stages.removeValue(forKey: id) == .idle { replace(now, &directives) }
+        case .closeRequested:
+            close(&directives)
+        }
+        if isClosing, !hasClosed, stages.isEmpty {
+            hasClosed = true
+            directives.append(.closed)
+        }
+        return directives
+    }
+
+    /// A spare has ended while it waited.
+    ///
+    /// The first is replaced at once; a program that can't wait mustn't take the restarts of others.
+    private mutating func replace(_ now: Duration, _ directives: inout [Directive]) {
+        deaths += 1
+        let delay = deaths == 1 ? Duration.zero : min(.milliseconds(100) * (1 << min(deaths, 9)), .seconds(30))
+        scheduleFill(at: now + delay, now, &directives)
+    }
+
+    private mutating func scheduleFill(at time: Duration, _ now: Duration, _ directives: inout [Directive]) {
+        guard !isClosing, fillTime.map({ time < $0 }) ?? true else { return }
+        if time <= now { return fill(&directives) }
+        fillTime = time
+        directives.append(.wake(at: time))
+    }
+
+    private mutating func fill(_ directives: inout [Directive]) {
+        fillTime = nil
+        guard !isClosing else { return }
+        let present = stages.values.count { $0 != .ending }
+        for _ in 0..<max(target - present, 0) {
+            lastID += 1
+            stages[lastID] = .waitingForTurn
+            directives.append(.takeTurn(lastID))
+        }
+    }
+
+    private mutating func close(_ directives: inout [Directive]) {
+        isClosing = true
+        fillTime = nil
+        for (id, stage) in stages.sorted(by: { $0.key < $1.key }) {
+            switch stage {
+            case .waitingForTurn: stages[id] = nil
+            case .idle: discard(id, &directives)
+            case .launching, .ending: break
+            }
+        }
+    }
+
+    private mutating func discard(_ id: SpareID, _ directives: inout [Directive]) {
+        stages[id] = .ending
+        directives.append(.discard(id))
+    }
+}

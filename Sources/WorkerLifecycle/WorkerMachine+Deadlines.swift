@@ -1,0 +1,108 @@
+import Supervision
+
+/// What time brings about.
+extension WorkerMachine {
+    mutating func meetDeadlines(_ process: inout Process) {
+        if case .starting(let starting) = process.life, now >= starting.deadline {
+            condemn(&process, .startTimedOut, .startTimedOut)
+        }
+        if case .unlinked(let deadline?) = process.connection, now >= deadline {
+            condemn(&process, process.isSpare ? .shutdown : .hung, .noLink)
+        }
+        if let departure = process.departure, now >= departure.deadline {
+            process.departure = nil
+            if let failure = departure.failure { condemn(&process, failure.reason, failure.complaint) }
+            kill(&process)
+        }
+        if case .asked(let stop, let deadline?) = process.order, now >= deadline {
+            process.verdict = process.verdict ?? .stopTimedOut
+            terminate(&process, stop.grace)
+        }
+        beat(&process)
+        if case .ready(var ready) = process.life, let age = ready.age, now >= age {
+            ready.age = nil
+            process.life = .ready(ready)
+            recycle(&process, .age)
+        }
+    }
+
+    /// Pings the worker, or gives it up.
+    ///
+    /// The answer comes from the worker's link, not from its coordinators: long work on the processor is legitimate.
+    private mutating func beat(_ process: inout Process) {
+        guard case .ready(var ready) = process.life, now >= ready.beat, process.expectsSigns else { return }
+        // A parent that was late itself, suspended or starved, has no right to a verdict.
+        if now - ready.beat > limits.heartbeat { ready.lastSign = now }
+        ready.beat = now + limits.heartbeat
+        process.life = .ready(ready)
+        if now - ready.lastSign >= limits.heartbeatTimeout { return condemn(&process, .hung, .noSign) }
+        if limits.memory != nil { directives.append(.measureMemory) }
+        if case .linked(let link) = process.connection { directives.append(.ping(link)) }
+    }
+
+    // MARK: Recycling
+
+    mutating func countMessage(_ process: inout Process) {
+        guard let limit = limits.messages, case .ready(var ready) = process.life else { return }
+        ready.messages += 1
+        process.life = .ready(ready)
+        if ready.messages == limit { recycle(&process, .messages(limit)) }
+    }
+
+    mutating func recycle(_ process: inout Process, _ cause: RecyclingCause) {
+        guard case .ready(var ready) = process.life, case .none = process.order, process.lastWords == nil else { return }
+        switch (ready.recycling, isPaused) {
+        case (.requested, _): return
+        case (.due, true): return
+        case (.none, true): ready.recycling = .due(cause)
+        case (.none, false), (.due, false):
+            ready.recycling = .requested
+            directives.append(.recycle(cause))
+        }
+        process.life = .ready(ready)
+    }
+
+    // MARK: The next deadline
+
+    /// Tells the owner when to come back, if that is sooner than it knows.
+    mutating func announceNextWake() {
+        guard let next = nextDeadline, announcedWake.map({ next < $0 }) ?? true else { return }
+        announcedWake = next
+        directives.append(.wake(at: next))
+    }
+
+    private var nextDeadline: Duration? {
+        switch state {
+        case .idle, .cleaning, .ended: nil
+        case .waitingForTurn(let starting): starting.deadline
+        case .spawning(let spawning): spawning.condemnation == nil ? spawning.starting?.deadline : nil
+        case .running(let process): process.nextDeadline
+        }
+    }
+}
+
+extension WorkerMachine.Process {
+    /// Whether a worker that gives no sign is given up.
+    var expectsSigns: Bool {
+        if case .killed = order { false } else { lastWords == nil }
+    }
+
+    var nextDeadline: Duration? {
+        // The kernel does the rest.
+        if case .killed = order { return nil }
+        var next = departure?.deadline
+        func consider(_ deadline: Duration?) {
+            if let deadline { next = min(next ?? deadline, deadline) }
+        }
+        switch life {
+        case .spare, .failed: break
+        case .starting(let starting): consider(starting.deadline)
+        case .ready(let ready):
+            consider(ready.age)
+            if expectsSigns { consider(ready.beat) }
+        }
+        if case .unlinked(let deadline) = connection { consider(deadline) }
+        if case .asked(_, let deadline) = order { consider(deadline) }
+        return next
+    }
+}

@@ -1,0 +1,90 @@
+public import Supervision
+
+extension WorkerMachine {
+    /// What the owner is to do.
+    public enum Directive: Sendable {
+        /// Wait for a turn to spawn, and say `turnCame`.
+        case takeTurn
+        /// Spawn the process, say `spawned`, and give it its ticket.
+        case spawn
+        /// Tell the processes above of the process.
+        case announce
+        /// Let no worker in with this process's secret any more.
+        case expectNoLink
+        /// Welcome the worker on this link; nothing has been sent on it before.
+        case welcome(LinkID)
+        /// Tell the worker on this link why it isn't welcome.
+        case refuse(LinkID, String)
+        /// Close a link that another has replaced, or that has come too late.
+        case close(LinkID)
+        /// Tell the worker what lasts: its dependencies, why it's paused, who listens.
+        case introduce(LinkID)
+        /// Tell the worker to start the coordinator.
+        case tellStart(LinkID)
+        /// Tell the worker to end.
+        case tellStop(LinkID, Stop)
+        /// Tell the worker that its end has been noted, and end the asks that it will not answer.
+        case bidFarewell(LinkID, ExitReason)
+        /// Send a ping.
+        case ping(LinkID)
+        /// Say `memoryMeasured`.
+        case measureMemory
+        /// The coordinator can be reached: it's ready and has a link.
+        case becameReachable
+        /// The coordinator can't be reached: what is sent to it has to wait.
+        case becameUnreachable
+        /// Have the life replaced: `stopRequested` follows.
+        case recycle(RecyclingCause)
+        /// Send SIGTERM to the process, and SIGKILL to its group after the grace.
+        case terminate(grace: Duration)
+        /// Send SIGKILL to the process's group.
+        case kill
+        /// Read what the process has sent before its end, on this link, and end what descends from it; then say `cleanedUp`.
+        case cleanUp(LinkID?)
+        /// The start has succeeded.
+        case startSucceeded
+        /// The start has failed, and nothing is left of the process.
+        case startFailed(Failure)
+        /// The life whose start had succeeded has ended, and nothing is left of the process.
+        case lifeEnded(ExitReason)
+        /// Nothing is left of the process. Given once, as the last directive of all.
+        case gone
+        /// Say `timePassed` at this time, and forget earlier wakes. Given when the next deadline has changed.
+        case wake(at: Duration)
+    }
+
+    /// Why a start has failed.
+    public enum Failure: Sendable {
+        /// It was told to stop before it was ready.
+        case stopped
+        /// The coordinator, or what was to be done to have it, has thrown this.
+        case thrown(any Error)
+        /// The runtime has given the process up: the reason, and what to tell.
+        case condemned(ExitReason, Complaint)
+        /// The process has exited before it was ready.
+        case exited(ExitReason)
+    }
+
+    /// What the runtime has against a process.
+    public enum Complaint: Sendable, Hashable {
+        /// It wasn't ready within this time… of its start.
+        case startTimedOut
+        /// It has been without a link for too long.
+        case noLink
+        /// It has given no sign of life for too long.
+        case noSign
+        /// It can't read its ticket.
+        case ticketRefused(String)
+        /// It speaks another protocol.
+        case notWelcome(String)
+        /// It's of no use any more.
+        case discarded
+    }
+
+    /// Why a life is recycled.
+    public enum RecyclingCause: Sendable, Hashable {
+        case age
+        case messages(Int)
+        case memory(bytes: Int)
+    }
+}

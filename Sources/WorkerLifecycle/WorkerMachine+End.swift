@@ -1,0 +1,102 @@
+import Supervision
+
+/// From a request to end, or an exit, to nothing left.
+extension WorkerMachine {
+    /// Begins the stop ladder, or shortens what is left of it: the stop frame, SIGTERM, SIGKILL.
+    mutating func stop(_ process: inout Process, _ shutdown: Shutdown) {
+        if process.isSpare { return condemn(&process, .shutdown, .discarded) }
+        if case .starting = process.life { process.life = .failed(.stopped) }
+        // Nothing of the coordinator has begun: it's killed once the processes above know of it.
+        if case .announcing = process.connection { return }
+        guard isSooner(shutdown, than: process.order) else { return }
+        let grace = shutdown.grace
+        if grace == .zero { return kill(&process) }
+        if case .terminated = process.order { return terminate(&process, grace) }
+        // A worker that never had a link has nobody to hear it from.
+        guard process.isReady || process.connection.link != nil else { return terminate(&process, grace) }
+        let stop = Stop(grace: grace, drains: process.isBeingRecycled)
+        process.order = .asked(stop, deadline: grace.map { now + $0 })
+        // Without a link the worker hears it on the next one, or is killed as one that has none.
+        if case .linked(let link) = process.connection { directives.append(.tellStop(link, stop)) }
+    }
+
+    private func isSooner(_ shutdown: Shutdown, than order: Order) -> Bool {
+        let end = shutdown.grace.map { now + $0 }
+        switch order {
+        case .none: return true
+        case .asked(_, let deadline):
+            guard let end else { return false }
+            // A kill is never too late: after the deadline SIGTERM still has its time.
+            return shutdown.grace == .zero || deadline.map { end < $0 } ?? true
+        case .terminated(let kill): return end.map { $0 < kill } ?? false
+        case .killed: return false
+        }
+    }
+
+    mutating func terminate(_ process: inout Process, _ grace: Duration?) {
+        let grace = min(grace ?? limits.termination, limits.termination)
+        process.order = .terminated(kill: now + grace)
+        directives.append(.terminate(grace: grace))
+    }
+
+    mutating func kill(_ process: inout Process) {
+        if case .killed = process.order { return }
+        process.order = .killed
+        directives.append(.kill)
+    }
+
+    /// Kills the process for a reason of the runtime's own.
+    mutating func condemn(_ process: inout Process, _ reason: ExitReason, _ complaint: Complaint) {
+        if case .killed = process.order { return }
+        process.verdict = process.verdict ?? reason
+        fail(&process, .condemned(reason, complaint))
+        kill(&process)
+    }
+
+    /// The worker has told why it ends; what is sent to it from now on waits for the next life.
+    mutating func takeLeave(_ process: inout Process, _ reason: ExitReason, _ link: LinkID) {
+        guard process.connection.link == link else { return }
+        if process.lastWords == nil {
+            process.lastWords = reason
+            process.departure = Departure(deadline: now + limits.departure)
+            if process.isReady { directives.append(.becameUnreachable) }
+        }
+        directives.append(.bidFarewell(link, reason))
+    }
+
+    // MARK: The exit
+
+    mutating func exit(_ process: Process, _ status: ExitReason) {
+        let reason = process.verdict ?? process.lastWords ?? status
+        switch process.life {
+        case .spare: state = .cleaning(.unused(reason))
+        case .starting: state = .cleaning(.startFailed(.exited(reason)))
+        case .ready:
+            state = .cleaning(.lifeEnded(reason))
+            directives.append(.becameUnreachable)
+        case .failed(let failure): state = .cleaning(.startFailed(failure))
+        }
+        directives += [.expectNoLink, .cleanUp(process.connection.link)]
+    }
+
+    mutating func conclude(_ outcome: Outcome) {
+        switch outcome {
+        case .unused(let reason): end(.exited(reason))
+        case .startFailed(let failure): failStart(failure)
+        case .lifeEnded(let reason):
+            directives.append(.lifeEnded(reason))
+            end(.exited(reason))
+        }
+    }
+
+    mutating func end(_ failure: Failure) {
+        state = .ended(failure)
+        directives.append(.gone)
+    }
+}
+
+extension WorkerMachine.Process {
+    var isBeingRecycled: Bool {
+        if case .ready(let ready) = life, case .requested = ready.recycling { true } else { false }
+    }
+}

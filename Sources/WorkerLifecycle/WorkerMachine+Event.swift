@@ -1,0 +1,55 @@
+public import Supervision
+
+extension WorkerMachine {
+    /// What has happened.
+    public enum Event: Sendable {
+        /// A spare is wanted: the process is spawned, and waits for a life.
+        case spareRequested
+        /// The process is given a life: one that wasn't spawned is, a spare begins at once. Heard once.
+        ///
+        /// `isRestart`: it has to wait for its turn to be spawned. `timeout`: how long it may take to be ready, from now on.
+        case startRequested(isRestart: Bool, timeout: Duration)
+        /// The turn has come.
+        case turnCame
+        /// The kernel has the process.
+        case spawned
+        /// There is no process.
+        case spawnFailed(any Error)
+        /// The worker can't read its ticket: it has exited, which is still to be told, or it has closed the descriptor.
+        case ticketRefused(String)
+        /// The processes above know of the process.
+        case announced
+        /// The processes above can't be told.
+        case announcementFailed(any Error)
+        /// The worker has dialled. `refusal`: why it can't be welcomed.
+        case linkAttached(LinkID, refusal: String?)
+        /// A link is gone.
+        case linkLost(LinkID)
+        /// The coordinator is ready; heard again on every link, the first one counts.
+        case ready
+        /// The coordinator's start has thrown.
+        case startRefused(any Error)
+        /// The start can't be told to the worker.
+        case startNotTold(any Error)
+        /// The worker has given a sign of life.
+        case heard
+        /// The worker has given the reason for its end, on this link.
+        case exitAnnounced(ExitReason, LinkID)
+        /// The life has been sent a message; said if ``Limits/messages`` counts them.
+        case messageSent
+        /// The process occupies this much memory; the answer to ``Directive/measureMemory``.
+        case memoryMeasured(bytes: Int)
+        /// The coordinator has been paused, or resumed.
+        case pauseChanged(Bool)
+        /// The life is to end, or a start that is under way. The second time it can only be to end sooner.
+        case stopRequested(Shutdown)
+        /// The process is of no use: it's killed.
+        case discarded
+        /// The kernel has confirmed the end of the process.
+        case exited(ExitReason)
+        /// Nothing is left of what descended from the process, and what it had sent has been read.
+        case cleanedUp
+        /// The time of the latest ``Directive/wake(at:)`` has come.
+        case timePassed
+    }
+}

@@ -1,0 +1,155 @@
+import Supervision
+
+/// From the spawn to a coordinator that is ready.
+extension WorkerMachine {
+    mutating func spawn(_ spawning: Spawning) {
+        state = .spawning(spawning)
+        directives.append(.spawn)
+    }
+
+    /// The kernel has the process.
+    ///
+    /// One that is of no use any more is killed once the processes above know of it, so that they don't hear of its end first.
+    mutating func begin(_ spawning: Spawning) {
+        var process = Process(connection: .announcing(nil), life: spawning.starting.map { .starting($0) } ?? .spare)
+        if let condemnation = spawning.condemnation {
+            if spawning.starting != nil { process.life = .failed(condemnation) }
+            process.verdict = condemnation.reason
+        }
+        state = .running(process)
+        directives.append(.announce)
+    }
+
+    mutating func announced(_ process: inout Process) {
+        guard case .announcing(let link) = process.connection else { return }
+        process.connection = .unlinked(deadline: process.isSpare ? now + limits.firstLink : nil)
+        if process.isDoomed { return kill(&process) }
+        if let link { welcome(&process, link) }
+    }
+
+    /// A spare is given its life.
+    mutating func assign(_ process: inout Process, _ timeout: Duration) {
+        guard case .spare = process.life else { return }
+        guard !process.isDoomed else {
+            process.life = .failed(.exited(process.verdict ?? .shutdown))
+            return
+        }
+        process.life = .starting(Starting(deadline: now + timeout))
+        switch process.connection {
+        case .linked(let link): tellStart(link)
+        case .unlinked: process.connection = .unlinked(deadline: nil)
+        case .announcing: break
+        }
+    }
+
+    // MARK: Links
+
+    mutating func attach(_ process: inout Process, _ link: LinkID, _ refusal: String?) {
+        if let former = process.connection.link { directives.append(.close(former)) }
+        if let refusal {
+            directives.append(.refuse(link, refusal))
+            if process.connection.link != nil { lose(&process, process.connection.link) }
+            return condemn(&process, .startFailed(refusal), .notWelcome(refusal))
+        }
+        switch process.connection {
+        case .announcing: process.connection = .announcing(link)
+        case .unlinked, .linked: welcome(&process, link)
+        }
+    }
+
+    private mutating func welcome(_ process: inout Process, _ link: LinkID) {
+        process.connection = .linked(link)
+        process.hear(now)
+        directives.append(.welcome(link))
+        switch process.life {
+        case .spare: break
+        case .starting: tellStart(link)
+        case .ready, .failed:
+            // What lasts is said on every link, in case the former has broken before it was heard.
+            directives.append(.introduce(link))
+            if case .asked(let stop, _) = process.order { directives.append(.tellStop(link, stop)) }
+            if process.isReady { directives.append(.becameReachable) }
+        }
+    }
+
+    /// The worker may not have heard it on a former link; the second time it means nothing.
+    private mutating func tellStart(_ link: LinkID) {
+        directives += [.introduce(link), .tellStart(link)]
+    }
+
+    mutating func lose(_ process: inout Process, _ link: LinkID?) {
+        guard let link, process.connection.link == link else { return }
+        switch process.connection {
+        case .announcing: process.connection = .announcing(nil)
+        case .linked, .unlinked:
+            process.connection = .unlinked(deadline: now + limits.link)
+            if process.isReady { directives.append(.becameUnreachable) }
+        }
+    }
+
+    // MARK: The start's outcome
+
+    mutating func becomeReady(_ process: inout Process) {
+        guard case .starting = process.life else { return }
+        process.life = .ready(Ready(lastSign: now, beat: now + limits.heartbeat, age: limits.age.map { now + $0 }))
+        directives.append(.startSucceeded)
+        // Nothing else tells that the link was lost before.
+        if case .unlinked(nil) = process.connection { process.connection = .unlinked(deadline: now + limits.link) }
+    }
+
+    /// The start has failed, which is told when nothing is left of the process.
+    mutating func fail(_ process: inout Process, _ failure: Failure) {
+        if case .starting = process.life { process.life = .failed(failure) }
+        directives.append(.expectNoLink)
+    }
+
+    /// The start has failed, and there is no process.
+    mutating func failStart(_ failure: Failure) {
+        directives.append(.startFailed(failure))
+        end(failure)
+    }
+}
+
+extension WorkerMachine.Process {
+    var isSpare: Bool {
+        if case .spare = life { true } else { false }
+    }
+
+    var isReady: Bool {
+        if case .ready = life { true } else { false }
+    }
+
+    /// Whether it's killed as soon as the processes above know of it.
+    var isDoomed: Bool {
+        if case .failed = life { true } else { verdict != nil }
+    }
+
+    /// The worker has given a sign of life; before it's ready none is expected.
+    mutating func hear(_ now: Duration) {
+        guard case .ready(var ready) = life else { return }
+        ready.lastSign = now
+        life = .ready(ready)
+    }
+}
+
+extension WorkerMachine.Connection {
+    /// The link that is there, whether it has been welcomed or not.
+    var link: WorkerMachine.LinkID? {
+        switch self {
+        case .announcing(let link): link
+        case .unlinked: nil
+        case .linked(let link): link
+        }
+    }
+}
+
+extension WorkerMachine.Failure {
+    /// The reason that the process is killed for.
+    var reason: ExitReason {
+        switch self {
+        case .stopped: .shutdown
+        case .thrown(let error): .startFailed("\(error)")
+        case .condemned(let reason, _), .exited(let reason): reason
+        }
+    }
+}

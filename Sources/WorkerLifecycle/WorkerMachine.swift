@@ -1,0 +1,111 @@
+import Supervision
+
+/// The life of one worker process as a value: what has happened goes in, what is to be done comes out.
+///
+/// The machine takes events in the past tense and the time, and returns directives for its owner to carry out in order. It does nothing by
+/// itself and reads no clock, so the same events give the same directives.
+///
+/// A worker process is spawned either for a life, or as a spare that is given one later. The owner answers ``Directive/takeTurn`` with
+/// `turnCame`, ``Directive/spawn`` with `spawned` or `spawnFailed`, ``Directive/announce`` with `announced` or `announcementFailed`,
+/// ``Directive/cleanUp(_:)`` with `cleanedUp`, and ``Directive/wake(at:)`` with `timePassed`, and says `exited` once, when the kernel has
+/// confirmed the end of a process that was spawned.
+///
+/// - Guarantees: a start that was requested ends once, with ``Directive/startSucceeded`` or ``Directive/startFailed(_:)``; the latter is
+///   given when nothing is left of the process. A life whose start has succeeded ends once, with ``Directive/lifeEnded(_:)``, when nothing
+///   is left of it. ``Directive/gone`` is given once. A link is welcomed only when the processes above know of the process,
+///   and nothing but the welcome comes first on it. A stop that was requested always ends: the stop frame, SIGTERM and SIGKILL follow one
+///   another, each after its grace, and a second request can only shorten what is left.
+/// - Cost: an event costs O(1).
+public struct WorkerMachine: Sendable {
+    /// A link of the worker, numbered by the owner; a number is used once.
+    public typealias LinkID = UInt64
+
+    /// How long things may take.
+    public struct Limits: Sendable, Hashable {
+        /// The time that a worker may be without a link once it has had one.
+        public var link = Duration.seconds(10)
+        /// The time that a spare may take to have its first link.
+        public var firstLink = Duration.seconds(20)
+        /// The time between two pings.
+        public var heartbeat = Duration.seconds(1)
+        /// The time that a worker which is ready may give no sign of life.
+        public var heartbeatTimeout = Duration.seconds(10)
+        /// The time that a worker whose start has failed is given to end by itself.
+        public var failedStart = Duration.seconds(1)
+        /// The time between SIGTERM and SIGKILL, if the stop doesn't grant less.
+        public var termination = Duration.seconds(2)
+        /// The time that a worker is given to exit after it has announced its end.
+        public var departure = Duration.seconds(10)
+        /// The length of a life, after which it's recycled; `nil`: it doesn't age.
+        public var age: Duration?
+        /// The number of messages after which a life is recycled; `nil`: they aren't counted.
+        public var messages: Int?
+        /// The resident memory in bytes above which a life is recycled; `nil`: it isn't measured.
+        public var memory: Int?
+
+        public init() {}
+    }
+
+    public let limits: Limits
+    public internal(set) var state = State.idle
+    /// Whether the coordinator is paused: it isn't recycled then, since what waits in it would be lost.
+    var isPaused = false
+    /// The time of the event that is being handled.
+    var now = Duration.zero
+    /// What the event that is being handled has led to so far.
+    var directives: [Directive] = []
+    /// The wake that the owner has been told of and that hasn't come yet.
+    var announcedWake: Duration?
+
+    /// Creates the machine of a process that hasn't been spawned.
+    public init(limits: Limits = Limits()) {
+        self.limits = limits
+    }
+
+    /// Takes note of an event and returns what is to be done, in this order.
+    ///
+    /// - Parameter now: the monotonic time since any fixed origin; it never runs backwards from one event to the next.
+    public mutating func handle(_ event: Event, now: Duration) -> [Directive] {
+        self.now = now
+        if case .pauseChanged(let isPaused) = event { self.isPaused = isPaused }
+        if case .timePassed = event { announcedWake = nil }
+        transition(event)
+        announceNextWake()
+        defer { directives = [] }
+        return directives
+    }
+}
+
+// MARK: - Looking
+
+extension WorkerMachine {
+    /// The link in use: messages may be sent on it.
+    public var link: LinkID? {
+        if case .running(let process) = state, case .linked(let link) = process.connection { link } else { nil }
+    }
+
+    /// Whether it's a spare that can be given a life at once.
+    public var isWaiting: Bool {
+        guard case .running(let process) = state, case .spare = process.life, case .none = process.order else { return false }
+        return link != nil
+    }
+
+    /// Whether there is a process, and no reason to think that it ends.
+    public var isAlive: Bool {
+        guard case .running(let process) = state, case .none = process.order, process.lastWords == nil else { return false }
+        return process.verdict == nil
+    }
+
+    /// Whether nothing is left of the process, or it never was.
+    public var hasEnded: Bool {
+        switch state {
+        case .cleaning, .ended: true
+        case .idle, .waitingForTurn, .spawning, .running: false
+        }
+    }
+
+    /// When the worker last gave a sign of life; `nil` before it's ready.
+    public var lastSign: Duration? {
+        if case .running(let process) = state, case .ready(let ready) = process.life { ready.lastSign } else { nil }
+    }
+}

@@ -59,7 +59,7 @@ let package = Package(
         // Library: what users import.
         .target(
             name: "Coordinators",
-            dependencies: ["Supervision", "WireProtocol", "Links", "Processes", deque, logging, serviceLifecycle, unixSignals]
+            dependencies: ["Supervision", "WorkerLifecycle", "WireProtocol", "Links", "Processes", deque, logging, serviceLifecycle, unixSignals]
         ),
         .target(name: "CoordinatorsTesting", dependencies: ["Coordinators"]),
 

@@ -32,7 +32,8 @@ extension WorkerMachine {
             end(.stopped)
         case .linkAttached(let link, _):
             directives.append(.close(link))
-        case .turnCame, .spawned, .spawnFailed, .ticketRefused, .announced, .announcementFailed, .linkLost, .ready, .startRefused, .startNotTold,
+        case .turnCame, .spawned, .spawnFailed, .ticketRefused, .announced, .announcementFailed, .linkLost, .ready, .startRefused,
+            .startNotTold,
             .heard, .exitAnnounced, .messageSent, .memoryMeasured, .pauseChanged, .exited, .cleanedUp, .timePassed:
             break  // There is no process that could have given the sign.
         }
@@ -50,7 +51,8 @@ extension WorkerMachine {
             directives.append(.close(link))
         case .spareRequested, .startRequested:
             break  // A start has been requested.
-        case .spawned, .spawnFailed, .ticketRefused, .announced, .announcementFailed, .linkLost, .ready, .startRefused, .startNotTold, .heard,
+        case .spawned, .spawnFailed, .ticketRefused, .announced, .announcementFailed, .linkLost, .ready, .startRefused, .startNotTold,
+            .heard,
             .exitAnnounced, .messageSent, .memoryMeasured, .pauseChanged, .exited, .cleanedUp:
             break  // There is no process that could have given the sign.
         }

@@ -96,7 +96,14 @@ extension WorkerMachine {
         return process.verdict == nil
     }
 
-    /// Whether nothing is left of the process, or it never was.
+    /// Whether there is a process that the processes above know of.
+    public var isAnnounced: Bool {
+        guard case .running(let process) = state else { return false }
+        if case .announcing = process.connection { return false }
+        return true
+    }
+
+    /// Whether the process has exited, or never was.
     public var hasEnded: Bool {
         switch state {
         case .cleaning, .ended: true

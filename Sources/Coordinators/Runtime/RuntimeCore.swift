@@ -134,9 +134,10 @@ final class RuntimeCore: Sendable {
                     definition: coordinator,
                     incarnation: incarnation,
                     startTimeout: definition.startTimeout,
-                    events: events
+                    events: events,
+                    inheritance: inheritance
                 )
-                host.assign(assignment, inheritance)
+                host.assign(assignment)
                 return host
             }
         }

@@ -91,7 +91,7 @@ final class SparePool: Sendable {
         if isOver { return }
         let host = WorkerHost(program, plan, path: path, parent: parent)
         do {
-            try await host.launch()
+            try await host.launchSpare()
         } catch {
             parent.runtime.logger.warning("a spare can't be started", metadata: ["coordinator.path": "\(path)", "error": "\(error)"])
             host.discard()
@@ -106,7 +106,9 @@ final class SparePool: Sendable {
         }
         if isLate { return host.discard() }
         // One that never says hello is no use.
-        let linkTimer = Timers.shared.schedule(at: .now + Self.linkGrace) { if !host.isWaiting, !host.isAssigned { host.discard() } }
+        let linkTimer = Timers.shared.schedule(at: .now + Self.linkGrace) {
+            if !host.isWaiting, host.state.withLock({ $0.assignment }) == nil { host.discard() }
+        }
         let ageTimer = plan.recycling.nextAge.map { age in
             Timers.shared.schedule(at: .now + age) { [weak self] in self?.retire(host) }
         }

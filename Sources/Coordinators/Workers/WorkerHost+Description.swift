@@ -1,15 +1,16 @@
 import Synchronization
 import WireProtocol
-
-/// Whether a worker has described itself when it was asked to.
-enum SelfDescription {
-    /// It has, or there has been no reason to doubt it.
-    case expected
-    /// It has left a question unanswered.
-    case missing
-}
+import WorkerLifecycle
 
 extension WorkerHost {
+    /// What is known of how the worker describes itself.
+    struct Description: Sendable {
+        /// Whether it has left a question unanswered; before the first one there is no reason to doubt it.
+        var isMissing = false
+        /// Settled when there is a link in use again, or never will be.
+        var nextLink: Ending<Void>?
+    }
+
     /// How long a worker may give no sign of life before it's suspected to hang.
     private static let suspectAfter = Duration.seconds(3)
     /// How long a description of one that is thought not to answer is waited for.
@@ -26,10 +27,10 @@ extension WorkerHost {
         let deadline = MonotonicTime.now + duration
         while true {
             let (peer, next) = state.withLock { state -> (Peer?, Ending<Void>?) in
-                if state.isGreeted, let peer = state.peer, peer !== former { return (peer, nil) }
-                if state.hasEnded { return (nil, nil) }
-                let next = state.nextLink ?? Ending()
-                state.nextLink = next
+                if let peer = state.linkedPeer, peer !== former { return (peer, nil) }
+                if state.machine.hasEnded { return (nil, nil) }
+                let next = state.description.nextLink ?? Ending()
+                state.description.nextLink = next
                 return (nil, next)
             }
             guard let next else { return peer }
@@ -40,8 +41,8 @@ extension WorkerHost {
     /// There is a link in use, or none will ever be.
     func settleNextLink() {
         let next = state.withLock { state in
-            defer { state.nextLink = nil }
-            return state.nextLink
+            defer { state.description.nextLink = nil }
+            return state.description.nextLink
         }
         next?.settle(())
     }
@@ -80,13 +81,14 @@ extension WorkerHost {
 
     /// Asks a worker of another build once, so that whoever looks at the tree needn't wait for one that never answers.
     func checkDescription() {
-        let (peer, hello) = state.withLock { ($0.peer, $0.hello) }
-        guard let peer, hello?.buildID != BuildID.current else { return }
-        ask(peer, .inspect, path.description, .initial, Ending())
+        let attachment = state.withLock { state in state.machine.link.flatMap { state.links[$0] } }
+        guard let attachment, attachment.hello.buildID != BuildID.current else { return }
+        ask(attachment.peer, .inspect, path.description, .initial, Ending())
     }
 
     private var isDoubtful: Bool {
-        state.withLock { $0.description == .missing || MonotonicTime.now - $0.lastSign > Self.suspectAfter }
+        let (isMissing, lastSign) = state.withLock { ($0.description.isMissing, $0.machine.lastSign) }
+        return isMissing || lastSign.map { MonotonicTime.now.sinceOrigin - $0 > Self.suspectAfter } ?? false
     }
 
     private func ask(
@@ -99,13 +101,12 @@ extension WorkerHost {
         tasks.add { [self] in
             do {
                 let description = try await peer.inspect(operation.rawValue, target, patience.payload, timeout: patience.duration)
-                state.withLock { $0.description = .expected }
-                heardFrom()
+                handle(.heard) { $0.description.isMissing = false }
                 answer.settle(.success(description))
             } catch {
                 // Any answer is one.
                 let isMissing = (error as? CoordinatorError)?.code == .timedOut && target == path.description
-                state.withLock { if $0.peer === peer { $0.description = isMissing ? .missing : .expected } }
+                state.withLock { if $0.linkedPeer === peer { $0.description.isMissing = isMissing } }
                 answer.settle(.failure(error))
             }
         }

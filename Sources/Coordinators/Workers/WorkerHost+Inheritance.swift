@@ -2,63 +2,68 @@ import Links
 import Logging
 import Synchronization
 import WireProtocol
+import WorkerLifecycle
 
 extension WorkerHost {
-    /// Tells a worker on a new link what lasts: why it's paused, what it's provided with, who listens, and whether it's to stop.
+    /// Tells a worker on a new link what lasts: why it's paused, what it's provided with, and who listens.
     ///
     /// All of it may be heard twice.
     func introduce(to peer: Peer) {
         // In the turn of those who provide: what is told here can't come behind what is newer.
-        runtime.dependencyTurn.withLock { _ in tell(state.withLock { $0.inheritance.dependencies }, to: peer) }
+        runtime.dependencyTurn.withLock { _ in tell(inheritance.dependencies, to: peer) }
         var told: PauseReasons?
         // Nor can this, as long as it's told again when it has changed.
-        while case let reasons = state.withLock({ $0.inheritance.pauseReasons }), told != reasons {
+        while case let reasons = inheritance.pauseReasons, told != reasons {
             for reason in [PauseReasons.explicit, .cascade] { peer.send(Frame(reasons.content(about: reason))) }
             told = reasons
         }
-        subscribe("", state.withLock { $0.inheritance.areEventsWanted }, at: peer)
+        subscribe("", inheritance.areEventsWanted, at: peer)
         subscribe(Notification.tap, runtime.tap.isActive, at: peer)
-        let tapSwitch =
-            state.withLock { $0.tapSwitch }
-            ?? runtime.tap.whenSwitched { [weak self] isWanted in
-                guard let self, let peer = state.withLock({ $0.peer }) else { return }
-                subscribe(Notification.tap, isWanted, at: peer)
-            }
-        state.withLock { $0.tapSwitch = tapSwitch }
-        sendStop(to: peer)
+        if tapSwitch.outcome == nil { listenToTap() }
     }
+
+    private func listenToTap() {
+        let number = runtime.tap.whenSwitched { [weak self] isWanted in
+            guard let self, let peer = state.withLock({ $0.linkedPeer }) else { return }
+            subscribe(Notification.tap, isWanted, at: peer)
+        }
+        tapSwitch.settle(number)
+    }
+
+    private var inheritance: ChildInheritance { state.withLock { $0.assignment?.inheritance } ?? ChildInheritance() }
 
     func pause(for reasons: PauseReasons) async {
         let (peer, former) = state.withLock { state in
-            defer { state.inheritance.pauseReasons = reasons }
-            return (state.isGreeted ? state.peer : nil, state.inheritance.pauseReasons)
+            defer { state.assignment?.inheritance.pauseReasons = reasons }
+            return (state.linkedPeer, state.assignment?.inheritance.pauseReasons ?? [])
         }
+        // Before it's told of a pause, and after it has followed a resumption: what waits in it would be lost with it.
+        if !reasons.isEmpty { handle(.pauseChanged(true)) }
         // Without a link it's told on the next.
-        guard let peer else { return }
-        for reason in [PauseReasons.explicit, .cascade] where former.contains(reason) != reasons.contains(reason) {
-            _ = try? await peer.request("", timeout: nil) { _ in reasons.content(about: reason) }
+        if let peer {
+            for reason in [PauseReasons.explicit, .cascade] where former.contains(reason) != reasons.contains(reason) {
+                _ = try? await peer.request("", timeout: nil) { _ in reasons.content(about: reason) }
+            }
         }
-        if reasons.isEmpty { recycleIfDue() }
+        if reasons.isEmpty { handle(.pauseChanged(false)) }
     }
 
     func inherit(_ dependencies: Dependencies) {
         let peer = state.withLock { state in
-            state.inheritance.dependencies = dependencies
-            return state.isGreeted ? state.peer : nil
+            state.assignment?.inheritance.dependencies = dependencies
+            return state.linkedPeer
         }
         if let peer { tell(dependencies, to: peer) }
     }
 
     func observeEvents() {
         let peer = state.withLock { state -> Peer? in
-            guard !state.inheritance.areEventsWanted else { return nil }
-            state.inheritance.areEventsWanted = true
-            return state.isGreeted ? state.peer : nil
+            guard state.assignment?.inheritance.areEventsWanted == false else { return nil }
+            state.assignment?.inheritance.areEventsWanted = true
+            return state.linkedPeer
         }
         if let peer { subscribe("", true, at: peer) }
     }
-
-    var isBusy: Bool { state.withLock { $0.peer }?.hasOpenMessages == true }
 
     /// What the worker tells of its own accord.
     func notified(_ name: String, _ codec: PayloadCodec, _ payload: Bytes) {

@@ -1,0 +1,166 @@
+import Glibc
+import Links
+import Logging
+import Processes
+import Synchronization
+import WireProtocol
+import WorkerLifecycle
+
+/// The worker's links, from the hello to the loss.
+extension WorkerHost {
+    /// Marks the answer to the start frame.
+    private static let startCorrelation: UInt64 = 1
+
+    /// Takes a link whose worker has shown the right secret.
+    func attach(_ link: Link, _ hello: Hello) throws -> Link.Handler {
+        // First of all: a stranger with a stolen secret mustn't cost the worker its link.
+        if let strangeness = strangeness(of: link) {
+            logRefusal(strangeness)
+            throw LinkError(.handshake, strangeness)
+        }
+        if state.withLock({ $0.machine.hasEnded }) { throw LinkError(.handshake, "the worker's process has ended") }
+        let id = Self.linkNumbers.add(1, ordering: .relaxed).newValue
+        let peer = makePeer(link, hello, id)
+        link.limitFrames(to: Int(hello.maximumFrameSize))
+        handle(.linkAttached(id, refusal: refusal(of: hello))) { $0.links[id] = Attachment(peer: peer, hello: hello) }
+        return peer.handler
+    }
+
+    private static let linkNumbers = Atomic<UInt64>(0)
+
+    private func makePeer(_ link: Link, _ hello: Hello, _ id: WorkerMachine.LinkID) -> Peer {
+        Peer(
+            link,
+            codec: hello.buildID == BuildID.current ? .compact : .json,
+            name: path.description,
+            // A worker in another language may never do so.
+            announcesCredit: !hello.buildID.isEmpty,
+            counts: runtime.counts,
+            owner: Peer.Owner(
+                messageReceived: { [parent] envelope, target, _ in
+                    if let path = CoordinatorPath(target) { parent.route(envelope, to: path) } else { parent.climb(envelope) }
+                },
+                inspected: { [weak self] operation, _, payload in try await self?.answer(operation, payload) ?? .null },
+                notified: { [weak self] name, codec, payload in self?.notified(name, codec, payload) },
+                frameReceived: { [weak self] frame in self?.receive(frame, on: id) },
+                closed: { [weak self] error in self?.lost(id, error) }
+            )
+        )
+    }
+
+    /// The peer must run as this user, and be of the session that was spawned: launchers fork.
+    private func strangeness(of link: Link) -> String? {
+        guard let process = state.withLock({ $0.process?.process.identity }), let credentials = link.peer else {
+            return "the peer's identity is unknown"
+        }
+        guard credentials.userID == geteuid() else {
+            return "the peer runs as user \(credentials.userID), not \(geteuid())"
+        }
+        let session = getsid(credentials.processID)
+        guard session >= 0 else { return "the peer \(credentials.processID) has ended" }
+        guard session == process.processID else {
+            return "the peer \(credentials.processID) isn't of the session of \(process.processID), which was spawned"
+        }
+        return nil
+    }
+
+    private func refusal(of hello: Hello) -> String? {
+        guard hello.minimumVersion <= Frame.version, hello.maximumVersion >= Frame.version else {
+            return "the worker speaks versions \(hello.minimumVersion) to \(hello.maximumVersion), and the parent \(Frame.version)"
+        }
+        guard hello.maximumFrameSize >= FrameLimits.smallestFrameSize else {
+            return "the worker takes frames of \(hello.maximumFrameSize) bytes only, fewer than \(FrameLimits.smallestFrameSize)"
+        }
+        return nil
+    }
+
+    private func lost(_ id: WorkerMachine.LinkID, _ error: LinkError) {
+        // Only a faulty worker makes this side close a link.
+        if error.code == .violation || error.code == .malformed {
+            runtime.logger.warning(
+                "a worker's link was closed",
+                metadata: ["coordinator.path": "\(path)", "reason": "\(error.message)"]
+            )
+        }
+        handle(.linkLost(id))
+        forgetLink(id)
+    }
+
+    func forgetLink(_ id: WorkerMachine.LinkID) {
+        state.withLock { $0.links[id] = nil }
+    }
+
+    private func receive(_ frame: Frame, on id: WorkerMachine.LinkID) {
+        switch frame.content {
+        case .ready: handle(.ready)
+        case .pong: handle(.heard)
+        case .reply(.failure(let failure)) where frame.correlation == Self.startCorrelation:
+            handle(.startRefused(Failures.restored(Failures.decode(failure, codec: frame.codec))))
+        case .finish(let bytes): events.finished(.encoded(frame.codec, bytes))
+        case .exited(let exited): handle(.exitAnnounced(ExitReason(exited.reason), id))
+        default: runtime.logger.debug("a frame was ignored", metadata: ["coordinator.path": "\(path)"])
+        }
+    }
+
+    // MARK: What the worker is told
+
+    func welcome(_ attachment: Attachment) {
+        let welcome = Welcome(
+            buildID: runtime.upwardBuildID,
+            maximumFrameSize: UInt32(FrameLimits.default.maximumFrameSize),
+            heartbeatMilliseconds: Self.heartbeat.millisecondsClamped
+        )
+        attachment.peer.send(Frame(.welcome(welcome)))
+        attachment.peer.announceCredit()
+        settleNextLink()
+    }
+
+    func refuse(_ attachment: Attachment, _ refusal: String) {
+        logRefusal(refusal)
+        attachment.peer.send(Frame(.goodbye(refusal)))
+    }
+
+    private func logRefusal(_ reason: String) {
+        runtime.logger.error("a worker was refused", metadata: ["coordinator.path": "\(path)", "reason": "\(reason)"])
+    }
+
+    func tellStart(to peer: Peer) {
+        guard let assignment = state.withLock({ $0.assignment }) else { return }
+        do {
+            let (codec, configuration, isComplete) = try assignment.definition.configuration.encoded(as: peer.codec)
+            let start = Start(
+                path: path.description,
+                type: assignment.definition.typeName,
+                startTimeoutMilliseconds: assignment.startTimeout.millisecondsClamped,
+                configuration: configuration
+            )
+            let error = peer.send(
+                Frame(
+                    .start(start),
+                    correlation: Self.startCorrelation,
+                    codec: codec,
+                    flags: isComplete ? .complete : [],
+                    incarnation: assignment.incarnation
+                )
+            )
+            if let error, error.code == .frameTooLarge { throw CoordinatorError(.messageTooLarge, "the configuration: \(error.message)") }
+        } catch {
+            handle(.startNotTold(error))
+        }
+    }
+
+    /// Tells the worker to stop, after it has handled what it has if it's only to be replaced.
+    func tell(_ stop: WorkerMachine.Stop, to peer: Peer) {
+        let content = Stop(target: 0, graceMilliseconds: stop.grace?.millisecondsClamped ?? .max)
+        if stop.drains { peer.drain(content) } else { peer.send(Frame(.stop(content))) }
+    }
+
+    func bidFarewell(to peer: Peer, _ reason: ExitReason) {
+        peer.bidFarewell(reason)
+        peer.send(Frame(.goodbye("")))
+    }
+
+    func ping(_ peer: Peer) {
+        peer.send(Frame(.ping(Probe(timestampNanoseconds: UInt64(MonotonicTime.now.nanoseconds), kind: .link))))
+    }
+}

@@ -1,0 +1,66 @@
+import Glibc
+import Processes
+import Synchronization
+import WireProtocol
+import WorkerLifecycle
+
+extension WorkerHost {
+    func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
+        // On a link that isn't welcomed yet nothing may come before the welcome.
+        let peer = state.withLock { $0.linkedPeer }
+        // What has not left waits for the link, or for the next life.
+        let undelivered: @Sendable () -> Void = { [self] in
+            events.undelivered(ChildSlot.Parked(envelope: envelope, rest: rest, isDirect: isDirect))
+            lookAgain(after: peer)
+        }
+        let target = path.appending(rest).description
+        guard peer?.forward(envelope, to: target, isDirect: isDirect, undelivered: undelivered) == true else { return undelivered() }
+        // Behind the message: the last one of a life is its own.
+        if plan.recycling.messages != nil, !envelope.isBuiltin { handle(.messageSent) }
+    }
+
+    /// The worker may have dialled again while the loss of its former link was told.
+    private func lookAgain(after former: Peer?) {
+        let hasSuccessor = state.withLock { $0.linkedPeer.map { $0 !== former } ?? false }
+        if hasSuccessor { events.reachable() }
+    }
+
+    func operate(_ operation: Operation, on rest: ArraySlice<Substring>, patience: Patience) async throws -> JSONValue {
+        let target = path.appending(rest).description
+        if operation.isDescription { return try await describe(operation, target, patience) }
+        var former: Peer?
+        while let peer = await linkedPeer(within: patience.duration, after: former) {
+            do {
+                return try await peer.inspect(operation.rawValue, target, patience.payload, timeout: nil)
+            } catch let error as CoordinatorError where error.code == .peerLost && error.maybeExecuted == false {
+                // The link had just broken: on the next it's sent again.
+                former = peer
+            }
+        }
+        throw hasNoLink
+    }
+
+    /// Answers what the worker wants of the runtime.
+    func answer(_ operation: String, _ payload: JSONValue) async throws -> JSONValue {
+        if let request = DismissalRequest(operation, payload) {
+            return .bool(await events.dismissalRequested(request.timeout))
+        }
+        guard let report = ProcessReport(operation, payload), report.family.leader.processID > 1,
+            report.family.leader.processID != getpid()
+        else {
+            throw CoordinatorError(.unsupported, "a parent doesn't know '\(operation)'")
+        }
+        // Noted down here first: whoever learns of it further up can rely on those in between.
+        guard state.withLock({ $0.descendants.take(report) }) else {
+            throw CoordinatorError(.tooManyOpenAsks, "\(path) has told of more processes than there can be")
+        }
+        if report.lives { try await runtime.processBegan(report.family) } else { await runtime.processEnded(report.family) }
+        return .null
+    }
+}
+
+extension CoordinatorPath {
+    func appending(_ keys: ArraySlice<Substring>) -> CoordinatorPath {
+        keys.reduce(self) { $0.appending(String($1)) }
+    }
+}

@@ -109,8 +109,8 @@ let package = Package(
         .testTarget(
             name: "CoordinatorsTests",
             dependencies: [
-                "Coordinators", "CoordinatorsTesting", "Links", "Processes", "Supervision", "TestSupport", "WireProtocol", "Fixtures",
-                "FixtureWorker", logging,
+                "Coordinators", "CoordinatorsTesting", "Links", "Processes", "Supervision", "TestSupport", "WireProtocol",
+                "WorkerLifecycle", "Fixtures", "FixtureWorker", logging,
             ]
         ),
         .target(name: "PatternFixtures", dependencies: ["Coordinators"], path: "Tests/PatternFixtures"),

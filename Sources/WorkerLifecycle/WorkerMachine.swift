@@ -20,7 +20,7 @@ public struct WorkerMachine: Sendable {
     /// A link of the worker, numbered by the owner; a number is used once.
     public typealias LinkID = UInt64
 
-    /// How long things may take.
+    /// The times that a worker is granted, and what makes a life old.
     public struct Limits: Sendable, Hashable {
         /// The time that a worker may be without a link once it has had one.
         public var link = Duration.seconds(10)
@@ -43,10 +43,13 @@ public struct WorkerMachine: Sendable {
         /// The resident memory in bytes above which a life is recycled; `nil`: it isn't measured.
         public var memory: Int?
 
+        /// Creates limits with their defaults.
         public init() {}
     }
 
+    /// How long things may take.
     public let limits: Limits
+    /// Where the process is in its life.
     public internal(set) var state = State.idle
     /// Whether the coordinator is paused: it isn't recycled then, since what waits in it would be lost.
     var isPaused = false

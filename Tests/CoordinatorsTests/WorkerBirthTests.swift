@@ -7,6 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 import WireProtocol
+import WorkerLifecycle
 
 @testable import Coordinators
 
@@ -107,7 +108,7 @@ struct WorkerBirthTests {
             try await runtime.startChild("a", .worker)
             let host = try #require(try runtime.root.existingChildren?.host(of: "a") as? WorkerHost)
             let address = try runtime.core.hub.expect([1]) { _, _ in throw LinkError(.handshake, "unused") }
-            let peer = try #require(host.state.withLock { $0.peer })
+            let peer = try #require(host.state.withLock { $0.linkedPeer })
             let working = Task.immediate { try await runtime.perform(.workHard(milliseconds: 1_500), at: "/a", timeout: .seconds(60)) }
             let isClosed = Ending<Void>()
             let link = try await Link.dial(address)
@@ -116,7 +117,7 @@ struct WorkerBirthTests {
             try link.send(Frame(.hello(hello)))
             await isClosed.value
             #expect(try await working.value == "done")
-            #expect(host.state.withLock { $0.peer === peer })
+            #expect(host.state.withLock { $0.linkedPeer === peer })
             #expect(try await runtime.snapshot(of: "/a").incarnation == 1)
         }
     }
@@ -209,7 +210,7 @@ struct WorkerBirthTests {
             let answer = try await runtime.ask(StarterRoot.StartWorker("a", Support.worker.path, ["--silent"]), timeout: .seconds(30))
             #expect(answer == "started")
             let host = try #require(try runtime.root.existingChildren?.host(of: "a") as? WorkerHost)
-            try await eventually("it's known to be silent") { host.state.withLock { $0.description } == .missing }
+            try await eventually("it's known to be silent") { host.state.withLock { $0.description.isMissing } }
             for _ in 0..<3 {
                 let begin = ContinuousClock.now
                 let snapshot = try await runtime.snapshot()
@@ -231,7 +232,7 @@ struct WorkerBirthTests {
             let host = try #require(try runtime.root.existingChildren?.host(of: "a") as? WorkerHost)
             kill(place.pid, SIGSTOP)
             defer { kill(place.pid, SIGCONT) }
-            try await eventually("it's suspected") { host.state.withLock { MonotonicTime.now - $0.lastSign > .seconds(3) } }
+            try await eventually("it's suspected") { host.state.withLock { $0.machine.lastSign.map { MonotonicTime.now.sinceOrigin - $0 > .seconds(3) } == true } }
             for _ in 0..<2 {
                 let begin = ContinuousClock.now
                 #expect(try await runtime.snapshot().children.map(\.isUnresponsive) == [true])
@@ -265,9 +266,9 @@ struct WorkerBirthTests {
             _ = try await runtime.perform(.startGrandchild("b", inWorker: false), at: "/a")
             let host = try #require(try runtime.root.existingChildren?.host(of: "a") as? WorkerHost)
             for _ in 0..<3 {
-                host.state.withLock { $0.peer }?.close()
+                host.state.withLock { $0.linkedPeer }?.close()
                 #expect(try await runtime.snapshot(of: "/a").isUnresponsive == false)
-                host.state.withLock { $0.peer }?.close()
+                host.state.withLock { $0.linkedPeer }?.close()
                 #expect(try await runtime.restart("/a/b").state == .active)
             }
             #expect(try await runtime.snapshot(of: "/a").incarnation == 1)

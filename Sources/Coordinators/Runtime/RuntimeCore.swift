@@ -25,6 +25,8 @@ final class RuntimeCore: Sendable {
     /// Whether any coordinator of this process, or below, has ever shown a page.
     let hasNavigated = Atomic(false)
     let tasks = OwnedTasks()
+    /// One for each process that was started to be a spare, until nothing is left of it.
+    let spares = OwnedTasks()
     let directory: RuntimeDirectory
     /// What was started, for the next runtime in a directory that stays.
     let journal: ProcessJournal?

@@ -140,7 +140,7 @@ struct WorkerBirthTests {
         let told = log.lines.filter { $0.contains("nobody expects") }
         // One in ten seconds, however long this takes.
         #expect((1..<10).contains(told.count))
-        #expect(told.first?.hasPrefix("warning ") == true && told.first?.contains("\(getpid())") == true)
+        #expect(told.first?.hasPrefix("warning: ") == true && told.first?.contains("\(getpid())") == true)
     }
 
     @Test(

@@ -103,9 +103,8 @@ extension RuntimeCore {
     /// Sockets are called after the process that listens: 4711.sock.
     private func removeStaleSockets() {
         for name in directory.names where name.hasSuffix(".sock") {
-            // A zombie is gone, though nobody has taken note of it yet.
-            guard let processID = Int32(name.dropLast(5)), processID != getpid(), ProcessIdentity(processID: processID)?.isAlive != true
-            else { continue }
+            // A zombie is gone, though nobody has taken note of it yet; a process that can't be looked at isn't.
+            guard let processID = Int32(name.dropLast(5)), processID != getpid(), !ProcessIdentity.mayLive(processID) else { continue }
             directory.removeSocket(of: processID)
         }
     }

@@ -189,6 +189,33 @@ struct DescendantsTests {
         }
     }
 
+    @Test("What a new runtime ends of a killed one is logged")
+    func logged() async throws {
+        let directory = try TemporaryDirectory()
+        let child = try await ProcessSpawner.shared.spawn(ProcessSpecification(executable: "/bin/sleep", arguments: ["1000"]))
+        let journal = """
+            coordinators 1 4711 1 \(ProcessJournal.Header.current.boot)
+            + \(child.identity.processID) \(child.identity.startTime) entry
+
+            """
+        try Files.write(journal, to: directory.file("1234567.processes"))
+        let log = RecordedLog(.notice)
+        var options = Support.options
+        options.runtimeDirectory = directory.path
+        options.logger = log.logger
+        try await withRuntime(RootCoordinator.self, options: options) { _ in #expect(!child.identity.isAlive) }
+        let lines = log.lines.filter { $0.contains("what a former runtime has left was ended") }
+        #expect(lines.count == 1)
+        for part in ["notice", directory.path, "\(child.identity.processID)", "4711", "count"] {
+            #expect(lines.first?.contains(part) == true, "\(part)")
+        }
+        // Where nothing was left nothing is said.
+        let next = RecordedLog(.notice)
+        options.logger = next.logger
+        try await withRuntime(RootCoordinator.self, options: options) { _ in }
+        #expect(next.lines.isEmpty)
+    }
+
     @Test("The journal tells what lives, and is gone after an orderly end")
     func journal() async throws {
         let directory = try TemporaryDirectory()

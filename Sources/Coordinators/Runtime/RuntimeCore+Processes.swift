@@ -62,8 +62,11 @@ extension RuntimeCore {
         }
         let deadline = ContinuousClock.now + Self.formerLimit
         let journals = formerJournals
-        var left = await ProcessFamily.end(journals.flatMap(\.living), by: deadline, areRemembered: true)
-        left += await Strays.end(by: deadline, where: isFormer)
+        var ended: Set<ProcessIdentity> = []
+        func note(_ killed: Set<ProcessIdentity>) { ended.formUnion(killed) }
+        var left = await ProcessFamily.end(journals.flatMap(\.living), by: deadline, areRemembered: true, killed: note)
+        left += await Strays.end(by: deadline, where: isFormer, killed: note)
+        logEnd(of: ended.subtracting(left), owners: journals.map(\.owner))
         guard left.isEmpty else {
             let list = Set(left.map(\.processID)).sorted().map(String.init).joined(separator: ", ")
             throw CoordinatorError(.startFailed, "processes that a former runtime has left can't be ended: \(list); end them first")
@@ -73,6 +76,20 @@ extension RuntimeCore {
             if let path = try? directory.file(journal.name) { unlink(path) }
         }
         removeStaleSockets()
+    }
+
+    private func logEnd(of processes: Set<ProcessIdentity>, owners: [ProcessIdentity]) {
+        if processes.isEmpty { return }
+        func list(_ processes: some Sequence<ProcessIdentity>) -> String {
+            processes.map(\.processID).sorted().map(String.init).joined(separator: ", ")
+        }
+        logger.notice(
+            "what a former runtime has left was ended",
+            metadata: [
+                "runtime.directory": "\(directory.given ?? "")", "former": "\(list(owners))", "processes": "\(list(processes))",
+                "count": "\(processes.count)",
+            ]
+        )
     }
 
     /// Ends what descends from this process and has left the tree, after the tree has ended.
@@ -91,12 +108,16 @@ extension RuntimeCore {
         return !ProcessIdentity(processID: processID, startTime: startTime).isAlive
     }
 
-    private var formerJournals: [(name: String, living: [ProcessFamily])] {
+    private var formerJournals: [(name: String, owner: ProcessIdentity, living: [ProcessFamily])] {
+        journals.filter { !$0.header.isAlive }.map { ($0.name, $0.header.owner, $0.header.isOfThisBoot ? $0.living : []) }
+    }
+
+    private var journals: [(name: String, header: ProcessJournal.Header, living: [ProcessFamily])] {
         directory.names.filter { $0.hasSuffix(RuntimeDirectory.journalSuffix) }.compactMap { name in
             guard let path = try? directory.file(name), let text = RuntimeDirectory.text(of: path),
-                let journal = ProcessJournal.read(text), !journal.header.isAlive
+                let journal = ProcessJournal.read(text)
             else { return nil }
-            return (name, journal.header.isOfThisBoot ? journal.living : [])
+            return (name, journal.header, journal.living)
         }
     }
 

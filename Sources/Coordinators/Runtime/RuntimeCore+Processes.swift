@@ -47,7 +47,22 @@ extension RuntimeCore {
         } catch {
             throw CoordinatorError(.startFailed, error.message)
         }
+        if isSubreaper { try claimDirectory() }
         try await endFormer()
+    }
+
+    /// Makes this process known as the directory's owner, unless it has one that lives.
+    ///
+    /// The lock that keeps daemons apart is a file, which can be removed.
+    ///
+    /// - Throws: when another process owns the directory: a path could live twice. Of two that come at once one at most stays.
+    private func claimDirectory() throws(CoordinatorError) {
+        journal?.begin()
+        guard let owner = journals.first(where: { $0.header.isAlive && $0.header.owner != .current })?.header.owner else { return }
+        throw CoordinatorError(
+            .startFailed,
+            "another runtime, of process \(owner.processID), lives in \(directory.given ?? ""); end it first, or name another directory"
+        )
     }
 
     /// Ends what a runtime that was killed has left in the directory: its processes, its journal, its sockets.

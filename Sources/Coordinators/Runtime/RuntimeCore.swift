@@ -63,7 +63,8 @@ final class RuntimeCore: Sendable {
             output: options.workerOutput,
             spawner: .shared,
             mark: mark,
-            environment: .inherited()
+            environment: .inherited(),
+            logLevel: logger.logLevel
         )
         orphanGrace = uplink == nil ? options.orphanGrace : .zero
         hungAfter = options.hungAfter

@@ -76,6 +76,18 @@ struct WorkerSpareTests {
         try await eventually("no process is left") { worker.children.isEmpty }
     }
 
+    @Test("Spares: a runtime that has stopped has none left, whether they were born, came or went", arguments: [1, 2, 5, 9])
+    func stopped(_ count: Int) async throws {
+        let worker = try NamedWorker()
+        try await LifecycleTree.run(worker.options) { tree in
+            try await tree.startChild(sparing: 8)
+            // Some of the nine have come by then.
+            try await eventually("there are \(count) processes") { worker.children.count >= count }
+            await tree.runtime.stop()
+            #expect(worker.children.isEmpty)
+        }
+    }
+
     @Test("Spares: a child that is started anew with another plan has that plan's, or none")
     func otherPlan() async throws {
         try await run { tree, worker in

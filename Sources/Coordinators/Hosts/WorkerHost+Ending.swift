@@ -83,6 +83,12 @@ extension WorkerHost {
         condemn(.shutdown, CoordinatorError.hasStopped(path))
     }
 
+    /// Ends a spare that nobody needs, and returns when nothing is left of its process, if there ever was one.
+    func discardAndWait() async {
+        discard()
+        if state.withLock({ $0.spawned }) != nil { await gone.value }
+    }
+
     /// Kills the worker for a reason of the runtime's own.
     func condemn(_ reason: ExitReason, _ error: any Error) {
         let child = state.withLock { state in

@@ -25,6 +25,8 @@ final class RuntimeCore: Sendable {
     /// Whether any coordinator of this process, or below, has ever shown a page.
     let hasNavigated = Atomic(false)
     let tasks = OwnedTasks()
+    /// One for each process that was started to be a spare, until nothing is left of it.
+    let spares = OwnedTasks()
     let directory: RuntimeDirectory
     /// What was started, for the next runtime in a directory that stays.
     let journal: ProcessJournal?
@@ -61,7 +63,8 @@ final class RuntimeCore: Sendable {
             output: options.workerOutput,
             spawner: .shared,
             mark: mark,
-            environment: .inherited()
+            environment: .inherited(),
+            logLevel: logger.logLevel
         )
         orphanGrace = uplink == nil ? options.orphanGrace : .zero
         hungAfter = options.hungAfter
@@ -187,7 +190,10 @@ final class RuntimeCore: Sendable {
     func flushLog() async { await logQueue.flush(within: .seconds(1)) }
 
     /// Closes what belongs to the process as a whole, after the last coordinator has ended.
+    ///
+    /// The pools of spares have ended with their parents, and no life is left that was a spare before.
     func close() async {
+        await spares.waitForAll()
         await endStrays()
         journal?.close()
         hub.close()

@@ -20,7 +20,6 @@ final class SparePool: Sendable {
     private let plan: WorkerPlan
     private let path: CoordinatorPath
     private let parent: Node
-    private let tasks = OwnedTasks()
     private let state: Mutex<State>
     private let hasEnded = Ending<Void>()
 
@@ -62,7 +61,7 @@ final class SparePool: Sendable {
             state.coming += max(missing, 0)
             return missing
         }
-        for _ in 0..<max(missing, 0) { tasks.add { await self.add() } }
+        for _ in 0..<max(missing, 0) { parent.runtime.spares.add { await self.add() } }
     }
 
     /// Takes one that lives: the one that has waited longest, if it has its link.
@@ -77,6 +76,8 @@ final class SparePool: Sendable {
     }
 
     /// Ends all that wait, for good.
+    ///
+    /// The runtime's end waits until nothing is left of them.
     func end() {
         hasEnded.settle(())
         let idle = state.withLock { state in
@@ -86,6 +87,7 @@ final class SparePool: Sendable {
         for spare in idle { spare.discard() }
     }
 
+    /// Keeps one spare, from before its birth until nothing is left of its process.
     private func add() async {
         await parent.runtime.restartTokens.wait(orUntil: hasEnded)
         if isOver { return }
@@ -94,7 +96,7 @@ final class SparePool: Sendable {
             try await host.launch()
         } catch {
             parent.runtime.logger.warning("a spare can't be started", metadata: ["coordinator.path": "\(path)", "error": "\(error)"])
-            host.discard()
+            await host.discardAndWait()
             return state.withLock { $0.coming -= 1 }
         }
         let isLate = state.withLock { state -> Bool in
@@ -104,7 +106,7 @@ final class SparePool: Sendable {
             state.idle.append(host)
             return false
         }
-        if isLate { return host.discard() }
+        if isLate { return await host.discardAndWait() }
         // One that never says hello is no use.
         let linkTimer = Timers.shared.schedule(at: .now + Self.linkGrace) { if !host.isWaiting, !host.isAssigned { host.discard() } }
         let ageTimer = plan.recycling.nextAge.map { age in

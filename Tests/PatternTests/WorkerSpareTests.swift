@@ -2,6 +2,7 @@ import Coordinators
 import Glibc
 import PatternFixtures
 import Processes
+import Synchronization
 import TestSupport
 import Testing
 
@@ -81,10 +82,18 @@ struct WorkerSpareTests {
         let worker = try NamedWorker()
         try await LifecycleTree.run(worker.options) { tree in
             try await tree.startChild(sparing: 8)
-            // Some of the nine have come by then.
-            try await eventually("there are \(count) processes") { worker.children.count >= count }
+            // Some of the nine have come by then. A process that is being killed loses its command line before it's gone: it's known by its
+            // identity.
+            let seen = Mutex<Set<ProcessIdentity>>([])
+            try await eventually("there are \(count) processes") {
+                seen.withLock { seen in
+                    seen.formUnion(worker.children)
+                    return seen.count >= count
+                }
+            }
             await tree.runtime.stop()
             #expect(worker.children.isEmpty)
+            #expect(seen.withLock { $0.filter(\.isAlive) }.isEmpty)
         }
     }
 

@@ -71,7 +71,7 @@ struct OperatorTests {
 
     @Test("A tree of 15,000 children is described")
     func large() async throws {
-        let children = (0..<15_000).map { "- {key: a\($0), program: {command: [/nonexistent]}, restart: temporary}\n" }
+        let children = (0..<15_000).map { "- {key: a\($0), program: {command: [/x]}, restart: temporary}\n" }
         try await RunningDaemon.with("children:\n" + children.joined()) { daemon in
             let printed = try await daemon.control("tree")
             #expect(printed.exitCode == 0)

@@ -170,7 +170,8 @@ extension CoordinatorSnapshot {
         var ended = self
         ended.state = .inactive
         (ended.processID, ended.processStartTime, ended.uptimeMilliseconds, ended.children) = (nil, nil, nil, [])
-        (ended.restartAttempt, ended.nextStartMilliseconds) = (nil, nil)
+        // The exit that was the last one then isn't any more.
+        (ended.restartAttempt, ended.nextStartMilliseconds, ended.lastExit) = (nil, nil, nil)
         return ended
     }
 }

@@ -1,5 +1,6 @@
 import Glibc
 import NNG
+import Processes
 import Synchronization
 
 /// The control socket of one daemon: the directory, the lock that makes the daemon the only one in it, and the listener.
@@ -94,34 +95,10 @@ final class ControlEndpoint: Sendable {
     }
 
     private static func prepare(_ directory: String) throws(ControlError) {
-        if mkdir(directory, 0o700) == 0 {
-            // The umask may have taken some of our own permissions away.
-            chmod(directory, 0o700)
-        } else if errno != EEXIST {
-            throw ControlError(.failed, "can't make the runtime directory \(directory): \(reason()); make its parent, or name another")
-        }
-        var status = stat()
-        // Not what a link leads to: who may replace the link chooses another directory later.
-        guard lstat(directory, &status) == 0, status.st_mode & S_IFMT != S_IFLNK else {
-            throw ControlError(
-                .notPermitted,
-                "the runtime directory \(directory) is a symbolic link, which may lead elsewhere later; name its target with --runtime-dir"
-            )
-        }
-        guard status.st_mode & S_IFMT == S_IFDIR else {
-            throw ControlError(.failed, "the runtime directory \(directory) isn't a directory; name another with --runtime-dir")
-        }
-        guard status.st_uid == geteuid() else {
-            throw ControlError(
-                .notPermitted,
-                "the runtime directory \(directory) belongs to user \(status.st_uid), and this is user \(geteuid()); name another with --runtime-dir"
-            )
-        }
-        guard status.st_mode & 0o022 == 0 else {
-            throw ControlError(
-                .notPermitted,
-                "others may write to the runtime directory \(directory); mend it with `chmod 700 \(directory)`"
-            )
+        do {
+            try PrivateDirectory.prepare(directory, option: " with --runtime-dir")
+        } catch {
+            throw ControlError(error.isUnsafe ? .notPermitted : .failed, error.message)
         }
     }
 

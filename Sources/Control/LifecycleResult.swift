@@ -8,12 +8,20 @@ public struct LifecycleResult: Codable, Hashable, Sendable {
     public var pid: Int32?
     /// Which of its lives this is.
     public var incarnation: UInt32
+    /// How the life that was started has ended, when it has ended already and as it should.
+    public var lastExit: String?
 
     /// Creates a result.
-    public init(path: String, state: String, pid: Int32? = nil, incarnation: UInt32) {
+    public init(path: String, state: String, pid: Int32? = nil, incarnation: UInt32, lastExit: String? = nil) {
         self.path = path
         self.state = state
         self.pid = pid
         self.incarnation = incarnation
+        self.lastExit = lastExit
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case path, state, pid, incarnation
+        case lastExit = "last_exit"
     }
 }

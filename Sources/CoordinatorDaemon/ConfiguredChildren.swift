@@ -11,6 +11,8 @@ final class ConfiguredChildren: Codable, Sendable {
 
     let children: [ConfiguredChild]
     private let start = Mutex<Start?>(nil)
+    /// How the last lives of children have ended, by key: of those that supervision has forgotten nobody else knows.
+    private let lastExits = Mutex<[String: String]>([:])
 
     init(_ children: [ConfiguredChild]) { self.children = children }
 
@@ -33,26 +35,45 @@ final class ConfiguredChildren: Codable, Sendable {
     /// Starts a child that supervision has forgotten.
     func start(_ child: ConfiguredChild) async throws {
         guard let start = start.withLock({ $0 }) else { throw ControlError(.notRunning, "the daemon's root isn't running yet") }
+        note(nil, of: child.key)
         try await start(child)
+    }
+
+    /// Notes how a child's life has ended; nil: it lives.
+    func note(_ exit: String?, of key: String) {
+        lastExits.withLock { $0[key] = exit }
+    }
+
+    /// The place of a child that supervision has forgotten.
+    func node(of child: ConfiguredChild) -> TreeNode {
+        TreeNode(child, lastExit: lastExits.withLock { $0[child.key] })
     }
 
     /// Adds those that supervision has forgotten to the tree.
     func complete(_ tree: TreeNode) -> TreeNode {
         var tree = tree
         let present = Set(tree.children.map(\.key))
-        tree.children += children.filter { !present.contains($0.key) && $0.restart == .temporary }.map { TreeNode($0) }
+        tree.children += children.filter { !present.contains($0.key) && $0.restart == .temporary }.map { node(of: $0) }
         return tree
     }
 }
 
 extension TreeNode {
     /// The place of a child whose life has ended for good.
-    init(_ child: ConfiguredChild) {
+    fileprivate init(_ child: ConfiguredChild, lastExit: String?) {
         let (type, kind, placement): (String, Kind, Placement) =
             switch child.content {
             case .worker(let worker): (worker.coordinator, .coordinator, .worker)
             case .program(let program): (program.command[0], .program, .program)
             }
-        self.init(key: child.key, path: "/\(child.key)", type: type, kind: kind, state: "inactive", placement: placement)
+        self.init(
+            key: child.key,
+            path: "/\(child.key)",
+            type: type,
+            kind: kind,
+            state: "inactive",
+            placement: placement,
+            lastExit: lastExit
+        )
     }
 }

@@ -7,6 +7,10 @@ import WireProtocol
 actor DaemonCoordinator: Coordinator {
     typealias Configuration = ConfiguredChildren
 
+    static let responders: [Responder<DaemonCoordinator>] = [
+        .lifecycle { me, child, change in me.note(change, of: child.path.key) }
+    ]
+
     nonisolated let context: Context<DaemonCoordinator>
     private let configuration: ConfiguredChildren
 
@@ -17,7 +21,7 @@ actor DaemonCoordinator: Coordinator {
 
     /// Requests all children's starts in the file's order, and waits for none: one that can't start is retried, and the others live.
     func run() async throws {
-        configuration.attach { [weak self] child in try await self?.begin(child) }
+        configuration.attach { [weak self] child in try await self?.attempt(child) }
         let starts = configuration.children.map { child in
             // Requested here and now, in order; the order of the stops is the reverse.
             Task.immediate { await self.start(child) }
@@ -25,6 +29,25 @@ actor DaemonCoordinator: Coordinator {
         for start in starts { await start.value }
         let (forever, _) = AsyncStream<Never>.makeStream()
         for await _ in forever {}
+    }
+
+    private func note(_ change: LifecycleChange, of key: String) {
+        switch change {
+        case .started, .restarted: configuration.note(nil, of: key)
+        case .stopped(let reason), .crashed(let reason), .startFailed(let reason), .gaveUp(let reason):
+            configuration.note("\(reason)", of: key)
+        case .paused, .resumed: break
+        }
+    }
+
+    private func attempt(_ child: ConfiguredChild) async throws {
+        do {
+            try await begin(child)
+        } catch let error as CoordinatorError {
+            // Who has asked for a start learns by return that it has failed, and by no event.
+            configuration.note(error.message, of: child.key)
+            throw error
+        }
     }
 
     private func begin(_ child: ConfiguredChild) async throws {
@@ -56,7 +79,7 @@ actor DaemonCoordinator: Coordinator {
 
     private func start(_ child: ConfiguredChild) async {
         do {
-            try await begin(child)
+            try await attempt(child)
         } catch {
             // What became of a life is in the log already.
             let isRefusal = [.invalidKey, .invalidSpecification, .keyInUse].contains((error as? CoordinatorError)?.code)

@@ -49,9 +49,9 @@ struct OperatorDesk: ControlHandler {
         case .tree: try await tree.value()
         case .ps: try await processes.value()
         case .status(let path): try ControlJSON.value(of: await status(try place(path)))
-        case .start(let path): try ControlJSON.value(of: LifecycleResult(await start(try place(path, operation))))
+        case .start(let path): try ControlJSON.value(of: await start(try place(path, operation)))
         case .stop(let path): try ControlJSON.value(of: await stop(try place(path, operation)))
-        case .restart(let path): try ControlJSON.value(of: LifecycleResult(await restart(try place(path, operation))))
+        case .restart(let path): try ControlJSON.value(of: await restart(try place(path, operation)))
         case .pause(let path): try ControlJSON.value(of: LifecycleResult(await runtime.pause(try place(path, operation))))
         case .resume(let path): try ControlJSON.value(of: LifecycleResult(await runtime.resume(try place(path, operation))))
         case .kill(let path): try ControlJSON.value(of: LifecycleResult(await kill(try place(path, operation))))
@@ -93,7 +93,7 @@ struct OperatorDesk: ControlHandler {
             let node = TreeNode(try await runtime.snapshot(of: path))
             return path.isRoot ? children.complete(node) : node
         } forgotten: { child in
-            TreeNode(child)
+            children.node(of: child)
         }
     }
 
@@ -105,25 +105,48 @@ struct OperatorDesk: ControlHandler {
         }
     }
 
-    private func restart(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot {
-        try await at(path) {
-            try await runtime.restart(path)
+    private func restart(_ path: CoordinatorPath) async throws -> LifecycleResult {
+        let started = try await at(path) {
+            TreeNode(try await runtime.restart(path))
         } forgotten: {
             try await startAnew($0, path)
         }
+        return try await outcome(of: started, path)
     }
 
-    private func start(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot {
-        try await at(path) {
-            try await startKnown(path)
+    private func start(_ path: CoordinatorPath) async throws -> LifecycleResult {
+        let started = try await at(path) {
+            TreeNode(try await runtime.start(path))
         } forgotten: {
             try await startAnew($0, path)
         }
+        return try await outcome(of: started, path)
     }
 
-    private func startAnew(_ child: ConfiguredChild, _ path: CoordinatorPath) async throws -> CoordinatorSnapshot {
+    private func startAnew(_ child: ConfiguredChild, _ path: CoordinatorPath) async throws -> TreeNode {
         try await children.start(child)
-        return try await runtime.snapshot(of: path)
+        return try await status(path)
+    }
+
+    /// What has become of what was just started, once it has been up for a while or has ended.
+    ///
+    /// A program can't say that it's ready, and what was given up may fail again at once. What was up for longer already isn't waited for.
+    private func outcome(of started: TreeNode, _ path: CoordinatorPath) async throws -> LifecycleResult {
+        var node = started
+        let end = ContinuousClock.now + Self.probation
+        var pause = Duration.milliseconds(20)
+        while node.isOnProbation(started.incarnation, Self.probation), ContinuousClock.now < end {
+            try await Task.sleep(for: pause)
+            pause = min(pause * 2, .milliseconds(200))
+            // What is above it may have gone since: it has been started all the same.
+            guard let next = try? await status(path) else { break }
+            node = next
+        }
+        if node.hasFailed(since: started.incarnation) {
+            let reason = node.lastExit ?? "for an unknown reason"
+            throw ControlError(.failed, "\(path) was started and has ended at once: \(reason); look at its output")
+        }
+        return LifecycleResult(node)
     }
 
     /// What can be said and done of a place; of a child of the file that supervision has forgotten, something else.
@@ -138,23 +161,6 @@ struct OperatorDesk: ControlHandler {
             guard let child = children.child(at: path) else { throw error }
             return try await forgotten(child)
         }
-    }
-
-    /// A child that has failed may do so again at once, and then it has not been started.
-    private func startKnown(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot {
-        let before = try await runtime.snapshot(of: path)
-        var after = try await runtime.start(path)
-        guard before.state == .failed else { return after }
-        let end = ContinuousClock.now + Self.probation
-        while after.state == .active || after.state == .starting, ContinuousClock.now < end {
-            try await Task.sleep(for: .milliseconds(20))
-            after = try await runtime.snapshot(of: path)
-        }
-        guard after.state == .failed || after.state == .restarting else { return after }
-        throw ControlError(
-            .failed,
-            "\(path) was started and has ended at once: \(after.lastExit ?? "for an unknown reason"); look at its output"
-        )
     }
 
     /// Returns when the process has ended, and says what has become of its place.
@@ -174,7 +180,7 @@ struct OperatorDesk: ControlHandler {
         return after
     }
 
-    /// How long a child that had failed has to live for its start to have succeeded.
+    /// How long a child has to live for its start to have succeeded; the `startsecs` of supervisord.
     private static let probation = Duration.seconds(1)
 
     /// - Parameter operation: one that somebody above the place has to carry out.
@@ -194,6 +200,29 @@ struct OperatorDesk: ControlHandler {
             throw ControlError(.invalidRequest, "'\(text)' is no path; one begins with a slash, as /shop/cart does")
         }
         return path
+    }
+}
+
+extension TreeNode {
+    private static let goodExits = Set([ExitReason.normal, .shutdown, .exited(code: 0)].map(\.description))
+
+    /// Whether the life that was started may still turn out to have been none.
+    fileprivate func isOnProbation(_ life: UInt32, _ probation: Duration) -> Bool {
+        switch state {
+        case "failed", "restarting": false
+        // How it has ended is about to be told.
+        case "inactive": lastExit == nil
+        default: incarnation == life && .milliseconds(uptimeMilliseconds) < probation
+        }
+    }
+
+    /// Whether the life that was started has ended, and not as one that has done its work or was told to stop.
+    fileprivate func hasFailed(since life: UInt32) -> Bool {
+        switch state {
+        case "failed", "restarting": true
+        case "inactive": lastExit.map { !Self.goodExits.contains($0) } ?? false
+        default: incarnation != life && lastExit != ExitReason.shutdown.description
+        }
     }
 }
 

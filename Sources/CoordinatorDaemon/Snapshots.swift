@@ -56,6 +56,11 @@ extension ProcessList {
 }
 
 extension LifecycleResult {
+    init(_ node: TreeNode) {
+        let exit = node.state == "inactive" ? node.lastExit : nil
+        self.init(path: node.path, state: node.state, pid: node.pid, incarnation: node.incarnation, lastExit: exit)
+    }
+
     init(_ snapshot: CoordinatorSnapshot) {
         self.init(
             path: snapshot.path.description,

@@ -5,14 +5,16 @@ import Yams
 
 extension ConfigurationReader {
     /// The whole file; nil, or a value that must not be used, when problems were reported.
-    mutating func configuration(_ root: Node?) -> DaemonConfiguration? {
+    ///
+    /// - Parameter size: the file's, in bytes.
+    mutating func configuration(_ root: Node?, size: Int) -> DaemonConfiguration? {
         guard let root, root.plain != .null else {
             report(line: 1, column: 1, "the file is empty; expected a mapping with `children`")
             return nil
         }
-        guard checkTree(root), let fields = self.fields(root, "the file", keys: ["children", "supervision", "orphan_grace"]) else {
-            return nil
-        }
+        guard checkTree(root, size: size),
+            let fields = self.fields(root, "the file", keys: ["children", "supervision", "orphan_grace"])
+        else { return nil }
         // Read first: what a child doesn't say is as it is there.
         let supervision = fields["supervision"].map { self.supervision($0) } ?? SupervisionPolicy()
         let children = required("children", of: fields, expected: "the list of what the daemon keeps alive (`children: []` for nothing)")

@@ -1,18 +1,23 @@
 import Yams
 
 extension ConfigurationReader {
-    /// An alias is written in a few bytes and may stand for a large tree, and that tree may be full of aliases again.
-    static let maximumNodes = 100_000
+    /// How many values a file of this size may have.
+    ///
+    /// An alias is written in a few bytes and may stand for a large tree, and that tree may be full of aliases again. What is written
+    /// out has fewer values than two for each byte, and is never refused: its size is bounded by the file's.
+    private static func maximumNodes(_ size: Int) -> Int { max(100_000, 2 * size) }
 
     /// What holds for every node: no tags of one's own, no merge keys, no NUL (paths, arguments and variables end at one), a bounded size.
     ///
+    /// - Parameter size: the file's, in bytes.
     /// - Returns: false when the tree is too large to be read any further.
-    mutating func checkTree(_ root: Node) -> Bool {
-        var budget = Self.maximumNodes
+    mutating func checkTree(_ root: Node, size: Int) -> Bool {
+        let maximum = Self.maximumNodes(size)
+        var budget = maximum
         guard check(root, &budget) else {
             report(
                 at: root.mark,
-                "the file has more than \(Self.maximumNodes) values (an alias counts as all that it stands for); expected a configuration"
+                "the file has more than \(maximum) values (an alias counts as all that it stands for); expected fewer or smaller aliases"
             )
             return false
         }

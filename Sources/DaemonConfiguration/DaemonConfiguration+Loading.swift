@@ -33,7 +33,7 @@ extension DaemonConfiguration {
         } catch {
             throw ConfigurationError(problems: [SyntaxProblem.describe(error, in: text, file: file)])
         }
-        let configuration = reader.configuration(root)
+        let configuration = reader.configuration(root, size: text.utf8.count)
         guard let configuration, reader.problems.isEmpty else {
             throw ConfigurationError(problems: reader.problemsInFileOrder)
         }

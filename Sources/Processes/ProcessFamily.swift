@@ -26,17 +26,19 @@ package struct ProcessFamily: Sendable, Hashable {
     ///   - deadline: when to give up. While it can't be seen what is there, such as for want of descriptors, this goes on looking.
     ///   - areRemembered: the families are known from a file, and their numbers may have gone round: members of a group or session are
     ///     ended only if the leader was seen alive, or they carry the family's entry.
+    ///   - killed: told of those that are killed.
     /// - Returns: those that live on: the deadline has passed, or they belong to a user whom we may not signal.
     @discardableResult
     package static func end(
         _ families: some Collection<ProcessFamily>,
         by deadline: ContinuousClock.Instant? = nil,
-        areRemembered: Bool = false
+        areRemembered: Bool = false,
+        killed: (Set<ProcessIdentity>) -> Void = { _ in }
     ) async -> [ProcessIdentity] {
         let families = Array(families)
         let entries = Set(families.map(\.entry))
         var certain = areRemembered ? [] : Set(families)
-        return await end(by: deadline) { () async throws(ProcessError) in
+        return await end(by: deadline, killed: killed) { () async throws(ProcessError) in
             var found: [ProcessIdentity] = []
             for family in families {
                 if try family.leader.statistics(.live) != nil { certain.insert(family) }
@@ -49,6 +51,7 @@ package struct ProcessFamily: Sendable, Hashable {
     /// Kills what is found until nothing is found any more.
     static func end(
         by deadline: ContinuousClock.Instant?,
+        killed tell: (Set<ProcessIdentity>) -> Void = { _ in },
         _ find: () async throws(ProcessError) -> [ProcessIdentity]
     ) async -> [ProcessIdentity] {
         var untouchable: Set<ProcessIdentity> = []
@@ -71,6 +74,7 @@ package struct ProcessFamily: Sendable, Hashable {
             if let deadline, ContinuousClock.now >= deadline { return found.union(untouchable).filter(\.isAlive) }
             hasKilled = true
             let killed = kill(found, &untouchable)
+            tell(killed)
             await waitForEnd(of: killed, until: deadline)
             if !found.isSubset(of: killed.union(untouchable)) { await pause(lookAgain) }
         }

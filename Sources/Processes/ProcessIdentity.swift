@@ -27,6 +27,19 @@ public struct ProcessIdentity: Sendable, Hashable, Codable {
         self.init(processID: processID, startTime: statistics.startTime)
     }
 
+    /// Whether a process that has this number is alive, for all that is known: a zombie isn't.
+    ///
+    /// While it can't be looked at, because no descriptors are left, it counts as alive.
+    package static func mayLive(_ processID: Int32) -> Bool { mayLive(processID, .live) }
+
+    static func mayLive(_ processID: Int32, _ systemCalls: SystemCalls) -> Bool {
+        do throws(ProcessError) {
+            return try systemCalls.parsedStatistics(of: processID)?.isZombie == false
+        } catch {
+            return true
+        }
+    }
+
     /// This process.
     public static let current = ProcessIdentity(processID: getpid()) ?? ProcessIdentity(processID: getpid(), startTime: 0)
 

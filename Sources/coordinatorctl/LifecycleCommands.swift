@@ -5,12 +5,24 @@ import Control
 protocol LifecycleCommand: DaemonCommand where Answer == LifecycleResult {}
 
 extension LifecycleCommand {
+    fileprivate static var discussionOfStart: String {
+        """
+        Returns when it has been up for a second. What ends before has been started too if it has done its work (it ended with exit code 0, \
+        and isn't to be started again): then how it ended is printed, and the exit code is 0. Otherwise the start has failed, with exit code 1 \
+        and the reason.
+        """
+    }
+
     func text(of answer: LifecycleResult) -> String { answer.text }
 }
 
 /// The command `start PATH`.
 struct StartCommand: LifecycleCommand {
-    static let configuration = CommandConfiguration(commandName: "start", abstract: "Start what was stopped.")
+    static let configuration = CommandConfiguration(
+        commandName: "start",
+        abstract: "Start what was stopped.",
+        discussion: discussionOfStart
+    )
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
@@ -32,7 +44,11 @@ struct StopCommand: LifecycleCommand {
 
 /// The command `restart PATH`.
 struct RestartCommand: LifecycleCommand {
-    static let configuration = CommandConfiguration(commandName: "restart", abstract: "Stop it and start it again.")
+    static let configuration = CommandConfiguration(
+        commandName: "restart",
+        abstract: "Stop it and start it again.",
+        discussion: discussionOfStart
+    )
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions

@@ -122,7 +122,8 @@ import WireProtocol
             error
                 == ControlError(
                     .failed,
-                    "can't make the runtime directory \(temporary.path)/a/b: No such file or directory; make its parent, or name another"
+                    "can't make the runtime directory \(temporary.path)/a/b: No such file or directory; make its parent, "
+                        + "or name another with --runtime-dir"
                 )
         )
     }

@@ -139,6 +139,8 @@ import Testing
     @Test func aLifecycleResult() {
         #expect(LifecycleResult(path: "/a", state: "active", pid: 5, incarnation: 2).text == "/a: active (pid 5, life 2)\n")
         #expect(LifecycleResult(path: "/a", state: "inactive", incarnation: 2).text == "/a: inactive (life 2)\n")
+        let ended = LifecycleResult(path: "/a", state: "inactive", incarnation: 2, lastExit: "exited with code 0")
+        #expect(ended.text == "/a: inactive (started, and has ended: exited with code 0)\n")
     }
 
     static let letters = DeadLetterList(

@@ -42,4 +42,29 @@ struct DaemonOutputTests {
         #expect(written.contains("[coordinatord] (1200000 bytes of output were dropped)\n"))
         #expect(written.utf8.count { $0 == UInt8(ascii: "c") } > 1_000_000)
     }
+
+    @Test("Nothing is lost when somebody who shares standard error has made it one that doesn't wait")
+    func nonBlocking() async throws {
+        var ends: [Int32] = [-1, -1]
+        try #require(pipe(&ends) == 0 && ends.allSatisfy { fcntl($0, F_SETFL, O_NONBLOCK) == 0 })
+        let (reader, writer) = (ends[0], ends[1])
+        let output = DaemonOutput(descriptor: writer)
+        // More than a pipe holds, several times.
+        let lines = (0..<50_000).map { "line \($0)\n" }.joined()
+        output.write(Array(lines.utf8), from: .children)
+        try await eventually("the pipe is full") {
+            var state = pollfd(fd: writer, events: Int16(POLLOUT), revents: 0)
+            return poll(&state, 1, 0) == 0
+        }
+        var text: [UInt8] = []
+        try await eventually("all of it comes") {
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            while case let count = read(reader, &buffer, buffer.count), count > 0 { text += buffer[..<count] }
+            return text.count >= lines.utf8.count
+        }
+        await output.flush(within: .seconds(20))
+        #expect(text == Array(lines.utf8))
+        close(writer)
+        close(reader)
+    }
 }

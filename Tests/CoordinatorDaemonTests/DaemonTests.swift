@@ -49,6 +49,24 @@ struct DaemonTests {
         }
     }
 
+    @Test("A daemon whose lock was removed keeps its directory and its processes: a second one is refused, and says why")
+    func lockRemoved() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            try await daemon.everythingActive()
+            let processes = try await daemon.processes()
+            #expect(unlink("\(daemon.directory)/run/control.lock") == 0)
+            let second = try await RunningDaemon.coordinatord.run([
+                "--config", "\(daemon.directory)/tree.yaml", "--runtime-dir", "\(daemon.directory)/run",
+            ])
+            #expect(second.exitCode == 1)
+            #expect(second.errors.contains("process \(daemon.process.identity.processID), lives in"), "\(second.errors)")
+            // The first listens anew when it sees that its socket is gone.
+            try await daemon.everythingActive()
+            #expect(Set(try await daemon.processes()) == Set(processes))
+            #expect(processes.filter { !$0.isAlive }.isEmpty)
+        }
+    }
+
     @Test(
         "kill -9 of the daemon: all die with it, and the next daemon, started at once, starts over; nothing lives twice",
         arguments: ["0s", "60s"]

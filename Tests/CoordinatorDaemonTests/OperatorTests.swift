@@ -38,6 +38,48 @@ struct OperatorTests {
         }
     }
 
+    @Test("A temporary child that ends at once has been started, and how it has ended is told and kept", arguments: [0, 3])
+    func quick(_ code: Int) async throws {
+        let tree = """
+            children:
+              - key: quick
+                program: { command: [sh, -c, "exit \(code)"] }
+                restart: temporary
+              - key: missing
+                program: { command: [/nonexistent/program] }
+                restart: temporary
+            """
+        try await RunningDaemon.with(tree) { daemon in
+            for verb in ["start", "restart", "start"] {
+                try await daemon.eventually("it has ended") { try await daemon.node("/quick").lastExit == "exited with code \(code)" }
+                let status = try await daemon.control("status", "/quick")
+                #expect(status.exitCode == 3)
+                #expect(status.output.contains("exited with code \(code)"))
+                let printed = try await daemon.control(verb, "/quick")
+                #expect(printed.exitCode == (code == 0 ? 0 : 1))
+                #expect(
+                    code == 0
+                        ? printed.output == "/quick: inactive (started, and has ended: exited with code 0)\n"
+                        : printed.errors.contains("/quick was started and has ended at once: exited with code 3; look at its output")
+                )
+            }
+            #expect(try await daemon.tree().children.first { $0.path == "/quick" }?.lastExit == "exited with code \(code)")
+            #expect(try await daemon.control("start", "/missing").exitCode == 1)
+            #expect(try await daemon.node("/missing").lastExit?.contains("/nonexistent/program") == true)
+        }
+    }
+
+    @Test("A tree of 15,000 children is described")
+    func large() async throws {
+        let children = (0..<15_000).map { "- {key: a\($0), program: {command: [/x]}, restart: temporary}\n" }
+        try await RunningDaemon.with("children:\n" + children.joined()) { daemon in
+            let printed = try await daemon.control("tree")
+            #expect(printed.exitCode == 0)
+            #expect(printed.output.contains(" a14999 "))
+            #expect(try await daemon.tree().children.count == 15_000)
+        }
+    }
+
     @Test("kill tells the state after the kill, and never the killed process as active")
     func killed() async throws {
         try await Self.with { daemon in
@@ -61,15 +103,17 @@ struct OperatorTests {
         }
     }
 
-    @Test("The start of a child that has been given up and ends at once again is a failure")
+    @Test("The start and the restart of a child that has been given up and ends at once again are failures")
     func hopeless() async throws {
         try await Self.with { daemon in
             try await daemon.eventually("it's given up") { try await daemon.node("/hopeless").state == "failed" }
             // A machine that is slow enough lets it live for a second.
-            try await daemon.eventually("its start is a failure") {
-                let printed = try await daemon.control("start", "/hopeless")
-                return printed.exitCode == 1
-                    && printed.errors.contains("/hopeless was started and has ended at once: exited with code 78")
+            for verb in ["start", "restart"] {
+                try await daemon.eventually("its \(verb) is a failure") {
+                    let printed = try await daemon.control(verb, "/hopeless")
+                    return printed.exitCode == 1
+                        && printed.errors.contains("/hopeless was started and has ended at once: exited with code 78")
+                }
             }
         }
     }

@@ -87,7 +87,8 @@ struct SignalTests {
 
     @Test("A third one kills, also when all come at once")
     func third() async throws {
-        try await RunningDaemon.with(Self.stubborn) { daemon in
+        let log = Transcript()
+        try await RunningDaemon.with(Self.stubborn, standardError: log.destination) { daemon in
             let children = try await daemon.children(1)
             let start = ContinuousClock.now
             // Signals of one number that wait are one.
@@ -95,6 +96,9 @@ struct SignalTests {
             #expect(await daemon.process.waitForExit() == .exited(code: 0))
             #expect(ContinuousClock.now - start < .seconds(10))
             #expect(children.filter(\.isAlive).isEmpty)
+            try await eventually("the last lines are read") { log.ends > 0 }
+            #expect(log.text.contains("a third signal asks for the end"))
+            #expect(log.text.contains("stopped"))
         }
     }
 }

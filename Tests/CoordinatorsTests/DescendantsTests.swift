@@ -1,6 +1,7 @@
 import CoordinatorsTesting
 import Fixtures
 import Glibc
+import Logging
 import Processes
 import TestSupport
 import Testing
@@ -137,8 +138,8 @@ struct DescendantsTests {
         }
     }
 
-    @Test("Who forks and exits, again and again, while it is looked for is caught")
-    func hopper() async throws {
+    @Test("Who forks and exits, again and again, while it is looked for is caught", arguments: [true, false])
+    func hopper(_ isStray: Bool) async throws {
         let sleepers = Sleepers()
         defer { sleepers.end() }
         let hop = "hop() { if [ $1 -gt 0 ]; then (hop $(($1 - 1))) & exit; fi; exec sleep \(sleepers.seconds); }; hop 300"
@@ -146,11 +147,17 @@ struct DescendantsTests {
             let entry = ProcessMark.makeEntry()
             var specification = ProcessSpecification(executable: "/bin/sh", arguments: ["-c", "setsid sh -c '\(hop)' & exit"])
             specification.environment = ["PATH": "/usr/bin:/bin", ProcessMark.variable: "other/\(entry)"]
+            // What is found by its mark alone isn't ended with its leader.
+            specification.killsGroupAtExit = !isStray
             let leader = try await ProcessSpawner.shared.spawn(specification)
             _ = await leader.waitForExit()
             // Another moment of its way each time.
             try await Task.sleep(for: .milliseconds(5 * round))
-            #expect(await ProcessFamily.end([ProcessFamily(leader: leader.identity, entry: entry)]).isEmpty)
+            let left =
+                isStray
+                ? await Strays.end(by: .now + .seconds(20)) { $0 == entry }
+                : await ProcessFamily.end([ProcessFamily(leader: leader.identity, entry: entry)])
+            #expect(left.isEmpty)
         }
         // Who has escaped sleeps in the end.
         try await Task.sleep(for: .seconds(1))
@@ -180,6 +187,33 @@ struct DescendantsTests {
             #expect(sleepers.0.living.isEmpty)
             #expect(sleepers.1.living.count == 1)
         }
+    }
+
+    @Test("What a new runtime ends of a killed one is logged")
+    func logged() async throws {
+        let directory = try TemporaryDirectory()
+        let child = try await ProcessSpawner.shared.spawn(ProcessSpecification(executable: "/bin/sleep", arguments: ["1000"]))
+        let journal = """
+            coordinators 1 4711 1 \(ProcessJournal.Header.current.boot)
+            + \(child.identity.processID) \(child.identity.startTime) entry
+
+            """
+        try Files.write(journal, to: directory.file("1234567.processes"))
+        let log = RecordedLog(.notice)
+        var options = Support.options
+        options.runtimeDirectory = directory.path
+        options.logger = log.logger
+        try await withRuntime(RootCoordinator.self, options: options) { _ in #expect(!child.identity.isAlive) }
+        let lines = log.lines.filter { $0.contains("what a former runtime has left was ended") }
+        #expect(lines.count == 1)
+        for part in ["notice", directory.path, "\(child.identity.processID)", "4711", "count"] {
+            #expect(lines.first?.contains(part) == true, "\(part)")
+        }
+        // Where nothing was left nothing is said.
+        let next = RecordedLog(.notice)
+        options.logger = next.logger
+        try await withRuntime(RootCoordinator.self, options: options) { _ in }
+        #expect(next.lines.isEmpty)
     }
 
     @Test("The journal tells what lives, and is gone after an orderly end")

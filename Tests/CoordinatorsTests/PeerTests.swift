@@ -160,7 +160,45 @@ struct PeerTests {
         }
     }
 
+    @Test(
+        "Peers: a name that is defined out of order, or is too long, closes the link",
+        arguments: [DefineName(id: 7, text: "gap"), DefineName(id: 1, text: String(repeating: "n", count: 1_025))]
+    )
+    func definitions(_ definition: DefineName) async throws {
+        try await RawPeer.with { raw in
+            try raw.link.send(Frame(.defineName(definition)))
+            try await eventually("the link is closed") { raw.closed?.code == .malformed }
+        }
+    }
+
     // MARK: What leaves
+
+    @Test("Peers: a message with a name of the runtime's own is refused alone, for nobody would give credit for it")
+    func runtimeNames() async throws {
+        try await RawPeer.with { raw in
+            let outcome = RawPeer.Outcome()
+            let envelope = Envelope(.value(Impostor()), sender: "/sender", deadline: nil)
+            envelope.open { outcome.settle($0) }
+            #expect(raw.peer.forward(envelope, to: "", isDirect: false))
+            #expect(outcome.code == .unsupported)
+            try await raw.settle()
+            #expect(raw.asked.isEmpty && raw.closed == nil)
+        }
+    }
+
+    @Test("Peers: a stream whose error is larger than a frame ends all the same, with an error that says so")
+    func largeStreamError() async throws {
+        try await RawPeer.with { raw in
+            raw.peer.link.limitFrames(to: 4_096)
+            try raw.ask("Stream", 1, flags: .stream)
+            try await eventually("it came") { raw.envelopes.count == 1 }
+            raw.envelopes[0].complete(.failure(RemoteError(type: "Large", description: String(repeating: "x", count: 5_000))))
+            try await eventually("it ends") {
+                raw.frames.contains { if case .streamEnd(let failure?) = $0.content { failure.code == "messageTooLarge" } else { false } }
+            }
+            #expect(raw.closed == nil)
+        }
+    }
 
     @Test("Peers: a name, a path or a frame beyond the other side's limits fails alone")
     func limits() async throws {
@@ -257,4 +295,8 @@ struct PeerTests {
             #expect(outcome.code == (reason.isNormal ? .stopped : .peerLost))
         }
     }
+}
+
+private struct Impostor: ResponderMessage {
+    static let name = "\(Builtins.prefix)Impostor"
 }

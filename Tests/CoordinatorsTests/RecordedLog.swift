@@ -1,23 +1,39 @@
+import Glibc
 import Logging
 import Synchronization
 
 /// What was logged, a line for each.
 final class RecordedLog: Sendable {
-    private let content = Mutex<[String]>([])
+    private struct State {
+        var lines: [String] = []
+        var isHeld = false
+        var calls = 0
+    }
+
+    private let state = Mutex(State())
     private let level: Logger.Level
 
     init(_ level: Logger.Level = .warning) { self.level = level }
 
-    var lines: [String] { content.withLock { $0 } }
+    var lines: [String] { state.withLock { $0.lines } }
 
-    var logger: Logger {
-        var logger = Logger(label: "test") { _ in Handler(log: self) }
+    /// How often something was logged, also what is held.
+    var calls: Int { state.withLock { $0.calls } }
+
+    var logger: Logger { logger(with: nil) }
+
+    func logger(with provider: Logger.MetadataProvider?) -> Logger {
+        var logger = Logger(label: "test") { _ in Handler(log: self, metadataProvider: provider) }
         logger.logLevel = level
         return logger
     }
 
+    /// Holds up the threads that log, until it's released.
+    func hold(_ isHeld: Bool = true) { state.withLock { $0.isHeld = isHeld } }
+
     private struct Handler: LogHandler {
         let log: RecordedLog
+        var metadataProvider: Logger.MetadataProvider?
         var metadata = Logger.Metadata()
         var logLevel = Logger.Level.trace
 
@@ -27,8 +43,11 @@ final class RecordedLog: Sendable {
         }
 
         func log(event: LogEvent) {
-            let all = metadata.merging(event.metadata ?? [:]) { $1 }
-            log.content.withLock { $0.append("\(event.level) \(event.message) \(all)") }
+            log.state.withLock { $0.calls += 1 }
+            while log.state.withLock({ $0.isHeld }) { usleep(1_000) }
+            let all = metadata.merging(metadataProvider?.get() ?? [:]) { $1 }.merging(event.metadata ?? [:]) { $1 }
+            let text = all.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
+            log.state.withLock { $0.lines.append("\(event.level): \(event.message)\(text)") }
         }
     }
 }

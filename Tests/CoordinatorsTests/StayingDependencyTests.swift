@@ -1,32 +1,8 @@
 import Coordinators
 import CoordinatorsTesting
 import Fixtures
-import Logging
-import Synchronization
 import TestSupport
 import Testing
-
-/// Remembers what is logged at warning and above.
-private struct Recorder: LogHandler {
-    final class Lines: Sendable {
-        let all = Mutex<[String]>([])
-        var told: [String] { all.withLock { $0 }.filter { $0.contains("Test.") } }
-    }
-
-    let lines: Lines
-    var metadataProvider: Logger.MetadataProvider?
-    var metadata: Logger.Metadata = [:]
-    var logLevel = Logger.Level.warning
-
-    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-        get { metadata[key] }
-        set { metadata[key] = newValue }
-    }
-
-    func log(event: LogEvent) {
-        lines.all.withLock { $0.append("\(event.message) \(event.metadata?["dependency"].map { "\($0)" } ?? "")") }
-    }
-}
 
 /// Whoever looks at the interface alone sees a Codable value behind it.
 private protocol Greeting: Sendable { var text: String { get } }
@@ -59,16 +35,17 @@ extension Dependencies {
 struct StayingDependencyTests {
     @Test("What doesn't reach workers is named in the log, once")
     func named() async throws {
-        let lines = Recorder.Lines()
+        let log = RecordedLog()
         var options = Support.options
-        options.logger = Logger(label: "test") { _ in Recorder(lines: lines) }
+        options.logger = log.logger
         options.dependencies.greeting = Hello()
         options.dependencies.plain = "plain"
         try await withRuntime(RootCoordinator.self, options: options) { runtime in
             for key in ["a", "b"] { try await runtime.startChild(key, .worker) }
-            try await eventually("it's logged") { lines.told.isEmpty == false }
+            try await eventually("it's logged") { log.lines.contains { $0.contains("Test.") } }
         }
-        #expect(lines.told.count == 1)
-        #expect(lines.told.first?.hasSuffix("Test.Greeting") == true)
+        let told = log.lines.filter { $0.contains("Test.") }
+        #expect(told.count == 1)
+        #expect(told.first?.contains("dependency=Test.Greeting") == true)
     }
 }

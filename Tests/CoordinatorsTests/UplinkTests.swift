@@ -57,7 +57,7 @@ struct UplinkTests {
         return envelope
     }
 
-    private static func ticket(_ address: String) -> Ticket {
+    private static func ticket(_ address: String, orphanGraceMilliseconds: UInt32 = 0) -> Ticket {
         Ticket(
             address: address,
             secret: [1],
@@ -65,8 +65,21 @@ struct UplinkTests {
             incarnation: 1,
             parentProcessID: getpid(),
             isStrict: false,
-            orphanGraceMilliseconds: 0
+            orphanGraceMilliseconds: orphanGraceMilliseconds
         )
+    }
+
+    @Test("A parent that hangs up at once is dialled by one at a time, with pauses, until the worker gives it up")
+    func hangsUp() async throws {
+        let parent = try RudeParent()
+        let isOrphaned = Ending<Void>()
+        let ticket = Self.ticket(parent.address, orphanGraceMilliseconds: 1_000)
+        let uplink = Uplink(ticket, counts: LiveCounts(), events: .heard { isOrphaned.settle(()) })
+        try await uplink.connect()
+        parent.hangUp()
+        try await eventually("the worker gives it up") { isOrphaned.outcome != nil }
+        // The first, and ten a second at most.
+        #expect((2...12).contains(parent.arrivals))
     }
 
     @Test("A parent that takes next to nothing is none")
@@ -108,6 +121,71 @@ struct UplinkTests {
             pop(2)
             try await eventually("it's removed") { root.existingChildren?.has("child") == false }
         }
+    }
+}
+
+/// Keeps the first that dials until it's told otherwise, and hangs up on all others as soon as they may say hello.
+private final class RudeParent: Sendable {
+    private struct State {
+        var first: Int32?
+        var arrivals = 0
+    }
+
+    private let path = "/tmp/moves-\(getpid())-\(UInt32.random(in: .min ... .max)).sock"
+    private let listener: Int32
+    private let state: Mutex<State>
+
+    var address: String { "ipc://\(path)" }
+    var arrivals: Int { state.withLock { $0.arrivals } }
+
+    init() throws {
+        listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        state = Mutex(State())
+        var name = sockaddr_un()
+        name.sun_family = sa_family_t(AF_UNIX)
+        // Unsafe: the path is a fixed array of the C structure, ended by NUL.
+        withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: path.utf8) }
+        let bound = withUnsafePointer(to: name) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
+        }
+        try #require(bound == 0 && listen(listener, 100) == 0)
+        let hasBegun = DetachedThread.run { [listener, weak self] in
+            while case let peer = accept(listener, nil, nil), peer >= 0 {
+                if self?.receive(peer) != true { close(peer) }
+            }
+        }
+        try #require(hasBegun)
+    }
+
+    deinit {
+        hangUp()
+        // Wakes the thread.
+        shutdown(listener, Int32(SHUT_RDWR))
+        close(listener)
+        unlink(path)
+    }
+
+    /// - Returns: whether the connection is kept.
+    private func receive(_ peer: Int32) -> Bool {
+        // Both ends of a pair say the same of themselves.
+        var header = [UInt8](repeating: 0, count: 8)
+        guard recv(peer, &header, 8, Int32(MSG_WAITALL)) == 8, send(peer, header, 8, Int32(MSG_NOSIGNAL)) == 8 else {
+            return false
+        }
+        return state.withLock { state in
+            state.arrivals += 1
+            guard state.arrivals == 1 else { return false }
+            state.first = peer
+            return true
+        }
+    }
+
+    func hangUp() {
+        let first = state.withLock { state in
+            defer { state.first = nil }
+            return state.first
+        }
+        if let first { close(first) }
     }
 }
 

@@ -55,7 +55,7 @@ import Testing
         }
         #expect(
             ConfigurationProblemTests.problems(of: text) == [
-                "f:1:1: the file has more than 100000 values (an alias counts as all that it stands for); expected a configuration"
+                "f:1:1: the file has more than 100000 values (an alias counts as all that it stands for); expected fewer or smaller aliases"
             ]
         )
     }

@@ -2,6 +2,7 @@ import Coordinators
 import Glibc
 import PatternFixtures
 import Processes
+import Synchronization
 import TestSupport
 import Testing
 
@@ -74,6 +75,26 @@ struct WorkerSpareTests {
             }
         }
         try await eventually("no process is left") { worker.children.isEmpty }
+    }
+
+    @Test("Spares: a runtime that has stopped has none left, whether they were born, came or went", arguments: [1, 2, 5, 9])
+    func stopped(_ count: Int) async throws {
+        let worker = try NamedWorker()
+        try await LifecycleTree.run(worker.options) { tree in
+            try await tree.startChild(sparing: 8)
+            // Some of the nine have come by then. A process that is being killed loses its command line before it's gone: it's known by its
+            // identity.
+            let seen = Mutex<Set<ProcessIdentity>>([])
+            try await eventually("there are \(count) processes") {
+                seen.withLock { seen in
+                    seen.formUnion(worker.children)
+                    return seen.count >= count
+                }
+            }
+            await tree.runtime.stop()
+            #expect(worker.children.isEmpty)
+            #expect(seen.withLock { $0.filter(\.isAlive) }.isEmpty)
+        }
     }
 
     @Test("Spares: a child that is started anew with another plan has that plan's, or none")

@@ -61,10 +61,12 @@ extension ProcessesTests {
             for contents in [SystemCalls.Contents.absent, .hidden] {
                 systemCalls.statistics = { _ in contents }
                 #expect(!ProcessIdentity.current.isAlive(systemCalls))
+                #expect(!ProcessIdentity.mayLive(getpid(), systemCalls))
                 #expect(ProcessIdentity.current.open(systemCalls) == .gone)
             }
             systemCalls.statistics = { _ in .failed(errno: EMFILE) }
             #expect(ProcessIdentity.current.isAlive(systemCalls))
+            #expect(ProcessIdentity.mayLive(getpid(), systemCalls))
             #expect(ProcessIdentity.current.open(systemCalls) == .failed(errno: EMFILE))
             let error = #expect(throws: ProcessError.self) { try ProcessIdentity.current.send(.user1, systemCalls: systemCalls) }
             #expect(error?.code == .outOfDescriptors)

@@ -48,7 +48,7 @@ extension ChildSupervisor {
         let id = observe(child.key, delegate: delegate, deliver: { queue.append($0) }, finish: { queue.finish() })
         guard id != nil else { return }
         tasks.add { [weak delegate] in
-            for await notice in queue.notices {
+            for await notice in queue {
                 guard let delegate else { break }
                 switch notice {
                 case .change(let change): await delegate.child(child, didChange: change)

@@ -4,7 +4,7 @@ import Synchronization
 ///
 ///     for await event in child.events() { … }
 ///
-/// At most 256 events wait; then the oldest goes to the dead letters. It ends when the child is removed. To be read once; it listens from
+/// At most 256 events wait, and 4 MiB of events from other processes; then the oldest go to the dead letters. It ends when the child is removed. To be read once; it listens from
 /// the moment it was asked for.
 public struct EventStream<C: Coordinator>: AsyncSequence, Sendable {
     /// An event.
@@ -30,12 +30,12 @@ public struct EventStream<C: Coordinator>: AsyncSequence, Sendable {
 
     /// Reads the events.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(notices: queue.notices.makeAsyncIterator(), queue: queue, subscription: subscription)
+        Iterator(notices: queue.makeAsyncIterator(), queue: queue, subscription: subscription)
     }
 
     /// Reads one event after the other.
     public struct Iterator: AsyncIteratorProtocol {
-        var notices: AsyncStream<ChildObservers.Notice>.Iterator
+        var notices: NoticeQueue.Iterator
         let queue: NoticeQueue
         let subscription: Subscription
 
@@ -98,7 +98,7 @@ extension Child {
         let subscription = Subscription(supervisor, key, deliver: { queue.append($0) }, finish: { queue.finish() })
         if subscription.isOver { queue.finish() }
         supervisor.tasks.add {
-            for await notice in queue.notices {
+            for await notice in queue {
                 if case .event(let event) = notice, let event = queue.decoded(event, as: C.Event.self) { await body(event) }
             }
         }

@@ -20,7 +20,7 @@ extension Node {
             }
             do {
                 try flow.pass(.value(NoReply()))
-                for await notice in queue.notices {
+                for await notice in queue {
                     if case .event(let event) = notice { try await flow.send(event) }
                 }
                 envelope.complete(.success(.none))

@@ -1,23 +1,56 @@
-/// The notices that wait for one observer: at most 256, then the oldest goes to the dead letters.
-final class NoticeQueue: Sendable {
+import DequeModule
+import Synchronization
+
+/// The notices that wait for one observer: at most 256, and of events from other processes 4 MiB; then the oldest go to the dead letters.
+///
+/// It's a sequence to be read once, which ends when the reader's task is cancelled or the queue has finished, after what still waits.
+final class NoticeQueue: AsyncSequence, Sendable {
+    typealias Element = ChildObservers.Notice
+    typealias Failure = Never
+
     static let capacity = 256
 
-    let notices: AsyncStream<ChildObservers.Notice>
-    private let continuation: AsyncStream<ChildObservers.Notice>.Continuation
+    fileprivate struct State {
+        var waiting: Deque<ChildObservers.Notice> = []
+        var bytes = 0
+        var isOver = false
+    }
+
+    private let state = Mutex(State())
+    /// Says that something waits: an `AsyncStream` of the notices themselves could bound their number alone.
+    private let arrivals: AsyncStream<Void>
+    private let continuation: AsyncStream<Void>.Continuation
     private let path: CoordinatorPath
     private let deadLetters: DeadLetters
 
     init(of path: CoordinatorPath, deadLetters: DeadLetters) {
         self.path = path
         self.deadLetters = deadLetters
-        (notices, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(Self.capacity))
+        (arrivals, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        continuation.onTermination = { [weak self] _ in self?.state.withLock { $0.isOver = true } }
     }
 
     func append(_ notice: ChildObservers.Notice) {
-        if case .dropped(let dropped) = continuation.yield(notice) { record(dropped, .observerTooSlow) }
+        for dropped in state.withLock({ $0.append(notice) }) { record(dropped, .observerTooSlow) }
+        continuation.yield()
     }
 
     func finish() { continuation.finish() }
+
+    func makeAsyncIterator() -> Iterator { Iterator(queue: self, arrivals: arrivals.makeAsyncIterator()) }
+
+    struct Iterator: AsyncIteratorProtocol {
+        fileprivate let queue: NoticeQueue
+        fileprivate var arrivals: AsyncStream<Void>.Iterator
+
+        mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> ChildObservers.Notice? {
+            while true {
+                if let notice = queue.state.withLock({ $0.next() }) { return notice }
+                // What came just before the end waits still.
+                guard await arrivals.next(isolation: actor) != nil else { return queue.state.withLock { $0.next() } }
+            }
+        }
+    }
 
     /// The event as the observer wants it; one that is none goes to the dead letters.
     func decoded<Event: Codable & Sendable>(_ event: Answer, as type: Event.Type) -> Event? {
@@ -32,5 +65,31 @@ final class NoticeQueue: Sendable {
     private func record(_ notice: ChildObservers.Notice, _ reason: DeadLetter.Reason) {
         let name = if case .change(let change) = notice { "\(change)" } else { "event" }
         deadLetters.record(DeadLetter(name: name, sender: path, target: path, reason: reason))
+    }
+}
+
+extension NoticeQueue.State {
+    /// - Returns: the notices that had to give way.
+    fileprivate mutating func append(_ notice: ChildObservers.Notice) -> [ChildObservers.Notice] {
+        guard !isOver else { return [] }
+        waiting.append(notice)
+        bytes += notice.receivedBytes
+        var dropped: [ChildObservers.Notice] = []
+        while waiting.count > NoticeQueue.capacity || waiting.count > 1 && bytes > Mailbox.eventBytesLimit, let oldest = next() {
+            dropped.append(oldest)
+        }
+        return dropped
+    }
+
+    fileprivate mutating func next() -> ChildObservers.Notice? {
+        guard let notice = waiting.popFirst() else { return nil }
+        bytes -= notice.receivedBytes
+        return notice
+    }
+}
+
+extension ChildObservers.Notice {
+    fileprivate var receivedBytes: Int {
+        if case .event(let event) = self { event.receivedBytes } else { 0 }
     }
 }

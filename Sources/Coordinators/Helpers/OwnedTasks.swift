@@ -31,6 +31,13 @@ final class OwnedTasks: Sendable {
         for task in state.withLock({ Array($0.tasks.values) }) { task.cancel() }
     }
 
+    /// Returns when none runs any more, those that begin meanwhile included.
+    func waitForAll() async {
+        while case let running = state.withLock({ Array($0.tasks.values) }), !running.isEmpty {
+            for task in running { await task.value }
+        }
+    }
+
     private func end(_ id: UInt64) {
         state.withLock { state in
             if state.tasks.removeValue(forKey: id) == nil { state.ended.insert(id) }

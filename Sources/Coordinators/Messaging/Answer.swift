@@ -9,6 +9,11 @@ enum Answer: Sendable {
     /// From another process.
     case encoded(PayloadCodec, Bytes)
 
+    /// What it takes, if it has come from another process.
+    var receivedBytes: Int {
+        if case .encoded(_, let bytes) = self { bytes.count } else { 0 }
+    }
+
     func decoded<Reply: Codable & Sendable>(as type: Reply.Type) throws -> Reply {
         switch self {
         case .value(let value):

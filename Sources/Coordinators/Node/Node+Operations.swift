@@ -73,12 +73,15 @@ extension ChildSupervisor {
     func relay(_ operation: Operation, to key: String, _ rest: ArraySlice<Substring>, _ patience: Patience) async throws -> JSONValue {
         let deadline = MonotonicTime.now + patience.duration
         while true {
+            let wasBetweenLives = isBetweenLives(key)
             do {
                 return try await livingHost(of: key).operate(operation, on: rest, patience: patience)
-            } catch let error as CoordinatorError where error.code == .peerLost || error.code == .stopped {
+            } catch let error as CoordinatorError where error.code == .peerLost || error.code == .stopped || error.code == .noSuchPath {
                 // What may have been carried out is asked for again only where twice is as good as once.
                 let mayRepeat = !error.maybeExecuted || operation != .restart && operation != .kill
-                guard mayRepeat, isBetweenLives(key), MonotonicTime.now < deadline else { throw error }
+                // A life that has only begun may not have started its children yet.
+                let isWaitedFor = wasBetweenLives || error.code != .noSuchPath && isBetweenLives(key)
+                guard mayRepeat, isWaitedFor, MonotonicTime.now < deadline else { throw error }
                 try await Task.sleep(for: .milliseconds(20))
             }
         }
@@ -167,7 +170,8 @@ extension CoordinatorSnapshot {
         var ended = self
         ended.state = .inactive
         (ended.processID, ended.processStartTime, ended.uptimeMilliseconds, ended.children) = (nil, nil, nil, [])
-        (ended.restartAttempt, ended.nextStartMilliseconds) = (nil, nil)
+        // The exit that was the last one then isn't any more.
+        (ended.restartAttempt, ended.nextStartMilliseconds, ended.lastExit) = (nil, nil, nil)
         return ended
     }
 }

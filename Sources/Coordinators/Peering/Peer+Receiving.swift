@@ -115,13 +115,15 @@ extension Peer {
         } catch {
             reply = .failure(Failures.encode(error, codec: frame.codec))
         }
-        do throws(LinkError) {
-            try link.send(Frame(.reply(reply), correlation: frame.correlation, codec: frame.codec))
-        } catch {
-            guard error.code == .frameTooLarge else { return }
-            let failure = Failures.encode(CoordinatorError(.messageTooLarge, "the reply: \(error.message)"), codec: frame.codec)
-            try? link.send(Frame(.reply(.failure(failure)), correlation: frame.correlation, codec: frame.codec))
-        }
+        answer(frame, with: .reply(reply), called: "the reply") { .reply(.failure($0)) }
+    }
+
+    /// Sends what ends an ask of the other side; when that is too large for a frame, the asker is told so instead.
+    private func answer(_ ask: Frame, with content: Content, called what: String, failing: (Failure) -> Content) {
+        let error = send(Frame(content, correlation: ask.correlation, codec: ask.codec), lane: .bulk)
+        guard let error, error.code == .frameTooLarge else { return }
+        let failure = Failures.encode(CoordinatorError(.messageTooLarge, "\(what): \(error.message)"), codec: ask.codec)
+        send(Frame(failing(failure), correlation: ask.correlation, codec: ask.codec), lane: .bulk)
     }
 
     /// Where the replies of a stream go that the other side reads.
@@ -145,13 +147,7 @@ extension Peer {
         case .success: return reply(result, to: frame)
         case .failure(let error): failure = Failures.encode(error, codec: frame.codec)
         }
-        do throws(LinkError) {
-            try link.send(Frame(.streamEnd(failure), correlation: frame.correlation, codec: frame.codec))
-        } catch {
-            guard error.code == .frameTooLarge else { return }
-            let failure = Failures.encode(CoordinatorError(.messageTooLarge, "the stream's error: \(error.message)"), codec: frame.codec)
-            try? link.send(Frame(.streamEnd(failure), correlation: frame.correlation, codec: frame.codec))
-        }
+        answer(frame, with: .streamEnd(failure), called: "the stream's error") { .streamEnd($0) }
     }
 
     private func answer(_ inspect: Inspect, in frame: Frame) {

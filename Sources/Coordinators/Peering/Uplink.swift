@@ -30,6 +30,10 @@ final class Uplink: Sendable {
     }
 
     private struct State {
+        /// The link that was dialled last, greeted or not; none once it's lost.
+        var link: Link?
+        /// Links are made by one at a time: the connect that begins, or the loop that dials again.
+        var isDialling = true
         var peer: Peer?
         var welcome: Welcome?
         var isEnding = false
@@ -70,14 +74,20 @@ final class Uplink: Sendable {
     /// Whether everything above speaks the compact codec.
     var isCompact: Bool { state.withLock { $0.welcome?.buildID == BuildID.current } }
 
-    /// Dials the parent and says hello.
-    func connect(within timeout: Duration = Link.handshakeTimeout) async throws(LinkError) {
+    /// Dials the parent and says hello, for the first time.
+    func connect() async throws(LinkError) {
+        try await dial(within: Link.handshakeTimeout)
+        if !endDialling() { tasks.add { await self.dialAgain() } }
+    }
+
+    private func dial(within timeout: Duration) async throws(LinkError) {
         let link = try await Link.dial(ticket.address, timeout: timeout)
         // Whoever else has put a socket there must not learn the secret.
         guard let peer = link.peer, peer.userID == geteuid(), peer.processID == ticket.parentProcessID else {
             link.close()
             throw LinkError(.handshake, "the process that listens at \(ticket.address) isn't the parent, \(ticket.parentProcessID)")
         }
+        state.withLock { $0.link = link }
         link.start(Link.Handler(frameReceived: { [self] in greeted($0, $1) }, closed: { [self] link, _ in lost(link) }))
         try link.send(
             Frame(
@@ -94,7 +104,17 @@ final class Uplink: Sendable {
             lane: .control
         )
         _ = Timers.shared.schedule(at: .now + Link.handshakeTimeout) { [weak self] in
-            if let self, state.withLock({ $0.peer == nil }) { link.close() }
+            if let self, state.withLock({ $0.link === link && $0.peer == nil }) { link.close() }
+        }
+    }
+
+    /// The link that was dialled is used, unless it's lost already: then its loss was left to the one that dials.
+    ///
+    /// - Returns: whether nobody dials any more.
+    private func endDialling() -> Bool {
+        state.withLock { state in
+            state.isDialling = state.link == nil
+            return !state.isDialling
         }
     }
 
@@ -242,10 +262,13 @@ final class Uplink: Sendable {
             )
         )
         link.limitFrames(to: Int(welcome.maximumFrameSize))
-        let standing = state.withLock { state in
+        let standing = state.withLock { state -> [Frame]? in
+            // It may have been lost meanwhile.
+            guard state.link === link else { return nil }
             (state.peer, state.welcome, state.orphanedAt) = (peer, welcome, nil)
             return state.standing
         }
+        guard let standing else { return }
         link.hand(over: peer.handler)
         peer.announceCredit()
         for frame in standing { peer.send(frame) }
@@ -299,15 +322,17 @@ final class Uplink: Sendable {
     }
 
     private func lost(_ link: Link) {
-        let (isCurrent, isEnding) = state.withLock { state in
-            if let peer = state.peer, peer.link !== link { return (false, state.isEnding) }
-            state.peer = nil
-            return (true, state.isEnding)
+        let (isCurrent, isEnding, mustDial) = state.withLock { state in
+            guard state.link === link else { return (false, state.isEnding, false) }
+            (state.link, state.peer) = (nil, nil)
+            let mustDial = !state.isDialling && !state.isEnding
+            if mustDial { state.isDialling = true }
+            return (true, state.isEnding, mustDial)
         }
         guard isCurrent else { return }
         // Nobody is left to take note of the end.
         if isEnding { return events.dismissed() }
-        tasks.add { await self.dialAgain() }
+        if mustDial { tasks.add { await self.dialAgain() } }
     }
 
     private func dialAgain() async {
@@ -318,11 +343,10 @@ final class Uplink: Sendable {
             return deadline
         }
         while MonotonicTime.now < deadline, !ticket.isStrict || WorkerProcess.isBelow(ticket.parentProcessID) {
-            do throws(LinkError) {
-                return try await connect(within: min(Link.handshakeTimeout, deadline - .now))
-            } catch {
-                try? await Task.sleep(for: .milliseconds(100))
-            }
+            // Why a dial has failed doesn't matter: the next may succeed.
+            try? await dial(within: min(Link.handshakeTimeout, deadline - .now))
+            if endDialling() { return }
+            try? await Task.sleep(for: .milliseconds(100))
         }
         events.orphaned()
     }

@@ -45,9 +45,12 @@ extension CoordinatorRuntime {
         package var runsInOneProcess = false
         /// Where the runtime and its coordinators log to.
         ///
+        /// In a worker the level is that of the parent's log, unless the worker's program sets another here, or has bootstrapped the logging
+        /// system with another than `info`.
+        ///
         /// Who logs never waits: entries are written by a thread of their own, at most 4,096 wait, and what is dropped beyond that is counted
         /// and logged. The end of the tree waits a second for them at most. Payloads are never logged.
-        public var logger = Logger(label: "coordinators")
+        public var logger = WorkerEnvironment.logger(label: "coordinators")
 
         /// Creates options with their defaults.
         public init() {}

@@ -47,7 +47,22 @@ extension RuntimeCore {
         } catch {
             throw CoordinatorError(.startFailed, error.message)
         }
+        if isSubreaper { try claimDirectory() }
         try await endFormer()
+    }
+
+    /// Makes this process known as the directory's owner, unless it has one that lives.
+    ///
+    /// The lock that keeps daemons apart is a file, which can be removed.
+    ///
+    /// - Throws: when another process owns the directory: a path could live twice. Of two that come at once one at most stays.
+    private func claimDirectory() throws(CoordinatorError) {
+        journal?.begin()
+        guard let owner = journals.first(where: { $0.header.isAlive && $0.header.owner != .current })?.header.owner else { return }
+        throw CoordinatorError(
+            .startFailed,
+            "another runtime, of process \(owner.processID), lives in \(directory.given ?? ""); end it first, or name another directory"
+        )
     }
 
     /// Ends what a runtime that was killed has left in the directory: its processes, its journal, its sockets.
@@ -62,8 +77,11 @@ extension RuntimeCore {
         }
         let deadline = ContinuousClock.now + Self.formerLimit
         let journals = formerJournals
-        var left = await ProcessFamily.end(journals.flatMap(\.living), by: deadline, areRemembered: true)
-        left += await Strays.end(by: deadline, where: isFormer)
+        var ended: Set<ProcessIdentity> = []
+        func note(_ killed: Set<ProcessIdentity>) { ended.formUnion(killed) }
+        var left = await ProcessFamily.end(journals.flatMap(\.living), by: deadline, areRemembered: true, killed: note)
+        left += await Strays.end(by: deadline, where: isFormer, killed: note)
+        logEnd(of: ended.subtracting(left), owners: journals.map(\.owner))
         guard left.isEmpty else {
             let list = Set(left.map(\.processID)).sorted().map(String.init).joined(separator: ", ")
             throw CoordinatorError(.startFailed, "processes that a former runtime has left can't be ended: \(list); end them first")
@@ -73,6 +91,20 @@ extension RuntimeCore {
             if let path = try? directory.file(journal.name) { unlink(path) }
         }
         removeStaleSockets()
+    }
+
+    private func logEnd(of processes: Set<ProcessIdentity>, owners: [ProcessIdentity]) {
+        if processes.isEmpty { return }
+        func list(_ processes: some Sequence<ProcessIdentity>) -> String {
+            processes.map(\.processID).sorted().map(String.init).joined(separator: ", ")
+        }
+        logger.notice(
+            "what a former runtime has left was ended",
+            metadata: [
+                "runtime.directory": "\(directory.given ?? "")", "former": "\(list(owners))", "processes": "\(list(processes))",
+                "count": "\(processes.count)",
+            ]
+        )
     }
 
     /// Ends what descends from this process and has left the tree, after the tree has ended.
@@ -91,21 +123,24 @@ extension RuntimeCore {
         return !ProcessIdentity(processID: processID, startTime: startTime).isAlive
     }
 
-    private var formerJournals: [(name: String, living: [ProcessFamily])] {
+    private var formerJournals: [(name: String, owner: ProcessIdentity, living: [ProcessFamily])] {
+        journals.filter { !$0.header.isAlive }.map { ($0.name, $0.header.owner, $0.header.isOfThisBoot ? $0.living : []) }
+    }
+
+    private var journals: [(name: String, header: ProcessJournal.Header, living: [ProcessFamily])] {
         directory.names.filter { $0.hasSuffix(RuntimeDirectory.journalSuffix) }.compactMap { name in
             guard let path = try? directory.file(name), let text = RuntimeDirectory.text(of: path),
-                let journal = ProcessJournal.read(text), !journal.header.isAlive
+                let journal = ProcessJournal.read(text)
             else { return nil }
-            return (name, journal.header.isOfThisBoot ? journal.living : [])
+            return (name, journal.header, journal.living)
         }
     }
 
     /// Sockets are called after the process that listens: 4711.sock.
     private func removeStaleSockets() {
         for name in directory.names where name.hasSuffix(".sock") {
-            // A zombie is gone, though nobody has taken note of it yet.
-            guard let processID = Int32(name.dropLast(5)), processID != getpid(), ProcessIdentity(processID: processID)?.isAlive != true
-            else { continue }
+            // A zombie is gone, though nobody has taken note of it yet; a process that can't be looked at isn't.
+            guard let processID = Int32(name.dropLast(5)), processID != getpid(), !ProcessIdentity.mayLive(processID) else { continue }
             directory.removeSocket(of: processID)
         }
     }

@@ -63,7 +63,8 @@ final class RuntimeCore: Sendable {
             output: options.workerOutput,
             spawner: .shared,
             mark: mark,
-            environment: .inherited()
+            environment: .inherited(),
+            logLevel: logger.logLevel
         )
         orphanGrace = uplink == nil ? options.orphanGrace : .zero
         hungAfter = options.hungAfter
@@ -190,7 +191,10 @@ final class RuntimeCore: Sendable {
     func flushLog() async { await logQueue.flush(within: .seconds(1)) }
 
     /// Closes what belongs to the process as a whole, after the last coordinator has ended.
+    ///
+    /// The pools of spares have ended with their parents, and no life is left that was a spare before.
     func close() async {
+        await spares.waitForAll()
         await endStrays()
         journal?.close()
         hub.close()

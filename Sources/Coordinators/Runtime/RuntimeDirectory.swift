@@ -1,5 +1,6 @@
 import Glibc
 import Links
+import Processes
 import Synchronization
 
 /// Where a tree of processes keeps its sockets: one directory, mode 0700, with one socket for each process that has workers.
@@ -81,13 +82,11 @@ final class RuntimeDirectory: Sendable {
 
     private func make() throws(LinkError) -> String {
         if let given {
-            if mkdir(given, 0o700) == 0 {
-                // The umask may have taken some of our own permissions away.
-                chmod(given, 0o700)
-            } else if errno != EEXIST {
-                throw LinkError(.connection, "the runtime directory \(given) can't be made: \(String(cString: strerror(errno)))")
+            do {
+                try PrivateDirectory.prepare(given)
+            } catch {
+                throw LinkError(.connection, error.message)
             }
-            try Self.authenticate(given)
             return given
         }
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
@@ -96,24 +95,6 @@ final class RuntimeDirectory: Sendable {
             throw LinkError(.connection, "no directory can be made in \(parent): \(String(cString: strerror(errno)))")
         }
         return Self.absolute(String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self))
-    }
-
-    /// Whoever can write to the directory can take the place of any process of the tree: only we may.
-    private static func authenticate(_ path: String) throws(LinkError) {
-        var status = stat()
-        // Not through a link, which its owner could turn elsewhere later.
-        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
-            throw LinkError(.connection, "the runtime directory \(path) is no directory, or a link to one: name the directory itself")
-        }
-        guard status.st_uid == geteuid() else {
-            throw LinkError(
-                .connection,
-                "the runtime directory \(path) belongs to user \(status.st_uid), and this is user \(geteuid()): name another"
-            )
-        }
-        guard status.st_mode & 0o022 == 0 else {
-            throw LinkError(.connection, "others may write to the runtime directory \(path): mend it with `chmod 700 \(path)`")
-        }
     }
 
     /// Workers dial from directories of their own.

@@ -9,7 +9,7 @@ struct InheritedEnvironment: Sendable {
     /// What systemd tells this process alone, see sd_notify(3), sd_listen_fds(3) and sd_watchdog_enabled(3); and what a parent of ours has.
     private static let own: Set<String> = [
         "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "WATCHDOG_PID", "WATCHDOG_USEC",
-        WorkerEnvironment.ticketVariable, ProcessMark.variable,
+        WorkerEnvironment.ticketVariable, WorkerEnvironment.logLevelVariable, ProcessMark.variable,
     ]
 
     /// `NAME=value`, which need not be UTF-8.

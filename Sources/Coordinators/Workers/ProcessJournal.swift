@@ -27,6 +27,11 @@ final class ProcessJournal: Sendable {
 
     init(_ directory: RuntimeDirectory) { self.directory = directory }
 
+    /// Writes whose journal it is, before anything is started.
+    func begin() {
+        state.withLock { if !$0.isClosed, !$0.isWritten { rewrite(&$0) } }
+    }
+
     func began(_ family: ProcessFamily) {
         state.withLock { state in
             state.living[family.leader] = family

@@ -1,5 +1,6 @@
 import Glibc
 import Links
+import Logging
 import WireProtocol
 
 /// How a process learns that it's a worker, and of whom.
@@ -8,6 +9,19 @@ enum WorkerEnvironment {
     static let ticketVariable = "COORDINATOR_TICKET_FD"
     /// The descriptor that workers get their ticket on.
     static let ticketDescriptor: Int32 = 3
+
+    /// Tells a worker the level of its parent's log.
+    static let logLevelVariable = "COORDINATOR_LOG_LEVEL"
+
+    /// A log that is as detailed as the parent's, if this process is a worker and its program has configured nothing else.
+    static func logger(label: String) -> Logger {
+        var logger = Logger(label: label)
+        // Any level but the one that logs begin with was configured.
+        if logger.logLevel == .info, let level = getenv(logLevelVariable).flatMap({ Logger.Level(rawValue: String(cString: $0)) }) {
+            logger.logLevel = level
+        }
+        return logger
+    }
 
     /// Takes the ticket that the parent has left, if this process is a worker.
     ///

@@ -1,4 +1,5 @@
 import Glibc
+import Logging
 import Processes
 import WireProtocol
 
@@ -12,6 +13,8 @@ struct WorkerSpawner: Sendable {
     let mark: ProcessMark
     /// What children inherit.
     let environment: InheritedEnvironment
+    /// How detailed the logs of workers are, unless they are configured otherwise.
+    let logLevel: Logger.Level
 
     /// Spawns a worker that waits for its ticket on a descriptor.
     ///
@@ -25,6 +28,7 @@ struct WorkerSpawner: Sendable {
     ) async throws(CoordinatorError) -> (SpawnedProcess, TicketPipe) {
         let executable = program.executable ?? defaultExecutable ?? "/proc/self/exe"
         var environment = program.environment
+        environment[WorkerEnvironment.logLevelVariable] = environment[WorkerEnvironment.logLevelVariable] ?? logLevel.rawValue
         environment[WorkerEnvironment.ticketVariable] = String(WorkerEnvironment.ticketDescriptor)
         let pipe = try TicketPipe()
         defer { pipe.closeReader() }

@@ -24,9 +24,8 @@ struct Mailbox {
             if case .event = self { true } else { false }
         }
 
-        /// What an event takes, if it has come from another process.
         fileprivate var eventBytes: Int {
-            if case .event(_, .encoded(_, let bytes)) = self { bytes.count } else { 0 }
+            if case .event(_, let event) = self { event.receivedBytes } else { 0 }
         }
     }
 
@@ -44,8 +43,8 @@ struct Mailbox {
 
     /// How many events of children may wait.
     static let eventLimit = 1_024
-    /// How many bytes they may have together; one may wait whatever its size.
-    private static let eventBytesLimit = 4 << 20
+    /// How many bytes of events from other processes may wait for a parent, or for an observer; one may wait whatever its size.
+    static let eventBytesLimit = 4 << 20
 
     /// An item and its turn among all that have arrived.
     private struct Arrival {

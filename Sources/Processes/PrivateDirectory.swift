@@ -1,0 +1,53 @@
+import Glibc
+
+/// A directory that only this user may write to: whoever else could would take the place of any process that meets another one there.
+public enum PrivateDirectory {
+    /// Why a directory can't be used.
+    public struct Problem: Error, Sendable {
+        /// Whether it's there, and is or may become another user's.
+        public let isUnsafe: Bool
+        /// What is wrong, where, and what to do about it.
+        public let message: String
+    }
+
+    /// Makes the directory, mode 0700, unless it's there, and checks that it's this user's alone to write.
+    ///
+    /// - Parameters:
+    ///   - path: without a slash at its end: with one, a link would count as what it leads to.
+    ///   - option: how another directory is named, for the message, such as ` with --runtime-dir`.
+    public static func prepare(_ path: String, option: String = "") throws(Problem) {
+        if mkdir(path, 0o700) == 0 {
+            // The umask may have taken some of our own permissions away.
+            chmod(path, 0o700)
+        } else if errno != EEXIST {
+            let reason = String(cString: strerror(errno))
+            throw Problem(
+                isUnsafe: false,
+                message: "can't make the runtime directory \(path): \(reason); make its parent, or name another\(option)"
+            )
+        }
+        try authenticate(path, option)
+    }
+
+    private static func authenticate(_ path: String, _ option: String) throws(Problem) {
+        let name = "the runtime directory \(path)"
+        var status = stat()
+        // Not what a link leads to: who may replace the link chooses another directory later.
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT != S_IFLNK else {
+            throw Problem(
+                isUnsafe: true,
+                message: "\(name) is a symbolic link, which may lead elsewhere later; name its target\(option)"
+            )
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR else {
+            throw Problem(isUnsafe: false, message: "\(name) isn't a directory; name another\(option)")
+        }
+        guard status.st_uid == geteuid() else {
+            let users = "belongs to user \(status.st_uid), and this is user \(geteuid())"
+            throw Problem(isUnsafe: true, message: "\(name) \(users); name another\(option)")
+        }
+        guard status.st_mode & 0o022 == 0 else {
+            throw Problem(isUnsafe: true, message: "others may write to \(name); mend it with `chmod 700 \(path)`")
+        }
+    }
+}

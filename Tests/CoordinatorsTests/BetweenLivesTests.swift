@@ -1,0 +1,80 @@
+import CoordinatorsTesting
+import Fixtures
+import Glibc
+import Synchronization
+import TestSupport
+import Testing
+import WireProtocol
+
+@testable import Coordinators
+
+/// A root above a worker that has a child in each of its lives.
+private actor HighRoot: Coordinator {
+    nonisolated let context: Context<HighRoot>
+
+    init(_ context: Context<HighRoot>, _ configuration: NoConfiguration) { self.context = context }
+
+    static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
+
+    func start() async throws {
+        try await context.start(RootCoordinator.self, as: "middle", in: .worker) { $0.children = ["leaf"] }
+    }
+}
+
+@Suite("Between two lives of a child", .timeLimit(.minutes(3)))
+struct BetweenLivesTests {
+    private static let requests: [@Sendable (CoordinatorRuntime) async throws -> CoordinatorSnapshot] = [
+        { try await $0.snapshot(of: "/middle/leaf") },
+        { try await $0.restart("/middle/leaf") },
+        { try await $0.pause("/middle/leaf") },
+        { try await $0.resume("/middle/leaf") },
+        { try await $0.start("/middle/leaf") },
+    ]
+
+    @Test("A request for what is below a worker waits for the worker's next life", arguments: requests.indices)
+    func betweenLives(_ index: Int) async throws {
+        try await withRuntime(HighRoot.self, options: Support.options) { runtime in
+            let children = try #require(try runtime.root.existingChildren)
+            for _ in 0..<3 {
+                let place = try await runtime.ask(Fixture.WhereAmI(), at: "/middle")
+                kill(place.pid, SIGKILL)
+                try await eventually("its end is known") {
+                    children.state.withLock { $0.slots["middle"].map { !$0.isActive || $0.incarnation > place.incarnation } }
+                }
+                #expect(try await Self.requests[index](runtime).path == "/middle/leaf")
+            }
+        }
+    }
+
+    @Test("What comes back from a link that has ended is delivered in its order, before what has come since, and none is too many")
+    func returned() async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("a", .inProcess)
+            let children = try #require(try runtime.root.existingChildren)
+            let life = Life(key: "a", incarnation: 1)
+            let older = ChildSupervisor.parkedLimit + 100
+            children.life(life, becameReachable: false)
+            for number in older..<(older + 10) { children.deliver(Self.add(number), to: "a", [], isDirect: false) }
+            for number in 0..<older {
+                children.messageReturned(.init(envelope: Self.add(number), rest: [], isDirect: false), from: life)
+            }
+            children.life(life, becameReachable: true)
+            let expected = (0..<(older + 10)).map { "down \($0)" }
+            // It comes after all of them.
+            let seen = try await runtime.ask(Fixture.Seen(), at: "/a", timeout: .seconds(60))
+            #expect(seen.filter { $0.hasPrefix("down") } == expected)
+        }
+    }
+
+    private static func add(_ number: Int) -> Envelope {
+        let envelope = Envelope(.value(Fixture.Add(number)), sender: .root, deadline: nil)
+        envelope.open { _ in }
+        return envelope
+    }
+}
+
+extension ChildSlot {
+    fileprivate var isActive: Bool {
+        if case .active = phase { true } else { false }
+    }
+}

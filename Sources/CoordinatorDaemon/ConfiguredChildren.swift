@@ -3,7 +3,7 @@ import Coordinators
 import DaemonConfiguration
 import Synchronization
 
-/// The children that the file names: what the root is configured with, and shares with the operators' desk.
+/// The children that the file names: what the root is configured with, and shares with the control interface.
 ///
 /// Supervision forgets a temporary child that has ended, as OTP's does. To an operator it is still there, as the file is.
 final class ConfiguredChildren: Codable, Sendable {

@@ -10,8 +10,8 @@ public final class Daemon: Service {
     private let runtime: CoordinatorRuntime
     private let server: ControlServer
     private let directory: RuntimeDirectory
-    private let shutdown: Shutdowns
-    private let signals: SignalDesk
+    private let shutdown: ShutdownSignal
+    private let signals: SignalReceiver
     private let output: DaemonOutput
     private let logger: Logger
 
@@ -32,10 +32,10 @@ public final class Daemon: Service {
         options.logger = logger
         let children = ConfiguredChildren(configuration.children)
         runtime = CoordinatorRuntime(DaemonCoordinator.self, configuration: children, options: options)
-        shutdown = Shutdowns(runtime)
-        signals = SignalDesk(runtime: runtime, shutdown: shutdown, file: file, output: output, logger: logger)
-        let desk = OperatorDesk(runtime: runtime, children: children, shutdown: shutdown, logger: logger)
-        server = ControlServer(path: directory.controlSocket, handler: desk)
+        shutdown = ShutdownSignal(runtime)
+        signals = SignalReceiver(runtime: runtime, shutdown: shutdown, file: file, output: output, logger: logger)
+        let handler = ControlRequestHandler(runtime: runtime, children: children, shutdown: shutdown, logger: logger)
+        server = ControlServer(path: directory.controlSocket, handler: handler)
         self.output = output
         self.directory = directory
         self.logger = logger

@@ -51,7 +51,7 @@ struct BetweenLivesTests {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             try await runtime.startChild("a", .inProcess)
             let children = try #require(try runtime.root.existingChildren)
-            let life = Life(key: "a", incarnation: 1)
+            let life = ChildInstance(key: "a", incarnation: 1)
             let older = ChildSupervisor.parkedLimit + 100
             children.life(life, becameReachable: false)
             for number in older..<(older + 10) { children.deliver(Self.add(number), to: "a", [], isDirect: false) }

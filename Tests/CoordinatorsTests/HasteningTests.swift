@@ -104,7 +104,7 @@ struct HasteningTests {
     @Test("Waiting for a turn to restart leaves what may interrupt it alone")
     func restartTokens() async {
         let tokens = RestartTokens(TokenBucket(rate: 10, burst: 1))
-        let interruption = Ending<Void>()
+        let interruption = OneShot<Void>()
         for _ in 0..<3 { await tokens.wait(orUntil: interruption) }
         #expect(interruption.outcome == nil)
         interruption.settle(())

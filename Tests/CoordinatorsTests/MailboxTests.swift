@@ -284,7 +284,7 @@ struct MailboxTests {
 
     @Test("Mailbox: events beyond their limit give way, the oldest first, and no other notice does")
     func events() {
-        let birth = Birth(
+        let birth = NodeParameters(
             type: .of(Listener.self),
             configuration: .value(NoConfiguration()),
             path: "/a",

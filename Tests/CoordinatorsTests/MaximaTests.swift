@@ -84,7 +84,7 @@ struct MaximaTests {
         for milliseconds in [Int64.min, -1, 0, 1, .max] {
             let request = DismissalRequest(DismissalRequest.operation, ["timeoutMilliseconds": .integer(milliseconds)])
             #expect(request.map { $0.timeout >= .zero && $0.timeout < .seconds(100 * 86_400) } == true)
-            #expect(Patience(["patienceMilliseconds": .integer(milliseconds)]).duration < .seconds(100 * 86_400))
+            #expect(TimeoutBudget(["patienceMilliseconds": .integer(milliseconds)]).duration < .seconds(100 * 86_400))
         }
         Timers.shared.cancel(Timers.shared.schedule(at: last) {})
     }

@@ -57,7 +57,7 @@ struct PeerFuzzTests {
         if let report = try? PayloadCoder.decode(DeadLetterReport.self, from: payload, codec: codec) { letters.add(report) }
         _ = try? PayloadCoder.decode(TreeEvent.self, from: payload, codec: codec)
         guard let value = try? PayloadCoder.decode(JSONValue.self, from: payload, codec: .json) else { return }
-        _ = (Patience(value), DismissalRequest(DismissalRequest.operation, value), ProcessReport("process-started", value))
+        _ = (TimeoutBudget(value), DismissalRequest(DismissalRequest.operation, value), ProcessReport("process-started", value))
     }
 
     private static let letters = DeadLetters(tap: Tap(uplink: nil), uplink: nil)

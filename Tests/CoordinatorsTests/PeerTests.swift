@@ -79,7 +79,7 @@ struct PeerTests {
             try await eventually("the link is closed") { raw.closed?.code == .violation }
             #expect(raw.envelopes.count <= 17)
         }
-        let gate = Ending<Void>()
+        let gate = OneShot<Void>()
         try await RawPeer.with(inspected: {
             await gate.value
             return .null

@@ -147,10 +147,10 @@ final class RawPeer: Sendable {
         return (envelope, outcome)
     }
 
-    typealias Outcome = Ending<Result<Answer, any Error>>
+    typealias Outcome = OneShot<Result<Answer, any Error>>
 }
 
-extension Ending<Result<Answer, any Error>> {
+extension OneShot<Result<Answer, any Error>> {
     /// The code of the error that it ended with.
     var code: CoordinatorError.Code? {
         guard case .failure(let error)? = outcome else { return nil }

@@ -91,7 +91,7 @@ struct RestartTests {
     @Test("A worker that hangs is killed and restarted; one that only works hard is left alone")
     func hang() async throws {
         var options = Support.options
-        options.hungAfter = .seconds(6)
+        options.heartbeatTimeout = .seconds(6)
         try await withRuntime(RootCoordinator.self, options: options) { runtime in
             try await runtime.startChild("busy", .worker)
             try await runtime.startChild("hung", .worker)

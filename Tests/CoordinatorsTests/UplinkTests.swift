@@ -72,7 +72,7 @@ struct UplinkTests {
     @Test("A parent that hangs up at once is dialled by one at a time, with pauses, until the worker gives it up")
     func hangsUp() async throws {
         let parent = try RudeParent()
-        let isOrphaned = Ending<Void>()
+        let isOrphaned = OneShot<Void>()
         let ticket = Self.ticket(parent.address, orphanGraceMilliseconds: 1_000)
         let uplink = Uplink(ticket, counts: LiveCounts(), events: .heard { isOrphaned.settle(()) })
         try await uplink.connect()
@@ -95,7 +95,7 @@ struct UplinkTests {
             listener.close()
             serving.cancel()
         }
-        let isOrphaned = Ending<Void>()
+        let isOrphaned = OneShot<Void>()
         let uplink = Uplink(Self.ticket(listener.address), counts: LiveCounts(), events: .heard { isOrphaned.settle(()) })
         try await uplink.connect()
         try await eventually("the worker gives it up") { isOrphaned.outcome != nil }

@@ -110,7 +110,7 @@ struct WorkerBirthTests {
             let address = try runtime.core.hub.expect([1]) { _, _ in throw LinkError(.handshake, "unused") }
             let peer = try #require(host.state.withLock { $0.linkedPeer })
             let working = Task.immediate { try await runtime.perform(.workHard(milliseconds: 1_500), at: "/a", timeout: .seconds(60)) }
-            let isClosed = Ending<Void>()
+            let isClosed = OneShot<Void>()
             let link = try await Link.dial(address)
             link.start(Link.Handler(frameReceived: { _, _ in }, closed: { _, _ in isClosed.settle(()) }))
             let hello = Hello(secret: host.secret, processID: getpid(), processStartTime: 0, buildID: "", maximumFrameSize: 1 << 20)
@@ -130,7 +130,7 @@ struct WorkerBirthTests {
         try await withRuntime(RootCoordinator.self, options: options) { runtime in
             let address = try runtime.core.hub.expect([1]) { _, _ in throw LinkError(.handshake, "unused") }
             for _ in 0..<20 {
-                let isClosed = Ending<Void>()
+                let isClosed = OneShot<Void>()
                 let link = try await Link.dial(address)
                 link.start(Link.Handler(frameReceived: { _, _ in }, closed: { _, _ in isClosed.settle(()) }))
                 let hello = Hello(secret: Secret.make(), processID: getpid(), processStartTime: 0, buildID: "", maximumFrameSize: 1 << 20)
@@ -224,7 +224,7 @@ struct WorkerBirthTests {
     func suspended() async throws {
         var options = Support.options
         // The test may take longer than that on a loaded machine.
-        options.hungAfter = .seconds(120)
+        options.heartbeatTimeout = .seconds(120)
         try await withRuntime(RootCoordinator.self, options: options) { runtime in
             try await runtime.startChild("a", .worker)
             let place = try await runtime.ask(Fixture.WhereAmI(), at: "/a")

@@ -18,7 +18,7 @@ protocol ChildHost: AnyObject, Sendable {
     func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool)
 
     /// Carries out an operator's request about a coordinator below the child, or describes the child itself.
-    func operate(_ operation: Operation, on rest: ArraySlice<Substring>, patience: Patience) async throws -> JSONValue
+    func operate(_ operation: Operation, on rest: ArraySlice<Substring>, budget: TimeoutBudget) async throws -> JSONValue
 
     /// Pauses the child for these reasons, instead of those it had; none: it's resumed. Returns when it has followed.
     func pause(for reasons: PauseReasons) async
@@ -52,23 +52,23 @@ struct ChildInheritance: Sendable {
 /// Who hears of the lives that it has begun.
 protocol HostOwner: AnyObject, Sendable {
     /// Nothing is left of the life.
-    func lifeExited(_ life: Life, _ reason: ExitReason)
+    func lifeExited(_ life: ChildInstance, _ reason: ExitReason)
     /// It finishes, with this output; it's to be stopped and removed.
-    func lifeFinished(_ life: Life, _ output: Answer)
+    func lifeFinished(_ life: ChildInstance, _ output: Answer)
     /// It tells its delegates something.
-    func lifeEmitted(_ life: Life, _ event: Answer)
+    func lifeEmitted(_ life: ChildInstance, _ event: Answer)
     /// It would like to be dismissed within the time; whether that is granted.
-    func dismissalRequested(by life: Life, timeout: Duration) async -> Bool
+    func dismissalRequested(by life: ChildInstance, timeout: Duration) async -> Bool
     /// Whether it can be reached: while it can't, what is sent to it has to wait, perhaps for its next life.
-    func life(_ life: Life, becameReachable isReachable: Bool)
+    func life(_ life: ChildInstance, becameReachable isReachable: Bool)
     /// Its process has done its time, and is to be replaced.
-    func lifeIsDue(_ life: Life)
+    func recycleRequested(_ life: ChildInstance)
     /// A message has not left for it, which could not be reached.
-    func messageReturned(_ message: ChildSlot.Parked, from life: Life)
+    func messageReturned(_ message: ChildSlot.Parked, from life: ChildInstance)
 }
 
 /// One life of one child.
-struct Life: Sendable {
+struct ChildInstance: Sendable {
     let key: String
     let incarnation: Incarnation
 }
@@ -76,7 +76,7 @@ struct Life: Sendable {
 /// What a host tells its owner, beside its start.
 struct HostEvents: Sendable {
     weak let owner: (any HostOwner)?
-    let life: Life
+    let life: ChildInstance
 
     func exited(_ reason: ExitReason) { owner?.lifeExited(life, reason) }
     func finished(_ output: Answer) { owner?.lifeFinished(life, output) }
@@ -84,13 +84,13 @@ struct HostEvents: Sendable {
     func dismissalRequested(_ timeout: Duration) async -> Bool { await owner?.dismissalRequested(by: life, timeout: timeout) ?? false }
     func unreachable() { owner?.life(life, becameReachable: false) }
     func reachable() { owner?.life(life, becameReachable: true) }
-    func recycled() { owner?.lifeIsDue(life) }
+    func recycled() { owner?.recycleRequested(life) }
     func undelivered(_ message: ChildSlot.Parked) { owner?.messageReturned(message, from: life) }
 }
 
 /// Whoever owns the coordinator that a whole process begins with is in it: it can always be reached, and is replaced from outside.
 extension HostOwner {
-    func life(_ life: Life, becameReachable isReachable: Bool) {}
-    func lifeIsDue(_ life: Life) {}
-    func messageReturned(_ message: ChildSlot.Parked, from life: Life) {}
+    func life(_ life: ChildInstance, becameReachable isReachable: Bool) {}
+    func recycleRequested(_ life: ChildInstance) {}
+    func messageReturned(_ message: ChildSlot.Parked, from life: ChildInstance) {}
 }

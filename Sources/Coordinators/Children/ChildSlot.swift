@@ -19,8 +19,8 @@ struct ChildSlot {
         let isDirect: Bool
     }
 
-    typealias Start = Ending<Result<Void, any Error>>
-    typealias End = Ending<Result<Answer, any Error>>
+    typealias Start = OneShot<Result<Void, any Error>>
+    typealias End = OneShot<Result<Answer, any Error>>
 
     var definition: ChildDefinition
     /// Counts those who have had the key, so that a late clean-up can't touch a successor.
@@ -48,7 +48,7 @@ struct ChildSlot {
     /// Kept through restarts.
     var pauseReasons: PauseReasons = []
     /// Pauses and resumes of one child come one after the other.
-    var pauses: Turnstile?
+    var pauses: AsyncLock?
     var observers = ChildObservers()
     /// Who waits for the child to be ready.
     var starts: [Start] = []
@@ -65,7 +65,7 @@ struct ChildSlot {
     struct Stop {
         /// What is still to be reported of an earlier life is no answer.
         let incarnation: Incarnation
-        let end: Ending<Void>
+        let end: OneShot<Void>
     }
 
     /// What somebody who waits for the end is told.

@@ -25,7 +25,7 @@ extension ChildSupervisor {
     }
 
     private func begin(_ key: String, _ incarnation: Incarnation, _ attempt: Int) {
-        let events = HostEvents(owner: self, life: Life(key: key, incarnation: incarnation))
+        let events = HostEvents(owner: self, life: ChildInstance(key: key, incarnation: incarnation))
         let dependencies = node.dependencies
         prepareSpares(key)
         let host = state.withLock { state -> (any ChildHost)? in

@@ -17,9 +17,9 @@ extension ChildSupervisor {
 
     /// - Returns: false when there is no such child.
     private func change(_ key: String, _ reason: PauseReasons, _ isPaused: Bool, isByParent: Bool) async -> Bool {
-        let pauses = state.withLock { state -> Turnstile? in
+        let pauses = state.withLock { state -> AsyncLock? in
             guard let slot = state.slots[key] else { return nil }
-            let pauses = slot.pauses ?? Turnstile()
+            let pauses = slot.pauses ?? AsyncLock()
             state.slots[key]?.pauses = pauses
             return pauses
         }

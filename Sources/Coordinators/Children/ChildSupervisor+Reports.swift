@@ -3,42 +3,48 @@ import Synchronization
 extension ChildSupervisor {
     /// What the machine has noticed becomes what handles, waiters and the coordinator see.
     func report(_ key: String, _ incarnation: Incarnation, _ change: Supervisor<String>.Change) {
-        var news = ChildNews(node.path.appending(key), incarnation, change)
+        var transition = ChildTransition(node.path.appending(key), incarnation, change)
         var typeName = ""
         state.withLock { state in
             guard var slot = state.slots[key] else { return }
             typeName = slot.definition.typeName
-            let isEnd = news.enter(&slot, isAlive: state.isAlive(key))
+            let isEnd = transition.enter(&slot, isAlive: state.isAlive(key))
             // The key is free before anybody hears of the end.
             let isForgotten = isEnd && state.machine.state(of: key) == nil
-            if isForgotten { news.removed = slot }
+            if isForgotten { transition.removed = slot }
             state.slots[key] = isForgotten ? nil : slot
         }
-        tell(news, of: key)
-        if let event = news.event, !node.type.table.lifecycle.isEmpty {
+        tell(transition, of: key)
+        if let event = transition.event, !node.type.table.lifecycle.isEmpty {
             node.post(.lifecycle(AnyChild(supervisor: self, key: key, typeName: typeName), event))
         }
     }
 
-    private func tell(_ news: ChildNews, of key: String) {
-        if news.isEndOfLife { node.rewind(news.path) }
-        news.removed?.spares?.end()
-        let termination = Termination(path: news.path, incarnation: news.incarnation, reason: news.change.exitReason ?? .unknown)
-        for watcher in news.watchers { watcher.complete(.success(.value(termination))) }
-        if let observed = news.observed {
-            if let removed = news.removed {
+    private func tell(_ transition: ChildTransition, of key: String) {
+        if transition.isEndOfLife { node.rewind(transition.path) }
+        transition.removed?.spares?.end()
+        let termination = Termination(
+            path: transition.path,
+            incarnation: transition.incarnation,
+            reason: transition.change.exitReason ?? .unknown
+        )
+        for watcher in transition.watchers { watcher.complete(.success(.value(termination))) }
+        if let observed = transition.observed {
+            if let removed = transition.removed {
                 for observer in removed.observers.all { observer.deliver(.change(observed)) }
             } else {
                 notify(key, .change(observed))
             }
         }
-        end(news.removed?.observers.all ?? [])
-        for stop in news.stops { stop.end.settle(()) }
-        for message in news.hopeless { message.envelope.end(.failure(news.failure ?? CoordinatorError.hasStopped(news.path))) }
-        for start in news.starts { start.settle(news.failure.map { .failure($0) } ?? .success(())) }
-        if news.change == .started || news.change == .restarted { flush(key) }
-        for outcome in news.outcomes { outcome.tell() }
-        node.runtime.childChanged(news.path, news.change)
+        end(transition.removed?.observers.all ?? [])
+        for stop in transition.stops { stop.end.settle(()) }
+        for message in transition.hopeless {
+            message.envelope.end(.failure(transition.failure ?? CoordinatorError.hasStopped(transition.path)))
+        }
+        for start in transition.starts { start.settle(transition.failure.map { .failure($0) } ?? .success(())) }
+        if transition.change == .started || transition.change == .restarted { flush(key) }
+        for outcome in transition.outcomes { outcome.tell() }
+        node.runtime.childChanged(transition.path, transition.change)
     }
 
     /// Delivers what has waited for the child, before anything that is sent now.

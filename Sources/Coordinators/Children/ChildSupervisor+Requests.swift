@@ -90,7 +90,7 @@ extension ChildSupervisor {
     ///   - tenure: nothing happens when somebody else has the key by now.
     func stop(_ key: String, isByParent: Bool, forgets: Bool, tenure: UInt64? = nil) async throws {
         let event = forgets ? Supervisor<String>.Event.removeRequested(key) : .stopRequested(key)
-        let end = Ending<Void>()
+        let end = OneShot<Void>()
         let (isKnown, mustWait, mustPerform) = state.withLock { state -> (Bool, Bool, Bool) in
             guard let slot = state.slots[key], tenure == nil || slot.tenure == tenure else { return (false, false, false) }
             let incarnation = state.machine.state(of: key)?.incarnation ?? slot.incarnation

@@ -14,8 +14,8 @@ final class LocalHost: ChildHost {
 
     /// What matters until the coordinator is ready, and is dropped then.
     private struct Beginning: Sendable {
-        var birth: Birth
-        let outcome = Ending<Result<Void, any Error>>()
+        var parameters: NodeParameters
+        let outcome = OneShot<Result<Void, any Error>>()
         /// The `start` hook, once it runs.
         var hook: Task<Void, Never>?
         /// A stop that was requested meanwhile.
@@ -35,10 +35,10 @@ final class LocalHost: ChildHost {
     private let events: HostEvents
     private let state: Mutex<State>
 
-    init(_ birth: Birth, events: HostEvents) {
-        runtime = birth.runtime
+    init(_ parameters: NodeParameters, events: HostEvents) {
+        runtime = parameters.runtime
         self.events = events
-        state = Mutex(State(phase: .beginning(Box(Beginning(birth: birth)))))
+        state = Mutex(State(phase: .beginning(Box(Beginning(parameters: parameters)))))
     }
 
     var process: ProcessIdentity? { .current }
@@ -47,17 +47,17 @@ final class LocalHost: ChildHost {
     var coordinator: Node? { state.withLock { $0.node } }
 
     func start() async throws {
-        let (node, birth, outcome) = try makeNode()
+        let (node, parameters, outcome) = try makeNode()
         let hook = Task {
             do {
-                try await node.start(birth.configuration)
+                try await node.start(parameters.configuration)
                 outcome.settle(.success(()))
             } catch {
                 outcome.settle(.failure(Failures.crossable(error)))
             }
         }
-        let timeout = CoordinatorError(.startTimedOut, "\(node.path) was not ready within \(birth.startTimeout)")
-        let timer = Timers.shared.schedule(at: .now + birth.startTimeout) {
+        let timeout = CoordinatorError(.startTimedOut, "\(node.path) was not ready within \(parameters.startTimeout)")
+        let timer = Timers.shared.schedule(at: .now + parameters.startTimeout) {
             // Settled first: what the hook throws for being cancelled is no reason.
             outcome.settle(.failure(timeout))
             hook.cancel()
@@ -76,18 +76,18 @@ final class LocalHost: ChildHost {
     /// In the turn of those who provide: nothing gets lost between what the coordinator is born with and what it's told later.
     ///
     /// - Throws: `stopped` when it was told to stop before it began.
-    private func makeNode() throws(CoordinatorError) -> (Node, Birth, Ending<Result<Void, any Error>>) {
+    private func makeNode() throws(CoordinatorError) -> (Node, NodeParameters, OneShot<Result<Void, any Error>>) {
         try runtime.dependencyTurn.withLock { _ throws(CoordinatorError) in
             try state.withLock { state throws(CoordinatorError) in
                 guard case .beginning(let beginning) = state.phase else { throw CoordinatorError(.stopped, "it has begun before") }
-                let birth = beginning.value.birth
+                let parameters = beginning.value.parameters
                 guard beginning.value.shutdown == nil else {
                     state.phase = .ended
-                    throw CoordinatorError.hasStopped(birth.path)
+                    throw CoordinatorError.hasStopped(parameters.path)
                 }
-                let node = Node(birth, owner: self)
+                let node = Node(parameters, owner: self)
                 state.node = node
-                return (node, birth, beginning.value.outcome)
+                return (node, parameters, beginning.value.outcome)
             }
         }
     }
@@ -110,7 +110,7 @@ final class LocalHost: ChildHost {
     /// A hook that ignores its cancellation is abandoned when the grace is over.
     private func cancel(
         _ hook: Task<Void, Never>,
-        _ outcome: Ending<Result<Void, any Error>>,
+        _ outcome: OneShot<Result<Void, any Error>>,
         within grace: Duration?,
         at path: CoordinatorPath
     ) {
@@ -138,7 +138,7 @@ final class LocalHost: ChildHost {
         }
         ending?.hasten(shutdown)
         if let beginning, let hook = beginning.hook {
-            cancel(hook, beginning.outcome, within: shutdown.grace, at: beginning.birth.path)
+            cancel(hook, beginning.outcome, within: shutdown.grace, at: beginning.parameters.path)
         }
         if isReady { conclude(.shutdown) }
     }
@@ -176,15 +176,15 @@ final class LocalHost: ChildHost {
         coordinator?.deliver(envelope, to: rest, isDirect: isDirect)
     }
 
-    func operate(_ operation: Operation, on rest: ArraySlice<Substring>, patience: Patience) async throws -> JSONValue {
+    func operate(_ operation: Operation, on rest: ArraySlice<Substring>, budget: TimeoutBudget) async throws -> JSONValue {
         guard let node = coordinator else { return [] }
-        return try await node.operate(operation, on: rest, patience: patience)
+        return try await node.operate(operation, on: rest, budget: budget)
     }
 
     func pause(for reasons: PauseReasons) async {
         let node = state.withLock { state -> Node? in
             if state.node == nil, case .beginning(let beginning) = state.phase {
-                beginning.value.birth.inheritance.pauseReasons = reasons
+                beginning.value.parameters.inheritance.pauseReasons = reasons
             }
             return state.node
         }
@@ -195,7 +195,7 @@ final class LocalHost: ChildHost {
         // In the turn of whoever provides.
         let node = state.withLock { state -> Node? in
             if state.node == nil, case .beginning(let beginning) = state.phase {
-                beginning.value.birth.inheritance.dependencies = dependencies
+                beginning.value.parameters.inheritance.dependencies = dependencies
             }
             return state.node
         }

@@ -83,7 +83,7 @@ final class ProgramHost: ChildHost {
         envelope.end(.failure(CoordinatorError(.unsupported, "\(path) is a plain program: it answers no messages")))
     }
 
-    func operate(_ operation: Operation, on rest: ArraySlice<Substring>, patience: Patience) async throws -> JSONValue {
+    func operate(_ operation: Operation, on rest: ArraySlice<Substring>, budget: TimeoutBudget) async throws -> JSONValue {
         throw CoordinatorError(rest.isEmpty ? .unsupported : .noSuchPath, "\(path) is a plain program: it has no coordinators below it")
     }
 

@@ -1,4 +1,4 @@
-/// The end of one life of a coordinator, or the news that there is none.
+/// The end of one life of a coordinator, or the transition that there is none.
 public struct Termination: Sendable, Hashable, Codable {
     /// Which coordinator.
     public let path: CoordinatorPath

@@ -20,7 +20,7 @@ final class LogQueue: Sendable {
         var latest: (any LogHandler)?
         var isWriting = false
         /// Who waits until nothing waits.
-        var flushes: [Ending<Void>] = []
+        var flushes: [OneShot<Void>] = []
     }
 
     private let capacity: Int
@@ -47,7 +47,7 @@ final class LogQueue: Sendable {
 
     /// Waits until what has been taken is written, at most this long.
     func flush(within limit: Duration) async {
-        let isEmpty = Ending<Void>()
+        let isEmpty = OneShot<Void>()
         let mustWait = state.withLock { state -> Bool in
             if state.isWriting { state.flushes.append(isEmpty) }
             return state.isWriting
@@ -69,7 +69,7 @@ final class LogQueue: Sendable {
     }
 
     private func next() -> Entry? {
-        let (entry, flushes) = state.withLock { state -> (Entry?, [Ending<Void>]) in
+        let (entry, flushes) = state.withLock { state -> (Entry?, [OneShot<Void>]) in
             if let entry = state.waiting.popFirst() ?? Self.takeReport(&state) { return (entry, []) }
             state.isWriting = false
             state.latest = nil

@@ -8,7 +8,7 @@ enum Deadline {
             await operation()
             return true
         }
-        let isDone = Ending<Bool>()
+        let isDone = OneShot<Bool>()
         let timer = Timers.shared.schedule(at: .now + grace) { isDone.settle(false) }
         _ = Task.immediate {
             await operation()

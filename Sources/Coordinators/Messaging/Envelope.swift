@@ -235,7 +235,7 @@ extension Envelope {
     ///
     /// It's on its way before the first suspension: two asks that begin one after the other are sent one after the other.
     func delivered(owner: OpenAsks?, by dispatch: (Envelope) -> Void) async throws -> Answer {
-        let ending = Ending<Result<Answer, any Error>>()
+        let ending = OneShot<Result<Answer, any Error>>()
         try Task.checkCancellation()
         open(owner: owner) { ending.settle($0) }
         if !hasEnded { dispatch(self) }

@@ -11,9 +11,9 @@ extension ChildSupervisor {
     /// A child would like to be dismissed: the coordinator's row decides, in its turn.
     ///
     /// - Returns: whether the child is being stopped. After the time it stays, whatever the row says.
-    func dismissalRequested(by life: Life, timeout: Duration) async -> Bool {
+    func dismissalRequested(by life: ChildInstance, timeout: Duration) async -> Bool {
         guard let child = handle(of: life.key), child.incarnation == life.incarnation else { return false }
-        let answer = Ending<DismissalDecision>()
+        let answer = OneShot<DismissalDecision>()
         let timer = Timers.shared.schedule(at: .now + timeout) { answer.settle(.refuse) }
         defer { Timers.shared.cancel(timer) }
         if node.type.table.dismissal != nil {

@@ -6,7 +6,7 @@ final class Grace: Sendable {
         var limit: Duration?
         /// What the limit was shortened to.
         var haste: Duration?
-        var step: Ending<Bool>?
+        var step: OneShot<Bool>?
         /// Set when the first step begins.
         var deadline: MonotonicTime?
         var timer: Timers.Timer?
@@ -21,7 +21,7 @@ final class Grace: Sendable {
     ///
     /// - Returns: false when the time ran out. The step goes on then; nothing can be done about code that ignores its cancellation.
     func within(_ step: @escaping @Sendable () async -> Void) async -> Bool {
-        let ending = Ending<Bool>()
+        let ending = OneShot<Bool>()
         state.withLock { state in
             state.step = ending
             if state.deadline == nil { state.deadline = state.limit.map { .now + $0 } }

@@ -4,7 +4,7 @@ import WireProtocol
 
 extension Node {
     /// Carries out an operator's request about a coordinator below this one; for the coordinator itself it can only describe.
-    func operate(_ operation: Operation, on rest: ArraySlice<Substring>, patience: Patience = .initial) async throws -> JSONValue {
+    func operate(_ operation: Operation, on rest: ArraySlice<Substring>, budget: TimeoutBudget = .initial) async throws -> JSONValue {
         guard let key = rest.first.map(String.init) else {
             if operation == .counters { return try runtime.counts.counters.encodedAsJSON() }
             guard operation == .inspect else {
@@ -13,14 +13,14 @@ extension Node {
                     "\(path) is this process's own coordinator: its parent has to \(operation.rawValue) it"
                 )
             }
-            return try await childSnapshots(patience).encodedAsJSON()
+            return try await childSnapshots(budget).encodedAsJSON()
         }
         guard let children = existingChildren else { throw noSuchPath(key) }
         let rest = rest.dropFirst()
         if !rest.isEmpty || operation == .counters {
-            return try await children.relay(operation, to: key, rest, patience)
+            return try await children.relay(operation, to: key, rest, budget)
         }
-        if operation == .inspect { return try await children.snapshot(of: key, patience).encodedAsJSON() }
+        if operation == .inspect { return try await children.snapshot(of: key, budget).encodedAsJSON() }
         // Nothing is asked of the child first: it may hang, and be stopped or killed for that.
         let before = try children.summary(of: key).snapshot
         switch operation {
@@ -38,21 +38,21 @@ extension Node {
         case .resume: try await children.pause(key, false, isByParent: false)
         }
         // Whoever runs the child may have removed it since.
-        let after = (try? await children.snapshot(of: key, patience)) ?? before.ended
+        let after = (try? await children.snapshot(of: key, budget)) ?? before.ended
         return try after.encodedAsJSON()
     }
 
     /// The children as they are now, with their subtrees; all processes below are asked at the same time.
-    func childSnapshots(_ patience: Patience = .initial) async -> [CoordinatorSnapshot] {
+    func childSnapshots(_ budget: TimeoutBudget = .initial) async -> [CoordinatorSnapshot] {
         guard let children = existingChildren else { return [] }
         let described = children.keys.map { (key: $0, asksOthers: children.asksOthers(about: $0)) }
         var snapshots = [CoordinatorSnapshot?](repeating: nil, count: described.count)
         await withTaskGroup(of: (Int, CoordinatorSnapshot?).self) { group in
             for (index, child) in described.enumerated() where child.asksOthers {
-                group.addTask { (index, try? await children.snapshot(of: child.key, patience)) }
+                group.addTask { (index, try? await children.snapshot(of: child.key, budget)) }
             }
             for (index, child) in described.enumerated() where !child.asksOthers {
-                snapshots[index] = try? await children.snapshot(of: child.key, patience)
+                snapshots[index] = try? await children.snapshot(of: child.key, budget)
             }
             for await (index, snapshot) in group { snapshots[index] = snapshot }
         }
@@ -70,12 +70,12 @@ extension ChildSupervisor {
     }
 
     /// Has a child's process carry out a request; while it has none, or no link to it, because it's between two lives, that is waited for.
-    func relay(_ operation: Operation, to key: String, _ rest: ArraySlice<Substring>, _ patience: Patience) async throws -> JSONValue {
-        let deadline = MonotonicTime.now + patience.duration
+    func relay(_ operation: Operation, to key: String, _ rest: ArraySlice<Substring>, _ budget: TimeoutBudget) async throws -> JSONValue {
+        let deadline = MonotonicTime.now + budget.duration
         while true {
             let wasBetweenLives = isBetweenLives(key)
             do {
-                return try await livingHost(of: key).operate(operation, on: rest, patience: patience)
+                return try await livingHost(of: key).operate(operation, on: rest, budget: budget)
             } catch let error as CoordinatorError where error.code == .peerLost || error.code == .stopped || error.code == .noSuchPath {
                 // What may have been carried out is asked for again only where twice is as good as once.
                 let mayRepeat = !error.maybeExecuted || operation != .restart && operation != .kill
@@ -113,11 +113,11 @@ extension ChildSupervisor {
         return found
     }
 
-    func snapshot(of key: String, _ patience: Patience) async throws -> CoordinatorSnapshot {
+    func snapshot(of key: String, _ budget: TimeoutBudget) async throws -> CoordinatorSnapshot {
         var (snapshot, host) = try summary(of: key)
         guard let host, snapshot.state == .active || snapshot.state == .paused else { return snapshot }
         do {
-            let value = try await host.operate(.inspect, on: [], patience: patience)
+            let value = try await host.operate(.inspect, on: [], budget: budget)
             snapshot.children = try [CoordinatorSnapshot](decoding: value)
         } catch let error as CoordinatorError where error.code == .unsupported {
             // A plain program has no coordinators in it.

@@ -45,7 +45,7 @@ final class Node: Sendable {
         var nextHandler: UInt64 = 0
         var areHandlersCancelled = false
         /// Who waits for a hook.
-        var hooks: [UInt64: Ending<Void>] = [:]
+        var hooks: [UInt64: OneShot<Void>] = [:]
         /// While the hook runs: a task that has ended would be kept with all its memory.
         var runTask: Task<Void, Never>?
         var hasRun = false
@@ -70,29 +70,29 @@ final class Node: Sendable {
     let openAsks = OpenAsks()
     let since = MonotonicTime.now
     /// How the stop has ended: whether nothing had to be abandoned.
-    let end = Ending<Bool>()
+    let end = OneShot<Bool>()
     let state: Mutex<State>
     /// Transitions of one coordinator come one after the other.
-    let transitions = LazyTurnstile()
+    let transitions = LazyAsyncLock()
     /// So do a tab coordinator's selections.
-    let selections = LazyTurnstile()
+    let selections = LazyAsyncLock()
     /// The stack of pages that this coordinator and those below it share, if it owns one.
     let ownNavigation: NavigationStack?
 
-    init(_ birth: Birth, owner: (any NodeOwner)?) {
-        path = birth.path
-        incarnation = birth.incarnation
-        type = birth.type
-        parent = birth.parent
-        runtime = birth.runtime
+    init(_ parameters: NodeParameters, owner: (any NodeOwner)?) {
+        path = parameters.path
+        incarnation = parameters.incarnation
+        type = parameters.type
+        parent = parameters.parent
+        runtime = parameters.runtime
         let isRoot = parent == nil && runtime.uplink == nil
         ownNavigation = isRoot || type.ownsNavigation ? NavigationStack() : nil
         state = Mutex(
             State(
                 owner: owner,
                 mailbox: Mailbox(type.mailbox),
-                pauseReasons: birth.inheritance.pauseReasons,
-                dependencies: NodeDependencies(inherited: birth.inheritance.dependencies, overrides: runtime.overrides)
+                pauseReasons: parameters.inheritance.pauseReasons,
+                dependencies: NodeDependencies(inherited: parameters.inheritance.dependencies, overrides: runtime.overrides)
             )
         )
         runtime.counts.coordinators.add(1, ordering: .relaxed)

@@ -116,7 +116,7 @@ extension Peer {
     /// Sends a control frame that is answered, and waits for the answer.
     @discardableResult
     func request(_ target: String, timeout: Duration?, _ content: (_ target: NameID) -> Content) async throws -> JSONValue {
-        let ending = Ending<Result<JSONValue, any Error>>()
+        let ending = OneShot<Result<JSONValue, any Error>>()
         guard case .opened(let correlation) = open({ _ in .request(ending) }) else { throw lost(maybeExecuted: false) }
         do throws(LinkError) {
             try link.send(lane: .control) { name in Frame(content(name(target)), correlation: correlation, codec: .json) }

@@ -37,7 +37,7 @@ final class Peer: Sendable {
     enum Open {
         case message(Outgoing)
         /// The runtime's own: no ask of a coordinator's.
-        case request(Ending<Result<JSONValue, any Error>>)
+        case request(OneShot<Result<JSONValue, any Error>>)
 
         var isMessage: Bool {
             if case .message = self { true } else { false }
@@ -83,7 +83,7 @@ final class Peer: Sendable {
     let tasks = OwnedTasks()
     let state: Mutex<State>
     /// Settled when the link has closed and all that had come is dealt with.
-    private let end = Ending<Void>()
+    private let end = OneShot<Void>()
     /// Messages leave one after the other in the order in which they were let go.
     let turn = Mutex(())
     let counts: LiveCounts

@@ -21,7 +21,7 @@ extension CoordinatorRuntime {
         /// How long the root is given to end.
         public var shutdown = Shutdown.timeout(.seconds(5))
         /// How long a worker may answer no ping, one of which is sent each second; then it's killed, and restarted as its type says.
-        public var hungAfter: Duration = .seconds(10)
+        public var heartbeatTimeout: Duration = .seconds(10)
         /// How often this process may restart workers, all of them together: a hundred at once, and fifty a second in the long run.
         public var workerRestarts = TokenBucket(rate: 50, burst: 100)
         /// Where workers and programs write to.

@@ -27,11 +27,11 @@ public final class CoordinatorRuntime: Service {
     private let type: CoordinatorType
     private let configuration: ConfigurationValue
     private let state = Mutex(State.idle)
-    private let exit = Ending<RootExit>()
+    private let exit = OneShot<RootExit>()
     /// Settled when the start has succeeded or failed.
-    private let begin = Ending<Void>()
+    private let begin = OneShot<Void>()
     /// Settled when nothing is left of the tree.
-    private let end = Ending<Void>()
+    private let end = OneShot<Void>()
 
     /// How the root has ended.
     private enum RootExit: Sendable {
@@ -82,7 +82,7 @@ public final class CoordinatorRuntime: Service {
     ///
     /// - Throws: what the root's start threw; `startTimedOut`; `stopped` the second time.
     public func start() async throws {
-        let birth = Birth(
+        let parameters = NodeParameters(
             type: type,
             configuration: configuration,
             path: .root,
@@ -92,7 +92,7 @@ public final class CoordinatorRuntime: Service {
             startTimeout: options.startTimeout,
             inheritance: ChildInheritance(dependencies: core.dependencies)
         )
-        let host = LocalHost(birth, events: HostEvents(owner: self, life: Life(key: "", incarnation: 1)))
+        let host = LocalHost(parameters, events: HostEvents(owner: self, life: ChildInstance(key: "", incarnation: 1)))
         let isFirst = state.withLock { state -> Bool in
             guard case .idle = state else { return false }
             state = .running(host)
@@ -185,14 +185,14 @@ public final class CoordinatorRuntime: Service {
 }
 
 extension CoordinatorRuntime: HostOwner {
-    func lifeExited(_ life: Life, _ reason: ExitReason) { exit.settle(.reason(reason)) }
+    func lifeExited(_ life: ChildInstance, _ reason: ExitReason) { exit.settle(.reason(reason)) }
 
-    func lifeFinished(_ life: Life, _ output: Answer) { exit.settle(.finished(output)) }
+    func lifeFinished(_ life: ChildInstance, _ output: Answer) { exit.settle(.finished(output)) }
 
     /// Nobody is above the root to hear it.
-    func lifeEmitted(_ life: Life, _ event: Answer) {}
+    func lifeEmitted(_ life: ChildInstance, _ event: Answer) {}
 
-    func dismissalRequested(by life: Life, timeout: Duration) async -> Bool {
+    func dismissalRequested(by life: ChildInstance, timeout: Duration) async -> Bool {
         exit.settle(.reason(.shutdown))
         return true
     }

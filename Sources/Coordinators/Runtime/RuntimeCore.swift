@@ -43,7 +43,7 @@ final class RuntimeCore: Sendable {
     /// How long the workers of this process may outlive it; zero: not at all.
     let orphanGrace: Duration
     /// How long a worker may give no sign of life.
-    let hungAfter: Duration
+    let heartbeatTimeout: Duration
     private let startTimeout: Duration
     private let rootPolicy: SupervisionPolicy?
     private static let numbers = Atomic<Int>(0)
@@ -67,7 +67,7 @@ final class RuntimeCore: Sendable {
             logLevel: logger.logLevel
         )
         orphanGrace = uplink == nil ? options.orphanGrace : .zero
-        hungAfter = options.hungAfter
+        heartbeatTimeout = options.heartbeatTimeout
         dependencies = options.dependencies
         overrides = options.dependencyOverrides
         runsInOneProcess = options.runsInOneProcess
@@ -119,7 +119,7 @@ final class RuntimeCore: Sendable {
         case .coordinator(let coordinator):
             switch coordinator.place {
             case .inProcess(let type):
-                let birth = Birth(
+                let parameters = NodeParameters(
                     type: type,
                     configuration: coordinator.configuration,
                     path: parent.path.appending(definition.key),
@@ -129,7 +129,7 @@ final class RuntimeCore: Sendable {
                     startTimeout: definition.startTimeout,
                     inheritance: inheritance
                 )
-                return LocalHost(birth, events: events)
+                return LocalHost(parameters, events: events)
             case .worker(let program, let plan):
                 let path = parent.path.appending(definition.key)
                 let host = inheritance.spares?.take() ?? WorkerHost(program, plan, path: path, parent: parent)

@@ -15,7 +15,7 @@ final class RestartTokens: Sendable {
     /// Waits for a turn, or until something else is settled.
     ///
     /// - Returns: at once if there is a token left.
-    func wait(orUntil interruption: Ending<Void> = Ending()) async {
+    func wait(orUntil interruption: OneShot<Void> = OneShot()) async {
         let turn = take()
         guard turn > .now else { return }
         // The interruption is the caller's: that the turn has come doesn't settle it.

@@ -21,7 +21,7 @@ final class SparePool: Sendable {
     private let state: Mutex<State>
     private let wake = WakeTimer()
     /// Settled when those that wait for their turn have to wait no more.
-    private let closing = Ending<Void>()
+    private let closing = OneShot<Void>()
 
     init(_ program: WorkerProgram, _ plan: WorkerPlan, path: CoordinatorPath, parent: Node) {
         self.program = program

@@ -8,7 +8,7 @@ extension WorkerHost {
         /// Whether it has left a question unanswered; before the first one there is no reason to doubt it.
         var isMissing = false
         /// Settled when there is a link in use again, or never will be.
-        var nextLink: Ending<Void>?
+        var nextLink: OneShot<Void>?
     }
 
     /// How long a worker may give no sign of life before it's suspected to hang.
@@ -26,10 +26,10 @@ extension WorkerHost {
     func linkedPeer(within duration: Duration, after former: Peer? = nil) async -> Peer? {
         let deadline = MonotonicTime.now + duration
         while true {
-            let (peer, next) = state.withLock { state -> (Peer?, Ending<Void>?) in
+            let (peer, next) = state.withLock { state -> (Peer?, OneShot<Void>?) in
                 if let peer = state.linkedPeer, peer !== former { return (peer, nil) }
                 if state.machine.hasEnded { return (nil, nil) }
-                let next = state.description.nextLink ?? Ending()
+                let next = state.description.nextLink ?? OneShot()
                 state.description.nextLink = next
                 return (nil, next)
             }
@@ -50,12 +50,12 @@ extension WorkerHost {
     /// Has the worker describe what is at or below it.
     ///
     /// One that has never answered, or that gives no sign of life, isn't waited for: the next answer is believed again.
-    func describe(_ operation: Operation, _ target: String, _ patience: Patience) async throws -> JSONValue {
-        let deadline = MonotonicTime.now + patience.duration
+    func describe(_ operation: Operation, _ target: String, _ budget: TimeoutBudget) async throws -> JSONValue {
+        let deadline = MonotonicTime.now + budget.duration
         var former: Peer?
         while let peer = await linkedPeer(within: isDoubtful ? Self.glance : deadline - .now, after: former) {
-            let answer = Ending<Result<JSONValue, any Error>>()
-            ask(peer, operation, target, patience, answer)
+            let answer = OneShot<Result<JSONValue, any Error>>()
+            ask(peer, operation, target, budget, answer)
             guard let result = await self.answer(answer, before: deadline) else {
                 throw CoordinatorError(.timedOut, "\(path) says nothing about itself")
             }
@@ -69,7 +69,7 @@ extension WorkerHost {
         throw hasNoLink
     }
 
-    private func answer(_ answer: Ending<Result<JSONValue, any Error>>, before deadline: MonotonicTime) async -> Result<
+    private func answer(_ answer: OneShot<Result<JSONValue, any Error>>, before deadline: MonotonicTime) async -> Result<
         JSONValue, any Error
     >? {
         while MonotonicTime.now < deadline {
@@ -83,7 +83,7 @@ extension WorkerHost {
     func checkDescription() {
         let attachment = state.withLock { state in state.machine.link.flatMap { state.links[$0] } }
         guard let attachment, attachment.hello.buildID != BuildID.current else { return }
-        ask(attachment.peer, .inspect, path.description, .initial, Ending())
+        ask(attachment.peer, .inspect, path.description, .initial, OneShot())
     }
 
     private var isDoubtful: Bool {
@@ -95,12 +95,12 @@ extension WorkerHost {
         _ peer: Peer,
         _ operation: Operation,
         _ target: String,
-        _ patience: Patience,
-        _ answer: Ending<Result<JSONValue, any Error>>
+        _ budget: TimeoutBudget,
+        _ answer: OneShot<Result<JSONValue, any Error>>
     ) {
         tasks.add { [self] in
             do {
-                let description = try await peer.inspect(operation.rawValue, target, patience.payload, timeout: patience.duration)
+                let description = try await peer.inspect(operation.rawValue, target, budget.payload, timeout: budget.duration)
                 handle(.heard) { $0.description.isMissing = false }
                 answer.settle(.success(description))
             } catch {

@@ -75,7 +75,8 @@ extension WorkerHost {
                 let timeout = state.withLock { $0.assignment?.startTimeout } ?? .zero
                 return CoordinatorError(.startTimedOut, "\(path) was not ready within \(timeout)")
             case .noLink: return CoordinatorError(.peerLost, "\(path) has had no link for \(state.withLock { $0.machine.limits.link })")
-            case .noSign: return CoordinatorError(.peerLost, "\(path) has given no sign for \(runtime.hungAfter)", maybeExecuted: true)
+            case .noSign:
+                return CoordinatorError(.peerLost, "\(path) has given no sign for \(runtime.heartbeatTimeout)", maybeExecuted: true)
             case .ticketRefused(let message): return CoordinatorError(.startFailed, message)
             case .notWelcome(let message): return CoordinatorError(.startFailed, message)
             case .discarded:

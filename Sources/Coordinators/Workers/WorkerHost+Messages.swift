@@ -25,13 +25,13 @@ extension WorkerHost {
         if hasSuccessor { events.reachable() }
     }
 
-    func operate(_ operation: Operation, on rest: ArraySlice<Substring>, patience: Patience) async throws -> JSONValue {
+    func operate(_ operation: Operation, on rest: ArraySlice<Substring>, budget: TimeoutBudget) async throws -> JSONValue {
         let target = path.appending(rest).description
-        if operation.isDescription { return try await describe(operation, target, patience) }
+        if operation.isDescription { return try await describe(operation, target, budget) }
         var former: Peer?
-        while let peer = await linkedPeer(within: patience.duration, after: former) {
+        while let peer = await linkedPeer(within: budget.duration, after: former) {
             do {
-                return try await peer.inspect(operation.rawValue, target, patience.payload, timeout: nil)
+                return try await peer.inspect(operation.rawValue, target, budget.payload, timeout: nil)
             } catch let error as CoordinatorError where error.code == .peerLost && error.maybeExecuted == false {
                 // The link had just broken: on the next it's sent again.
                 former = peer

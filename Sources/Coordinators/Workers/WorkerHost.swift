@@ -48,22 +48,22 @@ final class WorkerHost: ChildHost {
     let state: Mutex<State>
     let secret = Secret.make()
     let tasks = OwnedTasks()
-    let readiness = Ending<Result<Void, any Error>>()
+    let readiness = OneShot<Result<Void, any Error>>()
     /// Settled when a start that waits for its turn has to wait no more.
-    let turn = Ending<Void>()
+    let turn = OneShot<Void>()
     /// Settled when the processes above know of the process, or there is none.
-    let launch = Ending<Result<Void, any Error>>()
+    let launch = OneShot<Result<Void, any Error>>()
     /// Settled when nothing is left of the process and its descendants.
-    let gone = Ending<Void>()
+    let gone = OneShot<Void>()
     /// The number by which the tap knows the host, once a worker has been introduced.
-    let tapSwitch = Ending<UInt64>()
+    let tapSwitch = OneShot<UInt64>()
     let wake = WakeTimer()
 
     init(_ program: WorkerProgram, _ plan: WorkerPlan, path: CoordinatorPath, parent: Node) {
         var limits = WorkerMachine.Limits()
         limits.firstLink = Link.handshakeTimeout + .seconds(5)
         limits.heartbeat = Self.heartbeat
-        limits.heartbeatTimeout = parent.runtime.hungAfter
+        limits.heartbeatTimeout = parent.runtime.heartbeatTimeout
         limits.age = plan.recycling.nextAge
         limits.messages = plan.recycling.messages
         limits.memory = plan.recycling.memory
@@ -124,7 +124,9 @@ final class WorkerHost: ChildHost {
     // MARK: Looking
 
     /// The listener of the life; it has no owner as long as there is no life.
-    var events: HostEvents { state.withLock { $0.assignment?.events } ?? HostEvents(owner: nil, life: Life(key: "", incarnation: 0)) }
+    var events: HostEvents {
+        state.withLock { $0.assignment?.events } ?? HostEvents(owner: nil, life: ChildInstance(key: "", incarnation: 0))
+    }
 
     var process: ProcessIdentity? { state.withLock { $0.machine.isAnnounced ? $0.process?.process.identity : nil } }
 

@@ -63,11 +63,11 @@ final class Worker: Sendable {
     /// How long a worker waits for its parent to take note of its end.
     private static let farewell = Duration.seconds(5)
 
-    let exitCode = Ending<Int32>()
+    let exitCode = OneShot<Int32>()
     private let path: CoordinatorPath
-    private let core: Ending<RuntimeCore> = Ending()
-    private let link: Ending<Uplink> = Ending()
-    private let isDismissed = Ending<Void>()
+    private let core: OneShot<RuntimeCore> = OneShot()
+    private let link: OneShot<Uplink> = OneShot()
+    private let isDismissed = OneShot<Void>()
     private let tasks = OwnedTasks()
     private let state: Mutex<State>
 
@@ -90,7 +90,7 @@ final class Worker: Sendable {
                 inherited: { [self] in inherit($0) },
                 tapped: { [self] in runtime.tap.setWantedAbove($0) },
                 messageReceived: { [self] in deliver($0, $1, $2) },
-                inspected: { [self] operation, target, payload in try await operate(operation, target, Patience(payload)) }
+                inspected: { [self] operation, target, payload in try await operate(operation, target, TimeoutBudget(payload)) }
             )
         )
         var options = options
@@ -112,7 +112,7 @@ final class Worker: Sendable {
                     if state.incarnation == Ticket.spareIncarnation { state.incarnation = frame.incarnation }
                     return state.incarnation
                 }
-                let birth = Birth(
+                let parameters = NodeParameters(
                     type: try runtime.registry.type(named: start.type),
                     configuration: .encoded(frame.codec, start.configuration, isComplete: frame.flags.contains(.complete)),
                     path: path,
@@ -122,7 +122,10 @@ final class Worker: Sendable {
                     startTimeout: .milliseconds(Int64(start.startTimeoutMilliseconds)),
                     inheritance: state.withLock { $0.inheritance }
                 )
-                let host = LocalHost(birth, events: HostEvents(owner: self, life: Life(key: path.key, incarnation: incarnation)))
+                let host = LocalHost(
+                    parameters,
+                    events: HostEvents(owner: self, life: ChildInstance(key: path.key, incarnation: incarnation))
+                )
                 guard
                     state.withLock({ state -> Bool in
                         guard state.host == nil, state.endReason == nil else { return false }
@@ -241,14 +244,14 @@ final class Worker: Sendable {
         node.deliver(envelope, to: rest, isDirect: isDirect)
     }
 
-    private func operate(_ operation: String, _ target: String, _ patience: Patience) async throws -> JSONValue {
+    private func operate(_ operation: String, _ target: String, _ budget: TimeoutBudget) async throws -> JSONValue {
         guard let operation = Operation(rawValue: operation) else {
             throw CoordinatorError(.unsupported, "a worker doesn't know '\(operation)'")
         }
         guard let (node, rest) = place(target) else {
             throw CoordinatorError(.noSuchPath, "there is no coordinator at \(target) in this process")
         }
-        return try await node.operate(operation, on: rest, patience: patience)
+        return try await node.operate(operation, on: rest, budget: budget)
     }
 
     private func place(_ target: String) -> (Node, ArraySlice<Substring>)? {
@@ -261,7 +264,7 @@ final class Worker: Sendable {
 }
 
 extension Worker: HostOwner {
-    func lifeExited(_ life: Life, _ reason: ExitReason) {
+    func lifeExited(_ life: ChildInstance, _ reason: ExitReason) {
         let toldReason = state.withLock { state -> ExitReason? in
             // Who asked for the end knows why, unless it went wrong then.
             let isOverruled = !reason.isNormal && state.endReason?.isNormal != false
@@ -272,9 +275,9 @@ extension Worker: HostOwner {
         if let toldReason { tasks.add { await self.leave(toldReason) } }
     }
 
-    func lifeFinished(_ life: Life, _ output: Answer) { finish(output) }
+    func lifeFinished(_ life: ChildInstance, _ output: Answer) { finish(output) }
 
-    func lifeEmitted(_ life: Life, _ event: Answer) {
+    func lifeEmitted(_ life: ChildInstance, _ event: Answer) {
         do {
             try uplink.emit(event)
         } catch let error as CoordinatorError where error.code == .mailboxFull {
@@ -284,5 +287,5 @@ extension Worker: HostOwner {
         }
     }
 
-    func dismissalRequested(by life: Life, timeout: Duration) async -> Bool { await uplink.requestDismissal(timeout: timeout) }
+    func dismissalRequested(by life: ChildInstance, timeout: Duration) async -> Bool { await uplink.requestDismissal(timeout: timeout) }
 }

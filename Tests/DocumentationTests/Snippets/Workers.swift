@@ -84,7 +84,7 @@ struct StudioProgram {
 
         var options = CoordinatorRuntime.Options()
         options.startTimeout = .seconds(10)
-        options.hungAfter = .seconds(20)
+        options.heartbeatTimeout = .seconds(20)
         let runtime = CoordinatorRuntime(StudioCoordinator.self, options: options)
         try await runtime.run()
     }

@@ -8,7 +8,7 @@ struct Mailbox {
         case message(Envelope, MessageRow)
         case lifecycle(AnyChild, LifecycleChange)
         case event(AnyChild, Answer)
-        case dismissal(AnyChild, Ending<DismissalDecision>)
+        case dismissal(AnyChild, OneShot<DismissalDecision>)
         case popped(JSONValue?)
         case unhandled(UnhandledMessage)
 

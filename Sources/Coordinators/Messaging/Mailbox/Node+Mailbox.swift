@@ -218,7 +218,7 @@ extension Node {
 
     /// Runs a hook of the coordinator as one of its handlers, and waits for it, at most until the coordinator has stopped.
     func runHook(_ hook: @escaping @Sendable (any Coordinator) async -> Void) async {
-        let done = Ending<Void>()
+        let done = OneShot<Void>()
         let begun = state.withLock { state -> (any Coordinator, UInt64)? in
             guard state.phase == .active, let instance = state.instance else { return nil }
             state.nextHandler += 1

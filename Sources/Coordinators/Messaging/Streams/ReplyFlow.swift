@@ -13,7 +13,7 @@ final class ReplyFlow: Sendable {
         var permits = ReplyFlow.window
         /// Handed on, and not granted back.
         var unread = 0
-        var waiters: Deque<Ending<Void>> = []
+        var waiters: Deque<OneShot<Void>> = []
         var hasPassed = false
         /// Where the handler is not in this process, or further up: who grants it.
         var relay: (@Sendable (Int) -> Void)?
@@ -37,7 +37,7 @@ final class ReplyFlow: Sendable {
     /// - Throws: `CancellationError` when nobody wants it any more.
     func send(_ answer: Answer) async throws {
         while true {
-            let turn = Ending<Void>()
+            let turn = OneShot<Void>()
             let isFree = state.withLock { state -> Bool in
                 if state.permits > 0 {
                     state.permits -= 1

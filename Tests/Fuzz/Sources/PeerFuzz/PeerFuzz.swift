@@ -60,7 +60,7 @@ final class Bench: Sendable {
 
     private func play(_ bytes: [UInt8]) async {
         guard let link = try? await Link.dial(listener.address) else { return }
-        let end = Ending<Void>()
+        let end = OneShot<Void>()
         link.start(
             Link.Handler(
                 frameReceived: { _, frame in if frame.correlation == Self.last { end.settle(()) } },

@@ -4,11 +4,11 @@ import WireProtocol
 ///
 /// Each process on the way down asks the next one with less than it was given itself, so that it can still tell of one that says nothing
 /// before it is thought to say nothing too.
-struct Patience: Sendable {
+struct TimeoutBudget: Sendable {
     let duration: Duration
 
-    /// The patience of the one who asks first.
-    static let initial = Patience(duration: .seconds(5))
+    /// The budget of the one who asks first.
+    static let initial = TimeoutBudget(duration: .seconds(5))
 
     private init(duration: Duration) { self.duration = duration }
 

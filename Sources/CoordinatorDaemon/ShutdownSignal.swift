@@ -2,7 +2,7 @@ import Coordinators
 import Synchronization
 
 /// The daemon's end, asked for by signals and operators alike: whoever asks can wait for it, and whoever asks again makes it quicker.
-final class Shutdowns: Sendable {
+final class ShutdownSignal: Sendable {
     /// What the processes that still run are given when the end was asked for a second time.
     static let hurriedGrace = Duration.seconds(1)
 

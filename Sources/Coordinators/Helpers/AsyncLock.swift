@@ -2,7 +2,7 @@ import DequeModule
 import Synchronization
 
 /// Lets one through at a time, in order of arrival, across suspensions.
-final class Turnstile: Sendable {
+final class AsyncLock: Sendable {
     private struct State {
         var isTaken = false
         var waiting: Deque<CheckedContinuation<Void, Never>> = []
@@ -34,11 +34,11 @@ final class Turnstile: Sendable {
 }
 
 /// A turnstile that is made when somebody first passes: most are never passed.
-struct LazyTurnstile: ~Copyable, Sendable {
-    private let turnstile = AtomicLazyReference<Turnstile>()
+struct LazyAsyncLock: ~Copyable, Sendable {
+    private let lock = AtomicLazyReference<AsyncLock>()
 
     func pass<Result: Sendable>(_ operation: @Sendable () async -> Result) async -> Result {
-        let turnstile = turnstile.load() ?? turnstile.storeIfNil(Turnstile())
-        return await turnstile.pass(operation)
+        let lock = lock.load() ?? lock.storeIfNil(AsyncLock())
+        return await lock.pass(operation)
     }
 }

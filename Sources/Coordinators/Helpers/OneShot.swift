@@ -1,7 +1,7 @@
 import Synchronization
 
 /// How something ended: settled once, waited for by anybody, before or after.
-final class Ending<Outcome: Sendable>: Sendable {
+final class OneShot<Outcome: Sendable>: Sendable {
     private struct Waiter {
         let id: UInt64
         let continuation: CheckedContinuation<Outcome?, Never>

@@ -1,5 +1,5 @@
 /// What a coordinator's life begins with.
-struct Birth: Sendable {
+struct NodeParameters: Sendable {
     let type: CoordinatorType
     let configuration: ConfigurationValue
     let path: CoordinatorPath

@@ -8,7 +8,7 @@ import Synchronization
 /// Carries out what signals ask of the daemon.
 ///
 /// No signal that can be caught ends it without its children ended first.
-final class SignalDesk: Sendable {
+final class SignalReceiver: Sendable {
     private enum Meaning {
         case stop, check, reopenLogs, dump, nothing
     }
@@ -17,7 +17,7 @@ final class SignalDesk: Sendable {
     private static let patience = Duration.seconds(5)
 
     private let runtime: CoordinatorRuntime
-    private let shutdown: Shutdowns
+    private let shutdown: ShutdownSignal
     private let file: String
     private let output: DaemonOutput
     private let logger: Logger
@@ -26,7 +26,7 @@ final class SignalDesk: Sendable {
     private let requests: AsyncStream<Meaning>
     private let inbox: AsyncStream<Meaning>.Continuation
 
-    init(runtime: CoordinatorRuntime, shutdown: Shutdowns, file: String, output: DaemonOutput, logger: Logger) {
+    init(runtime: CoordinatorRuntime, shutdown: ShutdownSignal, file: String, output: DaemonOutput, logger: Logger) {
         self.runtime = runtime
         self.shutdown = shutdown
         self.file = file
@@ -68,7 +68,7 @@ final class SignalDesk: Sendable {
             shutdown.begin()
         case 2:
             logger.notice("a second signal asks for the end: what still runs has a second", metadata: metadata)
-            shutdown.hasten(.timeout(Shutdowns.hurriedGrace))
+            shutdown.hasten(.timeout(ShutdownSignal.hurriedGrace))
         case 3:
             logger.warning("a third signal asks for the end: what still runs is killed", metadata: metadata)
             shutdown.hasten(.brutalKill)

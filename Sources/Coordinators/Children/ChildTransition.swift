@@ -1,5 +1,5 @@
 /// What a change of a child leads to: noted in its slot under the supervisor's lock, and told when the lock is free.
-struct ChildNews {
+struct ChildTransition {
     let path: CoordinatorPath
     let incarnation: Incarnation
     let change: Supervisor<String>.Change

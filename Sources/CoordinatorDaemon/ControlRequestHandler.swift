@@ -5,16 +5,16 @@ import Logging
 import WireProtocol
 
 /// Carries out what operators ask of the tree.
-struct OperatorDesk: ControlHandler {
+struct ControlRequestHandler: ControlHandler {
     private let runtime: CoordinatorRuntime
     private let children: ConfiguredChildren
-    private let shutdown: Shutdowns
+    private let shutdown: ShutdownSignal
     private let logger: Logger
     /// Operators who ask at the same time are shown the same tree, made once.
     private let tree: SharedCall<JSONValue>
     private let processes: SharedCall<JSONValue>
 
-    init(runtime: CoordinatorRuntime, children: ConfiguredChildren, shutdown: Shutdowns, logger: Logger) {
+    init(runtime: CoordinatorRuntime, children: ConfiguredChildren, shutdown: ShutdownSignal, logger: Logger) {
         self.runtime = runtime
         self.children = children
         self.shutdown = shutdown
@@ -80,7 +80,7 @@ struct OperatorDesk: ControlHandler {
             shutdown.hasten(.brutalKill)
         } else if shutdown.isRequested {
             // Whoever asks again finds that it takes too long.
-            shutdown.hasten(.timeout(Shutdowns.hurriedGrace))
+            shutdown.hasten(.timeout(ShutdownSignal.hurriedGrace))
         } else {
             shutdown.begin()
         }

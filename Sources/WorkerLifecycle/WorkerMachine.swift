@@ -20,7 +20,7 @@ public struct WorkerMachine: Sendable {
     /// A link of the worker, numbered by the owner; a number is used once.
     public typealias LinkID = UInt64
 
-    /// The times that a worker is granted, and what makes a life old.
+    /// How long things may take.
     public struct Limits: Sendable, Hashable {
         /// The time that a worker may be without a link once it has had one.
         public var link = Duration.seconds(10)
@@ -43,7 +43,7 @@ public struct WorkerMachine: Sendable {
         /// The resident memory in bytes above which a life is recycled; `nil`: it isn't measured.
         public var memory: Int?
 
-        /// Creates limits with their defaults.
+        /// Creates the runtime's own limits; a life isn't recycled.
         public init() {}
     }
 
@@ -52,13 +52,13 @@ public struct WorkerMachine: Sendable {
     /// Where the process is in its life.
     public internal(set) var state = State.idle
     /// Whether the coordinator is paused: it isn't recycled then, since what waits in it would be lost.
-    var isPaused = false
+    package internal(set) var isPaused = false
     /// The time of the event that is being handled.
     var now = Duration.zero
     /// What the event that is being handled has led to so far.
     var directives: [Directive] = []
     /// The wake that the owner has been told of and that hasn't come yet.
-    var announcedWake: Duration?
+    package internal(set) var announcedWake: Duration?
 
     /// Creates the machine of a process that hasn't been spawned.
     public init(limits: Limits = Limits()) {
@@ -89,14 +89,14 @@ extension WorkerMachine {
 
     /// Whether it's a spare that can be given a life at once.
     public var isWaiting: Bool {
-        guard case .running(let process) = state, case .spare = process.life, case .none = process.order else { return false }
+        guard case .running(let process) = state, case .spare = process.life, isAlive else { return false }
         return link != nil
     }
 
     /// Whether there is a process, and no reason to think that it ends.
     public var isAlive: Bool {
         guard case .running(let process) = state, case .none = process.order, process.lastWords == nil else { return false }
-        return process.verdict == nil
+        return process.verdict == nil && process.departure == nil
     }
 
     /// Whether there is a process that the processes above know of.

@@ -62,7 +62,7 @@ public struct SparePoolMachine: Sendable {
     public let target: Int
     private var stages: [SpareID: Stage] = [:]
     private var lastID: SpareID = 0
-    /// How many in a row have ended while they waited.
+    /// How many in a row have ended while they waited, or could not be launched.
     private var deaths = 0
     private var fillTime: Duration?
     private var isClosing = false
@@ -102,8 +102,9 @@ public struct SparePoolMachine: Sendable {
             stages[id] = .idle
             if isClosing { discard(id, &directives) }
         case .launchFailed(let id):
-            // The next life that begins has it tried again.
-            if stages[id] == .launching { stages[id] = .ending }
+            guard stages[id] == .launching else { break }
+            stages[id] = .ending
+            replace(now, &directives)
         case .taken(let id):
             deaths = 0
             if stages[id] == .idle { stages[id] = nil }
@@ -112,7 +113,11 @@ public struct SparePoolMachine: Sendable {
             discard(id, &directives)
             scheduleFill(at: now, now, &directives)
         case .ended(let id):
-            if stages.removeValue(forKey: id) == .idle { replace(now, &directives) }
+            // Its end may be told before its launch.
+            switch stages.removeValue(forKey: id) {
+            case .idle, .launching: replace(now, &directives)
+            case .waitingForTurn, .ending, nil: break
+            }
         case .closeRequested:
             close(&directives)
         }
@@ -123,7 +128,7 @@ public struct SparePoolMachine: Sendable {
         return directives
     }
 
-    /// A spare has ended while it waited.
+    /// A spare has ended while it waited, or could not be launched.
     ///
     /// The first is replaced at once; a program that can't wait mustn't take the restarts of others.
     private mutating func replace(_ now: Duration, _ directives: inout [Directive]) {

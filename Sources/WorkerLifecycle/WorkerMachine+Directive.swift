@@ -47,7 +47,7 @@ extension WorkerMachine {
         case startFailed(Failure)
         /// The life whose start had succeeded has ended, and nothing is left of the process.
         case lifeEnded(ExitReason)
-        /// Nothing is left of the process. Given once, as the last directive of all.
+        /// Nothing is left of the process. Given once, as the last directive of all, but for the failure of a start that is requested later.
         case gone
         /// Say `timePassed` at this time, and forget earlier wakes. Given when the next deadline has changed.
         case wake(at: Duration)

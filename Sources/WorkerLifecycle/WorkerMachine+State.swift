@@ -43,7 +43,8 @@ extension WorkerMachine {
         var departure: Departure?
     }
 
-    /// An exit that is expected: the ticket could not be given, the start has failed, or the worker has announced its end.
+    /// An exit that is expected: the ticket could not be given, the start has failed, or has been stopped before the processes above knew
+    /// of the process, or the worker has announced its end.
     public struct Departure: Sendable {
         /// When the process is killed because it hasn't exited.
         var deadline: Duration
@@ -53,9 +54,12 @@ extension WorkerMachine {
 
     /// How the worker can be reached.
     public enum Connection: Sendable {
-        /// The processes above are being told of the process; a link that has come has to wait. Can transition to: linked, unlinked.
+        /// The processes above are being told of the process; a link that has come has to wait. Can transition to: awaited, linked.
         case announcing(LinkID?)
-        /// There is no link. `deadline`: when that has lasted too long; `nil`: the start's own deadline holds.
+        /// The first link is awaited. `deadline`: when a spare has taken too long; `nil`: the start's own deadline holds.
+        /// Can transition to: linked.
+        case awaited(deadline: Duration?)
+        /// The link has been lost. `deadline`: when that has lasted too long; `nil`: the end that the worker has announced has its own.
         /// Can transition to: linked.
         case unlinked(deadline: Duration?)
         /// The worker has been welcomed on this link. Can transition to: linked (another), unlinked.

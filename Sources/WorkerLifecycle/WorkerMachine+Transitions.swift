@@ -32,7 +32,8 @@ extension WorkerMachine {
             end(.stopped)
         case .linkAttached(let link, _):
             directives.append(.close(link))
-        case .turnCame, .spawned, .spawnFailed, .ticketRefused, .announced, .announcementFailed, .linkLost, .ready, .startRefused, .startNotTold,
+        case .turnCame, .spawned, .spawnFailed, .ticketRefused, .announced, .announcementFailed, .linkLost, .ready, .startRefused,
+            .startNotTold,
             .heard, .exitAnnounced, .messageSent, .memoryMeasured, .pauseChanged, .exited, .cleanedUp, .timePassed:
             break  // There is no process that could have given the sign.
         }
@@ -50,7 +51,8 @@ extension WorkerMachine {
             directives.append(.close(link))
         case .spareRequested, .startRequested:
             break  // A start has been requested.
-        case .spawned, .spawnFailed, .ticketRefused, .announced, .announcementFailed, .linkLost, .ready, .startRefused, .startNotTold, .heard,
+        case .spawned, .spawnFailed, .ticketRefused, .announced, .announcementFailed, .linkLost, .ready, .startRefused, .startNotTold,
+            .heard,
             .exitAnnounced, .messageSent, .memoryMeasured, .pauseChanged, .exited, .cleanedUp:
             break  // There is no process that could have given the sign.
         }
@@ -87,12 +89,12 @@ extension WorkerMachine {
         case .startRequested(_, let timeout): assign(&process, timeout)
         case .ticketRefused(let message):
             // Why a process that has exited can't take it, its exit says.
-            process.departure = Departure(
-                deadline: now + limits.failedStart,
-                failure: (.startFailed(message), .ticketRefused(message))
+            process.expectExit(
+                Departure(deadline: now + limits.failedStart, failure: (.startFailed(message), .ticketRefused(message)))
             )
         case .announced: announced(&process)
         case .announcementFailed(let error):
+            process.verdict = process.verdict ?? .startFailed("\(error)")
             fail(&process, .thrown(error))
             kill(&process)
         case .linkAttached(let link, let refusal): attach(&process, link, refusal)
@@ -101,7 +103,7 @@ extension WorkerMachine {
         case .startRefused(let error):
             guard case .starting = process.life else { break }
             fail(&process, .thrown(error))
-            process.departure = Departure(deadline: now + limits.failedStart)
+            process.expectExit(Departure(deadline: now + limits.failedStart))
         case .startNotTold(let error):
             process.verdict = process.verdict ?? .startFailed("\(error)")
             fail(&process, .thrown(error))

@@ -43,10 +43,13 @@ public struct WorkerMachine: Sendable {
         /// The resident memory in bytes above which a life is recycled; `nil`: it isn't measured.
         public var memory: Int?
 
+        /// Creates the runtime's own limits; a life isn't recycled.
         public init() {}
     }
 
+    /// How long things may take.
     public let limits: Limits
+    /// Where the process is in its life.
     public internal(set) var state = State.idle
     /// Whether the coordinator is paused: it isn't recycled then, since what waits in it would be lost.
     var isPaused = false
@@ -86,14 +89,14 @@ extension WorkerMachine {
 
     /// Whether it's a spare that can be given a life at once.
     public var isWaiting: Bool {
-        guard case .running(let process) = state, case .spare = process.life, case .none = process.order else { return false }
+        guard case .running(let process) = state, case .spare = process.life, isAlive else { return false }
         return link != nil
     }
 
     /// Whether there is a process, and no reason to think that it ends.
     public var isAlive: Bool {
         guard case .running(let process) = state, case .none = process.order, process.lastWords == nil else { return false }
-        return process.verdict == nil
+        return process.verdict == nil && process.departure == nil
     }
 
     /// Whether nothing is left of the process, or it never was.

@@ -60,11 +60,11 @@ public struct SparePoolMachine: Sendable {
 
     /// How many are to wait.
     public let target: Int
-    private var stages: [SpareID: Stage] = [:]
+    package private(set) var stages: [SpareID: Stage] = [:]
     private var lastID: SpareID = 0
     /// How many in a row have ended while they waited, or could not be launched.
-    private var deaths = 0
-    private var fillTime: Duration?
+    package private(set) var deaths = 0
+    package private(set) var fillTime: Duration?
     private var isClosing = false
     private var hasClosed = false
 

@@ -5,8 +5,7 @@ extension WorkerMachine {
     /// Begins the stop ladder, or shortens what is left of it: the stop frame, SIGTERM, SIGKILL.
     mutating func stop(_ process: inout Process, _ shutdown: Shutdown) {
         if process.isSpare { return condemn(&process, .shutdown, .discarded) }
-        let startDeadline = process.startDeadline
-        if case .starting = process.life { process.life = .failed(.stopped) }
+        let startDeadline = process.stopStart()
         // Nothing of the coordinator has begun: it's killed once the processes above know of it, or when that takes too long.
         if case .announcing = process.connection { return process.expectExit(Departure(deadline: now + limits.failedStart)) }
         guard isSooner(shutdown, than: process.order) else { return }
@@ -103,8 +102,13 @@ extension WorkerMachine {
 }
 
 extension WorkerMachine.Process {
-    var startDeadline: Duration? {
-        if case .starting(let starting) = life { starting.deadline } else { nil }
+    /// Ends a start that is under way, because it's to stop.
+    ///
+    /// - Returns: its deadline; `nil`: no start was under way.
+    mutating func stopStart() -> Duration? {
+        guard case .starting(let starting) = life else { return nil }
+        life = .failed(.stopped)
+        return starting.deadline
     }
 
     var isBeingRecycled: Bool {

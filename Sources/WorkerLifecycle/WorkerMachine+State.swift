@@ -20,36 +20,36 @@ extension WorkerMachine {
     /// A start that has been requested and hasn't ended.
     public struct Starting: Sendable {
         /// When the start has taken too long.
-        var deadline: Duration
+        package var deadline: Duration
     }
 
     /// What is known while the process is being spawned.
     public struct Spawning: Sendable {
         /// The start; `nil`: it becomes a spare.
-        var starting: Starting?
+        package var starting: Starting?
         /// Why the process is killed as soon as it's there.
-        var condemnation: Failure?
+        package var condemnation: Failure?
     }
 
     /// A process that the kernel has.
     public struct Process: Sendable {
-        var connection: Connection
-        var life: Life
-        var order = Order.none
+        package var connection: Connection
+        package var life: Life
+        package var order = Order.none
         /// Why the runtime has killed it, or will have to.
-        var verdict: ExitReason?
+        package var verdict: ExitReason?
         /// The reason that the worker has given for its end.
-        var lastWords: ExitReason?
-        var departure: Departure?
+        package var lastWords: ExitReason?
+        package var departure: Departure?
     }
 
     /// An exit that is expected: the ticket could not be given, the start has failed, or has been stopped before the processes above knew
     /// of the process, or the worker has announced its end.
     public struct Departure: Sendable {
         /// When the process is killed because it hasn't exited.
-        var deadline: Duration
+        package var deadline: Duration
         /// The failure that it's killed for; `nil`: another reason is known already.
-        var failure: (reason: ExitReason, complaint: Complaint)?
+        package var failure: (reason: ExitReason, complaint: Complaint)?
     }
 
     /// How the worker can be reached.
@@ -81,14 +81,14 @@ extension WorkerMachine {
     /// A coordinator that is ready.
     public struct Ready: Sendable {
         /// When the worker last gave a sign of life.
-        var lastSign: Duration
+        package var lastSign: Duration
         /// When the next ping is sent.
-        var beat: Duration
+        package var beat: Duration
         /// When the life has lasted long enough.
-        var age: Duration?
+        package var age: Duration?
         /// How many messages it was sent.
-        var messages = 0
-        var recycling = Recycling.none
+        package var messages = 0
+        package var recycling = Recycling.none
     }
 
     /// Whether the life is to be replaced.

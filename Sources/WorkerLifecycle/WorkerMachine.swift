@@ -52,13 +52,13 @@ public struct WorkerMachine: Sendable {
     /// Where the process is in its life.
     public internal(set) var state = State.idle
     /// Whether the coordinator is paused: it isn't recycled then, since what waits in it would be lost.
-    var isPaused = false
+    package internal(set) var isPaused = false
     /// The time of the event that is being handled.
     var now = Duration.zero
     /// What the event that is being handled has led to so far.
     var directives: [Directive] = []
     /// The wake that the owner has been told of and that hasn't come yet.
-    var announcedWake: Duration?
+    package internal(set) var announcedWake: Duration?
 
     /// Creates the machine of a process that hasn't been spawned.
     public init(limits: Limits = Limits()) {

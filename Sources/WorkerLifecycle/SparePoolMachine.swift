@@ -88,7 +88,9 @@ public struct SparePoolMachine: Sendable {
         case .fillRequested(let delay):
             scheduleFill(at: now + delay, now, &directives)
         case .timePassed:
-            if let fillTime, now >= fillTime { fill(&directives) }
+            guard let fillTime else { break }
+            // A wake that comes too early is used up as well.
+            if now >= fillTime { fill(&directives) } else { directives.append(.wake(at: fillTime)) }
         case .turnCame(let id):
             guard stages[id] == .waitingForTurn else { break }
             if isClosing {

@@ -73,8 +73,7 @@ extension WorkerMachine {
 
     private var nextDeadline: Duration? {
         switch state {
-        case .idle, .cleaning, .ended: nil
-        case .waitingForTurn(let starting): starting.deadline
+        case .idle, .waitingForTurn, .cleaning, .ended: nil
         case .spawning(let spawning): spawning.condemnation == nil ? spawning.starting?.deadline : nil
         case .running(let process): process.nextDeadline
         }

@@ -9,12 +9,14 @@ extension WorkerMachine {
 
     /// The kernel has the process.
     ///
-    /// One that is of no use any more is killed once the processes above know of it, so that they don't hear of its end first.
+    /// One that is of no use any more is killed once the processes above know of it, so that they don't hear of its end first, or when
+    /// that takes too long.
     mutating func begin(_ spawning: Spawning) {
         var process = Process(connection: .announcing(nil), life: spawning.starting.map { .starting($0) } ?? .spare)
         if let condemnation = spawning.condemnation {
             if spawning.starting != nil { process.life = .failed(condemnation) }
             process.verdict = condemnation.reason
+            process.expectExit(Departure(deadline: now + limits.failedStart))
         }
         state = .running(process)
         directives.append(.announce)

@@ -5,8 +5,9 @@ extension WorkerMachine {
     public enum State: Sendable {
         /// Nothing has been asked for. Can transition to: waitingForTurn, spawning, ended.
         case idle
-        /// A restart waits for its turn, so that a process doesn't spawn too often. Can transition to: spawning, ended.
-        case waitingForTurn(Starting)
+        /// A restart waits for its turn, so that a process doesn't spawn too often; the time that it may take begins then.
+        /// Can transition to: spawning, ended.
+        case waitingForTurn(timeout: Duration)
         /// The process is being spawned. Can transition to: running, ended.
         case spawning(Spawning)
         /// The kernel has the process. Can transition to: cleaning.

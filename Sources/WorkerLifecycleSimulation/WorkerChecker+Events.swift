@@ -114,6 +114,7 @@ extension WorkerChecker {
 
     /// The process is of no use: it's killed at once, and that is the reason.
     private mutating func condemn(_ now: Duration, _ verdict: ExitReason, _ cause: Cause) {
+        if cause == .condemned, isKilled { return }
         if case .open = start { start = .failed(cause) }
         add(.atOnce, at: now, verdict)
     }

@@ -47,7 +47,10 @@ let package = Package(
 
         .target(name: "WorkerLifecycle", dependencies: ["Supervision"]),
 
-        .target(name: "SupervisionSimulation", dependencies: ["Supervision"]),
+        // Fake worlds for the machines: all chance comes from a seed.
+        .target(name: "SimulationSupport", dependencies: ["Supervision"]),
+        .target(name: "SupervisionSimulation", dependencies: ["SimulationSupport", "Supervision"]),
+        .target(name: "WorkerLifecycleSimulation", dependencies: ["SimulationSupport", "Supervision", "WorkerLifecycle"]),
 
         // Boundary: the only targets that talk to nng and to the kernel.
         .systemLibrary(name: "CNNG", providers: [.apt(["libnng-dev"])]),
@@ -91,7 +94,10 @@ let package = Package(
             linkerSettings: [.linkedLibrary("crypt")]
         ),
 
-        .executableTarget(name: "supervision-simulator", dependencies: ["SupervisionSimulation", argumentParser]),
+        .executableTarget(
+            name: "supervision-simulator",
+            dependencies: ["SupervisionSimulation", "WorkerLifecycleSimulation", argumentParser]
+        ),
         .example("Contacts"),
         .example("Experience"),
         .example("HomeDetails"),
@@ -150,6 +156,11 @@ let package = Package(
         .testTarget(name: "ProcessesTests", dependencies: ["Processes", "TestSupport"]),
         .testTarget(name: "SupervisionTests", dependencies: ["Supervision", "TestSupport"]),
         .testTarget(name: "SupervisionSimulationTests", dependencies: ["Supervision", "SupervisionSimulation"]),
+        .testTarget(name: "WorkerLifecycleTests", dependencies: ["Supervision", "WorkerLifecycle"]),
+        .testTarget(
+            name: "WorkerLifecycleSimulationTests",
+            dependencies: ["Supervision", "WorkerLifecycle", "WorkerLifecycleSimulation"]
+        ),
         .testTarget(name: "DaemonConfigurationTests", dependencies: ["DaemonConfiguration", "Supervision", "TestSupport", "WireProtocol"]),
         .testTarget(name: "ControlTests", dependencies: ["Control", "NNG", "Processes", "TestSupport", "WireProtocol", "coordinatorctl"]),
     ],

@@ -132,5 +132,10 @@ extension WorkerMachine {
         public let grace: Duration?
         /// Whether it handles first what it has taken.
         public let drains: Bool
+
+        package init(grace: Duration?, drains: Bool) {
+            self.grace = grace
+            self.drains = drains
+        }
     }
 }

@@ -24,7 +24,7 @@ struct ReadmeTests {
             output += String(decoding: bytes, as: UTF8.self)
             if bytes.isEmpty || output.contains("\n") { break }
         }
-        #expect(output == "/client has learnt: 144\n")
+        #expect(output == "/client received: 144\n")
         #expect(await process.terminate(grace: .seconds(10)) == .exited(code: 0))
     }
 

@@ -1,4 +1,4 @@
-/// When a child that has ended by itself is started again.
+/// A rule for when a child that has ended by itself is started again.
 ///
 /// The words and the rules are OTP's: https://www.erlang.org/doc/system/sup_princ.html#restart
 public enum RestartType: String, Sendable, Codable, CaseIterable {

@@ -3,7 +3,7 @@ internal import CNNG
 /// A connected stream of bytes: an `nng_stream`, over a Unix socket (`ipc://`) or whatever else nng was built with.
 ///
 /// Dialled with `dial(_:timeout:)` or accepted by a `StreamListener`. Use at most one `receive` and one `send` at a time, else the order
-/// of the bytes is undefined. Receive or close promptly: as long as no receive has begun on a new stream whose peer has gone, nng's poller
+/// of the bytes is undefined.
 /// (1.5.2) is woken again and again.
 ///
 /// The last reference closes the stream.
@@ -29,8 +29,8 @@ public final class ByteStream: Sendable {
 
     /// Waits for bytes and returns between 1 and `limit` of them.
     ///
-    /// When the task is cancelled, either `.canceled` is thrown and no byte is lost, or bytes had arrived and are returned.
-    /// Throws `.connectionShut` or `.connectionReset` when the peer has gone and everything it sent has been received, `.closed` after `close()`.
+    /// When the task is cancelled, either `.canceled` is thrown and no byte is lost, or bytes had arrived and are returned. Throws
+    /// `.connectionShut` or `.connectionReset` when the peer has gone and everything it sent has been received, `.closed` after `close()`.
     public func receive(upTo limit: Int) async throws(NNGError) -> [UInt8] {
         try await receive(upTo: limit, timeout: nil)
     }

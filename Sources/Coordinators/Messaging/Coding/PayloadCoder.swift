@@ -1,7 +1,7 @@
 import FoundationEssentials
 import WireProtocol
 
-/// Values to payload bytes and back, in the codec of the ask.
+/// The coder between values and payload bytes, in the codec of the ask.
 enum PayloadCoder {
     static func encode(_ value: some Encodable, as codec: PayloadCodec) throws(CoordinatorError) -> Bytes {
         do {
@@ -31,7 +31,7 @@ enum PayloadCoder {
         }
     }
 
-    /// Says in one line where in a payload a value is missing or wrong.
+    /// Describes in one line where in a payload a value is missing or wrong.
     private static func explain(_ error: any Error) -> String {
         guard let error = error as? DecodingError else { return "\(error)" }
         let (context, what): (DecodingError.Context, String) =
@@ -47,7 +47,7 @@ enum PayloadCoder {
     }
 }
 
-/// The texts that stand for what JSON has no numbers for.
+/// The texts for the values that JSON numbers don't have.
 private enum NonFinite {
     static let positiveInfinity = "Infinity"
     static let negativeInfinity = "-Infinity"

@@ -167,7 +167,7 @@ final class RuntimeCore: Sendable {
         let event: LifecycleChange?
         switch change {
         case .started: (level, event) = (.debug, .started)
-        // A process that has ended by itself, although for no failure: nobody else says so.
+        // The notice is for a process that has ended by itself without a failure, which no other entry reports.
         case .stopped(let reason):
             let hasExited = if case .exited = reason { true } else { false }
             (level, event) = (hasExited ? .notice : .debug, .stopped(reason))

@@ -33,7 +33,7 @@ public struct NNGError: Error, Sendable, Hashable, CustomStringConvertible {
             }
             return "expected an address such as ipc:///run/coordinator/control.sock"
         case .addressInUse: return "another process listens there"
-        case .connectionRefused: return "nobody listens there"
+        case .connectionRefused: return "no process listens there"
         case .permissionDenied: return "check the owner and the mode of the socket and of its directory"
         case .outOfFiles: return "raise the limit of open descriptors"
         case .messageTooLarge: return "the message is larger than the maximum message size of this connection"

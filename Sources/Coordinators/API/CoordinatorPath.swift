@@ -77,10 +77,10 @@ public struct CoordinatorPath: Sendable, Hashable, Codable, CustomStringConverti
     /// - Throws: `invalidKey`.
     func check(_ key: String) throws(CoordinatorError) {
         guard !key.isEmpty, !key.contains("/") else {
-            throw CoordinatorError(.invalidKey, "'\(key)' is no key: it must not be empty nor have a slash in it")
+            throw CoordinatorError(.invalidKey, "'\(key)' is not a key: give one that is not empty and has no slash")
         }
         guard !key.unicodeScalars.contains(where: \.breaksLines) else {
-            throw CoordinatorError(.invalidKey, "\(key.debugDescription) is no key: it must not have control characters in it")
+            throw CoordinatorError(.invalidKey, "\(key.debugDescription) is not a key: give one without control characters")
         }
         guard key.utf8.count <= Self.keyLimit else {
             throw CoordinatorError(

@@ -217,7 +217,7 @@ final class Envelope: Sendable {
         guard let deadline else { return }
         let timer = Timers.shared.schedule(at: deadline) { [weak self] in
             guard let self else { return }
-            end(.failure(CoordinatorError(.timedOut, "\(body.name) was not answered in time")))
+            end(.failure(CoordinatorError(.timedOut, "\(body.name), asked by \(sender), was not answered in time")))
         }
         let isTooLate = state.withLock { state -> Bool in
             guard case .open = state.phase else { return true }

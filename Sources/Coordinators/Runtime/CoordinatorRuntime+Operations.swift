@@ -126,7 +126,7 @@ extension CoordinatorRuntime {
 
     private func operate(_ operation: Operation, _ path: CoordinatorPath) async throws -> CoordinatorSnapshot {
         guard !path.isRoot else {
-            throw CoordinatorError(.unsupported, "the root has nobody above it to \(operation.rawValue) it: end the runtime instead")
+            throw CoordinatorError(.unsupported, "the root has no parent to \(operation.rawValue) it: end the runtime instead")
         }
         do {
             return try CoordinatorSnapshot(decoding: try await root.operate(operation, on: path.components[...]))

@@ -8,7 +8,7 @@ enum PayloadCoder {
             switch codec {
             case .json: return Bytes(try JSONEncoder.forPayloads.encode(value))
             case .compact: return Bytes(try CompactEncoder().encode(value))
-            default: throw CoordinatorError(.coding, "codec \(codec.rawValue) is none that values can be encoded with")
+            default: throw CoordinatorError(.coding, "values can't be encoded with codec \(codec.rawValue): use JSON or the compact codec")
             }
         } catch let error as CoordinatorError {
             throw error
@@ -22,12 +22,12 @@ enum PayloadCoder {
             switch codec {
             case .json: return try JSONDecoder.forPayloads.decode(type, from: Data(bytes))
             case .compact: return try CompactDecoder().decode(type, from: bytes)
-            default: throw CoordinatorError(.coding, "codec \(codec.rawValue) is none that values can be decoded from")
+            default: throw CoordinatorError(.coding, "values can't be decoded from codec \(codec.rawValue): use JSON or the compact codec")
             }
         } catch let error as CoordinatorError {
             throw error
         } catch {
-            throw CoordinatorError(.coding, "the payload is no \(type): \(Self.explain(error))")
+            throw CoordinatorError(.coding, "the payload isn't a \(type): \(Self.explain(error))")
         }
     }
 

@@ -8,9 +8,9 @@ internal import Synchronization
 final class HandleReleaser: Sendable {
     static let shared = HandleReleaser()
 
+    // Unchecked: only the queue has the pointer now.
     private struct Item: @unchecked Sendable {
         let kind: Handle.Kind
-        // Only the queue has this pointer now.
         let pointer: OpaquePointer
     }
 

@@ -19,7 +19,7 @@ final class MessageReader: @unchecked Sendable {
     enum Consumer {
         /// Messages wait in the buffer. Can transition to: callbacks, waiter.
         case none
-        /// Can transition to: finished.
+        /// Messages go to callbacks. Can transition to: finished.
         case callbacks(OnMessage, OnClose)
         /// A task waits in `receive`. Can transition to: none.
         case waiter(Waiter, CancellationRequest)
@@ -53,7 +53,7 @@ final class MessageReader: @unchecked Sendable {
     let address: String
     let maximumMessageSize: Int
     let operation: AsyncOperation
-    // The comment of the class tells which part belongs to whom.
+    // The comment of the class describes which part belongs to nng and which to the holder of the turn.
     let buffer: UnsafeMutableRawBufferPointer
     let state = Mutex(State())
     let closedHere = Atomic<Bool>(false)

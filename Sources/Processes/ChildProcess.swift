@@ -44,7 +44,7 @@ public final class ChildProcess: Sendable {
     let token: UInt64
     let thread: ProcessThread
     let systemCalls: SystemCalls
-    // Signals are sent under the lock: only there is it certain that the descriptor is open, and the number still ours.
+    // Signals are sent under the lock: only there is it certain that the descriptor is open, and that the number is still the child's.
     let state: Mutex<State>
 
     init(identity: ProcessIdentity, descriptor: Int32, token: UInt64, killsGroupAtExit: Bool, thread: ProcessThread) {

@@ -18,7 +18,7 @@ public enum PrivateDirectory {
     ///   - option: The way to name another directory, for the message, such as ` with --runtime-dir`.
     public static func prepare(_ path: String, option: String = "") throws(Problem) {
         if mkdir(path, 0o700) == 0 {
-            // The umask may have taken some of our own permissions away.
+            // The umask may have removed some of the owner's permissions.
             chmod(path, 0o700)
         } else if errno != EEXIST {
             let reason = String(cString: strerror(errno))

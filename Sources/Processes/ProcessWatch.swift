@@ -11,7 +11,8 @@ final class ProcessWatch: Sendable {
     }
 
     let identity: ProcessIdentity
-    /// Set before the thread is told, so that it doesn't matter which of "wait" and "cancel" arrives first.
+    /// Whether the wait was cancelled; set before the command is posted, so that the order of the commands "wait" and "cancel" doesn't
+    /// matter.
     let isCancelled = Atomic(false)
 
     init(_ identity: ProcessIdentity) {

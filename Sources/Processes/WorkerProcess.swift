@@ -10,8 +10,8 @@ public enum WorkerProcess {
     /// signal is sent when the *thread* that spawned this process ends, so `ProcessSpawner` spawns from a thread that never does. See
     /// PR_SET_PDEATHSIG(2const). A launcher, such as a shell, may stand between: then the signal comes when the launcher ends, and the
     /// parent's end ends the launcher if it was spawned with `diesWithParent` and runs nothing with privileges of its own.
-    /// - Parameter parentProcessID: the number of the process that spawned us, as it told us itself; `getppid()` alone can't know,
-    ///   since an orphan gets a new parent.
+    /// - Parameter parentProcessID: The number of the process that spawned this one, from that process itself; `getppid()` alone doesn't
+    ///   suffice, since an orphan gets a new parent.
     /// - Throws: `.parentIsGone` when the parent has ended: exit at once. `.wrongThread` when the caller isn't the main thread: nothing was
     ///   changed.
     public static func armParentDeathSignal(expecting parentProcessID: Int32) throws(ProcessError) {
@@ -35,7 +35,7 @@ public enum WorkerProcess {
                 code: .parentIsGone,
                 errno: ESRCH,
                 message: "The parent process \(parentProcessID) of process \(getpid()) has ended; its parent is \(parent) now. "
-                    + "End this process: nobody supervises it."
+                    + "End this process: it has no supervisor."
             )
         }
     }

@@ -72,7 +72,7 @@ public struct CoordinatorError: Error, Sendable, Hashable, Codable, CustomString
     public let code: Code
     /// The description of what happened, where, and what to do.
     public let message: String
-    /// With `peerLost`: whether the handler may have begun.
+    /// Whether the handler may have begun; for `peerLost`.
     ///
     /// Nothing is retried unless the message declares itself idempotent.
     public let maybeExecuted: Bool

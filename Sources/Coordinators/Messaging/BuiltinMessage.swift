@@ -26,7 +26,7 @@ struct ReadNavigation: BuiltinMessage {
     typealias Reply = [NavigationEntry]
 }
 
-/// A notice that another coordinator has changed this one's slice of the stack.
+/// A notice that another coordinator has changed the receiver's slice of the stack.
 struct SetPages: BuiltinMessage {
     var pages: [NavigationEntry]
 }

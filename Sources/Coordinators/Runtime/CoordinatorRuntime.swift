@@ -28,9 +28,9 @@ public final class CoordinatorRuntime: Service {
     private let configuration: ConfigurationValue
     private let state = Mutex(State.idle)
     private let exit = OneShot<RootExit>()
-    /// Settled when the start has succeeded or failed.
+    /// The result of the start, settled when it has succeeded or failed.
     private let begin = OneShot<Void>()
-    /// Settled when nothing is left of the tree.
+    /// The end of the tree, settled when nothing is left of it.
     private let end = OneShot<Void>()
 
     /// The end of the root.
@@ -98,7 +98,7 @@ public final class CoordinatorRuntime: Service {
             state = .running(host)
             return true
         }
-        guard isFirst else { throw CoordinatorError(.stopped, "a runtime can be started once") }
+        guard isFirst else { throw CoordinatorError(.stopped, "this runtime was started before: create another one") }
         do {
             try await core.takeOver()
             // The runtime may have been stopped while the remains of a former one were ended: the host has that state.
@@ -173,7 +173,9 @@ public final class CoordinatorRuntime: Service {
                 case .running(let host), .stopping(let host): host
                 case .idle, .ended: nil
                 }
-            guard let node = host?.coordinator else { throw CoordinatorError(.stopped, "the runtime isn't running") }
+            guard let node = host?.coordinator else {
+                throw CoordinatorError(.stopped, "the runtime isn't running: it was not started yet, or has ended")
+            }
             return node
         }
     }

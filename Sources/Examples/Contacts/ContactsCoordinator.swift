@@ -4,7 +4,7 @@ import Coordinators
 ///
 /// This coordinator knows how an editor is configured and which events it sends when the user is done, but not how it edits.
 actor ContactsCoordinator: Coordinator {
-    /// Two names for one type of coordinator: to introduce oneself is to edit one's own, still empty contact.
+    /// Two keys for one type of coordinator: a new user's introduction is the editing of her own, still empty contact.
     enum ChildKey: String, CoordinatorKey { case edit, onboarding }
 
     struct Configuration: CoordinatorConfiguration {

@@ -11,9 +11,9 @@ final class Alarm: Sendable {
         operation = try AsyncOperation(for: name, address: address)
     }
 
-    /// Starts the time, once.
+    /// Starts the alarm; to be called once.
     ///
-    /// `action` is told nil when the time has passed, or why it did not.
+    /// `action` gets nil when the time has passed, or the reason why the alarm ended early.
     func start(after time: Duration, action: @escaping @Sendable (NNGError.Code?) -> Void) {
         let milliseconds = time.millisecondsRoundedUp
         let submission = operation.submit { outcome in
@@ -29,9 +29,9 @@ final class Alarm: Sendable {
         operation.cancel(.canceled)
     }
 
-    /// Suspends for a time.
+    /// Suspends the task for a time.
     ///
-    /// Cancellation ends it with `.canceled`.
+    /// Cancellation ends the wait with `.canceled`.
     static func sleep(for time: Duration, operation: String, address: String) async throws(NNGError) {
         let alarm = try Alarm(for: operation, address: address)
         let code = await withTaskCancellationHandler {

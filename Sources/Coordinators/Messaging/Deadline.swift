@@ -1,8 +1,8 @@
-/// Waiting that ends.
+/// A wait with a time limit.
 enum Deadline {
-    /// Waits for an operation at most `grace` (`nil`: for as long as it takes), whether the waiting task is cancelled or not.
+    /// Waits for an operation for at most `grace` (`nil`: for as long as it takes), whether or not the waiting task is cancelled.
     ///
-    /// - Returns: false when the time ran out. The operation goes on then; nothing can be done about code that ignores its cancellation.
+    /// - Returns: False when the time ran out. The operation then goes on: code that ignores its cancellation can't be stopped.
     static func within(_ grace: Duration?, _ operation: @escaping @Sendable () async -> Void) async -> Bool {
         guard let grace else {
             await operation()

@@ -3,14 +3,14 @@ import Links
 import Processes
 import Synchronization
 
-/// Where a tree of processes keeps its sockets: one directory, mode 0700, with one socket for each process that has workers.
+/// The directory of the sockets of a tree of processes: mode 0700, with one socket for each process that has workers.
 final class RuntimeDirectory: Sendable {
     private enum State {
         case unmade
         case made(String)
     }
 
-    /// How the journals of what was started are called.
+    /// The suffix of the names of the process journals.
     static let journalSuffix = ".processes"
 
     /// The directory that was asked for, absolute; `nil`: a fresh one below the directory for temporary files, removed at the end.
@@ -19,7 +19,7 @@ final class RuntimeDirectory: Sendable {
 
     init(_ given: String?) { self.given = given.map(Self.absolute) }
 
-    /// The path of the socket on which a process listens for its workers.
+    /// Returns the path of the socket on which a process listens for its workers.
     func socketPath(of process: pid_t) throws(LinkError) -> String {
         let path = try file("\(process).sock")
         guard path.utf8.count <= 107 else {
@@ -28,7 +28,7 @@ final class RuntimeDirectory: Sendable {
         return path
     }
 
-    /// The path of a file in the directory, which is made if it isn't there.
+    /// Returns the path of a file in the directory, which is made if it doesn't exist.
     func file(_ name: String) throws(LinkError) -> String { "\(try path())/\(name)" }
 
     /// Removes the socket that a process has left.
@@ -55,7 +55,7 @@ final class RuntimeDirectory: Sendable {
         return names
     }
 
-    /// What a small file holds; nil when it can't be read, or is a link.
+    /// Returns the content of a small file; nil when it can't be read, or is a link.
     static func text(of path: String) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return nil }

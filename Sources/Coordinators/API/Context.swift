@@ -1,3 +1,4 @@
+import ConcurrencySupport
 public import Logging
 
 /// What a base class would have been: a coordinator's handle on its parent, its children and the runtime.

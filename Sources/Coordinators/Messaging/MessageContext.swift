@@ -1,3 +1,5 @@
+import ConcurrencySupport
+
 /// What comes with a message.
 public struct MessageContext: Sendable {
     /// The coordinator that asked first.

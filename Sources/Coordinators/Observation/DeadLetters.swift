@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Synchronization
 
 /// Counts every drop and keeps the latest; a worker's go up to the root's process, so that they outlive it.

@@ -1,9 +1,9 @@
 /// Waiting that ends.
-enum Deadline {
+package enum Deadline {
     /// Waits for an operation at most `grace` (`nil`: for as long as it takes), whether the waiting task is cancelled or not.
     ///
     /// - Returns: false when the time ran out. The operation goes on then; nothing can be done about code that ignores its cancellation.
-    static func within(_ grace: Duration?, _ operation: @escaping @Sendable () async -> Void) async -> Bool {
+    package static func within(_ grace: Duration?, _ operation: @escaping @Sendable () async -> Void) async -> Bool {
         guard let grace else {
             await operation()
             return true

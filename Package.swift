@@ -4,6 +4,7 @@ import PackageDescription
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let serviceLifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
@@ -52,26 +53,35 @@ let package = Package(
         .target(name: "SupervisionSimulation", dependencies: ["SimulationSupport", "Supervision"]),
         .target(name: "WorkerLifecycleSimulation", dependencies: ["SimulationSupport", "Supervision", "WorkerLifecycle"]),
 
+        // What the targets below wait with: one-shot values, timers, the monotonic clock.
+        .target(name: "ConcurrencySupport", dependencies: [deque, heap]),
+
         // Boundary: the only targets that talk to nng and to the kernel.
         .systemLibrary(name: "CNNG", providers: [.apt(["libnng-dev"])]),
-        .target(name: "NNG", dependencies: ["CNNG"]),
+        .target(name: "NNG", dependencies: ["CNNG", "ConcurrencySupport"]),
         .target(name: "CProcess"),
-        .target(name: "Processes", dependencies: ["CProcess"]),
-        .target(name: "Links", dependencies: ["NNG", "Processes", "WireProtocol"]),
+        .target(name: "Processes", dependencies: ["CProcess", "ConcurrencySupport"]),
+        .target(name: "Links", dependencies: ["ConcurrencySupport", "NNG", "Processes", "WireProtocol"]),
 
         // Library: what users import.
         .target(
             name: "Coordinators",
-            dependencies: ["Supervision", "WorkerLifecycle", "WireProtocol", "Links", "Processes", deque, logging, serviceLifecycle, unixSignals]
+            dependencies: [
+                "ConcurrencySupport", "Supervision", "WorkerLifecycle", "WireProtocol", "Links", "Processes",
+                deque, logging, serviceLifecycle, unixSignals,
+            ]
         ),
         .target(name: "CoordinatorsTesting", dependencies: ["Coordinators"]),
 
         // Shells: the daemon, and the operator's way to it.
-        .target(name: "Control", dependencies: ["NNG", "Processes", "WireProtocol"]),
+        .target(name: "Control", dependencies: ["ConcurrencySupport", "NNG", "Processes", "WireProtocol"]),
         .target(name: "DaemonConfiguration", dependencies: ["Supervision", "WireProtocol", yams]),
         .target(
             name: "CoordinatorDaemon",
-            dependencies: ["Control", "Coordinators", "DaemonConfiguration", "Processes", "WireProtocol", logging, serviceLifecycle]
+            dependencies: [
+                "ConcurrencySupport", "Control", "Coordinators", "DaemonConfiguration", "Processes", "WireProtocol",
+                logging, serviceLifecycle,
+            ]
         ),
 
         // Executables parse, build and run.
@@ -115,8 +125,8 @@ let package = Package(
         .testTarget(
             name: "CoordinatorsTests",
             dependencies: [
-                "Coordinators", "CoordinatorsTesting", "Links", "Processes", "Supervision", "TestSupport", "WireProtocol",
-                "WorkerLifecycle", "Fixtures", "FixtureWorker", logging,
+                "ConcurrencySupport", "Coordinators", "CoordinatorsTesting", "Links", "Processes", "Supervision", "TestSupport",
+                "WireProtocol", "WorkerLifecycle", "Fixtures", "FixtureWorker", logging,
             ]
         ),
         .target(name: "PatternFixtures", dependencies: ["Coordinators"], path: "Tests/PatternFixtures"),
@@ -142,6 +152,7 @@ let package = Package(
                 logging,
             ]
         ),
+        .testTarget(name: "ConcurrencySupportTests", dependencies: ["ConcurrencySupport", "TestSupport"]),
         .testTarget(name: "LinksTests", dependencies: ["Links", "TestSupport", "WireProtocol"]),
         .testTarget(
             name: "ShopTests",
@@ -162,7 +173,10 @@ let package = Package(
             dependencies: ["Supervision", "WorkerLifecycle", "WorkerLifecycleSimulation"]
         ),
         .testTarget(name: "DaemonConfigurationTests", dependencies: ["DaemonConfiguration", "Supervision", "TestSupport", "WireProtocol"]),
-        .testTarget(name: "ControlTests", dependencies: ["Control", "NNG", "Processes", "TestSupport", "WireProtocol", "coordinatorctl"]),
+        .testTarget(
+            name: "ControlTests",
+            dependencies: ["ConcurrencySupport", "Control", "NNG", "Processes", "TestSupport", "WireProtocol", "coordinatorctl"]
+        ),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import WireProtocol
 
 extension Operation {
@@ -85,15 +86,5 @@ struct RequestFields {
             throw ControlError(.invalidRequest, "the request has no `\(key)`; expected a whole number")
         default: throw ControlError(.invalidRequest, "`\(key)` isn't a whole number")
         }
-    }
-}
-
-extension Duration {
-    /// The wire's unit of time, rounded down; at most what fits.
-    var wholeMilliseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1000)
-        let (sum, overflowAgain) = product.addingReportingOverflow(attoseconds / 1_000_000_000_000_000)
-        return overflow || overflowAgain ? (seconds < 0 ? .min : .max) : sum
     }
 }

@@ -1,3 +1,5 @@
+import ConcurrencySupport
+
 /// The few things that terminal output needs: columns, spans of time, and text that can't move the cursor.
 public enum TextLayout {
     enum Alignment {

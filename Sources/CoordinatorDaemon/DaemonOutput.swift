@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Coordinators
 import Glibc
 public import Logging
@@ -27,7 +28,7 @@ public final class DaemonOutput: Sendable {
         var lanes: [Lane]
         var turn = 0
         var isWriting = false
-        var flushes: [OneTimeSignal] = []
+        var flushes: [OneShot<Void>] = []
     }
 
     private let descriptor: Int32
@@ -63,14 +64,14 @@ public final class DaemonOutput: Sendable {
 
     /// Waits until what has been taken is written, at most this long.
     public func flush(within limit: Duration) async {
-        let isEmpty = OneTimeSignal()
+        let isEmpty = OneShot<Void>()
         let mustWait = state.withLock { state -> Bool in
             if state.isWriting { state.flushes.append(isEmpty) }
             return state.isWriting
         }
         guard mustWait else { return }
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { await isEmpty.wait() }
+            group.addTask { _ = await isEmpty.valueUnlessCancelled() }
             group.addTask { try? await Task.sleep(for: limit) }
             await group.next()
             group.cancelAll()
@@ -91,7 +92,7 @@ public final class DaemonOutput: Sendable {
     }
 
     private func next() -> ([UInt8], lane: Int)? {
-        let (found, flushes) = state.withLock { state -> (([UInt8], lane: Int)?, [OneTimeSignal]) in
+        let (found, flushes) = state.withLock { state -> (([UInt8], lane: Int)?, [OneShot<Void>]) in
             for _ in state.lanes.indices {
                 state.turn = (state.turn + 1) % state.lanes.count
                 if let text = state.lanes[state.turn].next() { return ((text, state.turn), []) }
@@ -100,7 +101,7 @@ public final class DaemonOutput: Sendable {
             defer { state.flushes = [] }
             return (nil, state.flushes)
         }
-        for flush in flushes { flush.send() }
+        for flush in flushes { flush.settle() }
         return found
     }
 

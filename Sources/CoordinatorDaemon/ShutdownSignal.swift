@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Coordinators
 import Synchronization
 
@@ -7,8 +8,8 @@ final class ShutdownSignal: Sendable {
     static let hurriedGrace = Duration.seconds(1)
 
     private let runtime: CoordinatorRuntime
-    private let asked = OneTimeSignal()
-    private let completion = OneTimeSignal()
+    private let asked = OneShot<Void>()
+    private let completion = OneShot<Void>()
     private let hurry = Mutex(Hurry())
 
     private struct Hurry {
@@ -21,7 +22,7 @@ final class ShutdownSignal: Sendable {
     init(_ runtime: CoordinatorRuntime) { self.runtime = runtime }
 
     /// Asks for the end; the second time does nothing.
-    func begin() { asked.send() }
+    func begin() { asked.settle() }
 
     /// Asks for the end, and that nothing that runs is given longer than this.
     func hasten(_ shutdown: Shutdown) {
@@ -34,10 +35,10 @@ final class ShutdownSignal: Sendable {
     }
 
     /// Whether somebody has asked.
-    var isRequested: Bool { asked.isSent }
+    var isRequested: Bool { asked.isSettled }
 
     /// Waits until somebody asks, or the waiting task is cancelled.
-    func requested() async { await asked.wait() }
+    func requested() async { _ = await asked.valueUnlessCancelled() }
 
     /// Ends the tree.
     func carryOut() async {
@@ -47,11 +48,11 @@ final class ShutdownSignal: Sendable {
             await group.next()
             group.cancelAll()
         }
-        completion.send()
+        completion.settle()
     }
 
     /// Waits until the tree has ended.
-    func completed() async { await completion.wait() }
+    func completed() async { _ = await completion.valueUnlessCancelled() }
 
     private func hastenTree() {
         guard let shutdown = hurry.withLock({ $0.isKnown ? nil : $0.shutdown }), runtime.hasten(shutdown) else { return }

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Glibc
 
 /// The loop of the process thread, which sleeps in epoll until a command, an exit or output comes.
@@ -123,9 +124,7 @@ final class ProcessLoop {
 
     private func millisecondsToNextDeadline() -> Int32 {
         guard let next = deadlines.values.min() else { return -1 }
-        let parts = SuspendingClock.now.duration(to: next).components
-        guard parts.seconds >= 0, parts.attoseconds >= 0 else { return 0 }
         // Rounded up: waking early would mean another sleep of zero.
-        return Int32(clamping: min(parts.seconds, 1_000_000) * 1000 + parts.attoseconds / 1_000_000_000_000_000 + 1)
+        return SuspendingClock.now.duration(to: next).millisecondsRoundedUp
     }
 }

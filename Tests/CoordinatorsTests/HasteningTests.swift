@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import CoordinatorsTesting
 import Fixtures
 import Glibc

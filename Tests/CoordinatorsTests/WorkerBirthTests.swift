@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import CoordinatorsTesting
 import Fixtures
 import Glibc
@@ -231,7 +232,9 @@ struct WorkerBirthTests {
             let host = try #require(try runtime.root.existingChildren?.host(of: "a") as? WorkerHost)
             kill(place.pid, SIGSTOP)
             defer { kill(place.pid, SIGCONT) }
-            try await eventually("it's suspected") { host.state.withLock { $0.machine.lastSign.map { MonotonicTime.now.sinceOrigin - $0 > .seconds(3) } == true } }
+            try await eventually("it's suspected") {
+                host.state.withLock { $0.machine.lastSign.map { MonotonicTime.now.sinceOrigin - $0 > .seconds(3) } == true }
+            }
             for _ in 0..<2 {
                 let begin = ContinuousClock.now
                 #expect(try await runtime.snapshot().children.map(\.isUnresponsive) == [true])

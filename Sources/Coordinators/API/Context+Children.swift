@@ -1,3 +1,4 @@
+import ConcurrencySupport
 public import WireProtocol
 
 extension Context {

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 public import Logging
 
 /// A coordinator's handle on its parent, its children and the runtime.

@@ -1,3 +1,5 @@
+import ConcurrencySupport
+
 /// The sender, remaining time and trace of a message.
 public struct MessageContext: Sendable {
     /// The coordinator that asked first.

@@ -1,3 +1,5 @@
+import ConcurrencySupport
+
 /// A value that climbs the tree until a coordinator responds.
 ///
 ///     enum Cart { struct Add: ResponderMessage { typealias Reply = Int; var sku: String } }    // on the wire: "Cart.Add"

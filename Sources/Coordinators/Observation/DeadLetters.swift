@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Synchronization
 
 /// A counter of all drops that keeps the latest ones; a worker sends its drops up to the root's process, so that they outlive the worker.

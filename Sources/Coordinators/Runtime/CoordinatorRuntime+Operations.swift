@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Processes
 public import WireProtocol
 

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 public import ServiceLifecycle
 import Synchronization
 import WireProtocol

@@ -2,6 +2,7 @@ import Glibc
 import Synchronization
 import WireProtocol
 
+@testable import ConcurrencySupport
 @testable import Coordinators
 @testable import Links
 

@@ -4,8 +4,8 @@
 /// once for every spare that was launched, when nothing is left of it, and for one that could not be.
 ///
 /// - Guarantees: as long as the pool hasn't been closed, it has `target` spares that wait, are being launched, or will be when the time of
-///   its latest wake comes; it never has more. When it has been closed, ``Directive/closed`` follows once, when nothing is left of any spare
-///   that hasn't been taken.
+///   its latest wake comes, but for those that have been taken since it was last to be filled; it never has more. When
+///   it has been closed, ``Directive/closed`` follows once, when nothing is left of any spare that hasn't been taken.
 public struct SparePoolMachine: Sendable {
     /// A spare, numbered by the machine; a number is used once.
     public typealias SpareID = UInt64

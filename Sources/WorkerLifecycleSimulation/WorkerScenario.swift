@@ -111,7 +111,7 @@ public struct WorkerScenario: Sendable {
     public var spares: Int
     /// How often a process may spawn.
     public var bucket: TokenBucket
-    /// How long it takes until the shell does what it's told, in microseconds.
+    /// How long it takes until the shell carries directives out, in microseconds.
     public var lag: Int
     /// One in how many workers has each trait; 0: none.
     public var rarity: Int

@@ -40,6 +40,19 @@ enum PlantedFault: String, CaseIterable {
     /// SIGTERM is followed by SIGKILL at once.
     case grantsNoTermination
 
+    /// The invariant that a rule which was followed once breaks.
+    var invariant: WorkerInvariant? {
+        switch self {
+        case .overtakesAStopDuringAStart: .grace
+        case .closesThePoolAfterAWait: .recovery
+        case .recyclesWithoutDraining, .recyclesWhilePaused: .recycling
+        case .ignoresARefusedTicket: .wake
+        case .believesTheTicketNotTheExit: .startEndsOnce
+        case .blamesTheWorkerForItsOwnDelay: .grace
+        default: nil
+        }
+    }
+
     var mutations: Mutations {
         Mutations(worker: worker, pool: pool)
     }
@@ -47,7 +60,7 @@ enum PlantedFault: String, CaseIterable {
     /// A companion for the machine's whole life, with a memory of its own.
     private var worker: (() -> WorkerSubject.Mutation)? {
         switch self {
-        case .overtakesAStopDuringAStart: { Self.overtaking }
+        case .overtakesAStopDuringAStart: { Self.overtaking() }
         case .recyclesWithoutDraining:
             Self.changing { directive in
                 guard case .tellStop(let link, let stop) = directive else { return [directive] }
@@ -55,13 +68,7 @@ enum PlantedFault: String, CaseIterable {
             }
         case .recyclesWhilePaused: Self.overlooking { if case .pauseChanged(true) = $0 { true } else { false } }
         case .ignoresARefusedTicket: Self.overlooking { if case .ticketRefused = $0 { true } else { false } }
-        case .believesTheTicketNotTheExit:
-            {
-                { machine, event, now in
-                    guard case .ticketRefused(let message) = event else { return machine.handle(event, now: now) }
-                    return machine.handle(.startNotTold(PlantedError(message: message)), now: now)
-                }
-            }
+        case .believesTheTicketNotTheExit: { Self.believingTheTicket() }
         case .losesAWake: Self.changing { if case .wake = $0 { [] } else { [$0] } }
         case .welcomesTooEarly:
             {
@@ -164,42 +171,48 @@ extension PlantedFault {
         { { machine, event, now in isOverlooked(event) ? [] : machine.handle(event, now: now) } }
     }
 
-    /// The stop fails the start, and what a failed start is given runs from then on.
-    private static func overtaking(
-        _ machine: inout WorkerMachine,
-        _ event: WorkerMachine.Event,
-        _ now: Duration
-    ) -> [WorkerMachine.Directive] {
-        guard case .stopRequested = event, machine.link != nil else { return machine.handle(event, now: now) }
-        return machine.handle(.startRefused(PlantedError(message: "stopped")), now: now) + machine.handle(event, now: now)
+    /// A start that is stopped has a second from then on, as one that has failed by itself.
+    private static func overtaking() -> WorkerSubject.Mutation {
+        var deadline: Duration?
+        return { machine, event, now in
+            if case .stopRequested = event, case .running(let process) = machine.state, case .starting = process.life, machine.link != nil {
+                deadline = deadline ?? now + machine.limits.failedStart
+            }
+            if case .exited = event { deadline = nil }
+            let directives = machine.handle(event, now: now)
+            guard let due = deadline, now >= due else { return directives }
+            deadline = nil
+            return directives + [.kill]
+        }
     }
 
-    /// What time would have brought about is made up for, a second after the other.
-    private static func blaming() -> WorkerSubject.Mutation {
-        var last: Duration?
+    /// What the exit says isn't looked at if the ticket was refused before.
+    private static func believingTheTicket() -> WorkerSubject.Mutation {
+        var error: PlantedError?
         return { machine, event, now in
-            guard case .timePassed = event, var time = last else {
-                last = now
-                return machine.handle(event, now: now)
+            if case .ticketRefused(let message) = event { error = PlantedError(message: message) }
+            if case .exited = event, let error { _ = machine.handle(.startNotTold(error), now: now) }
+            return machine.handle(event, now: now)
+        }
+    }
+
+    /// The time since the last sign counts, whether the parent could have heard one or not.
+    private static func blaming() -> WorkerSubject.Mutation {
+        var lastSign: Duration?
+        return { machine, event, now in
+            var next = machine
+            let directives = next.handle(event, now: now)
+            switch event {
+            case .ready where machine.lastSign == nil, .heard, .linkAttached: lastSign = now
+            case .timePassed:
+                let isKilled = directives.contains { if case .kill = $0 { true } else { false } }
+                guard let lastSign, next.lastSign != nil, next.isAlive, !isKilled, now - lastSign >= machine.limits.heartbeatTimeout
+                else { break }
+                return machine.handle(.discarded, now: now)
+            default: break
             }
-            last = now
-            var directives: [WorkerMachine.Directive] = []
-            while time + machine.limits.heartbeat < now {
-                time += machine.limits.heartbeat
-                directives += machine.handle(event, now: time)
-            }
-            directives += machine.handle(event, now: now)
-            // Only what is the same for a machine that isn't late, and the verdict.
-            var wakes = 0
-            return directives.reversed().filter { directive in
-                switch directive {
-                case .wake(let time):
-                    wakes += 1
-                    return wakes == 1 && time >= now
-                case .ping, .measureMemory: return false
-                default: return true
-                }
-            }.reversed()
+            machine = next
+            return directives
         }
     }
 }

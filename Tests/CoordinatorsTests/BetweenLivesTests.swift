@@ -31,7 +31,7 @@ struct BetweenLivesTests {
         { try await $0.start("/middle/leaf") },
     ]
 
-    @Test("A request for what is below a worker waits for the worker's next life", arguments: requests.indices)
+    @Test("A request for a path below a worker waits for the worker's next incarnation", arguments: requests.indices)
     func betweenLives(_ index: Int) async throws {
         try await withRuntime(HighRoot.self, options: Support.options) { runtime in
             let children = try #require(try runtime.root.existingChildren)
@@ -59,7 +59,7 @@ struct BetweenLivesTests {
         }
     }
 
-    @Test("What comes back from a link that has ended is delivered in its order, before what has come since, and none is too many")
+    @Test("Messages that return from an ended link are delivered in order, before later ones and beyond the limits")
     func returned() async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             try await runtime.startChild("a", .inProcess)

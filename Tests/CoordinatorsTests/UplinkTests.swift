@@ -13,7 +13,7 @@ import WireProtocol
 /// The way up from a worker.
 @Suite("Uplinks: moves of pages, and parents that are none", .serialized, .timeLimit(.minutes(2)))
 struct UplinkTests {
-    @Test("Moves: those that are made while there is no link leave on the next, in order")
+    @Test("Moves of pages without a link leave on the next one, in order")
     func kept() async throws {
         let listener = try LinkListener(address: "ipc:///tmp/moves-\(getpid())-\(UInt32.random(in: .min ... .max)).sock")
         let pages = Collected<Int64>()
@@ -70,7 +70,7 @@ struct UplinkTests {
         )
     }
 
-    @Test("A parent that hangs up at once is dialled by one at a time, with pauses, until the worker gives it up")
+    @Test("A worker dials a parent that hangs up at once with pauses, one dial at a time, until it gives up")
     func hangsUp() async throws {
         let parent = try RudeParent()
         let isOrphaned = OneShot<Void>()
@@ -83,7 +83,7 @@ struct UplinkTests {
         #expect((2...12).contains(parent.arrivals))
     }
 
-    @Test("A parent that takes next to nothing is none")
+    @Test("A parent with too small limits is refused")
     func tinyFrames() async throws {
         let listener = try LinkListener(address: "ipc:///tmp/moves-\(getpid())-\(UInt32.random(in: .min ... .max)).sock")
         let serving = Task {
@@ -102,7 +102,7 @@ struct UplinkTests {
         try await eventually("the worker gives it up") { isOrphaned.outcome != nil }
     }
 
-    @Test("Moves: a child whose pages were popped is dismissed, and a later life of it isn't", arguments: Where.allCases)
+    @Test("A child whose pages were popped is dismissed, and a later incarnation of it isn't", arguments: Where.allCases)
     func laterLife(_ place: Where) async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             try await runtime.startChild("child", place)
@@ -191,10 +191,10 @@ private final class RudeParent: Sendable {
 }
 
 extension Uplink.Events {
-    /// Nobody listens.
+    /// There is no listener.
     static var none: Uplink.Events { heard {} }
 
-    /// Somebody hears only that the parent is gone.
+    /// An owner that only records that the parent is gone.
     static func heard(_ orphaned: @escaping @Sendable () -> Void) -> Uplink.Events {
         Uplink.Events(
             started: { _, _ in },

@@ -14,7 +14,7 @@ public func testOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     return 0
 }
 
-/// Where peers are made, one for each input.
+/// The runtime in which a peer is made for each input.
 final class Bench: Sendable {
     static let shared = Bench()
 

@@ -163,6 +163,7 @@ let package = Package(
         .exampleTests("HomeDetails"),
         .exampleTests("Registration"),
         .testTarget(name: "NNGTests", dependencies: ["NNG", "CNNG", "Processes", "TestSupport"]),
+        .testTarget(name: "WorkerLifecycleTests", dependencies: ["Supervision", "TestSupport", "WorkerLifecycle"]),
         .testTarget(name: "WireProtocolTests", dependencies: ["TestSupport", "WireProtocol"]),
         .testTarget(name: "ProcessesTests", dependencies: ["Processes", "TestSupport"]),
         .testTarget(name: "SupervisionTests", dependencies: ["Supervision", "TestSupport"]),

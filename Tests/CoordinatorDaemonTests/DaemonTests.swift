@@ -5,6 +5,8 @@ import TestSupport
 import Testing
 import WireProtocol
 
+@testable import coordinatorctl
+
 @Suite("coordinatord", .timeLimit(.minutes(3)))
 struct DaemonTests {
     static let tree = """

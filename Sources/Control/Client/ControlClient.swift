@@ -131,7 +131,7 @@ public final class ControlClient: Sendable {
         if Task.isCancelled { throw ControlError(.cancelled, "the request was cancelled") }
         throw ControlError(
             .timedOut,
-            "no answer from the daemon at \(socket) within \(TextLayout.time(limit)); it may still be carrying the request out"
+            "no answer from the daemon at \(socket) within \(limit.briefText); it may still be carrying the request out"
         )
     }
 

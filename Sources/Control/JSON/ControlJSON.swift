@@ -37,16 +37,10 @@ public enum ControlJSON {
         return try decode(JSONValue.self, from: bytes)
     }
 
-    /// JSON on one line, keys sorted; nothing in it moves a terminal's cursor.
-    public static func text(of value: some Encodable) throws(ControlError) -> String {
-        TextLayout.printable(String(decoding: try bytes(of: value), as: UTF8.self)) { scalar in
-            // JSON has only these escapes, of UTF-16's units.
-            String(scalar).utf16.map { "\\u" + String(repeating: "0", count: 4 - String($0, radix: 16).count) + String($0, radix: 16) }
-                .joined()
-        }
-    }
-
-    static func bytes(of value: some Encodable) throws(ControlError) -> [UInt8] {
+    /// Returns a Codable value as JSON on one line, in UTF-8, with its keys sorted.
+    ///
+    /// - Throws: `.failed` when the value can't be written as JSON; a number that isn't finite can't.
+    public static func bytes(of value: some Encodable) throws(ControlError) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         do {

@@ -87,13 +87,3 @@ struct RequestFields {
         }
     }
 }
-
-extension Duration {
-    /// The wire's unit of time, rounded down; at most what fits.
-    var wholeMilliseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1000)
-        let (sum, overflowAgain) = product.addingReportingOverflow(attoseconds / 1_000_000_000_000_000)
-        return overflow || overflowAgain ? (seconds < 0 ? .min : .max) : sum
-    }
-}

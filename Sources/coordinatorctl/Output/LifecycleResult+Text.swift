@@ -1,6 +1,8 @@
+import Control
+
 extension LifecycleResult {
     /// One line: `/shop: active (pid 123, life 2)`, or `/job: inactive (started, and has ended: exited with code 0)`.
-    public var text: String {
+    var text: String {
         if let lastExit {
             let (path, state) = (TextLayout.printable(path), TextLayout.printable(state))
             return "\(path): \(state) (started, and has ended: \(TextLayout.printable(lastExit)))\n"

@@ -1,10 +1,12 @@
+import Control
+
 extension ProcessList {
     /// The processes as a table, each line ended.
-    public var text: String {
+    var text: String {
         let rows = processes.map { entry in
             [
                 "\(entry.pid)", TextLayout.printable(entry.path), TextLayout.printable(entry.state), "\(entry.incarnation)",
-                "\(entry.restarts)", TextLayout.time(milliseconds: entry.uptimeMilliseconds),
+                "\(entry.restarts)", Duration.milliseconds(entry.uptimeMilliseconds).briefText,
             ]
         }
         let header = ["PID", "PATH", "STATE", "LIFE", "RESTARTS", "UPTIME"]

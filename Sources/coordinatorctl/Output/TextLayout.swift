@@ -1,10 +1,10 @@
-/// The few things that terminal output needs: columns, spans of time, and text that can't move the cursor.
-public enum TextLayout {
+/// The layout of terminal output: columns, and text that can't move the cursor.
+enum TextLayout {
     enum Alignment {
         case left, right
     }
 
-    /// Rows under one another, two spaces between columns, no spaces at a line's end.
+    /// Returns the rows under one another, with two spaces between columns and no spaces at a line's end.
     static func table(_ rows: [[String]], _ alignments: [Alignment]) -> String {
         let widths = alignments.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
         return rows.map { row in
@@ -17,26 +17,15 @@ public enum TextLayout {
         }.joined()
     }
 
-    /// The two largest units that say something: `3d4h`, `5m12s`, `42s`, and milliseconds below a second.
-    static func time(milliseconds: Int64) -> String {
-        let seconds = milliseconds / 1000
-        guard seconds > 0 else { return "\(max(0, milliseconds))ms" }
-        let parts = [(seconds / 86400, "d"), (seconds / 3600 % 24, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")]
-        let shown = parts.drop { $0.0 == 0 }.prefix(2)
-        return shown.filter { $0.0 != 0 }.map { "\($0.0)\($0.1)" }.joined()
-    }
-
-    static func time(_ duration: Duration) -> String {
-        time(milliseconds: duration.wholeMilliseconds)
-    }
-
-    /// Names come from processes that the operator doesn't control; a terminal must not obey them.
+    /// Returns the text with an escape in place of each character that a terminal would obey.
+    ///
+    /// Names come from processes that the operator doesn't control.
     static func printable(_ text: String) -> String {
         printable(text) { $0.escaped(asASCII: true) }
     }
 
-    /// The same for texts of several lines.
-    public static func printableLines(_ text: String) -> String {
+    /// Returns the text with each line made printable.
+    static func printableLines(_ text: String) -> String {
         text.split(separator: "\n", omittingEmptySubsequences: false).map { printable(String($0)) }.joined(separator: "\n")
     }
 

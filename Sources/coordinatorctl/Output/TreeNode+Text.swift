@@ -1,6 +1,8 @@
+import Control
+
 extension TreeNode {
     /// The tree as an operator sees it, drawn with box characters, a line a node, each line ended.
-    public var text: String {
+    var text: String {
         var rows: [[String]] = [["NAME", "STATE", "PID", "LIFE", "RESTARTS", "UPTIME", "TYPE", "LAST EXIT"]]
         appendRows(to: &rows, first: "", rest: "")
         if rows.dropFirst().allSatisfy({ $0.last == "" }) {
@@ -24,22 +26,21 @@ extension TreeNode {
     private var stateText: String {
         guard let nextStartMilliseconds else { return state }
         let attempt = restartAttempt.map { " \($0)" } ?? ""
-        return "\(state)\(attempt) in \(TextLayout.time(milliseconds: nextStartMilliseconds))"
+        return "\(state)\(attempt) in \(Duration.milliseconds(nextStartMilliseconds).briefText)"
     }
 
     /// A dash for what isn't up.
     private var uptimeText: String {
-        ["inactive", "failed", "starting", "restarting"].contains(state) ? "-" : TextLayout.time(milliseconds: uptimeMilliseconds)
+        ["inactive", "failed", "starting", "restarting"].contains(state) ? "-" : Duration.milliseconds(uptimeMilliseconds).briefText
     }
 
     /// Everything about this one place, a line a fact, then what is below it.
-    public var details: String {
+    var details: String {
         var facts: [[String]] = [
             ["path", path], ["type", type], ["kind", kind.rawValue], ["state", stateText], ["placement", placement.rawValue],
             ["pid", pid.map(String.init) ?? "-"], ["incarnation", "\(incarnation)"], ["restarts", "\(restarts)"],
             ["uptime", uptimeText],
         ]
-        if let executable { facts.append(["executable", executable]) }
         if let lastExit { facts.append(["last exit", lastExit]) }
         let table = TextLayout.table(facts.map { [$0[0] + ":", TextLayout.printable($0[1])] }, [.left, .left])
         return children.isEmpty ? table : table + "\n" + text

@@ -5,20 +5,22 @@ import TestSupport
 import Testing
 import WireProtocol
 
+@testable import coordinatorctl
+
 /// The built `coordinatorctl`, run as a process: what it prints where, and its exit code.
 @Suite(.timeLimit(.minutes(1)), .serialized) struct CoordinatorControlTests {
     private static let coordinatorctl = BuiltProgram("coordinatorctl")
-    static let letters = DeadLetterList(count: 300, letters: [TextTests.letters.letters[0]])
+    static let letters = DeadLetterList(count: 300, letters: [OutputTests.letters.letters[0]])
 
     /// A handler that behaves like a small daemon.
     static func daemon() -> FakeHandler {
         FakeHandler { operation in
             do throws(ControlError) {
                 switch operation {
-                case .tree: return .success(try ControlJSON.value(of: TextTests.tree))
+                case .tree: return .success(try ControlJSON.value(of: OutputTests.tree))
                 case .ps: return .success(["processes": []])
-                case .status("/shop"): return .success(try ControlJSON.value(of: TextTests.tree.children[0]))
-                case .status("/mailer"): return .success(try ControlJSON.value(of: TextTests.tree.children[1]))
+                case .status("/shop"): return .success(try ControlJSON.value(of: OutputTests.tree.children[0]))
+                case .status("/mailer"): return .success(try ControlJSON.value(of: OutputTests.tree.children[1]))
                 case .restart("/shop"), .start("/shop"), .stop("/shop"), .kill("/shop"):
                     return .success(try ControlJSON.value(of: LifecycleResult(path: "/shop", state: "active", pid: 5, incarnation: 2)))
                 case .pause("/shop"):
@@ -44,11 +46,11 @@ import WireProtocol
 
     @Test(
         arguments: [
-            (["tree"], TextTests.tree.text, "", 0),
+            (["tree"], OutputTests.tree.text, "", 0),
             (["ps", "--json"], "{\"processes\":[]}\n", "", 0),
             (["--json", "ps"], "{\"processes\":[]}\n", "", 0),
-            (["status", "/mailer"], TextTests.tree.children[1].details, "", 3),
-            (["status", "/shop"], TextTests.tree.children[0].details, "", 0),
+            (["status", "/mailer"], OutputTests.tree.children[1].details, "", 3),
+            (["status", "/shop"], OutputTests.tree.children[0].details, "", 0),
             (["status", "/x"], "", "coordinatorctl: there is no /x; see `coordinatorctl tree`\n", 4),
             (
                 ["status", "x"], "", "coordinatorctl: the path `x` doesn't begin with a slash; expected a path such as /shop/cart\n", 64

@@ -1,8 +1,10 @@
 import Control
 import Testing
 
+@testable import coordinatorctl
+
 /// What an operator sees on a terminal.
-@Suite struct TextTests {
+@Suite struct OutputTests {
     static let tree = TreeNode(
         key: "/",
         path: "/",
@@ -25,7 +27,6 @@ import Testing
                 restarts: 12,
                 uptimeMilliseconds: 65_000,
                 placement: .worker,
-                executable: "/srv/Shop",
                 children: [
                     TreeNode(
                         key: "cart",

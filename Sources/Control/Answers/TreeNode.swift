@@ -44,8 +44,6 @@ public struct TreeNode: Codable, Hashable, Sendable {
     public var uptimeMilliseconds: Int64
     /// In which process it runs.
     public var placement: Placement
-    /// The executable of a worker or a program.
-    public var executable: String?
     /// How its previous life ended: `exit code 1`, `signal 9 (SIGKILL)`.
     public var lastExit: String?
     /// What is below it, in start order.
@@ -65,7 +63,6 @@ public struct TreeNode: Codable, Hashable, Sendable {
         nextStartMilliseconds: Int64? = nil,
         uptimeMilliseconds: Int64 = 0,
         placement: Placement,
-        executable: String? = nil,
         lastExit: String? = nil,
         children: [TreeNode] = []
     ) {
@@ -81,13 +78,12 @@ public struct TreeNode: Codable, Hashable, Sendable {
         self.nextStartMilliseconds = nextStartMilliseconds
         self.uptimeMilliseconds = uptimeMilliseconds
         self.placement = placement
-        self.executable = executable
         self.lastExit = lastExit
         self.children = children
     }
 
     private enum CodingKeys: String, CodingKey {
-        case key, path, type, kind, state, pid, incarnation, restarts, placement, executable, children
+        case key, path, type, kind, state, pid, incarnation, restarts, placement, children
         case restartAttempt = "restart_attempt"
         case nextStartMilliseconds = "next_start_ms"
         case uptimeMilliseconds = "uptime_ms"

@@ -91,8 +91,8 @@ import WireProtocol
         #expect(handler.operations.filter { $0 != .ping } == [.restart(path: "/a")])
     }
 
-    @Test(arguments: [Operation.pause(path: "/a"), .resume(path: "/a")])
-    func aPauseAndItsEndAreNotMadeTwice(operation: Operation) async throws {
+    @Test(arguments: [ControlOperation.pause(path: "/a"), .resume(path: "/a")])
+    func aPauseAndItsEndAreNotMadeTwice(operation: ControlOperation) async throws {
         let handler = FakeHandler()
         try await withServer(handler) { directory, _ in
             // Each on a connection of its own, as after one that broke.

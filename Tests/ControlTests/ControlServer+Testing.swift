@@ -8,16 +8,16 @@ import WireProtocol
 
 /// Carries requests out as the test says, and remembers them.
 final class FakeHandler: ControlHandler {
-    private let body: @Sendable (Operation) async -> Result<JSONValue, ControlError>
-    private let seen = Mutex<[Operation]>([])
+    private let body: @Sendable (ControlOperation) async -> Result<JSONValue, ControlError>
+    private let seen = Mutex<[ControlOperation]>([])
 
-    init(_ body: @escaping @Sendable (Operation) async -> Result<JSONValue, ControlError> = { .success(["op": .string($0.name)]) }) {
+    init(_ body: @escaping @Sendable (ControlOperation) async -> Result<JSONValue, ControlError> = { .success(["op": .string($0.name)]) }) {
         self.body = body
     }
 
-    var operations: [Operation] { seen.withLock { $0 } }
+    var operations: [ControlOperation] { seen.withLock { $0 } }
 
-    func handle(_ operation: Operation, from requester: Requester) async throws(ControlError) -> JSONValue {
+    func handle(_ operation: ControlOperation, from requester: Requester) async throws(ControlError) -> JSONValue {
         seen.withLock { $0.append(operation) }
         return try await body(operation).get()
     }

@@ -96,7 +96,7 @@ public final class ControlClient: Sendable {
     ///   - timeout: how long to wait; without one, ten seconds, a minute for what stops or starts, and what an ask says itself.
     /// - Throws: the daemon's error, `.timedOut`, `.cancelled`, or `.unreachable` when the daemon went away before it answered.
     public func call(
-        _ operation: Operation,
+        _ operation: ControlOperation,
         requestID: String? = nil,
         timeout: Duration? = nil
     ) async throws(ControlError) -> JSONValue {

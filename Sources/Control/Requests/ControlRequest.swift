@@ -12,13 +12,13 @@ public struct ControlRequest: Hashable, Sendable {
     /// The requester's number for it, not in use by another open request of the same connection.
     public var id: Int64
     /// What is asked for.
-    public var operation: Operation
+    public var operation: ControlOperation
     /// The name under which a change is known to the daemon, on any connection: a second request of the same name isn't carried out
     /// again but gets the first one's answer.
     public var requestID: String?
 
     /// Creates a request.
-    public init(id: Int64, operation: Operation, requestID: String? = nil) {
+    public init(id: Int64, operation: ControlOperation, requestID: String? = nil) {
         self.version = Self.currentVersion
         self.id = id
         self.operation = operation
@@ -41,7 +41,7 @@ public struct ControlRequest: Hashable, Sendable {
         let fields = try Self.fields(of: json)
         version = Self.currentVersion
         id = try fields.integer("id")
-        operation = try Operation(fields: fields)
+        operation = try ControlOperation(fields: fields)
         switch fields.members["request_id"] {
         case nil, .null?: requestID = nil
         case .string(let text)? where (1...128).contains(text.utf8.count): requestID = text

@@ -5,7 +5,7 @@ import WireProtocol
 /// The server's side of one connection: reads requests, has them carried out at the same time, and answers in the order of their ends.
 final class ControlConversation: Sendable {
     private struct OpenRequest {
-        var operation: Operation
+        var operation: ControlOperation
         /// Set to have the request's handler cancelled.
         var cancellation: OneShot<Void>
     }
@@ -208,7 +208,7 @@ final class ControlConversation: Sendable {
         }
     }
 
-    private func handle(_ operation: Operation) async -> RequestLedger.Outcome {
+    private func handle(_ operation: ControlOperation) async -> RequestLedger.Outcome {
         // A connection without credentials has been refused.
         guard let requester else { return .failure(ControlError(.notPermitted, "the daemon can't tell who is connected")) }
         do throws(ControlError) {

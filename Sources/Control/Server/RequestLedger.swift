@@ -15,7 +15,7 @@ final class RequestLedger: Sendable {
     }
 
     private struct State {
-        var entries: [String: (operation: Operation, outcome: OneShot<Outcome>)] = [:]
+        var entries: [String: (operation: ControlOperation, outcome: OneShot<Outcome>)] = [:]
         /// The ids of what has ended, oldest first; what hasn't ended is never forgotten.
         var ended: [String] = []
     }
@@ -27,7 +27,7 @@ final class RequestLedger: Sendable {
         self.capacity = capacity
     }
 
-    func begin(_ requestID: String, _ operation: Operation) -> Entry {
+    func begin(_ requestID: String, _ operation: ControlOperation) -> Entry {
         state.withLock { state in
             if let entry = state.entries[requestID] {
                 return entry.operation == operation ? .join(entry.outcome) : .conflict

@@ -23,7 +23,7 @@ struct ControlRequestHandler: ControlHandler {
         processes = SharedCall { try ControlJSON.value(of: ProcessList(await runtime.snapshot())) }
     }
 
-    func handle(_ operation: Operation, from requester: Requester) async throws(ControlError) -> JSONValue {
+    func handle(_ operation: ControlOperation, from requester: Requester) async throws(ControlError) -> JSONValue {
         record(operation, from: requester)
         do {
             return try await perform(operation)
@@ -33,7 +33,7 @@ struct ControlRequestHandler: ControlHandler {
     }
 
     /// Who has changed what.
-    private func record(_ operation: Operation, from requester: Requester) {
+    private func record(_ operation: ControlOperation, from requester: Requester) {
         guard operation.isMutating else { return }
         var metadata: Logger.Metadata = [
             "operation": "\(operation.name)", "operator.uid": "\(requester.userID)", "operator.pid": "\(requester.processID)",
@@ -44,7 +44,7 @@ struct ControlRequestHandler: ControlHandler {
         logger.log(level: isMessage ? .info : .notice, "an operator has asked", metadata: metadata)
     }
 
-    private func perform(_ operation: Operation) async throws -> JSONValue {
+    private func perform(_ operation: ControlOperation) async throws -> JSONValue {
         switch operation {
         case .tree: try await tree.value()
         case .ps: try await processes.value()
@@ -184,7 +184,7 @@ struct ControlRequestHandler: ControlHandler {
     private static let probation = Duration.seconds(1)
 
     /// - Parameter operation: one that somebody above the place has to carry out.
-    private func place(_ text: String, _ operation: Operation) throws(ControlError) -> CoordinatorPath {
+    private func place(_ text: String, _ operation: ControlOperation) throws(ControlError) -> CoordinatorPath {
         let path = try place(text)
         guard !path.isRoot else {
             throw ControlError(

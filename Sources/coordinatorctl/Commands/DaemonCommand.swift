@@ -10,7 +10,7 @@ protocol DaemonCommand: AsyncParsableCommand {
     var options: CommonOptions { get }
 
     /// The request that the arguments ask for.
-    func operation() throws(ControlError) -> Operation
+    func operation() throws(ControlError) -> ControlOperation
 
     /// The answer for people; ends with a line's end unless it is empty.
     func text(of answer: Answer) -> String
@@ -46,7 +46,7 @@ extension DaemonCommand {
 /// One request on a connection of its own.
 struct DaemonRequest: Sendable {
     let runtimeDirectory: String?
-    let operation: Operation
+    let operation: ControlOperation
 
     /// Runs away from the main actor, where ArgumentParser starts commands: hops to it are dear.
     @concurrent func result() async -> Result<JSONValue, ControlError> {

@@ -8,7 +8,7 @@ struct TreeCommand: DaemonCommand {
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
 
-    func operation() -> Operation { .tree }
+    func operation() -> ControlOperation { .tree }
 
     func text(of answer: TreeNode) -> String { answer.text }
 }
@@ -20,7 +20,7 @@ struct ProcessesCommand: DaemonCommand {
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
 
-    func operation() -> Operation { .ps }
+    func operation() -> ControlOperation { .ps }
 
     func text(of answer: ProcessList) -> String { answer.text }
 }
@@ -40,7 +40,7 @@ struct StatusCommand: DaemonCommand {
     @OptionGroup var options: CommonOptions
     @Argument(help: .path) var path: String
 
-    func operation() -> Operation { .status(path: path) }
+    func operation() -> ControlOperation { .status(path: path) }
 
     func text(of answer: TreeNode) -> String { answer.details }
 
@@ -59,7 +59,7 @@ struct DeadLettersCommand: DaemonCommand {
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
 
-    func operation() -> Operation { .deadLetters }
+    func operation() -> ControlOperation { .deadLetters }
 
     func text(of answer: DeadLetterList) -> String { answer.text }
 }

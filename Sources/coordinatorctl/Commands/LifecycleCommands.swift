@@ -28,7 +28,7 @@ struct StartCommand: LifecycleCommand {
     @OptionGroup var options: CommonOptions
     @Argument(help: .path) var path: String
 
-    func operation() -> Operation { .start(path: path) }
+    func operation() -> ControlOperation { .start(path: path) }
 }
 
 /// The command `stop PATH`.
@@ -39,7 +39,7 @@ struct StopCommand: LifecycleCommand {
     @OptionGroup var options: CommonOptions
     @Argument(help: .path) var path: String
 
-    func operation() -> Operation { .stop(path: path) }
+    func operation() -> ControlOperation { .stop(path: path) }
 }
 
 /// The command `restart PATH`.
@@ -54,7 +54,7 @@ struct RestartCommand: LifecycleCommand {
     @OptionGroup var options: CommonOptions
     @Argument(help: .path) var path: String
 
-    func operation() -> Operation { .restart(path: path) }
+    func operation() -> ControlOperation { .restart(path: path) }
 }
 
 /// The command `pause PATH`.
@@ -69,7 +69,7 @@ struct PauseCommand: LifecycleCommand {
     @OptionGroup var options: CommonOptions
     @Argument(help: .path) var path: String
 
-    func operation() -> Operation { .pause(path: path) }
+    func operation() -> ControlOperation { .pause(path: path) }
 }
 
 /// The command `resume PATH`.
@@ -84,7 +84,7 @@ struct ResumeCommand: LifecycleCommand {
     @OptionGroup var options: CommonOptions
     @Argument(help: .path) var path: String
 
-    func operation() -> Operation { .resume(path: path) }
+    func operation() -> ControlOperation { .resume(path: path) }
 }
 
 /// The command `kill PATH`.
@@ -98,7 +98,7 @@ struct KillCommand: LifecycleCommand {
     @OptionGroup var options: CommonOptions
     @Argument(help: .path) var path: String
 
-    func operation() -> Operation { .kill(path: path) }
+    func operation() -> ControlOperation { .kill(path: path) }
 }
 
 /// The command `shutdown`.
@@ -116,7 +116,7 @@ struct ShutdownCommand: DaemonCommand {
     @OptionGroup var options: CommonOptions
     @Flag(help: "Kill what still runs at once, also when a shutdown is under way.") var now = false
 
-    func operation() -> Operation { .shutdown(now: now) }
+    func operation() -> ControlOperation { .shutdown(now: now) }
 
     func text(of answer: Nothing) -> String { "the daemon is shutting down\n" }
 }

@@ -19,7 +19,7 @@ struct AskCommand: DaemonCommand {
     @Argument(help: MessageArgument.help) var json: String?
     @Option(help: "How long to wait for the reply: 250ms, 5s, 2m or 1h at most.") var timeout = TimeoutArgument(duration: .seconds(5))
 
-    func operation() throws(ControlError) -> Operation {
+    func operation() throws(ControlError) -> ControlOperation {
         .ask(path: path, message: name, payload: try MessageArgument.payload(json), timeout: timeout.duration)
     }
 
@@ -42,7 +42,7 @@ struct SendCommand: DaemonCommand {
     @Argument(help: "The message's name, such as Cart.Toggle.") var name: String
     @Argument(help: MessageArgument.help) var json: String?
 
-    func operation() throws(ControlError) -> Operation {
+    func operation() throws(ControlError) -> ControlOperation {
         .send(path: path, message: name, payload: try MessageArgument.payload(json))
     }
 

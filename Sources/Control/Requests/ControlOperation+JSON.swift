@@ -1,6 +1,6 @@
 import WireProtocol
 
-extension Operation {
+extension ControlOperation {
     /// The most that an ask may wait: an hour.
     static let maximumTimeout = Duration.seconds(3600)
 

@@ -3,7 +3,7 @@ public import WireProtocol
 /// What an operator may ask of a daemon.
 ///
 /// Paths are those of the tree, such as `/shop/cart`; `/` is the daemon's root.
-public enum Operation: Hashable, Sendable {
+public enum ControlOperation: Hashable, Sendable {
     /// The tree of coordinators: one ``TreeNode``.
     case tree
     /// The processes: a ``ProcessList``.

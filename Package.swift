@@ -75,13 +75,13 @@ let package = Package(
         .executableTarget(
             name: "coordinatord",
             dependencies: [
-                "Control", "CoordinatorDaemon", "Coordinators", "DaemonConfiguration",
+                "Control", "CoordinatorDaemon", "Coordinators", "DaemonConfiguration", "Processes",
                 argumentParser, logging, serviceLifecycle,
             ]
         ),
         .executableTarget(
             name: "coordinatorctl",
-            dependencies: ["Control", "DaemonConfiguration", "Supervision", "WireProtocol", argumentParser]
+            dependencies: ["Control", "DaemonConfiguration", "Processes", "Supervision", "WireProtocol", argumentParser]
         ),
         .executableTarget(
             name: "Shop",

@@ -1,4 +1,5 @@
 import NNG
+import Processes
 import Synchronization
 import TestSupport
 import Testing
@@ -131,7 +132,7 @@ import WireProtocol
 
     @Test func aDaemonThatDiesMidCallIsUnreachable() async throws {
         let temporary = try TemporaryDirectory()
-        let directory = try RuntimeDirectory(path: temporary.path)
+        let directory = RuntimeDirectory(path: temporary.path)
         let listener = try StreamListener("ipc://" + directory.controlSocket)
         async let daemon: Void = {
             let connection = try await PairConnection.negotiate(try await listener.accept())
@@ -150,7 +151,7 @@ import WireProtocol
 
     @Test func aServerThatIsCancelledCancelsItsHandlers() async throws {
         let temporary = try TemporaryDirectory()
-        let directory = try RuntimeDirectory(path: temporary.path)
+        let directory = RuntimeDirectory(path: temporary.path)
         let waiting = Waiting()
         let server = ControlServer(path: directory.controlSocket, handler: waiting.handler())
         try server.listen()

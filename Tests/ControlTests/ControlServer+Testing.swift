@@ -1,4 +1,5 @@
 import NNG
+import Processes
 import Synchronization
 import TestSupport
 import Testing
@@ -32,7 +33,7 @@ func withServer(
     _ body: (RuntimeDirectory, ControlServer) async throws -> Void
 ) async throws {
     let temporary = try TemporaryDirectory()
-    let directory = try RuntimeDirectory(path: temporary.path + "/run")
+    let directory = RuntimeDirectory(path: temporary.path + "/run")
     let server = ControlServer(
         path: directory.controlSocket,
         handler: handler,

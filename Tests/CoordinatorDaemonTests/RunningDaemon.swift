@@ -78,7 +78,7 @@ final class RunningDaemon: Sendable {
 
     @discardableResult
     func call(_ operation: ControlOperation) async throws -> JSONValue {
-        let client = try await ControlClient.connect(runtimeDirectory: try RuntimeDirectory(path: "\(directory)/run"))
+        let client = try await ControlClient.connect(runtimeDirectory: RuntimeDirectory(path: "\(directory)/run"))
         defer { client.close() }
         return try await client.call(operation)
     }

@@ -1,20 +1,21 @@
 import FoundationEssentials
 import NNG
+public import Processes
 import Synchronization
 public import WireProtocol
 
 /// An operator's connection to a daemon.
 ///
-/// Calls may be made at the same time; answers find their call by its number. The last reference closes the connection.
+/// Calls can be made concurrently. The connection closes with the last reference to the client.
 public final class ControlClient: Sendable {
     private typealias Outcome = Result<JSONValue, ControlError>
 
-    /// What calls and the reader share; apart from the client, so that the reader doesn't keep the client alive.
+    /// The open calls, shared with the reader, which must not keep the client alive.
     private final class Calls: Sendable {
         struct State {
             var nextID: Int64 = 1
             var pending: [Int64: OneShot<Outcome>] = [:]
-            /// Why there will be no more answers.
+            /// The error of calls after the connection's end.
             var end: ControlError?
         }
 
@@ -26,14 +27,14 @@ public final class ControlClient: Sendable {
     private let socket: String
     private let calls = Calls()
     private let abandoned: AsyncStream<Int64>.Continuation
-    /// Reads answers and tells the daemon about calls that were given up.
+    /// The task that reads answers and sends the daemon the cancellations of abandoned calls.
     ///
-    /// It is the client's own and ends with the client.
+    /// `deinit` cancels it; the task can't be awaited there, and holds no reference to the client.
     private let background: Task<Void, Never>
 
     /// Connects to the daemon of a runtime directory.
     ///
-    /// - Throws: `.unreachable` when no daemon listens there, `.notPermitted` when the socket may not be opened, `.timedOut`.
+    /// - Throws: `.unreachable` when no daemon listens there, `.notPermitted` when this user may not open the socket, `.timedOut`.
     public static func connect(
         runtimeDirectory: RuntimeDirectory,
         timeout: Duration = .seconds(5)
@@ -79,22 +80,23 @@ public final class ControlClient: Sendable {
         background.cancel()
     }
 
-    /// Ends the connection; open calls end with `.unreachable`.
+    /// Ends the connection; open calls throw `.unreachable`.
     ///
-    /// Idempotent.
+    /// The second call does nothing.
     public func close() {
         connection.close()
     }
 
     /// Requests an operation and waits for its result.
     ///
-    /// Changes get a request id of their own, so that the daemon makes them once. When the task is cancelled or the time is over the
-    /// daemon is told to give a question up; a change that was begun is carried out to its end.
+    /// Each change gets a request ID, so that the daemon makes it once. When the task is cancelled or the time-out passes, the client
+    /// cancels a question in the daemon; a change that has begun is carried out to its end.
     ///
     /// - Parameters:
-    ///   - requestID: names a change that may have been requested before, on a connection that broke.
-    ///   - timeout: how long to wait; without one, ten seconds, a minute for what stops or starts, and what an ask says itself.
-    /// - Throws: the daemon's error, `.timedOut`, `.cancelled`, or `.unreachable` when the daemon went away before it answered.
+    ///   - requestID: the request ID of a change that may have been requested before, on a connection that broke.
+    ///   - timeout: the time to wait for the answer. The default is ten seconds, a minute for an operation on a lifecycle, and for an ask
+    ///     two seconds more than its own time-out.
+    /// - Throws: the daemon's error, `.timedOut`, `.cancelled`, or `.unreachable` when the daemon goes away before it answers.
     public func call(
         _ operation: ControlOperation,
         requestID: String? = nil,
@@ -114,7 +116,7 @@ public final class ControlClient: Sendable {
         let limit = timeout ?? operation.defaultTimeout
         let outcome = await withTaskGroup(of: Outcome?.self) { group in
             group.addTask { [sender] in
-                // When it can't be sent the connection has ended, and the reader knows better why.
+                // When sending fails, the connection has ended, and the reader ends the call with the reason.
                 try? await sender.send { bytes }
                 return await answer.value()
             }

@@ -2,6 +2,7 @@ public import Control
 import Coordinators
 public import DaemonConfiguration
 public import Logging
+public import Processes
 public import ServiceLifecycle
 import WireProtocol
 

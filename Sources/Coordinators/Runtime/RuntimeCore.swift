@@ -27,7 +27,7 @@ final class RuntimeCore: Sendable {
     let tasks = OwnedTasks()
     /// One for each process that was started to be a spare, until nothing is left of it.
     let spares = OwnedTasks()
-    let directory: RuntimeDirectory
+    let directory: RuntimeFiles
     /// What was started, for the next runtime in a directory that stays.
     let journal: ProcessJournal?
     /// What everything that is spawned here carries on.
@@ -51,7 +51,7 @@ final class RuntimeCore: Sendable {
     init(_ options: CoordinatorRuntime.Options, counts: LiveCounts = LiveCounts(), uplink: Uplink? = nil) {
         self.counts = counts
         logger = options.logger.queued(by: logQueue)
-        directory = RuntimeDirectory(options.runtimeDirectory)
+        directory = RuntimeFiles(options.runtimeDirectory)
         // In a worker its own process's mark is enough; the root adds which runtime it is.
         let number = Self.numbers.add(1, ordering: .relaxed).newValue
         mark = uplink == nil ? ProcessMark.current.appending(Self.markEntry(directory, number: number)) : .current

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import Processes
 import WireProtocol
 
 /// A command that makes one request and prints its result.

@@ -3,8 +3,8 @@ import Links
 import Processes
 import Synchronization
 
-/// Where a tree of processes keeps its sockets: one directory, mode 0700, with one socket for each process that has workers.
-final class RuntimeDirectory: Sendable {
+/// The files that a tree of processes keeps in its runtime directory, mode 0700: a socket for each process that has workers, and journals.
+final class RuntimeFiles: Sendable {
     private enum State {
         case unmade
         case made(String)
@@ -22,8 +22,8 @@ final class RuntimeDirectory: Sendable {
     /// The path of the socket on which a process listens for its workers.
     func socketPath(of process: pid_t) throws(LinkError) -> String {
         let path = try file("\(process).sock")
-        guard path.utf8.count <= 107 else {
-            throw LinkError(.connection, "the socket path \(path) is longer than 107 bytes: use a shorter runtime directory")
+        guard path.utf8.count <= RuntimeDirectory.maximumSocketPathLength else {
+            throw LinkError(.connection, "the socket path \(path) is longer than \(RuntimeDirectory.maximumSocketPathLength) bytes: use a shorter runtime directory")
         }
         return path
     }
@@ -98,15 +98,5 @@ final class RuntimeDirectory: Sendable {
     }
 
     /// Workers dial from directories of their own.
-    private static func absolute(_ path: String) -> String {
-        var path = path
-        if !path.hasPrefix("/") {
-            var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-            guard getcwd(&buffer, buffer.count) != nil else { return path }
-            path = "\(String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))/\(path)"
-        }
-        // With a slash behind it, a link counts as what it leads to.
-        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
-        return path
-    }
+    private static func absolute(_ path: String) -> String { RuntimeDirectory(path: path).absolute()?.path ?? path }
 }

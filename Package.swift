@@ -30,7 +30,6 @@ let package = Package(
         .library(name: "CoordinatorsTesting", targets: ["CoordinatorsTesting"]),
         .executable(name: "coordinatord", targets: ["coordinatord"]),
         .executable(name: "coordinatorctl", targets: ["coordinatorctl"]),
-        .executable(name: "Shop", targets: ["Shop"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),

@@ -2,9 +2,9 @@ public import WireProtocol
 
 /// The reply to a message that an operator asked.
 public struct AskResult: Codable, Hashable, Sendable {
-    /// What the responder replied.
+    /// The responder's reply.
     public var reply: JSONValue
-    /// How long the daemon waited for it, in microseconds.
+    /// The time that the daemon waited for the reply, in microseconds.
     public var durationMicroseconds: Int64
 
     /// Creates a result.

@@ -1,11 +1,11 @@
 public import WireProtocol
 
-/// One answer of a daemon, as it is on the wire.
+/// One answer of a daemon in the form of the wire.
 ///
-/// `{"v":1,"id":7,"result":{…}}`, `{"v":1,"id":7,"error":{"code":"…","message":"…"}}`, or an item of a stream that a result or an error
-/// will end: `{"v":1,"id":7,"item":…}`.
+/// It is `{"v":1,"id":7,"result":{…}}`, `{"v":1,"id":7,"error":{"code":"…","message":"…"}}`, or an item of a stream that a result or
+/// an error ends: `{"v":1,"id":7,"item":…}`.
 public struct ControlAnswer: Hashable, Sendable {
-    /// What the answer says.
+    /// The content of an answer.
     public enum Content: Hashable, Sendable {
         /// The operation succeeded; this is the last answer.
         case result(JSONValue)
@@ -15,9 +15,9 @@ public struct ControlAnswer: Hashable, Sendable {
         case item(JSONValue)
     }
 
-    /// The request's number; nil when no number could be read, or when the whole connection is refused.
+    /// The request's number; nil when the daemon could read no number, or refuses the whole connection.
     public var id: Int64?
-    /// What the answer says.
+    /// The content of the answer.
     public var content: Content
 
     /// Creates an answer.
@@ -37,7 +37,7 @@ public struct ControlAnswer: Hashable, Sendable {
         return .object(fields)
     }
 
-    /// Reads an answer; nil when it isn't one.
+    /// Reads an answer; returns nil when the value isn't one.
     public init?(json: JSONValue) {
         guard case .object(let members) = json else { return nil }
         if case .integer(let number)? = members["id"] { id = number } else { id = nil }

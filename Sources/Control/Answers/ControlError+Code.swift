@@ -1,10 +1,10 @@
 extension ControlError {
-    /// The kind of a failure, and the exit code that `coordinatorctl` makes of it.
+    /// The kind of a failure, which determines the exit code of `coordinatorctl`.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: Hashable {
             case failed, cancelled, unhandled, alreadyRunning
             case notRunning, noSuchPath, invalidRequest, unreachable, timedOut, notPermitted, badConfiguration
-            /// A code of a newer daemon.
+            /// A code that a newer daemon has sent.
             case other(String)
         }
 
@@ -16,21 +16,21 @@ extension ControlError {
 
         /// The operation was carried out and failed.
         public static let failed = Code(.failed)
-        /// The request was cancelled before it was carried out to its end.
+        /// The request was cancelled before its operation had ended.
         public static let cancelled = Code(.cancelled)
-        /// No coordinator on the way up responds to the message.
+        /// No coordinator between the path and the root responds to the message.
         public static let unhandled = Code(.unhandled)
-        /// Another daemon has the runtime directory.
+        /// Another daemon uses the runtime directory.
         public static let alreadyRunning = Code(.alreadyRunning)
-        /// What the path names isn't running, so it can't be asked or sent to.
+        /// The coordinator or program at the path isn't running and can't receive the message.
         public static let notRunning = Code(.notRunning)
-        /// The path names nothing.
+        /// No coordinator or program has the path.
         public static let noSuchPath = Code(.noSuchPath)
         /// The request itself is wrong: not JSON, another version, an unknown operation, an argument missing or out of range.
         public static let invalidRequest = Code(.invalidRequest)
-        /// Nobody listens at the control socket, or the daemon went away before it answered.
+        /// No daemon listens at the control socket, or the daemon went away before it answered.
         public static let unreachable = Code(.unreachable)
-        /// No answer came in time; the operation may still be under way.
+        /// No answer came in time; the daemon may still be carrying the operation out.
         public static let timedOut = Code(.timedOut)
         /// The user may not operate this daemon.
         public static let notPermitted = Code(.notPermitted)
@@ -42,7 +42,7 @@ extension ControlError {
             badConfiguration,
         ]
 
-        /// The code of this name on the wire.
+        /// Creates the code that has this name on the wire.
         public init(name: String) {
             self = Self.known.first { $0.name == name } ?? Code(.other(name))
         }

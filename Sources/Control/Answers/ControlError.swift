@@ -1,10 +1,10 @@
-/// Why an operator's request failed, in words for people and as a code for scripts.
+/// The failure of an operator's request: a message for people and a code for scripts.
 ///
 /// On the wire it is `{"code":"noSuchPath","message":"…"}`.
 public struct ControlError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The kind of failure.
     public var code: Code
-    /// What happened, where, and what to do next.
+    /// The message: what happened, where, and what to do next.
     public var message: String
 
     /// Creates an error.
@@ -13,7 +13,7 @@ public struct ControlError: Error, Hashable, Sendable, CustomStringConvertible {
         self.message = message
     }
 
-    /// The message alone: it is what a person is shown.
+    /// The message without the code.
     public var description: String { message }
 }
 
@@ -22,7 +22,7 @@ extension ControlError: Codable {
         case code, message
     }
 
-    /// Decodes the wire's form; a code that this build doesn't know is kept.
+    /// Decodes the wire's form and keeps a code that this build doesn't know.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         code = Code(name: try container.decode(String.self, forKey: .code))

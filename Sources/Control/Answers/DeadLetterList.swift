@@ -1,14 +1,14 @@
 /// The messages and events that were dropped in the tree.
 public struct DeadLetterList: Codable, Hashable, Sendable {
-    /// One that was dropped.
+    /// One message or event that was dropped.
     public struct Letter: Codable, Hashable, Sendable {
         /// The message's name.
         public var name: String
         /// The path of its sender.
         public var sender: String
-        /// The path that it would have reached.
+        /// The path that the message or event would have reached.
         public var target: String
-        /// Why it was dropped, in words.
+        /// The reason for dropping it, for people.
         public var reason: String
 
         /// Creates a letter.
@@ -20,7 +20,7 @@ public struct DeadLetterList: Codable, Hashable, Sendable {
         }
     }
 
-    /// How many since the daemon was started.
+    /// The number of dropped messages and events since the daemon started.
     public var count: UInt64
     /// The latest of them, oldest first.
     public var letters: [Letter]

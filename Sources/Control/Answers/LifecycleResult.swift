@@ -1,14 +1,14 @@
-/// How it stands with a path after a start, a stop, a restart, a pause, a resumption or a kill.
+/// The state of a coordinator or program after a start, a stop, a restart, a pause, a resumption or a kill.
 public struct LifecycleResult: Codable, Hashable, Sendable {
     /// The path that was named in the request.
     public var path: String
-    /// Its state now, as in ``TreeNode/state``.
+    /// The state now, as in ``TreeNode/state``.
     public var state: String
-    /// Its process, when it runs.
+    /// The process in which it runs; nil when it doesn't.
     public var pid: Int32?
-    /// Which of its lives this is.
+    /// The number of its present life, as in ``TreeNode/incarnation``.
     public var incarnation: UInt32
-    /// How the life that was started has ended, when it has ended already and as it should.
+    /// The end of the life that was started, when that life has ended already and normally.
     public var lastExit: String?
 
     /// Creates a result.

@@ -2,21 +2,21 @@
 public struct ProcessList: Codable, Hashable, Sendable {
     /// One process.
     public struct Entry: Codable, Hashable, Sendable {
-        /// The process's number.
+        /// The process ID.
         public var pid: Int32
-        /// The path at which the process begins.
+        /// The path of the topmost node in the process.
         public var path: String
-        /// When the process began, in clock ticks since boot: field 22 of `/proc/PID/stat`, see proc(5).
+        /// The time at which the process began, in clock ticks since boot: field 22 of `/proc/PID/stat`, see proc(5).
         ///
-        /// The number alone is given to another process some day; with this it identifies the process.
+        /// The kernel reuses process IDs; the ID and the start time together identify the process.
         public var startTime: UInt64
-        /// Milliseconds since it became active.
+        /// The milliseconds since the node at the path became active.
         public var uptimeMilliseconds: Int64
-        /// The state of what is at the path, as in ``TreeNode/state``.
+        /// The state of the node at the path, as in ``TreeNode/state``.
         public var state: String
-        /// How often it was restarted.
+        /// The number of times that the node was restarted.
         public var restarts: Int
-        /// Which of the path's lives this process is.
+        /// The number of the node's present life, as in ``TreeNode/incarnation``.
         public var incarnation: UInt32
 
         /// Creates an entry.

@@ -1,6 +1,6 @@
-/// What became of a message that an operator sent.
+/// The outcome of a message that an operator sent.
 public struct SendResult: Codable, Hashable, Sendable {
-    /// Whether somebody on the way up responds to such a message; false: it went to nobody.
+    /// Whether a coordinator between the path and the root responds to such a message.
     public var delivered: Bool
 
     /// Creates a result.

@@ -1,52 +1,52 @@
-/// One place of the tree: a coordinator or a program, and what is below it.
+/// One node of the tree: a coordinator or a program, with its descendants.
 public struct TreeNode: Codable, Hashable, Sendable {
-    /// What is at the place.
+    /// The kinds of nodes.
     public enum Kind: String, Codable, Hashable, Sendable {
         /// The daemon's own root.
         case root
-        /// A coordinator, in whichever process.
+        /// A coordinator.
         case coordinator
-        /// A supervised program that knows nothing about coordinators.
+        /// A supervised program that doesn't use the library.
         case program
     }
 
-    /// In which process it runs.
+    /// The kinds of processes in which a node can run.
     public enum Placement: String, Codable, Hashable, Sendable {
-        /// In the process of its parent.
+        /// The process of its parent.
         case inProcess = "in_process"
-        /// In a worker process of its own.
+        /// A worker process of its own.
         case worker
-        /// It is a program of its own.
+        /// The process of the program itself.
         case program
     }
 
-    /// The name among its siblings; `/` for the root.
+    /// The node's name among its siblings; `/` for the root.
     public var key: String
-    /// Where it is: `/shop/cart`.
+    /// The node's path, such as `/shop/cart`.
     public var path: String
     /// The coordinator's type, or the program's name.
     public var type: String
-    /// What is at the place.
+    /// The node's kind.
     public var kind: Kind
-    /// `inactive`, `starting`, `active`, `paused`, `stopping`, `restarting` or `failed`.
+    /// The state: `inactive`, `starting`, `active`, `paused`, `stopping`, `restarting`, `failed` or `unresponsive`.
     public var state: String
-    /// The process in which it runs, when it runs.
+    /// The process in which the node runs; nil when it doesn't.
     public var pid: Int32?
-    /// Which of its lives this is, counted from 1; 0 before the first.
+    /// The number of the node's present life, counted from 1; 0 before the first.
     public var incarnation: UInt32
-    /// How often its supervisor restarted it.
+    /// The number of times that its supervisor has restarted the node.
     public var restarts: Int
-    /// While it waits for its next start: the number of restarts in a row, from 1.
+    /// The number of restarts in a row, from 1; nil unless the node waits for its next start.
     public var restartAttempt: Int?
-    /// While it waits for its next start: the milliseconds that remain.
+    /// The milliseconds until the next start; nil unless the node waits for it.
     public var nextStartMilliseconds: Int64?
-    /// Milliseconds since it became active; 0 when it isn't.
+    /// The milliseconds since the node became active; 0 when it isn't.
     public var uptimeMilliseconds: Int64
-    /// In which process it runs.
+    /// The kind of process in which the node runs.
     public var placement: Placement
-    /// How its previous life ended: `exit code 1`, `signal 9 (SIGKILL)`.
+    /// The end of the node's previous life, such as `exit code 1` or `signal 9 (SIGKILL)`.
     public var lastExit: String?
-    /// What is below it, in start order.
+    /// The node's children, in the order of their starts.
     public var children: [TreeNode]
 
     /// Creates a node.
@@ -90,10 +90,10 @@ public struct TreeNode: Codable, Hashable, Sendable {
         case lastExit = "last_exit"
     }
 
-    /// Whether it does what it's there for, or would when it's resumed: LSB's `status` action answers 3 for what isn't running.
+    /// Whether the node is active or paused; LSB's `status` action exits with 3 for a service that isn't running.
     public var isServing: Bool { state == "active" || state == "paused" }
 
-    /// Whether it lives, if only just.
+    /// Whether the node's present life hasn't ended.
     public var isRunning: Bool {
         state != "inactive" && state != "failed"
     }

@@ -1,36 +1,36 @@
 import FoundationEssentials
 public import WireProtocol
 
-/// JSON text, JSON values and Codable values, made into each other.
+/// Conversions between JSON text, JSON values and Codable values.
 public enum ControlJSON {
-    /// The value that a Codable value encodes to, for a handler's results.
+    /// Returns the JSON value that a Codable value encodes to.
     ///
-    /// - Throws: `.failed` when it can't be written as JSON; a number that isn't finite can't.
+    /// - Throws: `.failed` when the value can't be written as JSON; a number that isn't finite can't.
     public static func value(of value: some Encodable) throws(ControlError) -> JSONValue {
         try decode(JSONValue.self, from: try bytes(of: value))
     }
 
-    /// The Codable value that a result stands for.
+    /// Returns the Codable value that a JSON value decodes to.
     ///
-    /// - Throws: `.failed` when the result has another shape, which a daemon of another version may have sent.
+    /// - Throws: `.failed` when the JSON value has another form; a daemon of another version may have sent it.
     public static func decode<Value: Decodable>(_ type: Value.Type, from json: JSONValue) throws(ControlError) -> Value {
         try decode(type, from: try bytes(of: json))
     }
 
-    /// Reads JSON that a person or another program wrote.
+    /// Reads JSON text of a person or another program.
     ///
-    /// - Throws: `.invalidRequest` with line and column of what isn't JSON.
+    /// - Throws: `.invalidRequest` with the line and column of the first place that isn't JSON.
     public static func parse(_ bytes: [UInt8]) throws(ControlError) -> JSONValue {
         try parse(bytes, maximumDepth: JSONSyntax.maximumDepth)
     }
 
-    /// Reads an answer of a daemon, which may be as deep as its tree.
+    /// Reads an answer of a daemon, which can be nested as deep as the daemon's tree.
     static func parse(answer bytes: [UInt8]) throws(ControlError) -> JSONValue {
         try parse(bytes, maximumDepth: JSONSyntax.maximumAnswerDepth)
     }
 
     private static func parse(_ bytes: [UInt8], maximumDepth: Int) throws(ControlError) -> JSONValue {
-        // Foundation's decoder doesn't say where, and takes a comma too many.
+        // Foundation's decoder doesn't report the position, and accepts a trailing comma.
         if let problem = JSONSyntax.firstProblem(in: bytes, maximumDepth: maximumDepth) {
             throw ControlError(.invalidRequest, "not valid JSON: line \(problem.line), column \(problem.column): \(problem.message)")
         }

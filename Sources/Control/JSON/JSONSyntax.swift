@@ -1,16 +1,16 @@
-/// Checks a text against JSON's grammar, RFC 8259, to say where it departs from it.
+/// A check of a text against the grammar of JSON, RFC 8259, that finds the first departure.
 struct JSONSyntax {
     /// The first place where the text isn't JSON.
     struct Problem: Hashable {
         var line: Int
-        /// Counted in Unicode scalars from 1.
+        /// The column, counted in Unicode scalars from 1.
         var column: Int
         var message: String
     }
 
-    /// As deep as anything that is meant in a request goes; decoding recurses.
+    /// The nesting that a request can have; decoding recurses.
     static let maximumDepth = 128
-    /// As deep as decoding goes: each level of a tree is two of an answer.
+    /// The nesting that an answer can have: each level of a tree takes two.
     static let maximumAnswerDepth = 512
 
     private struct Departure: Error {
@@ -26,7 +26,7 @@ struct JSONSyntax {
         self.maximumDepth = maximumDepth
     }
 
-    /// Nil when the bytes are UTF-8 and one JSON value.
+    /// Returns the first problem; nil when the bytes are one JSON value in UTF-8.
     static func firstProblem(in bytes: [UInt8], maximumDepth: Int = maximumDepth) -> Problem? {
         var syntax = JSONSyntax(bytes, maximumDepth)
         do throws(Departure) {
@@ -124,7 +124,7 @@ struct JSONSyntax {
         throw Departure(message: "expected the closing quote of a text, found the end")
     }
 
-    /// Half of a surrogate pair stands for no character, so both halves have to be there.
+    /// Reads an escape; one of a surrogate must be followed by the pair's other half.
     private mutating func escape() throws(Departure) {
         guard let unit = try escapedUnit() else { return }
         if UTF16.isTrailSurrogate(unit) { throw Departure(message: "the second half of a surrogate pair without the first") }
@@ -134,7 +134,7 @@ struct JSONSyntax {
         }
     }
 
-    /// The code unit of a `\u`, nil for an escape of one letter.
+    /// Returns the code unit of a `\u`; nil for an escape of one letter.
     private mutating func escapedUnit() throws(Departure) -> UInt16? {
         let start = index
         index += 1
@@ -176,7 +176,7 @@ struct JSONSyntax {
             if !take("+") { _ = take("-") }
             guard digits() > 0 else { throw Departure(message: "expected a digit in the exponent") }
         }
-        // The grammar has no largest number, but what reads it has.
+        // The grammar allows numbers of any size, a Double doesn't.
         guard Double(String(decoding: bytes[start..<index], as: UTF8.self))?.isFinite == true else {
             index = start
             throw Departure(message: "a number beyond 1.8e308")

@@ -1,10 +1,10 @@
 import WireProtocol
 
 extension ControlOperation {
-    /// The most that an ask may wait: an hour.
+    /// The longest time-out that an ask can have.
     static let maximumTimeout = Duration.seconds(3600)
 
-    /// The request's fields that are the operation's: its name and its arguments.
+    /// The fields of a request that describe the operation: its name and its arguments.
     var fields: [String: JSONValue] {
         var fields: [String: JSONValue] = ["op": .string(name)]
         switch self {
@@ -25,7 +25,7 @@ extension ControlOperation {
         return fields
     }
 
-    /// Reads the operation of a request; fields that it doesn't know are skipped, so that requests can grow.
+    /// Reads the operation of a request; skips unknown fields, so that later versions can add some.
     init(fields: RequestFields) throws(ControlError) {
         switch try fields.text("op") {
         case "tree": self = .tree
@@ -52,11 +52,11 @@ extension ControlOperation {
     }
 }
 
-/// The members of a request's object, read with messages that name them.
+/// The members of a request's object; an error names the member that it is about.
 struct RequestFields {
     let members: [String: JSONValue]
 
-    /// The payload of a message without fields is an empty object, which is how such a message is encoded.
+    /// The payload; an empty object when there is none, which is how a message without fields is encoded.
     var payload: JSONValue { members["payload"] ?? .object([:]) }
 
     func text(_ key: String) throws(ControlError) -> String {

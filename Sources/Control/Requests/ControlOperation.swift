@@ -1,36 +1,36 @@
 public import WireProtocol
 
-/// What an operator may ask of a daemon.
+/// An operation that an operator can request of a daemon.
 ///
-/// Paths are those of the tree, such as `/shop/cart`; `/` is the daemon's root.
+/// Paths are those of the tree, such as `/shop/cart`; `/` is the daemon's root. Each case names the type of its result.
 public enum ControlOperation: Hashable, Sendable {
-    /// The tree of coordinators: one ``TreeNode``.
+    /// Describes the whole tree: a ``TreeNode``.
     case tree
-    /// The processes: a ``ProcessList``.
+    /// Lists the processes: a ``ProcessList``.
     case ps
-    /// One coordinator or program with what is below it: a ``TreeNode``.
+    /// Describes one coordinator or program and its descendants: a ``TreeNode``.
     case status(path: String)
-    /// Starts what was stopped: a ``LifecycleResult``.
+    /// Starts a stopped coordinator or program: a ``LifecycleResult``.
     case start(path: String)
-    /// Stops it and what is below it: a ``LifecycleResult``.
+    /// Stops a coordinator or program and its descendants: a ``LifecycleResult``.
     case stop(path: String)
-    /// Stops and starts it: a ``LifecycleResult``.
+    /// Stops a coordinator or program and starts it again: a ``LifecycleResult``.
     case restart(path: String)
-    /// Kills its process; what becomes of it afterwards is its supervisor's decision: a ``LifecycleResult``.
+    /// Kills the process of a coordinator or program, whose supervisor then decides about a restart: a ``LifecycleResult``.
     case kill(path: String)
-    /// Pauses it and what is below it, so that what is sent to them waits: a ``LifecycleResult``.
+    /// Pauses a coordinator or program and its descendants, so that messages to them wait: a ``LifecycleResult``.
     case pause(path: String)
-    /// Resumes what was paused by its path: a ``LifecycleResult``.
+    /// Resumes a coordinator or program that was paused by its own path: a ``LifecycleResult``.
     case resume(path: String)
-    /// Asks as if from the coordinator at the path, so the question climbs from there: an ``AskResult``.
+    /// Asks on behalf of the coordinator at the path, so that the message climbs from there: an ``AskResult``.
     case ask(path: String, message: String, payload: JSONValue, timeout: Duration)
-    /// Sends as if from the coordinator at the path: a ``SendResult``.
+    /// Sends on behalf of the coordinator at the path: a ``SendResult``.
     case send(path: String, message: String, payload: JSONValue)
-    /// What was dropped in the whole tree: a ``DeadLetterList``.
+    /// Lists the messages and events that were dropped in the whole tree: a ``DeadLetterList``.
     case deadLetters
-    /// Nothing; that there is an answer is the answer.
+    /// Does nothing: an answer shows that the daemon runs.
     case ping
-    /// Stops the tree and ends the daemon; `now`: whatever still runs is killed at once.
+    /// Stops the tree and ends the daemon; with `now`, kills the processes that still run at once.
     case shutdown(now: Bool = false)
 
     /// The operation's name on the wire.
@@ -53,7 +53,7 @@ public enum ControlOperation: Hashable, Sendable {
         }
     }
 
-    /// The place that it is about; nil when it's the daemon as a whole.
+    /// The path that the operation is about; nil when it is about the daemon as a whole.
     public var path: String? {
         switch self {
         case .tree, .ps, .deadLetters, .ping, .shutdown: nil
@@ -63,7 +63,7 @@ public enum ControlOperation: Hashable, Sendable {
         }
     }
 
-    /// Whether it may change something, so that carrying it out twice isn't the same as once.
+    /// Whether the operation can change something, so that its effect differs when it is carried out twice.
     public var isMutating: Bool {
         switch self {
         case .tree, .ps, .status, .deadLetters, .ping: false
@@ -71,7 +71,7 @@ public enum ControlOperation: Hashable, Sendable {
         }
     }
 
-    /// Whether it looks at many coordinators, and costs as much.
+    /// Whether the operation looks at many coordinators, at a cost in proportion.
     var isDescription: Bool {
         switch self {
         case .tree, .ps, .status: true
@@ -79,20 +79,20 @@ public enum ControlOperation: Hashable, Sendable {
         }
     }
 
-    /// Whether it is cancelled when whoever requested it goes away.
+    /// Whether the operation is cancelled when its requester goes away.
     ///
-    /// A change that was begun is carried out to its end instead.
+    /// A change that has begun is carried out to its end instead.
     var endsWithItsRequester: Bool {
         if case .ask = self { true } else { !isMutating }
     }
 
-    /// How long a client waits for the answer when its user didn't say.
+    /// The time that a client waits for the answer when the caller gives no time-out.
     var defaultTimeout: Duration {
         switch self {
         case .tree, .ps, .status, .deadLetters, .ping, .send: .seconds(10)
-        // A stop waits for the subtree's own shutdown times.
+        // A stop waits as long as the shutdown times in the subtree allow.
         case .start, .stop, .restart, .kill, .pause, .resume, .shutdown: .seconds(60)
-        // The daemon's own answer, that the time is over, is better than ours.
+        // The daemon reports the time-out itself, with more detail than the client can.
         case .ask(_, _, _, let timeout): timeout + .seconds(2)
         }
     }

@@ -1,6 +1,6 @@
 public import WireProtocol
 
-/// One request of an operator, as it is on the wire.
+/// One request of an operator in the form of the wire.
 ///
 /// `{"v":1,"id":7,"op":"restart","path":"/shop","request_id":"…"}`; the answer has the same `id`.
 public struct ControlRequest: Hashable, Sendable {
@@ -9,12 +9,12 @@ public struct ControlRequest: Hashable, Sendable {
 
     /// The version of the protocol in which the request is written.
     public var version: Int
-    /// The requester's number for it, not in use by another open request of the same connection.
+    /// The number that the requester gave the request; no other open request of the connection has it.
     public var id: Int64
-    /// What is asked for.
+    /// The requested operation.
     public var operation: ControlOperation
-    /// The name under which a change is known to the daemon, on any connection: a second request of the same name isn't carried out
-    /// again but gets the first one's answer.
+    /// The name of a change, valid on every connection: a second request of the same name isn't carried out but gets the first
+    /// one's answer.
     public var requestID: String?
 
     /// Creates a request.
@@ -36,7 +36,7 @@ public struct ControlRequest: Hashable, Sendable {
 
     /// Reads a request.
     ///
-    /// - Throws: `.invalidRequest`, naming the field.
+    /// - Throws: `.invalidRequest`, which names the field.
     public init(json: JSONValue) throws(ControlError) {
         let fields = try Self.fields(of: json)
         version = Self.currentVersion
@@ -49,7 +49,7 @@ public struct ControlRequest: Hashable, Sendable {
         }
     }
 
-    /// The members of an object of our version.
+    /// Returns the members of an object that is written in this version of the protocol.
     static func fields(of json: JSONValue) throws(ControlError) -> RequestFields {
         guard case .object(let members) = json else {
             throw ControlError(.invalidRequest, "the request isn't a JSON object; expected {\"v\":1,\"id\":1,\"op\":\"tree\"}")

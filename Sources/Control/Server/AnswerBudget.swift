@@ -1,15 +1,15 @@
 import Synchronization
 
-/// The bytes of answers that their requesters haven't read yet, of all connections of a server.
+/// The limit on the bytes of unread answers of all connections of a server together.
 final class AnswerBudget: Sendable {
     private let maximum: Int
     private let unread = Mutex(0)
 
     init(maximum: Int) { self.maximum = maximum }
 
-    /// Takes note of an answer; false when there are too many bytes already.
+    /// Counts an answer in; returns false when the limit would be exceeded.
     ///
-    /// An answer that is the only one always fits.
+    /// A single answer always fits.
     func take(_ count: Int) -> Bool {
         unread.withLock { unread in
             guard unread == 0 || unread + count <= maximum else { return false }
@@ -18,6 +18,7 @@ final class AnswerBudget: Sendable {
         }
     }
 
+    /// Counts an answer out that was read, or that its requester can't read any more.
     func giveBack(_ count: Int) {
         unread.withLock { $0 -= count }
     }

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// The connections of a server, and which of them gives way when there is no room for another.
+/// The connections of a server, and the choice of the one that gives way when there is no room for another.
 ///
-/// The one that has been without an open request for longest does. When all are busy, the oldest connection of the process that has most of
-/// them does: what it has begun to change is carried out all the same.
+/// The connection that has been without an open request for longest gives way. When all are busy, the oldest connection of the process
+/// that has most of them does; changes that it has requested are carried out all the same.
 final class ConnectionTable: Sendable {
     /// A connection's place in the table.
     struct Seat: Hashable, Sendable {
@@ -14,12 +14,12 @@ final class ConnectionTable: Sendable {
         let processID: Int32
         let close: @Sendable () -> Void
         var openRequests = 0
-        /// Since when it has had no open request.
+        /// The time since which the connection has had no open request.
         var idleSince = ContinuousClock.now
     }
 
     private struct State {
-        /// By their numbers, and so by their ages.
+        /// The connections by number: a smaller number is an older connection.
         var entries: [UInt64: Entry] = [:]
         var next: UInt64 = 0
     }
@@ -31,10 +31,10 @@ final class ConnectionTable: Sendable {
 
     var count: Int { state.withLock { $0.entries.count } }
 
-    /// Takes a connection in, and makes room for it.
+    /// Adds a connection and makes room for it.
     ///
-    /// - Parameter close: ends the connection at once.
-    /// - Returns: nil when no other connection can give way; the caller closes it.
+    /// - Parameter close: closes the connection at once.
+    /// - Returns: nil when no other connection can give way; the caller then closes this one.
     func seat(processID: Int32, close: @escaping @Sendable () -> Void) async -> Seat? {
         let seat = state.withLock { state -> Seat in
             state.next += 1
@@ -52,7 +52,7 @@ final class ConnectionTable: Sendable {
         return seat
     }
 
-    /// Gives the seat back.
+    /// Removes a connection.
     func leave(_ seat: Seat) {
         state.withLock { $0.entries[seat.number] = nil }
     }
@@ -68,12 +68,12 @@ final class ConnectionTable: Sendable {
         }
     }
 
-    /// Waits until the connection has been idle for too long.
+    /// Waits until a connection has been idle for too long.
     ///
-    /// - Returns: false when the connection has gone, or the task was cancelled.
+    /// - Returns: false when the connection was removed or the task was cancelled.
     func hasIdled(_ seat: Seat) async -> Bool {
         while let idleSince = state.withLock({ $0.entries[seat.number].map { $0.openRequests == 0 ? $0.idleSince : .now } }) {
-            // Who is idle gives way to what the process needs soon.
+            // Idle connections give way to what the process needs soon.
             let isShort = limits.descriptorRoom() < limits.reservedDescriptors
             let remaining = (isShort ? limits.pressedIdleTimeout : limits.idleTimeout) - (ContinuousClock.now - idleSince)
             guard remaining > .zero else { return true }
@@ -98,14 +98,14 @@ final class ConnectionTable: Sendable {
         }
     }
 
-    /// Nil when no process has two.
+    /// Returns the oldest connection of the process that has most; nil when no process has two.
     private static func oldestOfTheGreediest(_ entries: [UInt64: Entry]) -> UInt64? {
         let numbers = Dictionary(grouping: entries.keys) { entries[$0]?.processID ?? 0 }
         guard let most = numbers.values.max(by: { $0.count < $1.count }), most.count > 1 else { return nil }
         return most.min()
     }
 
-    /// The descriptor of a closed connection is given back a moment later.
+    /// Waits until closed connections have released their descriptors, which happens a moment after the close.
     private func waitForRoom() async {
         for _ in 0..<50 where isCrowded {
             do { try await Task.sleep(for: .milliseconds(1)) } catch { return }

@@ -2,17 +2,17 @@ import NNG
 import Synchronization
 import WireProtocol
 
-/// The server's side of one connection: reads requests, has them carried out at the same time, and answers in the order of their ends.
+/// The server's side of one connection: it reads requests, has them carried out concurrently, and answers each when it has ended.
 final class ControlConversation: Sendable {
     private struct OpenRequest {
         var operation: ControlOperation
-        /// Set to have the request's handler cancelled.
+        /// The signal that cancels the request's handler.
         var cancellation: OneShot<Void>
     }
 
     private struct State {
         var open: [Int64: OpenRequest] = [:]
-        /// Requests whose ids are free again while their answers wait to be read.
+        /// The number of requests that have ended and whose answers haven't been sent yet; their IDs are free again.
         var answering = 0
         var isDraining = false
 
@@ -48,7 +48,7 @@ final class ControlConversation: Sendable {
         self.budget = budget
     }
 
-    /// Serves until the client goes away, `drain()` is done, or the task is cancelled; then waits for what was begun.
+    /// Serves until the client goes away, `drain()` is done, or the task is cancelled; then waits for the requests that were begun.
     func run(allowedUserIDs: Set<UInt32>) async {
         await withTaskCancellationHandler {
             if let refusal = refusal(allowedUserIDs: allowedUserIDs) {
@@ -65,7 +65,7 @@ final class ControlConversation: Sendable {
         connection.close()
     }
 
-    /// Closes the connection as soon as nothing is open.
+    /// Closes the connection as soon as no request is open.
     func drain() {
         let isIdle = state.withLock { state in
             state.isDraining = true
@@ -74,9 +74,9 @@ final class ControlConversation: Sendable {
         if isIdle { connection.close() }
     }
 
-    /// Tells the client why, and ends the connection, unless the client has asked something just now.
+    /// Ends an idle connection and sends the client the reason, unless a request has just arrived.
     ///
-    /// - Returns: whether it has ended.
+    /// - Returns: whether the connection was ended.
     func endIdle() async -> Bool {
         guard state.withLock({ $0.count == 0 }) else { return false }
         let reason = ControlError(.unreachable, "the daemon has ended this connection, which was idle; connect again")
@@ -150,7 +150,7 @@ final class ControlConversation: Sendable {
         return cancellation?.set(()) ?? false
     }
 
-    /// The client is gone and nobody waits for the answers; changes that were begun are carried out all the same.
+    /// Cancels the open questions of a client that is gone; changes that were begun are carried out to their ends.
     private func abandonQuestions() {
         let questions = state.withLock { $0.open.values.filter(\.operation.endsWithItsRequester) }
         for question in questions { question.cancellation.set(()) }
@@ -158,7 +158,7 @@ final class ControlConversation: Sendable {
 
     private func carryOut(_ request: ControlRequest, _ cancellation: OneShot<Void>) async {
         let outcome = await outcome(of: request, cancellation)
-        // Before the answer: whoever has read it may use its id again at once.
+        // Before the answer is sent: a client that has read it may use the ID again at once.
         state.withLock { state in
             state.open[request.id] = nil
             state.answering += 1
@@ -192,7 +192,7 @@ final class ControlConversation: Sendable {
         }
     }
 
-    /// A change that was requested under the same request id before isn't made again; its outcome is the first one's.
+    /// Carries a request out; a change whose request ID was used before isn't made again but has the first one's outcome.
     private func onlyOnce(_ request: ControlRequest) async -> RequestLedger.Outcome {
         guard let requestID = request.requestID, request.operation.isMutating else { return await handle(request.operation) }
         switch ledger.begin(requestID, request.operation) {
@@ -209,17 +209,17 @@ final class ControlConversation: Sendable {
     }
 
     private func handle(_ operation: ControlOperation) async -> RequestLedger.Outcome {
-        // A connection without credentials has been refused.
+        // `run` has refused a connection without credentials.
         guard let requester else { return .failure(ControlError(.notPermitted, "the daemon can't tell who is connected")) }
         do throws(ControlError) {
             return .success(try await handler.handle(operation, from: requester))
         } catch {
-            // Whatever a handler makes of its cancellation, to the requester it is one.
+            // To the requester this is a cancellation, whichever error the handler threw.
             return .failure(Task.isCancelled ? ControlError(.cancelled, "the request was cancelled") : error)
         }
     }
 
-    /// Nothing is to be done about a client that can't be answered: the reader learns of it too.
+    /// Sends an answer; ignores a failure, because reading fails then too and ends the conversation.
     private func send(_ answer: ControlAnswer) async {
         var taken = 0
         try? await sender.send {
@@ -235,7 +235,7 @@ final class ControlConversation: Sendable {
         budget.giveBack(taken)
     }
 
-    /// The answer as it is sent; in place of one that can't be sent, the reason.
+    /// Returns the answer as JSON text, or an answer with the reason when it can't be sent.
     private static func bytes(of answer: ControlAnswer) -> [UInt8] {
         do throws(ControlError) {
             let bytes = try ControlJSON.bytes(of: answer.json)

@@ -3,13 +3,13 @@ import NNG
 import Processes
 import Synchronization
 
-/// The control socket of one daemon: the directory, the lock that makes the daemon the only one in it, and the listener.
+/// The control socket of one daemon: its directory, the lock that makes the daemon the only one there, and the listener.
 final class ControlEndpoint: Sendable {
     private struct State {
-        /// The locked descriptor of `control.lock`; -1 once given back.
+        /// The locked descriptor of `control.lock`; -1 after its release.
         var lock: Int32
         var listener: StreamListener
-        /// The socket file that the listener has made.
+        /// The identity of the socket file that the listener made.
         var file: FileIdentity?
     }
 
@@ -33,9 +33,9 @@ final class ControlEndpoint: Sendable {
     private let path: String
     private let state: Mutex<State>
 
-    /// Makes the directory when it is missing, takes the lock, and only then touches the socket: a stale one is replaced.
+    /// Makes the directory when it is missing, takes the lock, and then replaces a socket file that a former daemon left.
     ///
-    /// - Throws: `.alreadyRunning` when another process has the lock, `.notPermitted` when the directory isn't ours alone to write.
+    /// - Throws: `.alreadyRunning` when another process has the lock, `.notPermitted` when other users may write to the directory.
     init(path: String) throws(ControlError) {
         self.path = path
         let directory = Self.directory(of: path)
@@ -50,12 +50,12 @@ final class ControlEndpoint: Sendable {
         }
     }
 
-    /// Where operators are accepted now.
+    /// The listener that accepts operators now.
     var listener: StreamListener { state.withLock { $0.listener } }
 
-    /// Listens anew when the socket file isn't the one that was made: somebody has removed it, and no operator finds it.
+    /// Listens anew when the socket file was removed or replaced, so that operators find it again.
     ///
-    /// Connections that were accepted stay. A failure leaves things as they are: the next call tries again.
+    /// Accepted connections stay open. After a failure everything is as before, and the next call tries again.
     func restore() {
         state.withLock { state in
             guard state.lock >= 0, state.file == nil || FileIdentity(at: path) != state.file else { return }
@@ -80,10 +80,9 @@ final class ControlEndpoint: Sendable {
         remove()
     }
 
-    /// Stops listening, removes the socket file and gives the lock back, once.
+    /// Stops listening, removes the socket file and releases the lock; the second call does nothing.
     ///
-    /// The lock file stays: removing it would let two daemons
-    /// lock two different files of that name.
+    /// The lock file stays: without it two daemons could lock two different files of that name.
     func remove() {
         state.withLock { state in
             guard state.lock >= 0 else { return }
@@ -102,7 +101,7 @@ final class ControlEndpoint: Sendable {
         }
     }
 
-    /// flock(2), so that the kernel gives the lock back however the daemon ends; children don't inherit the descriptor.
+    /// Takes the lock with flock(2), which the kernel releases however the daemon ends; children don't inherit the descriptor.
     private static func takeLock(in directory: String) throws(ControlError) -> Int32 {
         let path = directory + "/control.lock"
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -117,7 +116,7 @@ final class ControlEndpoint: Sendable {
             )
         }
         let text = Array("\(getpid())\n".utf8)
-        // The number is for people; without it the lock holds all the same.
+        // The process ID is for people; the lock doesn't depend on it.
         if ftruncate(descriptor, 0) == 0 { _ = pwrite(descriptor, text, text.count, 0) }
         return descriptor
     }
@@ -129,7 +128,7 @@ final class ControlEndpoint: Sendable {
         return Int32(String(decoding: buffer[..<count].prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self))
     }
 
-    /// The lock is ours, so whoever left a socket file is gone.
+    /// Listens at the path; a socket file there is stale, because this daemon holds the lock.
     private static func listen(at path: String) throws(ControlError) -> StreamListener {
         guard unlink(path) == 0 || errno == ENOENT else {
             throw ControlError(.failed, "can't remove the stale control socket \(path): \(reason()); remove it by hand")

@@ -2,32 +2,32 @@ import Glibc
 import NNG
 import Synchronization
 
-/// Listens at a control socket and passes operators' requests to a handler.
+/// A server that listens at a control socket and passes operators' requests to a handler.
 ///
-/// Each connection has its own task, and each request too, so neither a slow client nor a slow request keeps others waiting. What isn't
-/// a request gets an error as its answer and the connection stays; what isn't even a message ends that connection and no other.
+/// Each connection and each request has its own task, so neither a slow client nor a slow request keeps others waiting. A message that
+/// isn't a request is answered with an error and the connection stays; bytes that aren't a message end that connection and no other.
 public final class ControlServer: Sendable {
-    /// The largest request.
+    /// The size of the largest request, in bytes.
     public static let maximumRequestSize = 1 << 20
-    /// What is read of a request that is too large, to say so; more ends the connection.
+    /// The size up to which a request that is too large is read, to be answered with an error; a larger one ends the connection.
     static let maximumReceivedSize = maximumRequestSize * 2
-    /// The largest answer: a tree of some hundred thousand coordinators.
+    /// The size of the largest answer, in bytes: a tree of some hundred thousand coordinators.
     public static let maximumAnswerSize = 64 << 20
-    /// How many requests of one connection may be open at a time; more are refused.
+    /// The largest number of open requests of one connection; more are refused.
     public static let maximumOpenRequests = 256
-    /// How many of them may describe the tree or a part of it, which costs most.
+    /// The largest number of these requests that describe the tree or a part of it, which cost most.
     public static let maximumOpenDescriptions = 64
 
     private enum Phase {
-        /// Can transition to: listening by `listen()`, closed by `close()`.
+        /// Not bound yet. Can transition to: listening by `listen()`, closed by `close()`.
         case idle
-        /// Bound, nobody is served yet. Can transition to: serving by `run()`, closed by `close()`.
+        /// Bound, but no connection is served yet. Can transition to: serving by `run()`, closed by `close()`.
         case listening(ControlEndpoint)
-        /// Can transition to: closing by `close()`, closed when `run()` is cancelled or fails.
+        /// Connections are accepted and served. Can transition to: closing by `close()`, closed when `run()` is cancelled or fails.
         case serving(ControlEndpoint)
-        /// What has been asked is still answered. Can transition to: closed when all is answered or the grace is over.
+        /// Open requests are still answered. Can transition to: closed when all are answered or the grace is over.
         case closing
-        /// The socket file is gone.
+        /// The socket file is removed. Final.
         case closed
     }
 
@@ -45,17 +45,17 @@ public final class ControlServer: Sendable {
     private let budget: AnswerBudget
     private let ledger = RequestLedger()
     private let state = Mutex(State())
-    /// Set when the server is closing and its last conversation has ended.
+    /// The value that is set when the server is closing and its last conversation has ended.
     private let drained = OneShot<Void>()
 
-    /// Creates a server; nothing is touched before ``listen()``.
+    /// Creates a server, which touches no file before ``listen()``.
     ///
     /// - Parameters:
-    ///   - path: the socket, such as ``RuntimeDirectory/controlSocket``. Its directory is made with mode 0700 when it is missing.
-    ///   - handler: carries the requests out.
-    ///   - allowedUserIDs: the users who may connect; the kernel says who they are. Nil: the user of this process.
-    ///   - grace: how long after ``close()`` what was asked may take to be answered.
-    ///   - limits: how many connections there may be, and for how long.
+    ///   - path: the path of the socket, as a runtime directory's `controlSocket`. Its directory is made with mode 0700 when it is missing.
+    ///   - handler: the handler that carries requests out.
+    ///   - allowedUserIDs: the users who may connect, by the kernel's word; nil means the user of this process.
+    ///   - grace: the time after ``close()`` in which open requests are still answered.
+    ///   - limits: the limits of connections.
     public init(
         path: String,
         handler: any ControlHandler,
@@ -72,13 +72,14 @@ public final class ControlServer: Sendable {
         self.grace = grace
     }
 
-    /// Takes the runtime directory and begins to listen; operators who connect now are served once ``run()`` runs.
+    /// Locks the runtime directory and begins to listen; operators who connect now are served as soon as ``run()`` runs.
     ///
-    /// A daemon calls this before it starts anything, to learn that it is the only one. Calling it again does nothing.
+    /// A daemon calls this before it starts anything, so that no other daemon uses the directory. The second call does nothing.
     ///
-    /// - Throws: `.alreadyRunning` with the other daemon's pid, `.notPermitted` when the directory isn't ours alone, `.failed` for the rest.
+    /// - Throws: `.alreadyRunning` with the other daemon's process ID, `.notPermitted` when other users may write to the directory,
+    ///   `.failed` for every other reason.
     public func listen() throws(ControlError) {
-        // Under the lock, so that two calls don't make two endpoints; nothing in it waits for anybody.
+        // Under the lock, so that two calls don't make two endpoints; none of these system calls waits.
         let failure = state.withLock { state -> ControlError? in
             guard case .idle = state.phase else { return nil }
             do throws(ControlError) {
@@ -93,10 +94,10 @@ public final class ControlServer: Sendable {
 
     /// Serves until ``close()`` is called or the task is cancelled.
     ///
-    /// After a close, what is still open is answered, as long as the grace lasts; a cancellation cancels the open requests too. The socket
-    /// file is gone when it returns.
+    /// After a close, open requests are answered as long as the grace lasts; a cancellation cancels them. The socket file is removed when
+    /// the call returns.
     ///
-    /// - Throws: what ``listen()`` throws, and `.failed` when no connection can be accepted any more.
+    /// - Throws: the errors of ``listen()``, and `.failed` when the server can't accept connections any more.
     public func run() async throws(ControlError) {
         try listen()
         let endpoint = state.withLock { state -> ControlEndpoint? in
@@ -117,9 +118,9 @@ public final class ControlServer: Sendable {
         if let failure { throw failure }
     }
 
-    /// Ends ``run()``: nobody is accepted any more, nothing new is read, what was asked is answered.
+    /// Ends ``run()``: the server accepts no connection and no request any more, and answers the open requests.
     ///
-    /// Returns at once; idempotent.
+    /// Returns at once. The second call does nothing.
     public func close() {
         let (previous, conversations) = state.withLock { state in
             let previous = state.phase
@@ -140,7 +141,7 @@ public final class ControlServer: Sendable {
         }
     }
 
-    /// A socket file that somebody has removed is made anew: an operator needs it most when things are removed.
+    /// Makes a socket file anew that was removed: an operator needs it most when files are being removed.
     private func watch(_ endpoint: ControlEndpoint) async {
         while (try? await Task.sleep(for: limits.socketCheckInterval)) != nil { endpoint.restore() }
     }
@@ -152,7 +153,7 @@ public final class ControlServer: Sendable {
             do throws(NNGError) {
                 let stream = try await listener.accept()
                 failuresInARow = 0
-                // One after the other: who comes next waits in the kernel, and costs nothing.
+                // One after the other: the next connection waits in the kernel, at no cost.
                 if let seat = await connections.seat(processID: stream.peer?.processID ?? 0, close: { stream.close() }) {
                     group.addTask { await self.converse(on: stream, seat) }
                 } else {
@@ -161,8 +162,8 @@ public final class ControlServer: Sendable {
             } catch {
                 if error.code == .canceled || error.code == .closed && isClosing { return nil }
                 if error.code == .closed, endpoint.listener !== listener { continue }
-                // Out of descriptors or memory, or a socket that can't be made anew: that passes, and the operator is needed most then.
-                // Ten seconds of anything else don't.
+                // A shortage of descriptors or memory passes, and so may a socket that can't be made anew; an operator is needed most then.
+                // Ten seconds of any other error are a failure of the server.
                 let passes: Set<NNGError.Code> = [.outOfFiles, .outOfMemory, .closed]
                 failuresInARow += passes.contains(error.code) ? 0 : 1
                 if failuresInARow == 100 { return ControlError(.failed, "no connection can be accepted any more: \(error)") }
@@ -209,7 +210,7 @@ public final class ControlServer: Sendable {
             }
             if isLast { drained.set(()) }
         } catch {
-            // It spoke another protocol, or went away: nobody is there to be told.
+            // The peer spoke another protocol or went away: there is no one to answer.
         }
     }
 

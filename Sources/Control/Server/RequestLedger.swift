@@ -1,22 +1,22 @@
 import Synchronization
 import WireProtocol
 
-/// Remembers changes by their request ids, so that a request that is sent again isn't carried out again.
+/// The changes that were requested, by request ID, so that a request that is sent again isn't carried out again.
 final class RequestLedger: Sendable {
     typealias Outcome = Result<JSONValue, ControlError>
 
     enum Entry {
-        /// The id is new: carry it out, then call `end`.
+        /// The request ID is new: the caller carries the operation out, then calls `end`.
         case execute(OneShot<Outcome>)
-        /// The same request was made before; its outcome is here, or will be.
+        /// The same request was made before, and has this outcome when it has ended.
         case join(OneShot<Outcome>)
-        /// The id belongs to another operation.
+        /// The request ID belongs to another operation.
         case conflict
     }
 
     private struct State {
         var entries: [String: (operation: ControlOperation, outcome: OneShot<Outcome>)] = [:]
-        /// The ids of what has ended, oldest first; what hasn't ended is never forgotten.
+        /// The request IDs of operations that have ended, oldest first; only these are forgotten.
         var ended: [String] = []
     }
 
@@ -27,6 +27,7 @@ final class RequestLedger: Sendable {
         self.capacity = capacity
     }
 
+    /// Looks a request up and adds it when it is new.
     func begin(_ requestID: String, _ operation: ControlOperation) -> Entry {
         state.withLock { state in
             if let entry = state.entries[requestID] {
@@ -38,7 +39,7 @@ final class RequestLedger: Sendable {
         }
     }
 
-    /// Keeps the outcome for those who ask again; one that was cancelled says nothing about the operation and is forgotten.
+    /// Keeps the outcome for requests that repeat this one; forgets a cancelled one, whose outcome says nothing about the operation.
     func end(_ requestID: String, _ outcome: Outcome, wasCancelled: Bool) {
         let shared = state.withLock { state -> OneShot<Outcome>? in
             let shared = state.entries[requestID]?.outcome

@@ -1,10 +1,10 @@
 import NNG
 
-/// Who makes a request, as the kernel says.
+/// The process that makes a request, by the kernel's word.
 public struct Requester: Hashable, Sendable {
-    /// The process that connected.
+    /// The ID of the process that connected.
     public var processID: Int32
-    /// Its user.
+    /// The effective user ID of that process.
     public var userID: UInt32
 
     /// Creates a requester.

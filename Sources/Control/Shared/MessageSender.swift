@@ -1,14 +1,12 @@
 import NNG
 import Synchronization
 
-/// Lets many tasks send on one connection, in the order in which they came: a connection itself takes one message at a time.
+/// A queue of senders on one connection, first come, first served: a connection takes one message at a time.
 final class MessageSender: Sendable {
     private struct State {
         var isBusy = false
         var nextTicket: UInt64 = 0
-        /// In the order of their tickets.
-        ///
-        /// True hands the turn over, false says that the wait was cancelled.
+        /// The waiting senders in the order of their tickets; each is resumed with whether it is its turn, or its wait was cancelled.
         var waiters: [(ticket: UInt64, continuation: CheckedContinuation<Bool, Never>)] = []
     }
 
@@ -19,10 +17,10 @@ final class MessageSender: Sendable {
         self.connection = connection
     }
 
-    /// Sends one message when those before it have left.
+    /// Sends one message after those before it.
     ///
-    /// - Parameter body: is made when it is the message's turn, so that of all that waits for a slow reader one is in memory.
-    /// - Throws: `.canceled` when the task is cancelled before it is this message's turn, and what the connection throws.
+    /// - Parameter body: makes the message when it is its turn, so that only one message to a slow reader is in memory.
+    /// - Throws: `.canceled` when the task is cancelled before it is this message's turn, and the connection's errors.
     func send(_ body: () -> [UInt8]) async throws(NNGError) {
         guard await begin() else { throw NNGError(.canceled, operation: "send") }
         defer { end() }
@@ -55,7 +53,7 @@ final class MessageSender: Sendable {
         }
     }
 
-    /// Hands the turn to the next, or gives it back.
+    /// Passes the turn to the next sender, if there is one.
     private func end() {
         let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             guard state.waiters.isEmpty else { return state.waiters.removeFirst().continuation }

@@ -1,5 +1,5 @@
-/// Which release of the project this is.
+/// The release of the project.
 public enum Release {
-    /// Its version, by https://semver.org.
+    /// The version, by https://semver.org.
     public static let version = "0.1.0"
 }

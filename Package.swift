@@ -31,7 +31,6 @@ let package = Package(
         .library(name: "CoordinatorsTesting", targets: ["CoordinatorsTesting"]),
         .executable(name: "coordinatord", targets: ["coordinatord"]),
         .executable(name: "coordinatorctl", targets: ["coordinatorctl"]),
-        .executable(name: "Shop", targets: ["Shop"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -88,13 +87,13 @@ let package = Package(
         .executableTarget(
             name: "coordinatord",
             dependencies: [
-                "Control", "CoordinatorDaemon", "Coordinators", "DaemonConfiguration",
+                "Control", "CoordinatorDaemon", "Coordinators", "DaemonConfiguration", "Processes",
                 argumentParser, logging, serviceLifecycle,
             ]
         ),
         .executableTarget(
             name: "coordinatorctl",
-            dependencies: ["Control", "DaemonConfiguration", "Supervision", "WireProtocol", argumentParser]
+            dependencies: ["Control", "DaemonConfiguration", "Processes", "Supervision", "WireProtocol", argumentParser]
         ),
         .executableTarget(
             name: "Shop",

@@ -5,6 +5,7 @@ import Coordinators
 import DaemonConfiguration
 import Glibc
 public import Logging
+import Processes
 import ServiceLifecycle
 
 /// The supervisor daemon.
@@ -66,7 +67,7 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     private func serve() async throws {
         do {
             let configuration = try DaemonConfiguration.load(path: config)
-            let directory = try RuntimeDirectory.resolve(option: runtimeDir).absolute()
+            let directory = try RuntimeDirectory.resolve(option: runtimeDir).resolvingWorkingDirectory()
             let output = DaemonOutput()
             var logger = output.logger(label: "coordinatord")
             logger.logLevel = logLevel

@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import NNG
+import Processes
 import Synchronization
 import TestSupport
 import Testing
@@ -92,8 +93,8 @@ import WireProtocol
         #expect(handler.operations.filter { $0 != .ping } == [.restart(path: "/a")])
     }
 
-    @Test(arguments: [Operation.pause(path: "/a"), .resume(path: "/a")])
-    func aPauseAndItsEndAreNotMadeTwice(operation: Operation) async throws {
+    @Test(arguments: [ControlOperation.pause(path: "/a"), .resume(path: "/a")])
+    func aPauseAndItsEndAreNotMadeTwice(operation: ControlOperation) async throws {
         let handler = FakeHandler()
         try await withServer(handler) { directory, _ in
             // Each on a connection of its own, as after one that broke.
@@ -132,7 +133,7 @@ import WireProtocol
 
     @Test func aDaemonThatDiesMidCallIsUnreachable() async throws {
         let temporary = try TemporaryDirectory()
-        let directory = try RuntimeDirectory(path: temporary.path)
+        let directory = RuntimeDirectory(path: temporary.path)
         let listener = try StreamListener("ipc://" + directory.controlSocket)
         async let daemon: Void = {
             let connection = try await PairConnection.negotiate(try await listener.accept())
@@ -151,7 +152,7 @@ import WireProtocol
 
     @Test func aServerThatIsCancelledCancelsItsHandlers() async throws {
         let temporary = try TemporaryDirectory()
-        let directory = try RuntimeDirectory(path: temporary.path)
+        let directory = RuntimeDirectory(path: temporary.path)
         let waiting = Waiting()
         let server = ControlServer(path: directory.controlSocket, handler: waiting.handler())
         try server.listen()

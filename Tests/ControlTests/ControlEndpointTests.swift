@@ -1,4 +1,5 @@
 import Glibc
+import Processes
 import TestSupport
 import Testing
 import WireProtocol
@@ -27,7 +28,7 @@ import WireProtocol
 
     @Test func theSocketIsGoneWhenTheServerHasEnded() async throws {
         let temporary = try TemporaryDirectory()
-        let directory = try RuntimeDirectory(path: temporary.path)
+        let directory = RuntimeDirectory(path: temporary.path)
         let server = ControlServer(path: directory.controlSocket, handler: FakeHandler())
         async let ended: Void = server.run()
         // Connecting is refused until it listens.
@@ -78,7 +79,7 @@ import WireProtocol
 
     @Test func whatADeadDaemonLeftIsReplaced() async throws {
         let temporary = try TemporaryDirectory()
-        let directory = try RuntimeDirectory(path: temporary.path)
+        let directory = RuntimeDirectory(path: temporary.path)
         let stale = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)

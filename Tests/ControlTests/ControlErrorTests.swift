@@ -2,6 +2,7 @@ import Testing
 import WireProtocol
 
 @testable import Control
+@testable import coordinatorctl
 
 /// Codes on the wire and for the shell.
 @Suite struct ControlErrorTests {

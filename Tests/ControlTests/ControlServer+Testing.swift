@@ -1,4 +1,5 @@
 import NNG
+import Processes
 import Synchronization
 import TestSupport
 import Testing
@@ -8,16 +9,16 @@ import WireProtocol
 
 /// Carries requests out as the test says, and remembers them.
 final class FakeHandler: ControlHandler {
-    private let body: @Sendable (Operation) async -> Result<JSONValue, ControlError>
-    private let seen = Mutex<[Operation]>([])
+    private let body: @Sendable (ControlOperation) async -> Result<JSONValue, ControlError>
+    private let seen = Mutex<[ControlOperation]>([])
 
-    init(_ body: @escaping @Sendable (Operation) async -> Result<JSONValue, ControlError> = { .success(["op": .string($0.name)]) }) {
+    init(_ body: @escaping @Sendable (ControlOperation) async -> Result<JSONValue, ControlError> = { .success(["op": .string($0.name)]) }) {
         self.body = body
     }
 
-    var operations: [Operation] { seen.withLock { $0 } }
+    var operations: [ControlOperation] { seen.withLock { $0 } }
 
-    func handle(_ operation: Operation, from requester: Requester) async throws(ControlError) -> JSONValue {
+    func handle(_ operation: ControlOperation, from requester: Requester) async throws(ControlError) -> JSONValue {
         seen.withLock { $0.append(operation) }
         return try await body(operation).get()
     }
@@ -32,7 +33,7 @@ func withServer(
     _ body: (RuntimeDirectory, ControlServer) async throws -> Void
 ) async throws {
     let temporary = try TemporaryDirectory()
-    let directory = try RuntimeDirectory(path: temporary.path + "/run")
+    let directory = RuntimeDirectory(path: temporary.path + "/run")
     let server = ControlServer(
         path: directory.controlSocket,
         handler: handler,

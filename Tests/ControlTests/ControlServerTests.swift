@@ -10,7 +10,7 @@ import WireProtocol
 @Suite(.timeLimit(.minutes(1))) struct ControlServerTests {
     @Test func everyOperationReachesTheHandlerAsItWasMeant() async throws {
         let handler = FakeHandler()
-        let operations: [Operation] = [
+        let operations: [ControlOperation] = [
             .tree, .ps, .deadLetters, .ping, .shutdown(), .shutdown(now: true), .status(path: "/a"), .start(path: "/a"),
             .stop(path: "/a/b"), .restart(path: "/"),
             .kill(path: "/ä"), .pause(path: "/a"), .resume(path: "/a"),

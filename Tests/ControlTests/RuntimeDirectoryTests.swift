@@ -1,4 +1,5 @@
 import Control
+import Processes
 import Testing
 
 /// The order in which a runtime directory is looked for.
@@ -20,9 +21,9 @@ import Testing
 
     @Test func aPathThatHoldsNoSocketIsRefused() throws {
         let longest = "/" + String(repeating: "d", count: 93)
-        #expect(try RuntimeDirectory(path: longest).controlSocket.utf8.count == 107)
+        #expect(try RuntimeDirectory.resolve(option: longest).controlSocket.utf8.count == 107)
         for path in [longest + "d", "", "/a\u{0}b", "/" + String(repeating: "ä", count: 60)] {
-            #expect(throws: ControlError.self) { try RuntimeDirectory(path: path) }
+            #expect(throws: ControlError.self) { try RuntimeDirectory.resolve(option: path) }
         }
         do throws(ControlError) {
             _ = try RuntimeDirectory.resolve(option: longest + "d", environment: [:])

@@ -5,6 +5,8 @@ import TestSupport
 import Testing
 import WireProtocol
 
+@testable import coordinatorctl
+
 @Suite("coordinatord", .timeLimit(.minutes(3)))
 struct DaemonTests {
     static let tree = """
@@ -109,7 +111,7 @@ struct DaemonTests {
                 let before = try await daemon.node(path)
                 let descendants = before.children.compactMap(\.pid).compactMap { ProcessIdentity(processID: $0) }
                 kill(try #require(before.pid), SIGKILL)
-                let ask = Control.Operation.ask(path: path, message: "Fixture.WhereAmI", payload: [:], timeout: .seconds(5))
+                let ask = ControlOperation.ask(path: path, message: "Fixture.WhereAmI", payload: [:], timeout: .seconds(5))
                 try await daemon.eventually("\(path) answers in its next life") {
                     try await daemon.call(ask)["reply"]?["incarnation"] == .integer(Int64(before.incarnation) + 1)
                 }

@@ -178,8 +178,9 @@ struct OperatorTests {
         )
         try await withChild(specification) { daemon in
             try await eventually("the worker, which has another working directory, has found its parent") {
-                let client = try? await ControlClient.connect(runtimeDirectory: try RuntimeDirectory(path: temporary.file("run")))
-                return try? await client?.tree().children.first?.state == "active"
+                let client = try? await ControlClient.connect(runtimeDirectory: RuntimeDirectory(path: temporary.file("run")))
+                guard let answer = try? await client?.call(.tree) else { return nil }
+                return try ControlJSON.decode(TreeNode.self, from: answer).children.first?.state == "active"
             }
             _ = await daemon.terminate(grace: .seconds(10))
         }

@@ -77,8 +77,8 @@ final class RunningDaemon: Sendable {
     }
 
     @discardableResult
-    func call(_ operation: Control.Operation) async throws -> JSONValue {
-        let client = try await ControlClient.connect(runtimeDirectory: try RuntimeDirectory(path: "\(directory)/run"))
+    func call(_ operation: ControlOperation) async throws -> JSONValue {
+        let client = try await ControlClient.connect(runtimeDirectory: RuntimeDirectory(path: "\(directory)/run"))
         defer { client.close() }
         return try await client.call(operation)
     }

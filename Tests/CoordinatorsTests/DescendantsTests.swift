@@ -172,7 +172,7 @@ struct DescendantsTests {
             sleepers.1.end()
         }
         let directory = try TemporaryDirectory()
-        let own = RuntimeCore.markEntry(RuntimeDirectory(directory.path), number: 1)
+        let own = RuntimeCore.markEntry(RuntimeFiles(directory.path), number: 1)
         let dead = own.replacing(".\(ProcessIdentity.current.startTime).", with: ".1.")
         try #require(own != dead)
         for (sleeper, mark) in [(sleepers.0, dead), (sleepers.1, own)] {
@@ -241,7 +241,7 @@ struct DescendantsTests {
     @Test("A crash loop of three hundred incarnations keeps the journal short")
     func compaction() async throws {
         let directory = try TemporaryDirectory()
-        let journal = ProcessJournal(RuntimeDirectory(directory.path))
+        let journal = ProcessJournal(RuntimeFiles(directory.path))
         let stays = ProcessFamily(leader: ProcessIdentity(processID: 2, startTime: 1), entry: "stays")
         journal.began(stays)
         for number in 10..<10_000 {

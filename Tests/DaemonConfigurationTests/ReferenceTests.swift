@@ -21,7 +21,7 @@ struct ReferenceTests {
             }
         }
         // The lists are written out where mappings are read.
-        let source = try Self.lines("ConfigurationReader+Schema.swift").joined(separator: "\n")
+        let source = try Self.lines("Reader/ConfigurationReader+Schema.swift").joined(separator: "\n")
         let known = source.matches(of: /keys(?::| =) \[("[^\]]*")\]/).map { match in
             Set(match.output.1.split(separator: ", ").map { String($0.dropFirst().dropLast()) })
         }

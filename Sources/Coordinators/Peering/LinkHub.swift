@@ -22,14 +22,14 @@ final class LinkHub: Sendable {
     /// How often strangers are told of.
     private static let strangerInterval = Duration.seconds(10)
 
-    private let directory: RuntimeDirectory
+    private let directory: RuntimeFiles
     private let tasks: OwnedTasks
     private let logger: Logger
     private let state = Mutex(State())
     /// Who expects a worker looks alone at whether the socket is still there.
     private let turn = Mutex(())
 
-    init(directory: RuntimeDirectory, tasks: OwnedTasks, logger: Logger) {
+    init(directory: RuntimeFiles, tasks: OwnedTasks, logger: Logger) {
         self.directory = directory
         self.tasks = tasks
         self.logger = logger

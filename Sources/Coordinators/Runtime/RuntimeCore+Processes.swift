@@ -11,11 +11,11 @@ extension RuntimeCore {
 
     /// Returns the entry that distinguishes this runtime's processes from all others: the directory, the root's process, and the runtime's
     /// number in it.
-    static func markEntry(_ directory: RuntimeDirectory, number: Int) -> String {
+    static func markEntry(_ directory: RuntimeFiles, number: Int) -> String {
         "\(directoryEntry(directory))\(getpid()).\(ProcessIdentity.current.startTime).\(number)"
     }
 
-    private static func directoryEntry(_ directory: RuntimeDirectory) -> String {
+    private static func directoryEntry(_ directory: RuntimeFiles) -> String {
         // FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/: a path may have slashes, and be long.
         let hash = (directory.given ?? "").utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
         return "r\(directory.given == nil ? "" : String(hash, radix: 36))."
@@ -130,8 +130,8 @@ extension RuntimeCore {
     }
 
     private var journals: [(name: String, header: ProcessJournal.Header, living: [ProcessFamily])] {
-        directory.names.filter { $0.hasSuffix(RuntimeDirectory.journalSuffix) }.compactMap { name in
-            guard let path = try? directory.file(name), let text = RuntimeDirectory.text(of: path),
+        directory.names.filter { $0.hasSuffix(RuntimeFiles.journalSuffix) }.compactMap { name in
+            guard let path = try? directory.file(name), let text = RuntimeFiles.text(of: path),
                 let journal = ProcessJournal.read(text)
             else { return nil }
             return (name, journal.header, journal.living)

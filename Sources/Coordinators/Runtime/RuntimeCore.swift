@@ -28,7 +28,7 @@ final class RuntimeCore: Sendable {
     let tasks = OwnedTasks()
     /// The tasks of spares: one for each process that was started as a spare, until nothing is left of it.
     let spares = OwnedTasks()
-    let directory: RuntimeDirectory
+    let directory: RuntimeFiles
     /// The record of started processes, for the next runtime in a directory that stays.
     let journal: ProcessJournal?
     /// The mark that every process spawned here inherits.
@@ -52,7 +52,7 @@ final class RuntimeCore: Sendable {
     init(_ options: CoordinatorRuntime.Options, counts: LiveCounts = LiveCounts(), uplink: Uplink? = nil) {
         self.counts = counts
         logger = options.logger.queued(by: logQueue)
-        directory = RuntimeDirectory(options.runtimeDirectory)
+        directory = RuntimeFiles(options.runtimeDirectory)
         // A worker uses the mark of its process; the root adds an entry of this runtime.
         let number = Self.numbers.add(1, ordering: .relaxed).newValue
         mark = uplink == nil ? ProcessMark.current.appending(Self.markEntry(directory, number: number)) : .current

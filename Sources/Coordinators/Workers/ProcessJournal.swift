@@ -21,11 +21,11 @@ final class ProcessJournal: Sendable {
     private static let slack = 1_024
     private static let numbers = Atomic<Int>(0)
 
-    private let directory: RuntimeDirectory
-    private let name = "\(getpid())-\(numbers.add(1, ordering: .relaxed).newValue)\(RuntimeDirectory.journalSuffix)"
+    private let directory: RuntimeFiles
+    private let name = "\(getpid())-\(numbers.add(1, ordering: .relaxed).newValue)\(RuntimeFiles.journalSuffix)"
     private let state = Mutex(State())
 
-    init(_ directory: RuntimeDirectory) { self.directory = directory }
+    init(_ directory: RuntimeFiles) { self.directory = directory }
 
     /// Writes whose journal it is, before anything is started.
     func begin() {
@@ -110,7 +110,7 @@ extension ProcessJournal {
         var isOfThisBoot: Bool { boot == Self.bootID }
 
         private static let bootID: String = {
-            let boot = RuntimeDirectory.text(of: "/proc/sys/kernel/random/boot_id")?.filter { $0 != "\n" } ?? "unknown"
+            let boot = RuntimeFiles.text(of: "/proc/sys/kernel/random/boot_id")?.filter { $0 != "\n" } ?? "unknown"
             var status = stat()
             return stat("/proc/self/ns/pid", &status) == 0 ? "\(boot)/\(status.st_ino)" : boot
         }()

@@ -1,0 +1,55 @@
+/// The processes of the tree.
+public struct ProcessList: Codable, Hashable, Sendable {
+    /// One process.
+    public struct Entry: Codable, Hashable, Sendable {
+        /// The process ID.
+        public var pid: Int32
+        /// The path of the topmost node in the process.
+        public var path: String
+        /// The time at which the process began, in clock ticks since boot: field 22 of `/proc/PID/stat`, see proc(5).
+        ///
+        /// The kernel reuses process IDs; the ID and the start time together identify the process.
+        public var startTime: UInt64
+        /// The milliseconds since the node at the path became active.
+        public var uptimeMilliseconds: Int64
+        /// The state of the node at the path, as in ``TreeNode/state``.
+        public var state: String
+        /// The number of times that the node was restarted.
+        public var restarts: Int
+        /// The number of the node's present life, as in ``TreeNode/incarnation``.
+        public var incarnation: UInt32
+
+        /// Creates an entry.
+        public init(
+            pid: Int32,
+            path: String,
+            startTime: UInt64,
+            uptimeMilliseconds: Int64,
+            state: String,
+            restarts: Int,
+            incarnation: UInt32
+        ) {
+            self.pid = pid
+            self.path = path
+            self.startTime = startTime
+            self.uptimeMilliseconds = uptimeMilliseconds
+            self.state = state
+            self.restarts = restarts
+            self.incarnation = incarnation
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case pid, path, state, restarts, incarnation
+            case startTime = "start_time"
+            case uptimeMilliseconds = "uptime_ms"
+        }
+    }
+
+    /// The processes, parents before children.
+    public var processes: [Entry]
+
+    /// Creates a list.
+    public init(processes: [Entry]) {
+        self.processes = processes
+    }
+}

@@ -1,0 +1,100 @@
+/// One node of the tree: a coordinator or a program, with its descendants.
+public struct TreeNode: Codable, Hashable, Sendable {
+    /// The kinds of nodes.
+    public enum Kind: String, Codable, Hashable, Sendable {
+        /// The daemon's own root.
+        case root
+        /// A coordinator.
+        case coordinator
+        /// A supervised program that doesn't use the library.
+        case program
+    }
+
+    /// The kinds of processes in which a node can run.
+    public enum Placement: String, Codable, Hashable, Sendable {
+        /// The process of its parent.
+        case inProcess = "in_process"
+        /// A worker process of its own.
+        case worker
+        /// The process of the program itself.
+        case program
+    }
+
+    /// The node's name among its siblings; `/` for the root.
+    public var key: String
+    /// The node's path, such as `/shop/cart`.
+    public var path: String
+    /// The coordinator's type, or the program's name.
+    public var type: String
+    /// The node's kind.
+    public var kind: Kind
+    /// The state: `inactive`, `starting`, `active`, `paused`, `stopping`, `restarting`, `failed` or `unresponsive`.
+    public var state: String
+    /// The process in which the node runs; nil when it doesn't.
+    public var pid: Int32?
+    /// The number of the node's present life, counted from 1; 0 before the first.
+    public var incarnation: UInt32
+    /// The number of times that its supervisor has restarted the node.
+    public var restarts: Int
+    /// The number of restarts in a row, from 1; nil unless the node waits for its next start.
+    public var restartAttempt: Int?
+    /// The milliseconds until the next start; nil unless the node waits for it.
+    public var nextStartMilliseconds: Int64?
+    /// The milliseconds since the node became active; 0 when it isn't.
+    public var uptimeMilliseconds: Int64
+    /// The kind of process in which the node runs.
+    public var placement: Placement
+    /// The end of the node's previous life, such as `exit code 1` or `signal 9 (SIGKILL)`.
+    public var lastExit: String?
+    /// The node's children, in the order of their starts.
+    public var children: [TreeNode]
+
+    /// Creates a node.
+    public init(
+        key: String,
+        path: String,
+        type: String,
+        kind: Kind,
+        state: String,
+        pid: Int32? = nil,
+        incarnation: UInt32 = 0,
+        restarts: Int = 0,
+        restartAttempt: Int? = nil,
+        nextStartMilliseconds: Int64? = nil,
+        uptimeMilliseconds: Int64 = 0,
+        placement: Placement,
+        lastExit: String? = nil,
+        children: [TreeNode] = []
+    ) {
+        self.key = key
+        self.path = path
+        self.type = type
+        self.kind = kind
+        self.state = state
+        self.pid = pid
+        self.incarnation = incarnation
+        self.restarts = restarts
+        self.restartAttempt = restartAttempt
+        self.nextStartMilliseconds = nextStartMilliseconds
+        self.uptimeMilliseconds = uptimeMilliseconds
+        self.placement = placement
+        self.lastExit = lastExit
+        self.children = children
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case key, path, type, kind, state, pid, incarnation, restarts, placement, children
+        case restartAttempt = "restart_attempt"
+        case nextStartMilliseconds = "next_start_ms"
+        case uptimeMilliseconds = "uptime_ms"
+        case lastExit = "last_exit"
+    }
+
+    /// Whether the node is active or paused; LSB's `status` action exits with 3 for a service that isn't running.
+    public var isServing: Bool { state == "active" || state == "paused" }
+
+    /// Whether the node's present life hasn't ended.
+    public var isRunning: Bool {
+        state != "inactive" && state != "failed"
+    }
+}

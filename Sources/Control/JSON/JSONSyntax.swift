@@ -1,0 +1,185 @@
+/// A check of a text against the grammar of JSON, RFC 8259, that finds the first departure.
+struct JSONSyntax {
+    /// The first place where the text isn't JSON.
+    struct Problem: Hashable {
+        var line: Int
+        /// The column, counted in Unicode scalars from 1.
+        var column: Int
+        var message: String
+    }
+
+    /// The nesting that a request can have; decoding recurses.
+    static let maximumDepth = 128
+    /// The nesting that an answer can have: each level of a tree takes two.
+    static let maximumAnswerDepth = 512
+
+    private struct Departure: Error {
+        var message: String
+    }
+
+    private let bytes: [UInt8]
+    private let maximumDepth: Int
+    private var index = 0
+
+    private init(_ bytes: [UInt8], _ maximumDepth: Int) {
+        self.bytes = bytes
+        self.maximumDepth = maximumDepth
+    }
+
+    /// Returns the first problem; nil when the bytes are one JSON value in UTF-8.
+    static func firstProblem(in bytes: [UInt8], maximumDepth: Int = maximumDepth) -> Problem? {
+        var syntax = JSONSyntax(bytes, maximumDepth)
+        do throws(Departure) {
+            guard String(validating: bytes, as: UTF8.self) != nil else {
+                return Problem(line: 1, column: 1, message: "the text isn't UTF-8")
+            }
+            try syntax.value(depth: 0)
+            syntax.skipSpace()
+            guard syntax.index == bytes.count else { throw Departure(message: "expected the end after the value") }
+            return nil
+        } catch {
+            let before = bytes[..<syntax.index]
+            let lineStart = before.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+            let isScalarStart = { (byte: UInt8) in byte & 0xC0 != 0x80 }
+            let line = before.count { $0 == UInt8(ascii: "\n") } + 1
+            return Problem(line: line, column: bytes[lineStart..<syntax.index].count(where: isScalarStart) + 1, message: error.message)
+        }
+    }
+
+    private var current: UInt8? { index < bytes.count ? bytes[index] : nil }
+
+    private mutating func skipSpace() {
+        while let byte = current, byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D { index += 1 }
+    }
+
+    private mutating func take(_ character: Unicode.Scalar) -> Bool {
+        guard current == UInt8(ascii: character) else { return false }
+        index += 1
+        return true
+    }
+
+    private mutating func value(depth: Int) throws(Departure) {
+        guard depth < maximumDepth else { throw Departure(message: "nested more than \(maximumDepth) deep") }
+        skipSpace()
+        switch current {
+        case UInt8(ascii: "{")?: try object(depth: depth)
+        case UInt8(ascii: "[")?: try array(depth: depth)
+        case UInt8(ascii: "\"")?: try string()
+        case UInt8(ascii: "t")?: try word("true")
+        case UInt8(ascii: "f")?: try word("false")
+        case UInt8(ascii: "n")?: try word("null")
+        case let byte? where byte == UInt8(ascii: "-") || Self.isDigit(byte): try number()
+        case nil: throw Departure(message: "expected a value, found the end")
+        default: throw Departure(message: "expected a value")
+        }
+    }
+
+    private mutating func word(_ word: StaticString) throws(Departure) {
+        let text = Array("\(word)".utf8)
+        guard bytes[index...].starts(with: text) else {
+            throw Departure(message: "expected a value (true, false, null, or a text in double quotes)")
+        }
+        index += text.count
+    }
+
+    private mutating func object(depth: Int) throws(Departure) {
+        index += 1
+        skipSpace()
+        if take("}") { return }
+        repeat {
+            skipSpace()
+            guard current == UInt8(ascii: "\"") else { throw Departure(message: "expected a key in double quotes") }
+            try string()
+            skipSpace()
+            guard take(":") else { throw Departure(message: "expected a colon after the key") }
+            try value(depth: depth + 1)
+            skipSpace()
+        } while take(",")
+        guard take("}") else { throw Departure(message: "expected a comma or the end of the object") }
+    }
+
+    private mutating func array(depth: Int) throws(Departure) {
+        index += 1
+        skipSpace()
+        if take("]") { return }
+        repeat {
+            try value(depth: depth + 1)
+            skipSpace()
+        } while take(",")
+        guard take("]") else { throw Departure(message: "expected a comma or the end of the array") }
+    }
+
+    private mutating func string() throws(Departure) {
+        index += 1
+        while let byte = current {
+            switch byte {
+            case UInt8(ascii: "\""):
+                index += 1
+                return
+            case UInt8(ascii: "\\"): try escape()
+            case 0..<0x20: throw Departure(message: "a control character in a text; write it as an escape")
+            default: index += 1
+            }
+        }
+        throw Departure(message: "expected the closing quote of a text, found the end")
+    }
+
+    /// Reads an escape; one of a surrogate must be followed by the pair's other half.
+    private mutating func escape() throws(Departure) {
+        guard let unit = try escapedUnit() else { return }
+        if UTF16.isTrailSurrogate(unit) { throw Departure(message: "the second half of a surrogate pair without the first") }
+        guard UTF16.isLeadSurrogate(unit) else { return }
+        guard current == UInt8(ascii: "\\"), let next = try escapedUnit(), UTF16.isTrailSurrogate(next) else {
+            throw Departure(message: "the first half of a surrogate pair without the second")
+        }
+    }
+
+    /// Returns the code unit of a `\u`; nil for an escape of one letter.
+    private mutating func escapedUnit() throws(Departure) -> UInt16? {
+        let start = index
+        index += 1
+        switch current {
+        case UInt8(ascii: "u")?:
+            let digits = bytes[(index + 1)...].prefix(4)
+            let isHexadecimal = digits.allSatisfy { Character(Unicode.Scalar($0)).isHexDigit && $0 < 0x80 }
+            guard digits.count == 4, isHexadecimal, let unit = UInt16(String(decoding: digits, as: UTF8.self), radix: 16) else { break }
+            index += 5
+            return unit
+        case let letter? where "\"\\/bfnrt".utf8.contains(letter):
+            index += 1
+            return nil
+        default: break
+        }
+        index = start
+        throw Departure(message: "expected an escape such as \\n or \\u00e9")
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
+    }
+
+    private mutating func digits() -> Int {
+        let start = index
+        while let byte = current, Self.isDigit(byte) { index += 1 }
+        return index - start
+    }
+
+    private mutating func number() throws(Departure) {
+        let start = index
+        _ = take("-")
+        let leadingZero = current == UInt8(ascii: "0")
+        let count = digits()
+        guard count > 0 else { throw Departure(message: "expected a digit") }
+        guard count == 1 || !leadingZero else { throw Departure(message: "a number doesn't begin with a zero") }
+        if take("."), digits() == 0 { throw Departure(message: "expected a digit after the point") }
+        if take("e") || take("E") {
+            if !take("+") { _ = take("-") }
+            guard digits() > 0 else { throw Departure(message: "expected a digit in the exponent") }
+        }
+        // The grammar allows numbers of any size, a Double doesn't.
+        guard Double(String(decoding: bytes[start..<index], as: UTF8.self))?.isFinite == true else {
+            index = start
+            throw Departure(message: "a number beyond 1.8e308")
+        }
+    }
+}

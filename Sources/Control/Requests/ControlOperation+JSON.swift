@@ -1,0 +1,90 @@
+import ConcurrencySupport
+import WireProtocol
+
+extension ControlOperation {
+    /// The longest time-out that an ask can have.
+    static let maximumTimeout = Duration.seconds(3600)
+
+    /// The fields of a request that describe the operation: its name and its arguments.
+    var fields: [String: JSONValue] {
+        var fields: [String: JSONValue] = ["op": .string(name)]
+        switch self {
+        case .tree, .ps, .deadLetters, .ping: break
+        case .shutdown(let now): if now { fields["now"] = true }
+        case .status(let path), .start(let path), .stop(let path), .restart(let path), .kill(let path), .pause(let path), .resume(let path):
+            fields["path"] = .string(path)
+        case .ask(let path, let message, let payload, let timeout):
+            fields["path"] = .string(path)
+            fields["message"] = .string(message)
+            fields["payload"] = payload
+            fields["timeout_ms"] = .integer(timeout.wholeMilliseconds)
+        case .send(let path, let message, let payload):
+            fields["path"] = .string(path)
+            fields["message"] = .string(message)
+            fields["payload"] = payload
+        }
+        return fields
+    }
+
+    /// Reads the operation of a request; skips unknown fields, so that later versions can add some.
+    init(fields: RequestFields) throws(ControlError) {
+        switch try fields.text("op") {
+        case "tree": self = .tree
+        case "ps": self = .ps
+        case "dead-letters": self = .deadLetters
+        case "ping": self = .ping
+        case "shutdown": self = .shutdown(now: fields.members["now"] == true)
+        case "status": self = .status(path: try fields.path())
+        case "start": self = .start(path: try fields.path())
+        case "stop": self = .stop(path: try fields.path())
+        case "restart": self = .restart(path: try fields.path())
+        case "kill": self = .kill(path: try fields.path())
+        case "pause": self = .pause(path: try fields.path())
+        case "resume": self = .resume(path: try fields.path())
+        case "ask":
+            let timeout = Duration.milliseconds(try fields.integer("timeout_ms", default: 5000))
+            guard timeout > .zero, timeout <= Self.maximumTimeout else {
+                throw ControlError(.invalidRequest, "`timeout_ms` is out of range; expected a number from 1 to 3600000")
+            }
+            self = .ask(path: try fields.path(), message: try fields.text("message"), payload: fields.payload, timeout: timeout)
+        case "send": self = .send(path: try fields.path(), message: try fields.text("message"), payload: fields.payload)
+        case let name: throw ControlError(.invalidRequest, "this daemon has no operation `\(name.prefix(60))`; see `coordinatorctl help`")
+        }
+    }
+}
+
+/// The members of a request's object; an error names the member that it is about.
+struct RequestFields {
+    let members: [String: JSONValue]
+
+    /// The payload; an empty object when there is none, which is how a message without fields is encoded.
+    var payload: JSONValue { members["payload"] ?? .object([:]) }
+
+    func text(_ key: String) throws(ControlError) -> String {
+        guard case .string(let text)? = members[key], !text.isEmpty else {
+            throw ControlError(.invalidRequest, "the request has no `\(key)`; expected a text that isn't empty")
+        }
+        return text
+    }
+
+    func path() throws(ControlError) -> String {
+        let path = try text("path")
+        guard path.hasPrefix("/") else {
+            throw ControlError(
+                .invalidRequest,
+                "the path `\(path.prefix(200))` doesn't begin with a slash; expected a path such as /shop/cart"
+            )
+        }
+        return path
+    }
+
+    func integer(_ key: String, default fallback: Int64? = nil) throws(ControlError) -> Int64 {
+        switch members[key] {
+        case .integer(let value)?: return value
+        case nil:
+            if let fallback { return fallback }
+            throw ControlError(.invalidRequest, "the request has no `\(key)`; expected a whole number")
+        default: throw ControlError(.invalidRequest, "`\(key)` isn't a whole number")
+        }
+    }
+}

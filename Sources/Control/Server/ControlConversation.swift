@@ -1,0 +1,252 @@
+import ConcurrencySupport
+import NNG
+import Synchronization
+import WireProtocol
+
+/// The server's side of one connection: it reads requests, has them carried out concurrently, and answers each when it has ended.
+final class ControlConversation: Sendable {
+    private struct OpenRequest {
+        var operation: ControlOperation
+        /// The signal that cancels the request's handler.
+        var cancellation: OneShot<Void>
+    }
+
+    private struct State {
+        var open: [Int64: OpenRequest] = [:]
+        /// The number of requests that have ended and whose answers haven't been sent yet; their IDs are free again.
+        var answering = 0
+        var isDraining = false
+
+        var count: Int { open.count + answering }
+        var descriptions: Int { open.values.count { $0.operation.isDescription } }
+    }
+
+    private let connection: PairConnection
+    private let sender: MessageSender
+    private let handler: any ControlHandler
+    private let ledger: RequestLedger
+    private let requester: Requester?
+    private let connections: ConnectionTable
+    private let seat: ConnectionTable.Seat
+    private let budget: AnswerBudget
+    private let state = Mutex(State())
+
+    init(
+        on connection: PairConnection,
+        handler: any ControlHandler,
+        ledger: RequestLedger,
+        connections: ConnectionTable,
+        seat: ConnectionTable.Seat,
+        budget: AnswerBudget
+    ) {
+        self.connection = connection
+        self.sender = MessageSender(on: connection)
+        self.handler = handler
+        self.ledger = ledger
+        self.requester = connection.peer.map(Requester.init)
+        self.connections = connections
+        self.seat = seat
+        self.budget = budget
+    }
+
+    /// Serves until the client goes away, `drain()` is done, or the task is cancelled; then waits for the requests that were begun.
+    func run(allowedUserIDs: Set<UInt32>) async {
+        await withTaskCancellationHandler {
+            if let refusal = refusal(allowedUserIDs: allowedUserIDs) {
+                await send(ControlAnswer(id: nil, .failure(refusal)))
+            } else {
+                await withDiscardingTaskGroup { group in
+                    await self.readRequests(in: &group)
+                    self.abandonQuestions()
+                }
+            }
+        } onCancel: {
+            connection.close()
+        }
+        connection.close()
+    }
+
+    /// Closes the connection as soon as no request is open.
+    func drain() {
+        let isIdle = state.withLock { state in
+            state.isDraining = true
+            return state.count == 0
+        }
+        if isIdle { connection.close() }
+    }
+
+    /// Ends an idle connection and sends the client the reason, unless a request has just arrived.
+    ///
+    /// - Returns: whether the connection was ended.
+    func endIdle() async -> Bool {
+        guard state.withLock({ $0.count == 0 }) else { return false }
+        let reason = ControlError(.unreachable, "the daemon has ended this connection, which was idle; connect again")
+        await send(ControlAnswer(id: nil, .failure(reason)))
+        connection.close()
+        return true
+    }
+
+    private func refusal(allowedUserIDs: Set<UInt32>) -> ControlError? {
+        guard let peer = connection.peer else {
+            return ControlError(.notPermitted, "the daemon can't tell who is connected; operate it through its Unix socket")
+        }
+        guard !allowedUserIDs.contains(peer.userID) else { return nil }
+        let allowed = allowedUserIDs.sorted().map(String.init).joined(separator: ", ")
+        return ControlError(
+            .notPermitted,
+            "user \(peer.userID) may not operate this daemon; allowed: \(allowed.isEmpty ? "nobody" : "user \(allowed)")"
+        )
+    }
+
+    private func readRequests(in group: inout DiscardingTaskGroup) async {
+        while let message = try? await connection.receive() {
+            var id: Int64?
+            do throws(ControlError) {
+                guard message.count <= ControlServer.maximumRequestSize else {
+                    throw ControlError(
+                        .invalidRequest,
+                        "the request has \(message.count) bytes; at most \(ControlServer.maximumRequestSize) are read"
+                    )
+                }
+                let json = try ControlJSON.parse(message)
+                if case .integer(let number)? = json["id"] { id = number }
+                if case .string("cancel")? = json["op"] {
+                    let fields = try ControlRequest.fields(of: json)
+                    let (id, target) = (try fields.integer("id"), try fields.integer("target"))
+                    await send(ControlAnswer(id: id, .result(["cancelled": .bool(cancel(target))])))
+                } else {
+                    let request = try ControlRequest(json: json)
+                    let cancellation = try admit(request)
+                    group.addTask { await self.carryOut(request, cancellation) }
+                }
+            } catch {
+                await send(ControlAnswer(id: id, .failure(error)))
+            }
+        }
+    }
+
+    private func admit(_ request: ControlRequest) throws(ControlError) -> OneShot<Void> {
+        let cancellation = OneShot<Void>()
+        let refusal = state.withLock { state -> ControlError? in
+            if state.isDraining { return ControlError(.unreachable, "the daemon is stopping") }
+            if state.open[request.id] != nil {
+                return ControlError(.invalidRequest, "the request \(request.id) of this connection is still open; use another id")
+            }
+            if state.count >= ControlServer.maximumOpenRequests {
+                return ControlError(.failed, "\(state.count) requests of this connection are open; wait for one of them")
+            }
+            if request.operation.isDescription, state.descriptions >= ControlServer.maximumOpenDescriptions {
+                return ControlError(.failed, "\(state.descriptions) descriptions of this connection are open; wait for one of them")
+            }
+            state.open[request.id] = OpenRequest(operation: request.operation, cancellation: cancellation)
+            return nil
+        }
+        if let refusal { throw refusal }
+        connections.requestBegan(on: seat)
+        return cancellation
+    }
+
+    private func cancel(_ id: Int64) -> Bool {
+        let cancellation = state.withLock { $0.open[id]?.cancellation }
+        return cancellation?.settle() ?? false
+    }
+
+    /// Cancels the open questions of a client that is gone; changes that were begun are carried out to their ends.
+    private func abandonQuestions() {
+        let questions = state.withLock { $0.open.values.filter(\.operation.endsWithItsRequester) }
+        for question in questions { question.cancellation.settle() }
+    }
+
+    private func carryOut(_ request: ControlRequest, _ cancellation: OneShot<Void>) async {
+        let outcome = await outcome(of: request, cancellation)
+        // Before the answer is sent: a client that has read it may use the ID again at once.
+        state.withLock { state in
+            state.open[request.id] = nil
+            state.answering += 1
+        }
+        switch outcome {
+        case .success(let result): await send(ControlAnswer(id: request.id, .result(result)))
+        case .failure(let error): await send(ControlAnswer(id: request.id, .failure(error)))
+        }
+        let isDone = state.withLock { state in
+            state.answering -= 1
+            return state.isDraining && state.count == 0
+        }
+        connections.requestEnded(on: seat)
+        if isDone { connection.close() }
+    }
+
+    /// Runs the handler, and cancels it when the request is cancelled.
+    private func outcome(of request: ControlRequest, _ cancellation: OneShot<Void>) async -> RequestLedger.Outcome {
+        await withTaskGroup(of: RequestLedger.Outcome?.self) { group in
+            group.addTask { await self.onlyOnce(request) }
+            group.addTask {
+                _ = await cancellation.valueUnlessCancelled()
+                return nil
+            }
+            var outcome: RequestLedger.Outcome?
+            for await ended in group {
+                outcome = outcome ?? ended
+                group.cancelAll()
+            }
+            return outcome ?? .failure(ControlError(.cancelled, "the request was cancelled"))
+        }
+    }
+
+    /// Carries a request out; a change whose request ID was used before isn't made again but has the first one's outcome.
+    private func onlyOnce(_ request: ControlRequest) async -> RequestLedger.Outcome {
+        guard let requestID = request.requestID, request.operation.isMutating else { return await handle(request.operation) }
+        switch ledger.begin(requestID, request.operation) {
+        case .execute:
+            let outcome = await handle(request.operation)
+            let wasCancelled = if case .failure(let error) = outcome { error.code == .cancelled } else { false }
+            ledger.end(requestID, outcome, wasCancelled: wasCancelled)
+            return outcome
+        case .join(let shared):
+            return await shared.valueUnlessCancelled() ?? .failure(ControlError(.cancelled, "the request was cancelled"))
+        case .conflict:
+            return .failure(ControlError(.invalidRequest, "the request id \(requestID) was used for another request; use a new one"))
+        }
+    }
+
+    private func handle(_ operation: ControlOperation) async -> RequestLedger.Outcome {
+        // `run` has refused a connection without credentials.
+        guard let requester else { return .failure(ControlError(.notPermitted, "the daemon can't tell who is connected")) }
+        do throws(ControlError) {
+            return .success(try await handler.handle(operation, from: requester))
+        } catch {
+            // To the requester this is a cancellation, whichever error the handler threw.
+            return .failure(Task.isCancelled ? ControlError(.cancelled, "the request was cancelled") : error)
+        }
+    }
+
+    /// Sends an answer; ignores a failure, because reading fails then too and ends the conversation.
+    private func send(_ answer: ControlAnswer) async {
+        var taken = 0
+        try? await sender.send {
+            var bytes = Self.bytes(of: answer)
+            if !budget.take(bytes.count) {
+                let error = ControlError(.failed, "too many answers wait to be read by their requesters; ask again in a while")
+                bytes = Self.bytes(of: ControlAnswer(id: answer.id, .failure(error)))
+            } else {
+                taken = bytes.count
+            }
+            return bytes
+        }
+        budget.giveBack(taken)
+    }
+
+    /// Returns the answer as JSON text, or an answer with the reason when it can't be sent.
+    private static func bytes(of answer: ControlAnswer) -> [UInt8] {
+        do throws(ControlError) {
+            let bytes = try ControlJSON.bytes(of: answer.json)
+            guard bytes.count > ControlServer.maximumAnswerSize else { return bytes }
+            throw ControlError(
+                .failed,
+                "the answer has \(bytes.count) bytes; at most \(ControlServer.maximumAnswerSize) are sent (ask for a part of the tree)"
+            )
+        } catch {
+            return (try? ControlJSON.bytes(of: ControlAnswer(id: answer.id, .failure(error)).json)) ?? []
+        }
+    }
+}

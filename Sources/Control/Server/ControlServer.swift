@@ -1,0 +1,237 @@
+import ConcurrencySupport
+import Glibc
+import NNG
+import Synchronization
+
+/// A server that listens at a control socket and passes operators' requests to a handler.
+///
+/// Each connection and each request has its own task, so neither a slow client nor a slow request keeps others waiting. A message that
+/// isn't a request is answered with an error and the connection stays; bytes that aren't a message end that connection and no other.
+public final class ControlServer: Sendable {
+    /// The size of the largest request, in bytes.
+    public static let maximumRequestSize = 1 << 20
+    /// The size up to which a request that is too large is read, to be answered with an error; a larger one ends the connection.
+    static let maximumReceivedSize = maximumRequestSize * 2
+    /// The size of the largest answer, in bytes: a tree of some hundred thousand coordinators.
+    public static let maximumAnswerSize = 64 << 20
+    /// The largest number of open requests of one connection; more are refused.
+    public static let maximumOpenRequests = 256
+    /// The largest number of these requests that describe the tree or a part of it, which cost most.
+    public static let maximumOpenDescriptions = 64
+
+    private enum Phase {
+        /// Not bound yet. Can transition to: listening by `listen()`, closed by `close()`.
+        case idle
+        /// Bound, but no connection is served yet. Can transition to: serving by `run()`, closed by `close()`.
+        case listening(ControlEndpoint)
+        /// Connections are accepted and served. Can transition to: closing by `close()`, closed when `run()` is cancelled or fails.
+        case serving(ControlEndpoint)
+        /// Open requests are still answered. Can transition to: closed when all are answered or the grace is over.
+        case closing
+        /// The socket file is removed. Final.
+        case closed
+    }
+
+    private struct State {
+        var phase = Phase.idle
+        var conversations: [ObjectIdentifier: ControlConversation] = [:]
+    }
+
+    private let path: String
+    private let handler: any ControlHandler
+    private let allowedUserIDs: Set<UInt32>
+    private let grace: Duration
+    private let limits: ConnectionLimits
+    private let connections: ConnectionTable
+    private let budget: AnswerBudget
+    private let ledger = RequestLedger()
+    private let state = Mutex(State())
+    /// The value that is set when the server is closing and its last conversation has ended.
+    private let drained = OneShot<Void>()
+
+    /// Creates a server, which touches no file before ``listen()``.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the socket, as a runtime directory's `controlSocket`. Its directory is made with mode 0700 when it is missing.
+    ///   - handler: the handler that carries requests out.
+    ///   - allowedUserIDs: the users who may connect, by the kernel's word; nil means the user of this process.
+    ///   - grace: the time after ``close()`` in which open requests are still answered.
+    ///   - limits: the limits of connections.
+    public init(
+        path: String,
+        handler: any ControlHandler,
+        allowedUserIDs: Set<UInt32>? = nil,
+        grace: Duration = .seconds(2),
+        limits: ConnectionLimits = ConnectionLimits()
+    ) {
+        self.limits = limits
+        connections = ConnectionTable(limits)
+        budget = AnswerBudget(maximum: limits.maximumUnreadBytes)
+        self.path = path
+        self.handler = handler
+        self.allowedUserIDs = allowedUserIDs ?? [geteuid()]
+        self.grace = grace
+    }
+
+    /// Locks the runtime directory and begins to listen; operators who connect now are served as soon as ``run()`` runs.
+    ///
+    /// A daemon calls this before it starts anything, so that no other daemon uses the directory. The second call does nothing.
+    ///
+    /// - Throws: `.alreadyRunning` with the other daemon's process ID, `.notPermitted` when other users may write to the directory,
+    ///   `.failed` for every other reason.
+    public func listen() throws(ControlError) {
+        // Under the lock, so that two calls don't make two endpoints; none of these system calls waits.
+        let failure = state.withLock { state -> ControlError? in
+            guard case .idle = state.phase else { return nil }
+            do throws(ControlError) {
+                state.phase = .listening(try ControlEndpoint(path: path))
+                return nil
+            } catch {
+                return error
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    /// Serves until ``close()`` is called or the task is cancelled.
+    ///
+    /// After a close, open requests are answered as long as the grace lasts; a cancellation cancels them. The socket file is removed when
+    /// the call returns.
+    ///
+    /// - Throws: the errors of ``listen()``, and `.failed` when the server can't accept connections any more.
+    public func run() async throws(ControlError) {
+        try listen()
+        let endpoint = state.withLock { state -> ControlEndpoint? in
+            guard case .listening(let endpoint) = state.phase else { return nil }
+            state.phase = .serving(endpoint)
+            return endpoint
+        }
+        guard let endpoint else { return }
+        let failure = await withDiscardingTaskGroup { group in
+            group.addTask { await self.watch(endpoint) }
+            let failure = await acceptAll(at: endpoint, in: &group)
+            if failure == nil { await drain() }
+            group.cancelAll()
+            return failure
+        }
+        state.withLock { $0.phase = .closed }
+        endpoint.remove()
+        if let failure { throw failure }
+    }
+
+    /// Ends ``run()``: the server accepts no connection and no request any more, and answers the open requests.
+    ///
+    /// Returns at once. The second call does nothing.
+    public func close() {
+        let (previous, conversations) = state.withLock { state in
+            let previous = state.phase
+            switch previous {
+            case .idle, .listening: state.phase = .closed
+            case .serving: state.phase = .closing
+            case .closing, .closed: break
+            }
+            return (previous, Array(state.conversations.values))
+        }
+        switch previous {
+        case .listening(let endpoint): endpoint.remove()
+        case .serving(let endpoint):
+            endpoint.listener.close()
+            if conversations.isEmpty { drained.settle() }
+            for conversation in conversations { conversation.drain() }
+        case .idle, .closing, .closed: break
+        }
+    }
+
+    /// Makes a socket file anew that was removed: an operator needs it most when files are being removed.
+    private func watch(_ endpoint: ControlEndpoint) async {
+        while (try? await Task.sleep(for: limits.socketCheckInterval)) != nil { endpoint.restore() }
+    }
+
+    private func acceptAll(at endpoint: ControlEndpoint, in group: inout DiscardingTaskGroup) async -> ControlError? {
+        var failuresInARow = 0
+        while !Task.isCancelled {
+            let listener = endpoint.listener
+            do throws(NNGError) {
+                let stream = try await listener.accept()
+                failuresInARow = 0
+                // One after the other: the next connection waits in the kernel, at no cost.
+                if let seat = await connections.seat(processID: stream.peer?.processID ?? 0, close: { stream.close() }) {
+                    group.addTask { await self.converse(on: stream, seat) }
+                } else {
+                    stream.close()
+                }
+            } catch {
+                if error.code == .canceled || error.code == .closed && isClosing { return nil }
+                if error.code == .closed, endpoint.listener !== listener { continue }
+                // A shortage of descriptors or memory passes, and so may a socket that can't be made anew; an operator is needed most then.
+                // Ten seconds of any other error are a failure of the server.
+                let passes: Set<NNGError.Code> = [.outOfFiles, .outOfMemory, .closed]
+                failuresInARow += passes.contains(error.code) ? 0 : 1
+                if failuresInARow == 100 { return ControlError(.failed, "no connection can be accepted any more: \(error)") }
+                try? await Task.sleep(for: .milliseconds(100))
+            }
+        }
+        return nil
+    }
+
+    private var isClosing: Bool {
+        state.withLock { state in
+            if case .serving = state.phase { false } else { true }
+        }
+    }
+
+    private func converse(on stream: ByteStream, _ seat: ConnectionTable.Seat) async {
+        defer { connections.leave(seat) }
+        do throws(NNGError) {
+            let connection = try await PairConnection.negotiate(
+                stream,
+                maximumMessageSize: Self.maximumAnswerSize,
+                maximumReceivedSize: Self.maximumReceivedSize,
+                timeout: limits.handshakeTimeout
+            )
+            let conversation = ControlConversation(
+                on: connection,
+                handler: handler,
+                ledger: ledger,
+                connections: connections,
+                seat: seat,
+                budget: budget
+            )
+            let isWelcome = state.withLock { state in
+                guard case .serving = state.phase else { return false }
+                state.conversations[ObjectIdentifier(conversation)] = conversation
+                return true
+            }
+            guard isWelcome else { return connection.close() }
+            await serve(conversation, seat)
+            let isLast = state.withLock { state in
+                state.conversations[ObjectIdentifier(conversation)] = nil
+                guard case .closing = state.phase else { return false }
+                return state.conversations.isEmpty
+            }
+            if isLast { drained.settle() }
+        } catch {
+            // The peer spoke another protocol or went away: there is no one to answer.
+        }
+    }
+
+    private func serve(_ conversation: ControlConversation, _ seat: ConnectionTable.Seat) async {
+        await withDiscardingTaskGroup { group in
+            group.addTask {
+                while await self.connections.hasIdled(seat), await !conversation.endIdle() {}
+            }
+            await conversation.run(allowedUserIDs: allowedUserIDs)
+            group.cancelAll()
+        }
+    }
+
+    /// Waits until every conversation has ended, at most as long as the grace lasts.
+    private func drain() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { _ = await self.drained.valueUnlessCancelled() }
+            group.addTask { try? await Task.sleep(for: self.grace) }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+}

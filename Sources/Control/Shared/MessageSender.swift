@@ -1,0 +1,65 @@
+import NNG
+import Synchronization
+
+/// A queue of senders on one connection, first come, first served: a connection takes one message at a time.
+final class MessageSender: Sendable {
+    private struct State {
+        var isBusy = false
+        var nextTicket: UInt64 = 0
+        /// The waiting senders in the order of their tickets; each is resumed with whether it is its turn, or its wait was cancelled.
+        var waiters: [(ticket: UInt64, continuation: CheckedContinuation<Bool, Never>)] = []
+    }
+
+    private let connection: PairConnection
+    private let state = Mutex(State())
+
+    init(on connection: PairConnection) {
+        self.connection = connection
+    }
+
+    /// Sends one message after those before it.
+    ///
+    /// - Parameter body: makes the message when it is its turn, so that only one message to a slow reader is in memory.
+    /// - Throws: `.canceled` when the task is cancelled before it is this message's turn, and the connection's errors.
+    func send(_ body: () -> [UInt8]) async throws(NNGError) {
+        guard await begin() else { throw NNGError(.canceled, operation: "send") }
+        defer { end() }
+        try await connection.send(body())
+    }
+
+    private func begin() async -> Bool {
+        let ticket = state.withLock { state in
+            defer { state.nextTicket += 1 }
+            return state.nextTicket
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isMyTurn = state.withLock { state -> Bool? in
+                    if Task.isCancelled { return false }
+                    guard state.isBusy else {
+                        state.isBusy = true
+                        return true
+                    }
+                    state.waiters.append((ticket, continuation))
+                    return nil
+                }
+                if let isMyTurn { continuation.resume(returning: isMyTurn) }
+            }
+        } onCancel: {
+            let waiter = state.withLock { state in
+                state.waiters.firstIndex { $0.ticket == ticket }.map { state.waiters.remove(at: $0) }
+            }
+            waiter?.continuation.resume(returning: false)
+        }
+    }
+
+    /// Passes the turn to the next sender, if there is one.
+    private func end() {
+        let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
+            guard state.waiters.isEmpty else { return state.waiters.removeFirst().continuation }
+            state.isBusy = false
+            return nil
+        }
+        next?.resume(returning: true)
+    }
+}

@@ -1,0 +1,252 @@
+import Control
+import Coordinators
+import DaemonConfiguration
+import Logging
+import WireProtocol
+
+/// Carries out what operators ask of the tree.
+struct ControlRequestHandler: ControlHandler {
+    private let runtime: CoordinatorRuntime
+    private let children: ConfiguredChildren
+    private let shutdown: ShutdownSignal
+    private let logger: Logger
+    /// Operators who ask at the same time are shown the same tree, made once.
+    private let tree: SharedCall<JSONValue>
+    private let processes: SharedCall<JSONValue>
+
+    init(runtime: CoordinatorRuntime, children: ConfiguredChildren, shutdown: ShutdownSignal, logger: Logger) {
+        self.runtime = runtime
+        self.children = children
+        self.shutdown = shutdown
+        self.logger = logger
+        tree = SharedCall { try ControlJSON.value(of: children.complete(TreeNode(await runtime.snapshot()))) }
+        processes = SharedCall { try ControlJSON.value(of: ProcessList(await runtime.snapshot())) }
+    }
+
+    func handle(_ operation: ControlOperation, from requester: Requester) async throws(ControlError) -> JSONValue {
+        record(operation, from: requester)
+        do {
+            return try await perform(operation)
+        } catch {
+            throw ControlError(error)
+        }
+    }
+
+    /// Who has changed what.
+    private func record(_ operation: ControlOperation, from requester: Requester) {
+        guard operation.isMutating else { return }
+        var metadata: Logger.Metadata = [
+            "operation": "\(operation.name)", "operator.uid": "\(requester.userID)", "operator.pid": "\(requester.processID)",
+        ]
+        if let path = operation.path { metadata["coordinator.path"] = "\(path)" }
+        // What is sent may be sent often.
+        let isMessage = operation.name == "ask" || operation.name == "send"
+        logger.log(level: isMessage ? .info : .notice, "an operator has asked", metadata: metadata)
+    }
+
+    private func perform(_ operation: ControlOperation) async throws -> JSONValue {
+        switch operation {
+        case .tree: try await tree.value()
+        case .ps: try await processes.value()
+        case .status(let path): try ControlJSON.value(of: await status(try place(path)))
+        case .start(let path): try ControlJSON.value(of: await start(try place(path, operation)))
+        case .stop(let path): try ControlJSON.value(of: await stop(try place(path, operation)))
+        case .restart(let path): try ControlJSON.value(of: await restart(try place(path, operation)))
+        case .pause(let path): try ControlJSON.value(of: LifecycleResult(await runtime.pause(try place(path, operation))))
+        case .resume(let path): try ControlJSON.value(of: LifecycleResult(await runtime.resume(try place(path, operation))))
+        case .kill(let path): try ControlJSON.value(of: LifecycleResult(await kill(try place(path, operation))))
+        case .ask(let path, let message, let payload, let timeout):
+            try await ask(message, payload, at: try place(path), timeout: timeout)
+        case .send(let path, let message, let payload):
+            try ControlJSON.value(of: SendResult(delivered: await runtime.send(named: message, payload: payload, at: try place(path))))
+        case .deadLetters:
+            try ControlJSON.value(of: DeadLetterList(runtime.deadLetters))
+        case .ping:
+            [:]
+        case .shutdown(let now):
+            await endEverything(now: now)
+        }
+    }
+
+    private func ask(_ message: String, _ payload: JSONValue, at path: CoordinatorPath, timeout: Duration) async throws -> JSONValue {
+        let start = ContinuousClock.now
+        let reply = try await runtime.ask(named: message, payload: payload, at: path, timeout: timeout)
+        let duration = ContinuousClock.now - start
+        return try ControlJSON.value(of: AskResult(reply: reply, durationMicroseconds: Int64(duration / .microseconds(1))))
+    }
+
+    private func endEverything(now: Bool) async -> JSONValue {
+        if now {
+            shutdown.hasten(.brutalKill)
+        } else if shutdown.isRequested {
+            // Whoever asks again finds that it takes too long.
+            shutdown.hasten(.timeout(ShutdownSignal.hurriedGrace))
+        } else {
+            shutdown.begin()
+        }
+        await shutdown.completed()
+        return [:]
+    }
+
+    private func status(_ path: CoordinatorPath) async throws -> TreeNode {
+        try await at(path) {
+            let node = TreeNode(try await runtime.snapshot(of: path))
+            return path.isRoot ? children.complete(node) : node
+        } forgotten: { child in
+            children.node(of: child)
+        }
+    }
+
+    private func stop(_ path: CoordinatorPath) async throws -> LifecycleResult {
+        try await at(path) {
+            LifecycleResult(try await runtime.stop(path))
+        } forgotten: { _ in
+            LifecycleResult(path: path.description, state: "inactive", incarnation: 0)
+        }
+    }
+
+    private func restart(_ path: CoordinatorPath) async throws -> LifecycleResult {
+        let started = try await at(path) {
+            TreeNode(try await runtime.restart(path))
+        } forgotten: {
+            try await startAnew($0, path)
+        }
+        return try await outcome(of: started, path)
+    }
+
+    private func start(_ path: CoordinatorPath) async throws -> LifecycleResult {
+        let started = try await at(path) {
+            TreeNode(try await runtime.start(path))
+        } forgotten: {
+            try await startAnew($0, path)
+        }
+        return try await outcome(of: started, path)
+    }
+
+    private func startAnew(_ child: ConfiguredChild, _ path: CoordinatorPath) async throws -> TreeNode {
+        try await children.start(child)
+        return try await status(path)
+    }
+
+    /// What has become of what was just started, once it has been up for a while or has ended.
+    ///
+    /// A program can't say that it's ready, and what was given up may fail again at once. What was up for longer already isn't waited for.
+    private func outcome(of started: TreeNode, _ path: CoordinatorPath) async throws -> LifecycleResult {
+        var node = started
+        let end = ContinuousClock.now + Self.probation
+        var pause = Duration.milliseconds(20)
+        while node.isOnProbation(started.incarnation, Self.probation), ContinuousClock.now < end {
+            try await Task.sleep(for: pause)
+            pause = min(pause * 2, .milliseconds(200))
+            // What is above it may have gone since: it has been started all the same.
+            guard let next = try? await status(path) else { break }
+            node = next
+        }
+        if node.hasFailed(since: started.incarnation) {
+            let reason = node.lastExit ?? "for an unknown reason"
+            throw ControlError(.failed, "\(path) was started and has ended at once: \(reason); look at its output")
+        }
+        return LifecycleResult(node)
+    }
+
+    /// What can be said and done of a place; of a child of the file that supervision has forgotten, something else.
+    private func at<Value>(
+        _ path: CoordinatorPath,
+        _ known: () async throws -> Value,
+        forgotten: (ConfiguredChild) async throws -> Value
+    ) async throws -> Value {
+        do {
+            return try await known()
+        } catch let error as CoordinatorError where error.code == .noSuchPath || error.code == .noSuchChild {
+            guard let child = children.child(at: path) else { throw error }
+            return try await forgotten(child)
+        }
+    }
+
+    /// Returns when the process has ended, and says what has become of its place.
+    private func kill(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot {
+        var after = try await runtime.kill(path)
+        let killed = after
+        let end = ContinuousClock.now + .seconds(2)
+        while after.processID == killed.processID, after.incarnation == killed.incarnation, ContinuousClock.now < end {
+            try await Task.sleep(for: .milliseconds(5))
+            do {
+                after = try await runtime.snapshot(of: path)
+            } catch let error as CoordinatorError where [.noSuchPath, .noSuchChild, .stopped].contains(error.code) {
+                // Nobody wants it any more, or the tree has ended.
+                (after.state, after.processID) = (.inactive, nil)
+            }
+        }
+        return after
+    }
+
+    /// How long a child has to live for its start to have succeeded; the `startsecs` of supervisord.
+    private static let probation = Duration.seconds(1)
+
+    /// - Parameter operation: one that somebody above the place has to carry out.
+    private func place(_ text: String, _ operation: ControlOperation) throws(ControlError) -> CoordinatorPath {
+        let path = try place(text)
+        guard !path.isRoot else {
+            throw ControlError(
+                .invalidRequest,
+                "nobody is above / to \(operation.name) it; `coordinatorctl shutdown` ends the daemon, or name a path below"
+            )
+        }
+        return path
+    }
+
+    private func place(_ text: String) throws(ControlError) -> CoordinatorPath {
+        guard let path = CoordinatorPath(text) else {
+            throw ControlError(.invalidRequest, "'\(text)' is no path; one begins with a slash, as /shop/cart does")
+        }
+        return path
+    }
+}
+
+extension TreeNode {
+    private static let goodExits = Set([ExitReason.normal, .shutdown, .exited(code: 0)].map(\.description))
+
+    /// Whether the life that was started may still turn out to have been none.
+    fileprivate func isOnProbation(_ life: UInt32, _ probation: Duration) -> Bool {
+        switch state {
+        case "failed", "restarting": false
+        // How it has ended is about to be told.
+        case "inactive": lastExit == nil
+        default: incarnation == life && .milliseconds(uptimeMilliseconds) < probation
+        }
+    }
+
+    /// Whether the life that was started has ended, and not as one that has done its work or was told to stop.
+    fileprivate func hasFailed(since life: UInt32) -> Bool {
+        switch state {
+        case "failed", "restarting": true
+        case "inactive": lastExit.map { !Self.goodExits.contains($0) } ?? false
+        default: incarnation != life && lastExit != ExitReason.shutdown.description
+        }
+    }
+}
+
+extension ControlError {
+    init(_ error: any Error) {
+        switch error {
+        case let error as ControlError: self = error
+        case let error as CoordinatorError: self.init(Code(error.code), error.message)
+        case let error as RemoteError: self.init(.failed, "\(error.type): \(error.description)")
+        case is CancellationError: self.init(.cancelled, "the request was cancelled")
+        default: self.init(.failed, "\(error)")
+        }
+    }
+}
+
+extension ControlError.Code {
+    init(_ code: CoordinatorError.Code) {
+        switch code {
+        case .noSuchPath, .noSuchChild: self = .noSuchPath
+        case .unhandled: self = .unhandled
+        case .timedOut, .startTimedOut, .restarting: self = .timedOut
+        case .stopped: self = .notRunning
+        case .coding, .unsupported, .notAWorker: self = .invalidRequest
+        default: self = .failed
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import Glibc
+import Links
+import Processes
+import Synchronization
+
+/// The files that a tree of processes keeps in its runtime directory, mode 0700: a socket for each process that has workers, and journals.
+final class RuntimeFiles: Sendable {
+    private enum State {
+        case unmade
+        case made(String)
+    }
+
+    /// The suffix of the names of the process journals.
+    static let journalSuffix = ".processes"
+
+    /// The directory that was asked for, absolute; `nil`: a fresh one below the directory for temporary files, removed at the end.
+    let given: String?
+    private let state = Mutex(State.unmade)
+
+    init(_ given: String?) { self.given = given.map(Self.absolute) }
+
+    /// Returns the path of the socket on which a process listens for its workers.
+    func socketPath(of process: pid_t) throws(LinkError) -> String {
+        let path = try file("\(process).sock")
+        guard path.utf8.count <= RuntimeDirectory.maximumSocketPathLength else {
+            throw LinkError(.connection, "the socket path \(path) is longer than \(RuntimeDirectory.maximumSocketPathLength) bytes: use a shorter runtime directory")
+        }
+        return path
+    }
+
+    /// Returns the path of a file in the directory, which is made if it doesn't exist.
+    func file(_ name: String) throws(LinkError) -> String { "\(try path())/\(name)" }
+
+    /// Removes the socket that a process has left.
+    func removeSocket(of process: pid_t) {
+        guard case .made(let path) = state.withLock({ $0 }) else { return }
+        unlink("\(path)/\(process).sock")
+    }
+
+    /// Removes the directory, if it was made for the occasion.
+    func remove() {
+        guard given == nil, case .made(let path) = state.withLock({ $0 }) else { return }
+        rmdir(path)
+    }
+
+    /// The names of what is in the directory; none if it can't be read.
+    var names: [String] {
+        guard let path = try? path(), let directory = opendir(path) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            // Unsafe: the name is a fixed array of the C structure, ended by NUL.
+            names.append(withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
+        }
+        return names
+    }
+
+    /// Returns the content of a small file; nil when it can't be read, or is a link.
+    static func text(of path: String) -> String? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while case let count = read(descriptor, &buffer, buffer.count), count > 0 { bytes += buffer[..<count] }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private func path() throws(LinkError) -> String {
+        let result = state.withLock { state -> Result<String, LinkError> in
+            if case .made(let path) = state { return .success(path) }
+            do throws(LinkError) {
+                let path = try make()
+                state = .made(path)
+                return .success(path)
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    private func make() throws(LinkError) -> String {
+        if let given {
+            do {
+                try PrivateDirectory.prepare(given)
+            } catch {
+                throw LinkError(.connection, error.message)
+            }
+            return given
+        }
+        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var template = Array("\(parent)/coordinator-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else {
+            throw LinkError(.connection, "no directory can be made in \(parent): \(String(cString: strerror(errno)))")
+        }
+        return Self.absolute(String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self))
+    }
+
+    /// Workers dial from directories of their own.
+    private static func absolute(_ path: String) -> String { RuntimeDirectory(path: path).absolute()?.path ?? path }
+}

@@ -1,0 +1,15 @@
+import Control
+
+extension ProcessList {
+    /// The processes as a table, each line ended.
+    var text: String {
+        let rows = processes.map { entry in
+            [
+                "\(entry.pid)", TextLayout.printable(entry.path), TextLayout.printable(entry.state), "\(entry.incarnation)",
+                "\(entry.restarts)", Duration.milliseconds(entry.uptimeMilliseconds).briefText,
+            ]
+        }
+        let header = ["PID", "PATH", "STATE", "LIFE", "RESTARTS", "UPTIME"]
+        return TextLayout.table([header] + rows, [.right, .left, .left, .right, .right, .right])
+    }
+}

@@ -1,0 +1,48 @@
+import Control
+
+extension TreeNode {
+    /// The tree as an operator sees it, drawn with box characters, a line a node, each line ended.
+    var text: String {
+        var rows: [[String]] = [["NAME", "STATE", "PID", "LIFE", "RESTARTS", "UPTIME", "TYPE", "LAST EXIT"]]
+        appendRows(to: &rows, first: "", rest: "")
+        if rows.dropFirst().allSatisfy({ $0.last == "" }) {
+            rows = rows.map { $0.dropLast() }
+        }
+        return TextLayout.table(rows, [.left, .left, .right, .right, .right, .right, .left, .left].prefix(rows[0].count).map(\.self))
+    }
+
+    private func appendRows(to rows: inout [[String]], first: String, rest: String) {
+        rows.append([
+            first + TextLayout.printable(key), TextLayout.printable(stateText), pid.map(String.init) ?? "-", "\(incarnation)",
+            "\(restarts)", uptimeText, TextLayout.printable(type), TextLayout.printable(lastExit ?? ""),
+        ])
+        for (index, child) in children.enumerated() {
+            let isLast = index == children.count - 1
+            child.appendRows(to: &rows, first: rest + (isLast ? "└─ " : "├─ "), rest: rest + (isLast ? "   " : "│  "))
+        }
+    }
+
+    /// The state; of one that waits for its next start, which attempt that is, and when.
+    private var stateText: String {
+        guard let nextStartMilliseconds else { return state }
+        let attempt = restartAttempt.map { " \($0)" } ?? ""
+        return "\(state)\(attempt) in \(Duration.milliseconds(nextStartMilliseconds).briefText)"
+    }
+
+    /// A dash for what isn't up.
+    private var uptimeText: String {
+        ["inactive", "failed", "starting", "restarting"].contains(state) ? "-" : Duration.milliseconds(uptimeMilliseconds).briefText
+    }
+
+    /// Everything about this one place, a line a fact, then what is below it.
+    var details: String {
+        var facts: [[String]] = [
+            ["path", path], ["type", type], ["kind", kind.rawValue], ["state", stateText], ["placement", placement.rawValue],
+            ["pid", pid.map(String.init) ?? "-"], ["incarnation", "\(incarnation)"], ["restarts", "\(restarts)"],
+            ["uptime", uptimeText],
+        ]
+        if let lastExit { facts.append(["last exit", lastExit]) }
+        let table = TextLayout.table(facts.map { [$0[0] + ":", TextLayout.printable($0[1])] }, [.left, .left])
+        return children.isEmpty ? table : table + "\n" + text
+    }
+}

@@ -1,0 +1,250 @@
+import Control
+import Glibc
+import Processes
+import TestSupport
+import Testing
+import WireProtocol
+
+@testable import coordinatorctl
+
+/// The built `coordinatorctl`, run as a process: what it prints where, and its exit code.
+@Suite(.timeLimit(.minutes(1)), .serialized) struct CoordinatorControlTests {
+    private static let coordinatorctl = BuiltProgram("coordinatorctl")
+    static let letters = DeadLetterList(count: 300, letters: [OutputTests.letters.letters[0]])
+
+    /// A handler that behaves like a small daemon.
+    static func daemon() -> FakeHandler {
+        FakeHandler { operation in
+            do throws(ControlError) {
+                switch operation {
+                case .tree: return .success(try ControlJSON.value(of: OutputTests.tree))
+                case .ps: return .success(["processes": []])
+                case .status("/shop"): return .success(try ControlJSON.value(of: OutputTests.tree.children[0]))
+                case .status("/mailer"): return .success(try ControlJSON.value(of: OutputTests.tree.children[1]))
+                case .restart("/shop"), .start("/shop"), .stop("/shop"), .kill("/shop"):
+                    return .success(try ControlJSON.value(of: LifecycleResult(path: "/shop", state: "active", pid: 5, incarnation: 2)))
+                case .pause("/shop"):
+                    return .success(try ControlJSON.value(of: LifecycleResult(path: "/shop", state: "paused", pid: 5, incarnation: 2)))
+                case .resume("/shop"):
+                    return .success(try ControlJSON.value(of: LifecycleResult(path: "/shop", state: "active", pid: 5, incarnation: 2)))
+                case .deadLetters: return .success(try ControlJSON.value(of: letters))
+                case .ask("/shop", "Echo", let payload, let timeout):
+                    return .success(["reply": ["got": payload, "ms": .number(timeout / .milliseconds(1))], "duration_us": 7])
+                case .ask(_, "Slow", _, _): return .failure(ControlError(.timedOut, "no reply within 5s"))
+                case .ask(_, "Stopped", _, _): return .failure(ControlError(.notRunning, "/shop isn't running"))
+                case .send(_, let message, _): return .success(["delivered": .bool(message == "Known")])
+                case .shutdown: return .success([:])
+                case .status(let path), .pause(let path), .resume(let path):
+                    return .failure(ControlError(.noSuchPath, "there is no \(path); see `coordinatorctl tree`"))
+                default: return .failure(ControlError(.failed, "no"))
+                }
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+
+    @Test(
+        arguments: [
+            (["tree"], OutputTests.tree.text, "", 0),
+            (["ps", "--json"], "{\"processes\":[]}\n", "", 0),
+            (["--json", "ps"], "{\"processes\":[]}\n", "", 0),
+            (["status", "/mailer"], OutputTests.tree.children[1].details, "", 3),
+            (["status", "/shop"], OutputTests.tree.children[0].details, "", 0),
+            (["status", "/x"], "", "coordinatorctl: there is no /x; see `coordinatorctl tree`\n", 4),
+            (
+                ["status", "x"], "", "coordinatorctl: the path `x` doesn't begin with a slash; expected a path such as /shop/cart\n", 64
+            ),
+            (["start", "/shop"], "/shop: active (pid 5, life 2)\n", "", 0),
+            (["stop", "/shop"], "/shop: active (pid 5, life 2)\n", "", 0),
+            (["kill", "/shop"], "/shop: active (pid 5, life 2)\n", "", 0),
+            (["restart", "/shop", "--json"], "{\"incarnation\":2,\"path\":\"/shop\",\"pid\":5,\"state\":\"active\"}\n", "", 0),
+            (["restart", "/mailer"], "", "coordinatorctl: no\n", 1),
+            (["pause", "/shop"], "/shop: paused (pid 5, life 2)\n", "", 0),
+            (["--json", "pause", "/shop"], "{\"incarnation\":2,\"path\":\"/shop\",\"pid\":5,\"state\":\"paused\"}\n", "", 0),
+            (["pause", "/x"], "", "coordinatorctl: there is no /x; see `coordinatorctl tree`\n", 4),
+            (["resume", "/shop"], "/shop: active (pid 5, life 2)\n", "", 0),
+            (["resume", "/x"], "", "coordinatorctl: there is no /x; see `coordinatorctl tree`\n", 4),
+            (["dead-letters"], CoordinatorControlTests.letters.text, "", 0),
+            (
+                ["dead-letters", "--json"],
+                "{\"count\":300,\"letters\":[{\"name\":\"Cart.Toggle\",\"reason\":\"the handler failed: full\","
+                    + "\"sender\":\"/shop/catalog\",\"target\":\"/shop/cart\"}]}\n", "", 0
+            ),
+            (["ask", "/shop", "Echo"], "{\"got\":{},\"ms\":5000}\n", "", 0),
+            (["ask", "/shop", "Echo", "[1, \"/\"]", "--timeout", "250ms"], "{\"got\":[1,\"/\"],\"ms\":250}\n", "", 0),
+            (["ask", "--json", "/shop", "Echo", "1"], "{\"duration_us\":7,\"reply\":{\"got\":1,\"ms\":5000}}\n", "", 0),
+            (["ask", "/shop", "Slow"], "", "coordinatorctl: no reply within 5s\n", 75),
+            (["ask", "/shop", "Stopped"], "", "coordinatorctl: /shop isn't running\n", 3),
+            (
+                ["ask", "/shop", "Echo", "{a: 1}"], "",
+                "coordinatorctl: the message is not valid JSON: line 1, column 2: expected a key in double quotes; "
+                    + "put it in single quotes so that the shell leaves it alone\n", 64
+            ),
+            (["send", "/shop", "Known"], "delivered\n", "", 0),
+            (["send", "/shop", "Unknown", "{}"], "", "coordinatorctl: not delivered: nobody from /shop up responds to Unknown\n", 1),
+            (
+                ["--json", "pause", "/x"], "",
+                "{\"error\":{\"code\":\"noSuchPath\",\"message\":\"there is no /x; see `coordinatorctl tree`\"}}\n", 4
+            ),
+            (["ask", "/shop", "Echo", "@/nonexistent"], "", "coordinatorctl: can't open /nonexistent: No such file or directory\n", 64),
+            (["--version"], "\(Release.version)\n", "", 0),
+            (["shutdown"], "the daemon is shutting down\n", "", 0),
+            (["shutdown", "--json"], "{}\n", "", 0),
+        ] as [([String], String, String, Int32)]
+    )
+    func aCommand(arguments: [String], output: String, errors: String, exitCode: Int32) async throws {
+        try await withServer(Self.daemon()) { directory, _ in
+            let ended = try await Self.coordinatorctl.run(arguments, environment: ["COORDINATOR_RUNTIME_DIR": directory.path])
+            #expect(ended == .init(exitCode: exitCode, output: output, errors: errors))
+        }
+    }
+
+    @Test(
+        "status is 0 for what is active or paused, and 3 for everything else",
+        arguments: [
+            ("active", 0), ("paused", 0), ("starting", 3), ("restarting", 3), ("stopping", 3), ("unresponsive", 3), ("inactive", 3),
+            ("failed", 3),
+        ] as [(String, Int32)]
+    )
+    func statusCode(state: String, exitCode: Int32) async throws {
+        let node = TreeNode(key: "a", path: "/a", type: "A", kind: .coordinator, state: state, placement: .inProcess)
+        let json = try ControlJSON.value(of: node)
+        try await withServer(FakeHandler { _ in .success(json) }) { directory, _ in
+            let ended = try await Self.coordinatorctl.run(["--runtime-dir", directory.path, "status", "/a"])
+            #expect(ended.exitCode == exitCode)
+        }
+    }
+
+    @Test("A message comes from a file or from standard input; a result that can't be written is a failure")
+    func files() async throws {
+        try await withServer(Self.daemon()) { directory, _ in
+            let temporary = try TemporaryDirectory()
+            try Files.write("[\"from a file\"]", to: temporary.file("message"))
+            let command = "\(Self.coordinatorctl.path) --runtime-dir \(directory.path)"
+            func run(_ line: String) async throws -> (Processes.ExitStatus, String) {
+                let output = Transcript()
+                let specification = ProcessSpecification(
+                    executable: "/bin/sh",
+                    arguments: ["-c", line],
+                    standardOutput: output.destination,
+                    standardError: .sameAsOutput
+                )
+                return try await withChild(specification) { (await $0.waitForExit(), output.text) }
+            }
+            let answer = "{\"got\":[\"from a file\"],\"ms\":5000}\n"
+            for source in ["@\(temporary.file("message"))", "- <\(temporary.file("message"))"] {
+                let ended = try await run("\(command) ask /shop Echo \(source)")
+                #expect(ended == (.exited(code: 0), answer))
+            }
+            let full = try await run("\(command) tree >/dev/full")
+            #expect(full == (.exited(code: 1), "coordinatorctl: the result can't be written: No space left on device\n"))
+            // Whoever reads a pipe may have enough.
+            let piped = try await run("\(command) tree | true")
+            #expect(piped.0 == .exited(code: 0))
+        }
+    }
+
+    @Test("A tree of any depth that a path can have is shown, and its names can't move the cursor")
+    func deepTree() async throws {
+        var node = TreeNode(
+            key: "leaf\u{9B}2J\u{202E}",
+            path: "/leaf",
+            type: "A",
+            kind: .coordinator,
+            state: "active",
+            placement: .inProcess
+        )
+        for level in 0..<200 {
+            node = TreeNode(
+                key: "\(level)",
+                path: "/\(level)",
+                type: "A",
+                kind: .coordinator,
+                state: "active",
+                placement: .inProcess,
+                children: [node]
+            )
+        }
+        let json = try ControlJSON.value(of: node)
+        try await withServer(FakeHandler { _ in .success(json) }) { directory, _ in
+            let text = try await Self.coordinatorctl.run(["--runtime-dir", directory.path, "tree"])
+            #expect(text.exitCode == 0)
+            #expect(text.output.contains("leaf\\u{009B}2J\\u{202E}") && !text.output.unicodeScalars.contains("\u{9B}"))
+            let json = try await Self.coordinatorctl.run(["--runtime-dir", directory.path, "--json", "tree"])
+            #expect(json.exitCode == 0)
+            #expect(json.output.contains(#"leaf\u009b2J\u202e"#) && !json.output.unicodeScalars.contains("\u{9B}"))
+        }
+    }
+
+    @Test(arguments: [
+        ["status"], ["pause"], ["resume"], ["bogus"], ["ask", "/a", "M", "{}", "--timeout", "5"],
+        ["ask", "/a", "M", "--timeout", "0s"], ["tree", "--colour"],
+    ])
+    func usage(arguments: [String]) async throws {
+        let ended = try await Self.coordinatorctl.run(arguments)
+        #expect(ended.exitCode == 64)
+        #expect(ended.output == "")
+        #expect(ended.errors.contains("Usage: coordinatorctl"))
+    }
+
+    @Test func otherUsersAreTurnedAway() async throws {
+        try await withServer(allowedUserIDs: []) { directory, _ in
+            let ended = try await Self.coordinatorctl.run(["tree", "--runtime-dir", directory.path])
+            #expect(
+                ended
+                    == .init(
+                        exitCode: 77,
+                        output: "",
+                        errors: "coordinatorctl: user \(geteuid()) may not operate this daemon; allowed: nobody\n"
+                    )
+            )
+        }
+    }
+
+    @Test func theRuntimeDirectoryMayBeNamedOnEitherSide() async throws {
+        for arguments in [["--runtime-dir", "/nonexistent/c", "tree"], ["tree", "--runtime-dir", "/nonexistent/c"]] {
+            let ended = try await Self.coordinatorctl.run(arguments)
+            #expect(
+                ended
+                    == .init(
+                        exitCode: 69,
+                        output: "",
+                        errors: "coordinatorctl: the daemon isn't reachable at /nonexistent/c/control.sock; start it with "
+                            + "`coordinatord --config FILE`, or name its runtime directory with --runtime-dir\n"
+                    )
+            )
+        }
+        let long = "/" + String(repeating: "d", count: 100)
+        let ended = try await Self.coordinatorctl.run(["tree", "--runtime-dir", long])
+        #expect(ended.exitCode == 64)
+    }
+
+    @Test func configurationFiles() async throws {
+        let temporary = try TemporaryDirectory()
+        let file = temporary.file("c.yaml")
+        func write(_ text: String) throws { try Files.write(text, to: file) }
+        try write("children:\n  - { key: cat, program: { command: [cat] }, shutdown: 1500ms }\n")
+        let text = "\(file): ok; 1 child, oneForOne, at most 5 restarts in 1m\n  cat: program cat, permanent, shutdown 1500ms\n"
+        #expect(try await Self.coordinatorctl.run(["config", "check", file]) == .init(exitCode: 0, output: text, errors: ""))
+        let json =
+            #"{"children":[{"executable":"cat","key":"cat","kind":"program","restart":"permanent","shutdown":"1500ms"}],"#
+            + #""file":"\#(file)","intensity":5,"orphan_grace":"0s","period":"1m","strategy":"oneForOne","valid":true}"# + "\n"
+        for arguments in [["--json", "config", "check"], ["config", "--json", "check"], ["config", "check", "--json"]] {
+            #expect(try await Self.coordinatorctl.run(arguments + [file]) == .init(exitCode: 0, output: json, errors: ""))
+        }
+
+        try write("childern: []\norphan_grace: 5\n")
+        let problems = """
+            \(file):1:1: unknown key `childern` in the file; did you mean `children`?
+            \(file):2:15: `orphan_grace` is 5 without a unit; expected 5s if seconds are meant, or another of the units ms, s, m and h
+
+            """
+        #expect(try await Self.coordinatorctl.run(["config", "check", file]) == .init(exitCode: 78, output: "", errors: problems))
+        #expect(try await Self.coordinatorctl.run(["config", "check", temporary.file("none")]).exitCode == 78)
+        let report = try await Self.coordinatorctl.run(["config", "check", "--json", file])
+        #expect(report.exitCode == 78)
+        #expect(report.errors.hasPrefix(#"{"error":{"code":"badConfiguration","message":""#))
+        #expect(report.errors.contains(#""problems":[{"column":1,"file":"\#(file)","line":1,"message":"unknown key"#))
+    }
+}

@@ -1,0 +1,208 @@
+import Control
+import Testing
+
+@testable import coordinatorctl
+
+/// What an operator sees on a terminal.
+@Suite struct OutputTests {
+    static let tree = TreeNode(
+        key: "/",
+        path: "/",
+        type: "coordinatord",
+        kind: .root,
+        state: "active",
+        pid: 100,
+        incarnation: 1,
+        uptimeMilliseconds: 90_061_000,
+        placement: .inProcess,
+        children: [
+            TreeNode(
+                key: "shop",
+                path: "/shop",
+                type: "ShopCoordinator",
+                kind: .coordinator,
+                state: "active",
+                pid: 4242,
+                incarnation: 3,
+                restarts: 12,
+                uptimeMilliseconds: 65_000,
+                placement: .worker,
+                children: [
+                    TreeNode(
+                        key: "cart",
+                        path: "/shop/cart",
+                        type: "CartCoordinator",
+                        kind: .coordinator,
+                        state: "paused",
+                        pid: 4242,
+                        incarnation: 1,
+                        uptimeMilliseconds: 999,
+                        placement: .inProcess
+                    ),
+                    TreeNode(
+                        key: "bücher",
+                        path: "/shop/bücher",
+                        type: "Books",
+                        kind: .coordinator,
+                        state: "active",
+                        pid: 4242,
+                        incarnation: 1,
+                        uptimeMilliseconds: 60_000,
+                        placement: .inProcess,
+                        children: [
+                            TreeNode(
+                                key: "a",
+                                path: "/shop/bücher/a",
+                                type: "A",
+                                kind: .coordinator,
+                                state: "starting",
+                                placement: .inProcess
+                            )
+                        ]
+                    ),
+                ]
+            ),
+            TreeNode(
+                key: "mailer",
+                path: "/mailer",
+                type: "python3",
+                kind: .program,
+                state: "failed",
+                incarnation: 6,
+                restarts: 5,
+                placement: .program,
+                lastExit: "exit code 1"
+            ),
+        ]
+    )
+
+    @Test func aTree() {
+        #expect(
+            Self.tree.text == """
+                NAME          STATE      PID  LIFE  RESTARTS  UPTIME  TYPE             LAST EXIT
+                /             active     100     1         0    1d1h  coordinatord
+                ├─ shop       active    4242     3        12    1m5s  ShopCoordinator
+                │  ├─ cart    paused    4242     1         0   999ms  CartCoordinator
+                │  └─ bücher  active    4242     1         0      1m  Books
+                │     └─ a    starting     -     0         0       -  A
+                └─ mailer     failed       -     6         5       -  python3          exit code 1
+
+                """
+        )
+    }
+
+    @Test func aTreeInWhichNothingEndedHasNoSuchColumn() {
+        let leaf = TreeNode(key: "/", path: "/", type: "T", kind: .root, state: "active", placement: .inProcess)
+        #expect(leaf.text == "NAME  STATE   PID  LIFE  RESTARTS  UPTIME  TYPE\n/     active    -     0         0     0ms  T\n")
+    }
+
+    @Test func namesCannotDriveTheTerminal() {
+        let leaf = TreeNode(key: "a\u{1B}[2Jb\n\u{202E}", path: "/", type: "T\r", kind: .root, state: "x\u{7}", placement: .inProcess)
+        for text in [leaf.text, leaf.details] {
+            #expect(text.unicodeScalars.allSatisfy { $0 == "\n" || $0.properties.generalCategory != .control && $0 != "\u{202E}" })
+        }
+        #expect(leaf.text.contains(#"a\u{1B}[2Jb\n\u{202E}"#))
+    }
+
+    @Test func oneNodesDetails() {
+        #expect(
+            Self.tree.children[1].details == """
+                path:         /mailer
+                type:         python3
+                kind:         program
+                state:        failed
+                placement:    program
+                pid:          -
+                incarnation:  6
+                restarts:     5
+                uptime:       -
+                last exit:    exit code 1
+
+                """
+        )
+    }
+
+    @Test func processes() {
+        let list = ProcessList(processes: [
+            .init(pid: 7, path: "/", startTime: 1, uptimeMilliseconds: 3_600_000, state: "active", restarts: 0, incarnation: 1),
+            .init(pid: 12345, path: "/shop", startTime: 2, uptimeMilliseconds: 61_500, state: "restarting", restarts: 10, incarnation: 11),
+        ])
+        #expect(
+            list.text == """
+                  PID  PATH   STATE       LIFE  RESTARTS  UPTIME
+                    7  /      active         1         0      1h
+                12345  /shop  restarting    11        10    1m1s
+
+                """
+        )
+    }
+
+    @Test func aLifecycleResult() {
+        #expect(LifecycleResult(path: "/a", state: "active", pid: 5, incarnation: 2).text == "/a: active (pid 5, life 2)\n")
+        #expect(LifecycleResult(path: "/a", state: "inactive", incarnation: 2).text == "/a: inactive (life 2)\n")
+        let ended = LifecycleResult(path: "/a", state: "inactive", incarnation: 2, lastExit: "exited with code 0")
+        #expect(ended.text == "/a: inactive (started, and has ended: exited with code 0)\n")
+    }
+
+    static let letters = DeadLetterList(
+        count: 2,
+        letters: [
+            .init(name: "Cart.Toggle", sender: "/shop/catalog", target: "/shop/cart", reason: "the handler failed: full"),
+            .init(name: "Note", sender: "/", target: "/a", reason: "undeliverable: \u{1B}[2J\n"),
+        ]
+    )
+
+    @Test func deadLetters() {
+        #expect(
+            Self.letters.text == #"""
+                NAME         SENDER         TARGET      REASON
+                Cart.Toggle  /shop/catalog  /shop/cart  the handler failed: full
+                Note         /              /a          undeliverable: \u{1B}[2J\n
+
+                """#
+        )
+        #expect(DeadLetterList(count: 0, letters: []).text == "no dead letters\n")
+        #expect(DeadLetterList(count: 300, letters: Self.letters.letters).text.hasSuffix("\nthe latest 2 of 300\n"))
+    }
+
+    @Test func deadLettersJSON() throws {
+        let list = DeadLetterList(count: 300, letters: [Self.letters.letters[0]])
+        let json = try ControlJSON.text(of: list)
+        #expect(
+            json == #"{"count":300,"letters":[{"name":"Cart.Toggle","reason":"the handler failed: full","#
+                + #""sender":"/shop/catalog","target":"/shop/cart"}]}"#
+        )
+        #expect(try ControlJSON.decode(DeadLetterList.self, from: ControlJSON.value(of: list)) == list)
+    }
+
+    @Test func aTreesJSON() throws {
+        let json = try ControlJSON.text(of: Self.tree.children[1])
+        #expect(
+            json == #"{"children":[],"#
+                + #""incarnation":6,"key":"mailer","kind":"program","last_exit":"exit code 1","path":"/mailer","placement":"program","#
+                + #""restarts":5,"state":"failed","type":"python3","uptime_ms":0}"#
+        )
+        #expect(try ControlJSON.decode(TreeNode.self, from: ControlJSON.value(of: Self.tree)) == Self.tree)
+    }
+
+    @Test("What waits for its next start says which attempt that is, and when")
+    func backoff() throws {
+        let node = TreeNode(
+            key: "a",
+            path: "/a",
+            type: "A",
+            kind: .program,
+            state: "restarting",
+            incarnation: 4,
+            restarts: 3,
+            restartAttempt: 4,
+            nextStartMilliseconds: 15_300,
+            placement: .program
+        )
+        #expect(node.text.contains("a     restarting 4 in 15s    -     4         3       -  A"))
+        #expect(node.details.contains("restarting 4 in 15s\n"))
+        let json = try ControlJSON.text(of: node)
+        #expect(json.contains(#""next_start_ms":15300"#) && json.contains(#""restart_attempt":4"#))
+        #expect(try ControlJSON.decode(TreeNode.self, from: ControlJSON.value(of: node)) == node)
+    }
+}

@@ -1,0 +1,37 @@
+import Control
+import WireProtocol
+
+/// The operations that tests request most, with their answers decoded.
+extension ControlClient {
+    func tree() async throws(ControlError) -> TreeNode {
+        try ControlJSON.decode(TreeNode.self, from: try await call(.tree))
+    }
+
+    func status(_ path: String) async throws(ControlError) -> TreeNode {
+        try ControlJSON.decode(TreeNode.self, from: try await call(.status(path: path)))
+    }
+
+    func restart(_ path: String) async throws(ControlError) -> LifecycleResult {
+        try ControlJSON.decode(LifecycleResult.self, from: try await call(.restart(path: path)))
+    }
+
+    func ask(
+        _ path: String,
+        _ message: String,
+        payload: JSONValue = .object([:]),
+        timeout: Duration = .seconds(5)
+    ) async throws(ControlError) -> AskResult {
+        try ControlJSON.decode(
+            AskResult.self,
+            from: try await call(.ask(path: path, message: message, payload: payload, timeout: timeout))
+        )
+    }
+
+    func send(_ path: String, _ message: String, payload: JSONValue = .object([:])) async throws(ControlError) -> SendResult {
+        try ControlJSON.decode(SendResult.self, from: try await call(.send(path: path, message: message, payload: payload)))
+    }
+
+    func ping() async throws(ControlError) {
+        _ = try await call(.ping)
+    }
+}

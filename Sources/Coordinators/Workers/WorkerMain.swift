@@ -264,7 +264,19 @@ final class Worker: Sendable {
 }
 
 extension Worker: HostOwner {
-    func lifeExited(_ life: ChildInstance, _ reason: ExitReason) {
+    func handle(_ event: HostEvent, of life: ChildInstance) {
+        switch event {
+        case .exited(let reason): exited(reason)
+        case .finished(let output): finish(output)
+        case .emitted(let event): emitted(event)
+        case .dismissalRequested(let timeout, let decision):
+            tasks.add { [uplink] in decision.settle(await uplink.requestDismissal(timeout: timeout)) }
+        // The coordinator that the process begins with is in it: it can always be reached, and is replaced from outside.
+        case .becameReachable, .becameUnreachable, .recyclingDue, .messageReturned: break
+        }
+    }
+
+    private func exited(_ reason: ExitReason) {
         let toldReason = state.withLock { state -> ExitReason? in
             // Who asked for the end knows why, unless it went wrong then.
             let isOverruled = !reason.isNormal && state.endReason?.isNormal != false
@@ -275,9 +287,7 @@ extension Worker: HostOwner {
         if let toldReason { tasks.add { await self.leave(toldReason) } }
     }
 
-    func lifeFinished(_ life: ChildInstance, _ output: Answer) { finish(output) }
-
-    func lifeEmitted(_ life: ChildInstance, _ event: Answer) {
+    private func emitted(_ event: Answer) {
         do {
             try uplink.emit(event)
         } catch let error as CoordinatorError where error.code == .mailboxFull {
@@ -286,6 +296,4 @@ extension Worker: HostOwner {
             runtime.deadLetters.record(DeadLetter(name: "event", sender: path, target: path, reason: .undeliverable("\(error)")))
         }
     }
-
-    func dismissalRequested(by life: ChildInstance, timeout: Duration) async -> Bool { await uplink.requestDismissal(timeout: timeout) }
 }

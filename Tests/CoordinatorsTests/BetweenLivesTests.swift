@@ -65,13 +65,13 @@ struct BetweenLivesTests {
             try await runtime.startChild("a", .inProcess)
             let children = try #require(try runtime.root.existingChildren)
             let life = ChildInstance(key: "a", incarnation: 1)
-            let older = ChildSupervisor.parkedLimit + 100
-            children.life(life, becameReachable: false)
+            let older = ChildSlot.Parking.limit + 100
+            children.handle(.becameUnreachable, of: life)
             for number in older..<(older + 10) { children.deliver(Self.add(number), to: "a", [], isDirect: false) }
             for number in 0..<older {
-                children.messageReturned(.init(envelope: Self.add(number), rest: [], isDirect: false), from: life)
+                children.handle(.messageReturned(.init(envelope: Self.add(number), rest: [], isDirect: false)), of: life)
             }
-            children.life(life, becameReachable: true)
+            children.handle(.becameReachable, of: life)
             let expected = (0..<(older + 10)).map { "down \($0)" }
             // It comes after all of them.
             let seen = try await runtime.ask(Fixture.Seen(), at: "/a", timeout: .seconds(60))

@@ -293,7 +293,7 @@ struct MailboxTests {
             runtime: RuntimeCore(CoordinatorRuntime.Options()),
             startTimeout: .seconds(1)
         )
-        let node = Node(birth, owner: nil)
+        let node = Node(birth, host: nil)
         let child = AnyChild(supervisor: ChildSupervisor(node: node), key: "b", typeName: "B")
         var mailbox = Mailbox(MailboxPolicy())
         mailbox.post("notice")

@@ -24,17 +24,17 @@ public struct AnyChild: Sendable {
     ///
     /// Stopping a child that is gone does nothing.
     public func stop() async {
-        try? await supervisor.stop(key, isByParent: true, forgets: true)
+        try? await supervisor.stop(key, initiator: .parent, forgets: true)
     }
 
     /// Pauses the child and those below it; see `Child.pause`.
     public func pause() async {
-        try? await supervisor.pause(key, true, isByParent: true)
+        try? await supervisor.setPaused(true, for: key, initiator: .parent)
     }
 
     /// Resumes the child, unless an ancestor is paused.
     public func resume() async {
-        try? await supervisor.pause(key, false, isByParent: true)
+        try? await supervisor.setPaused(false, for: key, initiator: .parent)
     }
 
     /// Ends the child and its subtree, whatever its state, and starts it again with the configuration of its first start.

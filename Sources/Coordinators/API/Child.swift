@@ -62,19 +62,19 @@ public struct Child<C: Coordinator>: Sendable {
     ///
     /// Stopping a child that is gone does nothing.
     public func stop() async {
-        try? await supervisor.stop(key, isByParent: true, forgets: true)
+        try? await supervisor.stop(key, initiator: .parent, forgets: true)
     }
 
     /// Pauses the child and those below it: new messages wait for them.
     ///
     /// Returns when all of them are paused. Pausing a child that is paused by name already, or gone, does nothing.
     public func pause() async {
-        try? await supervisor.pause(key, true, isByParent: true)
+        try? await supervisor.setPaused(true, for: key, initiator: .parent)
     }
 
     /// Resumes the child, unless an ancestor is paused; messages that have waited begin in order.
     public func resume() async {
-        try? await supervisor.pause(key, false, isByParent: true)
+        try? await supervisor.setPaused(false, for: key, initiator: .parent)
     }
 
     private func deliver(_ message: some ResponderMessage, timeout: Duration?, isOneWay: Bool) async throws -> Answer {
@@ -84,19 +84,5 @@ public struct Child<C: Coordinator>: Sendable {
             guard supervisor.has(key) else { return $0.end(.failure(CoordinatorError(.stopped, "\(path) is gone"))) }
             supervisor.deliver($0, to: key, [], isDirect: true)
         }
-    }
-}
-
-extension ChildSupervisor {
-    func has(_ key: String) -> Bool { state.withLock { $0.slots[key] != nil } }
-
-    func snapshotState(of key: String) -> CoordinatorSnapshot.State {
-        state.withLock { state in
-            state.slots[key]?.state(state.machine.state(of: key)) ?? .inactive
-        }
-    }
-
-    func incarnation(of key: String) -> UInt32 {
-        state.withLock { $0.slots[key]?.incarnation ?? 0 }
     }
 }

@@ -85,14 +85,14 @@ extension Context {
         let children = node.children
         let end = ChildSlot.End()
         let component = key.pathComponent
-        let tenure = try await children.start(definition(type, key, placement, .transient, shutdown, configuration), end: end)
+        let tenancy = try await children.start(definition(type, key, placement, .transient, shutdown, configuration), end: end)
         let outcome = await withTaskCancellationHandler {
             await end.value
         } onCancel: {
-            children.tasks.add { try? await children.stop(component, isByParent: true, forgets: true, tenure: tenure) }
+            children.tasks.add { try? await children.stop(component, initiator: .parent, forgets: true, tenancy: tenancy) }
         }
         // A child that has finished is removed already; its key may have been taken again.
-        if case .failure = outcome { try? await children.stop(component, isByParent: true, forgets: true, tenure: tenure) }
+        if case .failure = outcome { try? await children.stop(component, initiator: .parent, forgets: true, tenancy: tenancy) }
         try Task.checkCancellation()
         return try outcome.get().decoded(as: K.Output.self)
     }
@@ -149,7 +149,7 @@ extension Context {
     ///
     /// - Throws: `noSuchChild`.
     public func stop(_ key: C.ChildKey) async throws {
-        try await node.children.stop(key.pathComponent, isByParent: true, forgets: true)
+        try await node.children.stop(key.pathComponent, initiator: .parent, forgets: true)
     }
 
     /// Ends a child and its subtree, whatever its state, and starts it again with the configuration of its first start.
@@ -175,14 +175,14 @@ extension Context {
     ///
     /// - Throws: `noSuchChild`.
     public func pause(_ key: C.ChildKey) async throws {
-        try await node.children.pause(key.pathComponent, true, isByParent: true)
+        try await node.children.setPaused(true, for: key.pathComponent, initiator: .parent)
     }
 
     /// Resumes a child that was paused by name; messages that have waited begin in order.
     ///
     /// The child stays paused as long as an ancestor is.
     public func resume(_ key: C.ChildKey) async throws {
-        try await node.children.pause(key.pathComponent, false, isByParent: true)
+        try await node.children.setPaused(false, for: key.pathComponent, initiator: .parent)
     }
 
     private func start(

@@ -18,16 +18,3 @@ extension Context {
     /// Returns the child with a key, if it's of a type.
     public func child<K: Coordinator>(_ type: K.Type, as key: C.ChildKey) -> Child<K>? { child(key)?.typed(as: type) }
 }
-
-extension ChildSupervisor {
-    /// Handles on the children in start order.
-    fileprivate var handles: [AnyChild] { keys.compactMap { handle(of: $0) } }
-
-    /// Returns a handle on a child; `nil` when there is none.
-    func handle(of key: String) -> AnyChild? {
-        let typeName = state.withLock { state in
-            state.machine.state(of: key) == nil ? nil : state.slots[key]?.definition.typeName
-        }
-        return typeName.map { AnyChild(supervisor: self, key: key, typeName: $0) }
-    }
-}

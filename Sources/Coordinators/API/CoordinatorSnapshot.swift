@@ -57,3 +57,15 @@ public struct CoordinatorSnapshot: Sendable, Hashable, Codable {
     /// The coordinator's children, in start order.
     public var children: [CoordinatorSnapshot]
 }
+
+extension CoordinatorSnapshot {
+    /// What is left to say of it when it's gone.
+    var ended: CoordinatorSnapshot {
+        var ended = self
+        ended.state = .inactive
+        (ended.processID, ended.processStartTime, ended.uptimeMilliseconds, ended.children) = (nil, nil, nil, [])
+        // The exit that was the last one then isn't any more.
+        (ended.restartAttempt, ended.nextStartMilliseconds, ended.lastExit) = (nil, nil, nil)
+        return ended
+    }
+}

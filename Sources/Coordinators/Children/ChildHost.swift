@@ -1,15 +1,16 @@
+import ConcurrencySupport
 import Processes
 import WireProtocol
 
 /// One life of a child, wherever it is lived.
 ///
-/// A host is used once. Either `start` throws, and nothing is left of the child, or it returns and `onExit` is called once, later,
+/// A host is used once. Either `start` throws, and nothing is left of the child, or it returns and `exited` is told once, later,
 /// when nothing is left.
 protocol ChildHost: AnyObject, Sendable {
     /// Returns when the child is ready in its own process.
     func start() async throws
 
-    /// Begins to end the child, a pending start included. Never waits: the end is told by `start` throwing or by `onExit`.
+    /// Begins to end the child, a pending start included. Never waits: `start` throwing or the event `exited` tells the end.
     ///
     /// Called again while the child ends, it shortens what was granted, and never lengthens it.
     func stop(_ shutdown: Shutdown)
@@ -49,48 +50,62 @@ struct ChildInheritance: Sendable {
     var areEventsWanted = true
 }
 
-/// Who hears of the lives that it has begun.
-protocol HostOwner: AnyObject, Sendable {
-    /// Nothing is left of the life.
-    func lifeExited(_ life: ChildInstance, _ reason: ExitReason)
-    /// It finishes, with this output; it's to be stopped and removed.
-    func lifeFinished(_ life: ChildInstance, _ output: Answer)
-    /// It tells its delegates something.
-    func lifeEmitted(_ life: ChildInstance, _ event: Answer)
-    /// It would like to be dismissed within the time; whether that is granted.
-    func dismissalRequested(by life: ChildInstance, timeout: Duration) async -> Bool
-    /// Whether it can be reached: while it can't, what is sent to it has to wait, perhaps for its next life.
-    func life(_ life: ChildInstance, becameReachable isReachable: Bool)
-    /// Its process has done its time, and is to be replaced.
-    func recycleRequested(_ life: ChildInstance)
-    /// A message has not left for it, which could not be reached.
-    func messageReturned(_ message: ChildSlot.Parked, from life: ChildInstance)
-}
-
 /// One life of one child.
 struct ChildInstance: Sendable {
     let key: String
     let incarnation: Incarnation
 }
 
-/// What a host tells its owner, beside its start.
+/// What happens in a life, beside its start.
+enum HostEvent: Sendable {
+    /// Nothing is left of the life.
+    case exited(ExitReason)
+    /// The child finishes, with this output; it's to be stopped and removed.
+    case finished(Answer)
+    /// The child tells its delegates something.
+    case emitted(Answer)
+    /// The child would like to be dismissed within the time; the decision is whether that is granted.
+    case dismissalRequested(timeout: Duration, decision: OneShot<Bool>)
+    /// The child can't be reached: what is sent to it has to wait, perhaps for its next life.
+    case becameUnreachable
+    /// The child can be reached again.
+    case becameReachable
+    /// Its process has done its time, and is to be replaced.
+    case recyclingDue
+    /// A message has not left for the child, which could not be reached.
+    case messageReturned(ChildSlot.Parking.Message)
+}
+
+/// The one that has begun a life, and decides what its events lead to.
+protocol HostOwner: AnyObject, Sendable {
+    func handle(_ event: HostEvent, of life: ChildInstance)
+}
+
+/// The way of a life's events to its owner; everything below hands its events to this, with nothing in between.
 struct HostEvents: Sendable {
     weak let owner: (any HostOwner)?
     let life: ChildInstance
 
-    func exited(_ reason: ExitReason) { owner?.lifeExited(life, reason) }
-    func finished(_ output: Answer) { owner?.lifeFinished(life, output) }
-    func emitted(_ event: Answer) { owner?.lifeEmitted(life, event) }
-    func dismissalRequested(_ timeout: Duration) async -> Bool { await owner?.dismissalRequested(by: life, timeout: timeout) ?? false }
-    func unreachable() { owner?.life(life, becameReachable: false) }
-    func reachable() { owner?.life(life, becameReachable: true) }
-    func recycled() { owner?.recycleRequested(life) }
-    func undelivered(_ message: ChildSlot.Parked) { owner?.messageReturned(message, from: life) }
+    func send(_ event: HostEvent) {
+        if let owner { return owner.handle(event, of: life) }
+        if case .dismissalRequested(_, let decision) = event { decision.settle(false) }
+    }
+
+    /// Asks for the child's dismissal.
+    ///
+    /// - Returns: whether it's granted.
+    func requestDismissal(timeout: Duration) async -> Bool {
+        let decision = OneShot<Bool>()
+        send(.dismissalRequested(timeout: timeout, decision: decision))
+        return await decision.value
+    }
 }
 
-/// Whoever owns the coordinator that a whole process begins with is in it: it can always be reached, and is replaced from outside.
-extension HostOwner {
-    func life(_ life: ChildInstance, becameReachable isReachable: Bool) {}
-    func recycleRequested(_ life: ChildInstance) {}
-    func messageReturned(_ message: ChildSlot.Parked, from life: ChildInstance) {}
+/// A start that failed for a reason that the supervision machine tells apart.
+struct StartFailure: Error, CustomStringConvertible {
+    let reason: ExitReason
+    let description: String
+
+    /// What whoever has asked for the start is told.
+    var told: CoordinatorError { CoordinatorError(.startFailed, description) }
 }

@@ -1,75 +1,82 @@
 import ConcurrencySupport
+import Processes
 import WireProtocol
 
-/// A key's place among a coordinator's children: it stays while incarnations come and go.
+/// A key's place among a coordinator's children: it stays while lives come and go.
 struct ChildSlot {
+    /// Which life is there, and whether messages go to it.
     enum Phase {
-        /// An incarnation is being started, or has ended and will be: messages wait. `nextAttempt`: when, if not at once.
-        case pending(nextAttempt: MonotonicTime?)
-        /// What has waited is being delivered, before anything new.
-        case flushing(any ChildHost)
-        /// Messages go to the host.
-        case active(any ChildHost)
-        /// It lives no more, and only a request brings it back.
+        /// There is no life, and the next one is decided upon: messages wait. `nextAttempt`: when it begins, if not at once.
+        /// Can transition to: starting, down.
+        case vacant(nextAttempt: MonotonicTime?)
+        /// A life begins: messages wait. `earlyExit`: how it has ended, when the supervision machine hasn't been told of its start yet.
+        /// Can transition to: held, starting, vacant, down.
+        case starting(Life, earlyExit: ExitReason?)
+        /// The life has begun and gets no messages, for it can't be reached, is being replaced or has crashed: they wait.
+        /// Can transition to: flushing, starting, vacant, down.
+        case held(Life)
+        /// The messages that have waited are being delivered, before any new one. Can transition to: active, held, starting, vacant, down.
+        case flushing(Life)
+        /// Messages go to the host. Can transition to: held, starting, vacant, down.
+        case active(Life)
+        /// There is no life, and only a request begins one. Can transition to: vacant, starting.
         case down(isFailed: Bool)
     }
 
-    struct Parked {
-        let envelope: Envelope
-        let rest: ArraySlice<Substring>
-        let isDirect: Bool
+    /// A life that has begun, and whose end hasn't been reported.
+    struct Life {
+        let host: any ChildHost
+        /// When it became ready; `nil` before, and once it has crashed.
+        var readySince: MonotonicTime?
     }
 
-    typealias Start = OneShot<Result<Void, any Error>>
-    typealias End = OneShot<Result<Answer, any Error>>
+    /// What holds from one start of the key by a request to the next.
+    struct Tenancy {
+        /// Counts those who have had the key, so that a late clean-up can't touch a successor.
+        let number: UInt64
+        let definition: ChildDefinition
+    }
 
-    var definition: ChildDefinition
-    /// Counts those who have had the key, so that a late clean-up can't touch a successor.
-    var tenure: UInt64 = 0
-    var phase = Phase.pending(nextAttempt: nil)
-    /// Also while it starts and while it stops.
-    var host: (any ChildHost)?
-    var incarnation: Incarnation = 0
-    var restarts = 0
-    var readySince: MonotonicTime?
-    var lastExit: ExitReason?
-    var lastError: (any Error)?
-    var output: Answer?
-    /// Whether the parent itself has asked for the change under way, and so learns by return instead of by event.
-    var isStartedByParent = false
-    var isStoppedByParent = false
-    /// An exit that was told before the start was.
-    var earlyExit: ExitReason?
-    var isStartTold = false
-    var parked: [Parked] = []
-    /// How many of those, the first ones, have come back from a link that has ended: they are older than all that came after.
-    var returned = 0
-    /// One thread delivers what has waited; newer messages can't overtake it.
-    var isFlushing = false
-    /// Kept through restarts.
-    var pauseReasons: PauseReasons = []
-    /// Pauses and resumes of one child come one after the other.
-    var pauses: AsyncLock?
-    var observers = ChildObservers()
-    /// Who waits for the child to be ready.
-    var starts: [Start] = []
-    /// Who waits for the child's end for good.
-    var ends: [End] = []
-    /// Who watches the present life.
-    var watchers: [Envelope] = []
-    /// Processes that wait to become the next life.
-    var spares: SparePool?
-    /// Who waits for the end of the life that was told to stop, whatever comes after it.
-    var stops: [Stop] = []
+    /// What is known of the lives so far.
+    struct History {
+        var incarnation: Incarnation = 0
+        var restarts = 0
+        var lastExit: ExitReason?
+        var lastError: (any Error)?
+        /// What the present life has finished with.
+        var output: Answer?
+    }
 
-    /// Somebody who waits for the end of a life that was told to stop.
+    /// The calls that wait for the child, and who has asked for the change under way.
+    struct Requests {
+        /// Wait for the child to be ready.
+        var starts: [Start] = []
+        /// `nil`: supervision itself has decided.
+        var startInitiator: ChildSupervisor.Initiator?
+        /// Wait for the end of the life that was told to stop, whatever comes after it.
+        var stops: [Stop] = []
+        var stopInitiator: ChildSupervisor.Initiator?
+        /// Wait for the child's end for good.
+        var ends: [End] = []
+        /// Watch the present life.
+        var watchers: [Envelope] = []
+    }
+
+    /// Why the child is paused; kept through restarts.
+    struct Pausing {
+        var reasons: PauseReasons = []
+        /// Pauses and resumes of one child come one after the other; made for the first of them.
+        var turn: AsyncLock?
+    }
+
+    /// A call that waits for the end of a life that was told to stop.
     struct Stop {
         /// What is still to be reported of an earlier life is no answer.
         let incarnation: Incarnation
         let end: OneShot<Void>
     }
 
-    /// What somebody who waits for the end is told.
+    /// What a call gets that waits for the end.
     struct Outcome {
         let end: End
         let result: Result<Answer, any Error>
@@ -77,24 +84,229 @@ struct ChildSlot {
         func tell() { end.settle(result) }
     }
 
-    /// Those who wait for the end, with what they are to be told; none of them waits any more.
+    typealias Start = OneShot<Result<Void, any Error>>
+    typealias End = OneShot<Result<Answer, any Error>>
+
+    var tenancy: Tenancy
+    var phase = Phase.vacant(nextAttempt: nil)
+    var parking = Parking()
+    var history = History()
+    var requests = Requests()
+    var pausing = Pausing()
+    var observers = ChildObservers()
+    /// Processes that wait to become the next life.
+    var spares: SparePool?
+
+    var definition: ChildDefinition { tenancy.definition }
+    var incarnation: Incarnation { history.incarnation }
+    /// The present life's host, also while it starts and while it stops.
+    var host: (any ChildHost)? { phase.life?.host }
+
+    init(_ tenancy: Tenancy) { self.tenancy = tenancy }
+
+    /// The calls that wait for the end, with their outcomes; none of them waits any more.
     mutating func takeEnds(otherwise error: CoordinatorError) -> [Outcome] {
-        let result: Result<Answer, any Error> = output.map { .success($0) } ?? .failure(lastError ?? error)
-        defer { ends = [] }
-        return ends.map { Outcome(end: $0, result: result) }
+        let result: Result<Answer, any Error> = history.output.map { .success($0) } ?? .failure(history.lastError ?? error)
+        defer { requests.ends = [] }
+        return requests.ends.map { Outcome(end: $0, result: result) }
     }
 
-    init(_ definition: ChildDefinition) { self.definition = definition }
+    /// Ends everything that waits for the slot, which is gone.
+    func settle(with error: CoordinatorError) {
+        let failure = history.lastError ?? error
+        for start in requests.starts { start.settle(history.output == nil ? .failure(failure) : .success(())) }
+        for end in requests.ends { end.settle(history.output.map { .success($0) } ?? .failure(failure)) }
+        for stop in requests.stops { stop.end.settle(()) }
+        for message in parking.messages { message.envelope.end(.failure(error)) }
+    }
+}
 
-    /// What the operator is shown.
+extension ChildSlot.Phase {
+    var life: ChildSlot.Life? {
+        switch self {
+        case .starting(let life, _), .held(let life), .flushing(let life), .active(let life): life
+        case .vacant, .down: nil
+        }
+    }
+
+    /// Whether the next life, or the present one when it can take them, gets the messages that wait.
+    var isBetweenLives: Bool {
+        switch self {
+        case .vacant(nextAttempt: nil), .starting, .held: true
+        case .vacant, .flushing, .active, .down: false
+        }
+    }
+
+    /// No message goes to the life from now on; without one, the next one begins at once.
+    mutating func hold() {
+        switch self {
+        case .starting, .held: break
+        case .flushing(let life), .active(let life): self = .held(life)
+        case .vacant, .down: self = .vacant(nextAttempt: nil)
+        }
+    }
+
+    /// As ``hold()``, for a life that isn't ready any more.
+    mutating func holdUnready() {
+        hold()
+        if case .held(let life) = self { self = .held(ChildSlot.Life(host: life.host)) }
+    }
+}
+
+extension ChildSlot {
+    /// The messages that wait for a child.
+    struct Parking {
+        struct Message {
+            let envelope: Envelope
+            let rest: ArraySlice<Substring>
+            let isDirect: Bool
+        }
+
+        /// How many messages may wait for a child that isn't ready.
+        static let limit = 1_024
+        /// How many bytes they may have together; one may wait whatever its size.
+        static let bytesLimit = 4 << 20
+
+        private(set) var messages: [Message] = []
+        /// How many of those, the first ones, have come back from a link that has ended: they are older than all that came after.
+        private var returned = 0
+        /// One thread delivers what has waited; newer messages can't overtake it.
+        var isBeingDelivered = false
+
+        /// Whether there is a message that isn't handed to a host yet.
+        var isBusy: Bool { !messages.isEmpty || isBeingDelivered }
+
+        /// Takes a message, if there is room.
+        mutating func take(_ message: Message) -> Bool {
+            // A message whose asker has given up takes no room.
+            if !hasRoom(for: message.envelope) { _ = remove(where: \.hasEnded) }
+            guard hasRoom(for: message.envelope) else { return false }
+            messages.append(message)
+            return true
+        }
+
+        /// Takes a message back that was delivered, behind the others that have come back and before all that came later.
+        mutating func takeBack(_ message: Message) {
+            messages.insert(message, at: returned)
+            returned += 1
+        }
+
+        /// The messages, taken out.
+        mutating func removeAll() -> [Message] {
+            defer { (messages, returned) = ([], 0) }
+            return messages
+        }
+
+        /// Some of the messages, taken out.
+        mutating func remove(where isUnwanted: (Envelope) -> Bool) -> [Message] {
+            let removed = messages.filter { isUnwanted($0.envelope) }
+            guard !removed.isEmpty else { return [] }
+            let unwanted = Set(removed.map { ObjectIdentifier($0.envelope) })
+            returned -= messages.prefix(returned).count { unwanted.contains(ObjectIdentifier($0.envelope)) }
+            messages.removeAll { unwanted.contains(ObjectIdentifier($0.envelope)) }
+            return removed
+        }
+
+        /// Those that have come back aren't counted: they are bounded by what may be under way on a link.
+        private func hasRoom(for envelope: Envelope) -> Bool {
+            let new = messages.dropFirst(returned)
+            guard new.count < Self.limit else { return false }
+            return new.isEmpty || new.reduce(envelope.size) { $0 + $1.envelope.size } <= Self.bytesLimit
+        }
+    }
+}
+
+// MARK: - Description
+
+extension ChildSlot {
+    /// What the operator is shown of the child's state.
     func state(_ machine: ChildState?) -> CoordinatorSnapshot.State {
         switch machine {
-        case .starting: restarts > 0 ? .restarting : .starting
-        case .running: pauseReasons.isEmpty ? .active : .paused
+        case .starting: history.restarts > 0 ? .restarting : .starting
+        case .running: pausing.reasons.isEmpty ? .active : .paused
         case .stopping: .stopping
         case .waiting: .restarting
         case .stopped, nil:
             if case .down(isFailed: true) = phase { .failed } else { .inactive }
         }
+    }
+
+    func snapshot(at path: CoordinatorPath, _ machine: ChildState?) -> CoordinatorSnapshot {
+        let placement: CoordinatorSnapshot.Placement =
+            switch definition.kind {
+            case .program: .program
+            case .coordinator: definition.isInWorker ? .worker : .inProcess
+            }
+        return CoordinatorSnapshot(
+            path: path,
+            type: definition.typeName,
+            state: state(machine),
+            placement: placement,
+            processID: host?.process?.processID,
+            processStartTime: host?.process?.startTime,
+            incarnation: incarnation,
+            restarts: history.restarts,
+            restartAttempt: machine?.restartAttempt,
+            nextStartMilliseconds: machine?.nextStart.map { max(0, ($0 - MonotonicTime.now.sinceOrigin).nanosecondsClamped / 1_000_000) },
+            uptimeMilliseconds: phase.life?.readySince.map { Int64((MonotonicTime.now - $0).nanosecondsClamped / 1_000_000) },
+            lastExit: history.lastExit?.description,
+            isUnresponsive: false,
+            children: []
+        )
+    }
+}
+
+extension ChildState {
+    fileprivate var restartAttempt: Int? {
+        if case .waiting(_, let attempt) = self { attempt } else { nil }
+    }
+
+    fileprivate var nextStart: Duration? {
+        if case .waiting(let time, _) = self { time } else { nil }
+    }
+}
+
+// MARK: - The slots of a coordinator
+
+/// The slots of a coordinator's children, by key.
+///
+/// Each is kept apart, and changed where it is: a table of a hundred thousand has as many empty places, and they shall be small.
+struct ChildSlots: Sendable {
+    private var boxes: [String: Box<ChildSlot>] = [:]
+    private var tenancies: UInt64 = 0
+
+    /// A copy of a slot; `nil`: there is none.
+    subscript(key: String) -> ChildSlot? { boxes[key]?.value }
+
+    func contains(_ key: String) -> Bool { boxes[key] != nil }
+
+    /// Reads or changes a slot where it is.
+    ///
+    /// - Returns: `nil` when there is none.
+    func with<Result>(_ key: String, _ body: (inout ChildSlot) throws -> Result) rethrows -> Result? {
+        guard let box = boxes[key] else { return nil }
+        return try body(&box.value)
+    }
+
+    /// Gives a key to a child that is started by a request.
+    ///
+    /// - Returns: the slot as it was before.
+    mutating func begin(_ definition: ChildDefinition) -> ChildSlot? {
+        tenancies += 1
+        let tenancy = ChildSlot.Tenancy(number: tenancies, definition: definition)
+        guard let box = boxes[definition.key] else {
+            boxes[definition.key] = Box(ChildSlot(tenancy))
+            return nil
+        }
+        let former = box.value
+        box.value.tenancy = tenancy
+        return former
+    }
+
+    mutating func remove(_ key: String) -> ChildSlot? { boxes.removeValue(forKey: key)?.value }
+
+    mutating func removeAll() -> [ChildSlot] {
+        defer { boxes = [:] }
+        return boxes.values.map(\.value)
     }
 }

@@ -2,20 +2,21 @@ import Synchronization
 import WireProtocol
 
 extension ChildSupervisor {
-    /// How many messages may wait for a child that isn't ready.
-    static let parkedLimit = 1_024
-    /// How many bytes they may have together; one may wait whatever its size.
-    static let parkedBytesLimit = 4 << 20
-
     /// Whether a child, or one below it, has a message that isn't handled yet.
     var isBusy: Bool {
         let (areAnyParked, hosts) = state.withLock { state in
             (
-                state.machine.ids.contains { state.slots[$0]?.parked.isEmpty == false },
-                state.machine.ids.compactMap { state.slots[$0]?.host }
+                state.machine.ids.contains { state.slots.with($0) { $0.parking.isBusy } == true },
+                state.machine.ids.compactMap { state.host(of: $0) }
             )
         }
         return areAnyParked || hosts.contains { $0.isBusy }
+    }
+
+    fileprivate enum Delivery {
+        case delivered(to: any ChildHost)
+        case parked
+        case refused(CoordinatorError)
     }
 
     /// Delivers to a child or below it.
@@ -23,66 +24,66 @@ extension ChildSupervisor {
     /// A child that isn't ready is waited for, until the deadline.
     func deliver(_ envelope: Envelope, to key: String, _ rest: ArraySlice<Substring>, isDirect: Bool) {
         let path = node.path.appending(key)
-        let (host, error) = state.withLock { state -> ((any ChildHost)?, CoordinatorError?) in
-            switch state.slots[key]?.phase {
-            case .active(let host):
-                return (host, nil)
-            case .flushing:
-                break
-            case .pending(let nextAttempt):
-                if let nextAttempt, let deadline = envelope.deadline, nextAttempt > deadline {
-                    return (nil, CoordinatorError(.restarting, "\(path) is being restarted, later than the deadline"))
-                }
-            case .down(let isFailed):
-                let what = isFailed ? "has failed" : "has stopped"
-                return (nil, CoordinatorError(.stopped, "\(path) \(what)"))
-            case nil:
-                return (nil, CoordinatorError(.noSuchPath, "there is no coordinator at \(path)"))
-            }
-            if state.slots[key]?.hasRoom(for: envelope) == false {
-                // Whose asker has given up takes no room.
-                state.slots[key]?.removeParked(where: \.hasEnded)
-            }
-            guard state.slots[key]?.hasRoom(for: envelope) == true else {
-                return (nil, CoordinatorError(.mailboxFull, "as many messages, or bytes of them, wait for \(path) as may"))
-            }
-            state.slots[key]?.parked.append(.init(envelope: envelope, rest: rest, isDirect: isDirect))
-            return (nil, nil)
+        let message = ChildSlot.Parking.Message(envelope: envelope, rest: rest, isDirect: isDirect)
+        switch withSlot(key, { $0.accept(message, at: path) }) {
+        case .delivered(let host)?: host.deliver(envelope, to: rest, isDirect: isDirect)
+        case .parked?: break
+        case .refused(let error)?: envelope.end(.failure(error))
+        case nil: envelope.end(.failure(CoordinatorError(.noSuchPath, "there is no coordinator at \(path)")))
         }
-        if let host { host.deliver(envelope, to: rest, isDirect: isDirect) }
-        if let error { envelope.end(.failure(error)) }
     }
 
     /// Takes back a message that has not left: before all that has come after it, and whatever else waits, for it was taken already.
     ///
     /// - Returns: false when the child doesn't wait for a life or a link.
-    func park(returned message: ChildSlot.Parked, for key: String) -> Bool {
-        state.withLock { state in
-            switch state.slots[key]?.phase {
-            case .pending(nextAttempt: nil), .flushing:
-                state.slots[key]?.takeBack(message)
+    func park(returned message: ChildSlot.Parking.Message, for key: String) -> Bool {
+        withSlot(key) { slot in
+            switch slot.phase {
+            case .vacant(nextAttempt: nil), .starting, .held, .flushing:
+                slot.parking.takeBack(message)
                 return true
-            case .pending, .active, .down, nil: return false
+            case .vacant, .active, .down: return false
             }
+        } ?? false
+    }
+
+    /// Delivers what has waited for the child, before anything that is sent now.
+    func flush(_ key: String) {
+        while let (host, messages) = withSlot(key, { $0.takeParked() }) ?? nil {
+            for message in messages where !message.envelope.hasEnded {
+                host.deliver(message.envelope, to: message.rest, isDirect: message.isDirect)
+            }
+            withSlot(key) { $0.parking.isBeingDelivered = false }
         }
     }
 }
 
 extension ChildSlot {
-    /// Those that have come back aren't counted: they are bounded by what may be under way on a link.
-    fileprivate func hasRoom(for envelope: Envelope) -> Bool {
-        let new = parked.dropFirst(returned)
-        guard new.count < ChildSupervisor.parkedLimit else { return false }
-        return new.isEmpty || new.reduce(envelope.size) { $0 + $1.envelope.size } <= ChildSupervisor.parkedBytesLimit
+    /// What becomes of a message for the child.
+    fileprivate mutating func accept(_ message: Parking.Message, at path: CoordinatorPath) -> ChildSupervisor.Delivery {
+        switch phase {
+        case .active(let life): return .delivered(to: life.host)
+        case .starting, .held, .flushing, .vacant(nextAttempt: nil): break
+        case .vacant(let nextAttempt?):
+            if let deadline = message.envelope.deadline, nextAttempt > deadline {
+                return .refused(CoordinatorError(.restarting, "\(path) is being restarted, later than the deadline"))
+            }
+        case .down(let isFailed):
+            return .refused(CoordinatorError(.stopped, "\(path) \(isFailed ? "has failed" : "has stopped")"))
+        }
+        if parking.take(message) { return .parked }
+        return .refused(CoordinatorError(.mailboxFull, "as many messages, or bytes of them, wait for \(path) as may"))
     }
 
-    fileprivate mutating func takeBack(_ message: Parked) {
-        parked.insert(message, at: returned)
-        returned += 1
-    }
-
-    mutating func removeParked(where isUnwanted: (Envelope) -> Bool) {
-        returned -= parked.prefix(returned).count { isUnwanted($0.envelope) }
-        parked.removeAll { isUnwanted($0.envelope) }
+    /// The messages to be delivered next, if no thread is at it; without any, messages go to the host from now on.
+    fileprivate mutating func takeParked() -> (any ChildHost, [Parking.Message])? {
+        guard case .flushing(let life) = phase, !parking.isBeingDelivered else { return nil }
+        let messages = parking.removeAll()
+        if messages.isEmpty {
+            phase = .active(life)
+            return nil
+        }
+        parking.isBeingDelivered = true
+        return (life.host, messages)
     }
 }

@@ -8,19 +8,19 @@ extension ChildSupervisor {
         switch directive {
         case .start(let key, let incarnation, let attempt): begin(key, incarnation, attempt)
         case .stop(let key, _, let shutdown):
-            let (host, hastened) = state.withLock { ($0.slots[key]?.host, $0.hastened(shutdown)) }
+            let (host, hastened) = state.withLock { ($0.host(of: key), $0.hastened(shutdown)) }
             host?.stop(hastened)
         case .report(let key, let incarnation, let change): report(key, incarnation, change)
         case .removed(let key): forget(key)
-        case .wake(let time): wake(at: MonotonicTime(sinceOrigin: time))
+        case .wake(let time): wake.set(at: MonotonicTime(sinceOrigin: time)) { [weak self] in self?.handle(.timePassed) }
         case .escalate(let reason):
-            hasEnded()
+            close()
             node.end(.failed(reason))
         case .autoShutdown:
             // Those that mattered have ended by themselves: so has their parent, as it should.
-            hasEnded()
+            close()
             node.end(.failed(.shutdown))
-        case .terminated: hasEnded()
+        case .terminated: close()
         case .refused(let key, let error): refuse(key, error)
         }
     }
@@ -29,11 +29,10 @@ extension ChildSupervisor {
         let events = HostEvents(owner: self, life: ChildInstance(key: key, incarnation: incarnation))
         let dependencies = node.dependencies
         prepareSpares(key)
-        let host = state.withLock { state -> (any ChildHost)? in
-            guard let slot = state.slots[key] else { return nil }
+        let host = withSlot(key) { slot -> any ChildHost in
             let definition = slot.definition
             let inheritance = ChildInheritance(
-                pauseReasons: slot.pauseReasons,
+                pauseReasons: slot.pausing.reasons,
                 dependencies: dependencies,
                 isRestart: attempt > 0,
                 spares: slot.spares,
@@ -46,12 +45,9 @@ extension ChildSupervisor {
                 inheritance: inheritance,
                 events: events
             )
-            state.slots[key]?.host = host
-            state.slots[key]?.incarnation = incarnation
-            state.slots[key]?.isStartTold = false
-            state.slots[key]?.earlyExit = nil
-            state.slots[key]?.phase = .pending(nextAttempt: nil)
-            if attempt > 0 { state.slots[key]?.restarts += 1 }
+            slot.phase = .starting(ChildSlot.Life(host: host), earlyExit: nil)
+            slot.history.incarnation = incarnation
+            if attempt > 0 { slot.history.restarts += 1 }
             return host
         }
         guard let host else { return handle(.exited(key, incarnation, .unknown)) }
@@ -64,26 +60,31 @@ extension ChildSupervisor {
         do {
             try await host.start()
         } catch {
-            let reason = state.withLock { state -> ExitReason in
-                guard let slot = state.slots[key], slot.incarnation == incarnation else { return Self.reason(for: error) }
-                state.slots[key]?.lastError = (error as? StartFailure)?.told ?? error
-                // It was told to stop before it was ready: that is no failure of its start.
-                guard state.isEnding(key), (error as? CoordinatorError)?.code == .stopped else { return Self.reason(for: error) }
-                return slot.output == nil ? .shutdown : .normal
-            }
-            return handle(.startFailed(key, incarnation, reason))
+            return handle(.startFailed(key, incarnation, reason(for: error, key, incarnation)))
         }
-        var spares: SparePool?
-        let (earlyExit, mustPerform) = state.withLock { state -> (ExitReason?, Bool) in
-            let mustPerform = state.apply(.started(key, incarnation))
-            guard state.slots[key]?.incarnation == incarnation else { return (nil, mustPerform) }
-            state.slots[key]?.isStartTold = true
-            spares = state.slots[key]?.spares
-            return (state.slots[key]?.earlyExit, mustPerform)
+        let spares = mutateAndPerform { state -> SparePool? in
+            state.feed(.started(key, incarnation))
+            let begun = state.slots.with(key) { $0.begun(incarnation) } ?? nil
+            // Behind the start, in the same order.
+            if let earlyExit = begun?.earlyExit { state.feed(.exited(key, incarnation, earlyExit)) }
+            return begun?.spares
         }
-        if mustPerform { performDirectives() }
         spares?.fillSoon()
-        if let earlyExit { handle(.exited(key, incarnation, earlyExit)) }
+    }
+
+    /// Notes down why a start has failed.
+    private func reason(for error: any Error, _ key: String, _ incarnation: Incarnation) -> ExitReason {
+        state.withLock { state in
+            let isEnding = state.isEnding(key)
+            let reason = state.slots.with(key) { slot -> ExitReason? in
+                guard slot.incarnation == incarnation else { return nil }
+                slot.history.lastError = (error as? StartFailure)?.told ?? error
+                // It was told to stop before it was ready: that is no failure of its start.
+                guard isEnding, (error as? CoordinatorError)?.code == .stopped else { return nil }
+                return slot.history.output == nil ? .shutdown : .normal
+            }
+            return (reason ?? nil) ?? Self.reason(for: error)
+        }
     }
 
     private static func reason(for error: any Error) -> ExitReason {
@@ -96,32 +97,34 @@ extension ChildSupervisor {
 
     /// Keeps as many processes ready as the child's plan says.
     private func prepareSpares(_ key: String) {
-        let former = state.withLock { state -> SparePool? in
-            guard let slot = state.slots[key] else { return nil }
+        let former = withSlot(key) { slot -> SparePool? in
+            let former = slot.spares
             guard case .coordinator(let coordinator) = slot.definition.kind, case .worker(let program, let plan) = coordinator.place,
                 plan.spares > 0
             else {
-                state.slots[key]?.spares = nil
-                return slot.spares
+                slot.spares = nil
+                return former
             }
-            if slot.spares?.serves(program, plan) == true { return nil }
-            state.slots[key]?.spares = SparePool(program, plan, path: node.path.appending(key), parent: node)
-            return slot.spares
+            if former?.serves(program, plan) == true { return nil }
+            slot.spares = SparePool(program, plan, path: node.path.appending(key), parent: node)
+            return former
         }
-        former?.end()
+        former??.end()
     }
 
     /// A child that was asked for in a way that makes no sense.
     private func refuse(_ key: String?, _ error: SupervisionError) {
         guard let key else { return node.logger.error("a supervision policy was refused", metadata: ["error": "\(error)"]) }
         let path = node.path.appending(key)
-        let starts = state.withLock { state -> [ChildSlot.Start] in
-            let starts = state.slots[key]?.starts ?? []
-            state.slots[key]?.starts = []
-            if state.machine.state(of: key) == nil { state.slots[key] = nil }
-            return starts
+        let (starts, removed) = state.withLock { state -> ([ChildSlot.Start], ChildSlot?) in
+            let starts = state.slots.with(key) { slot in
+                defer { slot.requests.starts = [] }
+                return slot.requests.starts
+            }
+            return (starts ?? [], state.machine.state(of: key) == nil ? state.slots.remove(key) : nil)
         }
         for start in starts { start.settle(.failure(CoordinatorError(.invalidSpecification, "\(path): \(error.message)"))) }
+        removed?.spares?.end()
     }
 
     private func forget(_ key: String) {
@@ -130,57 +133,37 @@ extension ChildSupervisor {
             guard state.machine.state(of: key) == nil else { return nil }
             return state.slots.remove(key)
         }
-        slot?.spares?.end()
-        end(slot?.observers.all ?? [])
-        slot?.settle(with: CoordinatorError(.stopped, "\(node.path.appending(key)) has ended"))
+        if let slot { drop(slot, because: CoordinatorError(.stopped, "\(node.path.appending(key)) has ended")) }
     }
 
-    private func wake(at time: MonotonicTime) {
-        let timer = Timers.shared.schedule(at: time) { [weak self] in self?.handle(.timePassed) }
-        let former = state.withLock { state in
-            defer { state.wake = timer }
-            return state.wake
+    /// The machine has ended, and with it all children.
+    private func close() {
+        let slots = state.withLock { state in
+            state.phase = .ended
+            return state.slots.removeAll()
         }
-        if let former { Timers.shared.cancel(former) }
+        wake.cancel()
+        for slot in slots { drop(slot, because: .hasStopped(node.path)) }
+        closed.settle(())
     }
 
-    private func hasEnded() {
-        let (waiters, slots, wake) = state.withLock { state in
-            state.hasEnded = true
-            state.isRefusing = true
-            defer {
-                state.shutdownWaiters = []
-                state.slots.removeAll()
-                state.wake = nil
-            }
-            return (state.shutdownWaiters, state.slots.all, state.wake)
-        }
-        if let wake { Timers.shared.cancel(wake) }
-        for slot in slots {
-            slot.spares?.end()
-            end(slot.observers.all)
-            slot.settle(with: .hasStopped(node.path))
-        }
-        for waiter in waiters { waiter.resume() }
+    private func drop(_ slot: ChildSlot, because error: CoordinatorError) {
+        slot.spares?.end()
+        end(slot.observers.all)
+        slot.settle(with: error)
     }
-}
-
-/// A start that failed for a reason that the supervision machine tells apart.
-struct StartFailure: Error, CustomStringConvertible {
-    let reason: ExitReason
-    let description: String
-
-    /// What whoever has asked for the start is told.
-    var told: CoordinatorError { CoordinatorError(.startFailed, description) }
 }
 
 extension ChildSlot {
-    /// Ends everything that waits for the slot, which is gone.
-    func settle(with error: CoordinatorError) {
-        for start in starts { start.settle(output == nil ? .failure(lastError ?? error) : .success(())) }
-        let outcome: Result<Answer, any Error> = output.map { .success($0) } ?? .failure(lastError ?? error)
-        for end in ends { end.settle(outcome) }
-        for stop in stops { stop.end.settle(()) }
-        for message in parked { message.envelope.end(.failure(error)) }
+    fileprivate struct Begun {
+        let earlyExit: ExitReason?
+        let spares: SparePool?
+    }
+
+    /// The machine is told that the life has begun; messages wait until that is reported.
+    fileprivate mutating func begun(_ incarnation: Incarnation) -> Begun? {
+        guard self.incarnation == incarnation, case .starting(let life, let earlyExit) = phase else { return nil }
+        phase = .held(life)
+        return Begun(earlyExit: earlyExit, spares: spares)
     }
 }

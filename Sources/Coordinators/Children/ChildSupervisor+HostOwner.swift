@@ -1,61 +1,82 @@
 import Synchronization
 
-/// What the children's hosts tell.
+/// What the events of the children's lives lead to.
 extension ChildSupervisor: HostOwner {
-    func lifeExited(_ life: ChildInstance, _ reason: ExitReason) {
-        let (isEarly, reason) = state.withLock { state -> (Bool, ExitReason) in
-            guard let slot = state.slots[life.key], slot.incarnation == life.incarnation else { return (false, reason) }
-            // One that has finished is told to stop then, wherever it lives; that it has finished is the reason.
-            let reason = slot.output != nil && reason == .shutdown ? .normal : reason
-            if !slot.isStartTold { state.slots[life.key]?.earlyExit = reason }
-            return (!slot.isStartTold, reason)
+    func handle(_ event: HostEvent, of life: ChildInstance) {
+        switch event {
+        case .exited(let reason): exited(life, reason)
+        case .finished(let output): finished(life, output)
+        case .emitted(let event): emitted(life, event)
+        case .dismissalRequested(let timeout, let decision):
+            tasks.add { decision.settle(await self.dismissalRequested(by: life, timeout: timeout)) }
+        case .becameUnreachable: holdMessages(for: life)
+        case .becameReachable: releaseMessages(to: life)
+        case .recyclingDue: recycle(life)
+        case .messageReturned(let message):
+            holdMessages(for: life)
+            if park(returned: message, for: life.key) { return }
+            deliver(message.envelope, to: life.key, message.rest, isDirect: message.isDirect)
         }
-        if !isEarly { handle(.exited(life.key, life.incarnation, reason)) }
     }
 
-    func lifeFinished(_ life: ChildInstance, _ output: Answer) {
-        let mustPerform = state.withLock { state -> Bool in
-            guard state.slots[life.key]?.incarnation == life.incarnation, state.slots[life.key]?.output == nil else { return false }
-            state.slots[life.key]?.output = output
-            return state.apply(.finished(life.key, life.incarnation))
+    private func exited(_ life: ChildInstance, _ reason: ExitReason) {
+        mutateAndPerform { state in
+            let told = state.slots.with(life.key) { slot -> ExitReason? in
+                guard slot.incarnation == life.incarnation else { return reason }
+                // One that has finished is told to stop then, wherever it lives; that it has finished is the reason.
+                let reason = slot.history.output != nil && reason == .shutdown ? .normal : reason
+                // The start is told first.
+                guard case .starting(let started, _) = slot.phase else { return reason }
+                slot.phase = .starting(started, earlyExit: reason)
+                return nil
+            }
+            if let reason = told ?? reason { state.feed(.exited(life.key, life.incarnation, reason)) }
         }
-        if mustPerform { performDirectives() }
     }
 
-    /// Its parent's rows and every observer hear of it.
-    func lifeEmitted(_ life: ChildInstance, _ event: Answer) {
+    private func finished(_ life: ChildInstance, _ output: Answer) {
+        mutateAndPerform { state in
+            let isFirst = state.slots.with(life.key) { slot in
+                guard slot.incarnation == life.incarnation, slot.history.output == nil else { return false }
+                slot.history.output = output
+                return true
+            }
+            if isFirst == true { state.feed(.finished(life.key, life.incarnation)) }
+        }
+    }
+
+    /// The parent's rows and every observer hear of it.
+    private func emitted(_ life: ChildInstance, _ event: Answer) {
         let typeName = notify(life.key, .event(event))
         guard let typeName, node.type.table.observers[typeName] != nil else { return }
         node.post(.event(AnyChild(supervisor: self, key: life.key, typeName: typeName), event))
     }
 
-    func life(_ life: ChildInstance, becameReachable isReachable: Bool) {
-        state.withLock { state in
-            guard let slot = state.slots[life.key], slot.incarnation == life.incarnation, let host = slot.host else { return }
-            switch (slot.phase, isReachable) {
-            case (.active, false), (.flushing, false): state.slots[life.key]?.phase = .pending(nextAttempt: nil)
-            case (.pending, true) where slot.isStartTold: state.slots[life.key]?.phase = .flushing(host)
-            case (.pending, _), (.active, true), (.flushing, true), (.down, _): break
-            }
+    private func holdMessages(for life: ChildInstance) {
+        withSlot(life.key) { slot in
+            guard slot.incarnation == life.incarnation, slot.phase.life != nil else { return }
+            slot.phase.hold()
         }
-        if isReachable { flush(life.key) }
+    }
+
+    private func releaseMessages(to life: ChildInstance) {
+        withSlot(life.key) { slot in
+            guard slot.incarnation == life.incarnation, case .held(let life) = slot.phase else { return }
+            slot.phase = .flushing(life)
+        }
+        flush(life.key)
     }
 
     /// A worker has done its time: what comes waits, what is there is handled, and a fresh one takes over.
-    func recycleRequested(_ life: ChildInstance) {
-        let mustPerform = state.withLock { state -> Bool in
-            guard state.slots[life.key]?.incarnation == life.incarnation, case .running = state.machine.state(of: life.key) else {
-                return false
+    private func recycle(_ life: ChildInstance) {
+        mutateAndPerform { state in
+            guard state.isRunning(life.key) else { return }
+            let isPresent = state.slots.with(life.key) { slot in
+                guard slot.incarnation == life.incarnation else { return false }
+                slot.phase.hold()
+                return true
             }
-            state.slots[life.key]?.phase = .pending(nextAttempt: nil)
-            return state.apply(.restartRequested(life.key))
+            if isPresent == true { state.feed(.restartRequested(life.key)) }
         }
-        if mustPerform { performDirectives() }
-    }
-
-    func messageReturned(_ message: ChildSlot.Parked, from life: ChildInstance) {
-        self.life(life, becameReachable: false)
-        if park(returned: message, for: life.key) { return }
-        deliver(message.envelope, to: life.key, message.rest, isDirect: message.isDirect)
     }
 }

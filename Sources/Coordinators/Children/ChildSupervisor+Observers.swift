@@ -10,22 +10,21 @@ extension ChildSupervisor {
         deliver: @escaping @Sendable (ChildObservers.Notice) -> Void,
         finish: @escaping @Sendable () -> Void
     ) -> UInt64? {
-        let (id, host) = state.withLock { state -> (UInt64?, (any ChildHost)?) in
-            let id = state.slots[key]?.observers.add(delegate, deliver: deliver, finish: finish)
-            return (id ?? nil, state.slots[key]?.host)
+        let observed = withSlot(key) { slot in
+            (id: slot.observers.add(delegate, deliver: deliver, finish: finish), host: slot.host)
         }
-        guard let id else { return nil }
+        guard let observed, let id = observed.id else { return nil }
         node.runtime.counts.observers.add(1, ordering: .relaxed)
-        host?.observeEvents()
+        observed.host?.observeEvents()
         return id
     }
 
     func removeObserver(_ id: UInt64, of key: String) {
-        end(state.withLock { [$0.slots[key]?.observers.remove(id)].compactMap { $0 } })
+        end([withSlot(key) { $0.observers.remove(id) } ?? nil].compactMap(\.self))
     }
 
     func removeObserver(_ delegate: any AnyObject & Sendable, of key: String) {
-        end(state.withLock { [$0.slots[key]?.observers.remove(delegate)].compactMap { $0 } })
+        end([withSlot(key) { $0.observers.remove(delegate) } ?? nil].compactMap(\.self))
     }
 
     /// A change that hasn't to do with supervision.
@@ -42,14 +41,14 @@ extension ChildSupervisor {
     /// - Returns: the child's type; `nil` when it's gone.
     @discardableResult
     func notify(_ key: String, _ notice: ChildObservers.Notice) -> String? {
-        let (observers, deserted, typeName) = state.withLock {
-            state -> ([ChildObservers.Observer], [ChildObservers.Observer], String?) in
-            let deserted = state.slots[key]?.observers.removeDeserted() ?? []
-            return (state.slots[key]?.observers.all ?? [], deserted, state.slots[key]?.definition.typeName)
+        let listeners = withSlot(key) { slot in
+            let deserted = slot.observers.removeDeserted()
+            return (present: slot.observers.all, deserted: deserted, typeName: slot.definition.typeName)
         }
-        end(deserted)
-        for observer in observers { observer.deliver(notice) }
-        return typeName
+        guard let listeners else { return nil }
+        end(listeners.deserted)
+        for observer in listeners.present { observer.deliver(notice) }
+        return listeners.typeName
     }
 
     func end(_ observers: [ChildObservers.Observer]) {
@@ -57,5 +56,43 @@ extension ChildSupervisor {
             observer.finish()
             node.runtime.counts.observers.subtract(1, ordering: .relaxed)
         }
+    }
+
+    // MARK: Delegates
+
+    func add<D: CoordinatorDelegate>(_ delegate: D, to child: Child<D.Subject>) {
+        let queue = NoticeQueue(of: child.path, deadLetters: node.runtime.deadLetters)
+        let id = observe(child.key, delegate: delegate, deliver: { queue.append($0) }, finish: { queue.finish() })
+        guard id != nil else { return }
+        tasks.add { [weak delegate] in
+            for await notice in queue {
+                guard let delegate else { break }
+                switch notice {
+                case .change(let change): await delegate.child(child, didChange: change)
+                case .event(let event):
+                    if let event = queue.decoded(event, as: D.Subject.Event.self) { await delegate.child(child, didSend: event) }
+                }
+            }
+        }
+    }
+
+    // MARK: Watching
+
+    /// Answers when the child's present life ends, or at once.
+    func watch(_ key: String, _ envelope: Envelope) {
+        let path = node.path.appending(key)
+        let gone = state.withLock { state -> Termination? in
+            let lives = state.isAlive(key) || state.isEnding(key)
+            let answer = state.slots.with(key) { slot -> Termination? in
+                guard lives, slot.host != nil else {
+                    return Termination(path: path, incarnation: slot.incarnation, reason: slot.history.lastExit ?? .unknown)
+                }
+                slot.requests.watchers.append(envelope)
+                return nil
+            }
+            return answer ?? Termination(path: path, incarnation: 0, reason: .unknown)
+        }
+        if let gone { envelope.complete(.success(.value(gone))) }
+        envelope.release()
     }
 }

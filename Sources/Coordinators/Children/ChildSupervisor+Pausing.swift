@@ -4,41 +4,49 @@ import Synchronization
 extension ChildSupervisor {
     /// Pauses a child by name, or takes that back; returns when it and those below it have followed.
     ///
-    /// - Parameter isByParent: the coordinator itself has asked; it learns by return.
-    func pause(_ key: String, _ isPaused: Bool, isByParent: Bool) async throws {
-        guard await change(key, .explicit, isPaused, isByParent: isByParent) else { throw noSuchChild(key) }
+    /// - Throws: `noSuchChild`.
+    func setPaused(_ isPaused: Bool, for key: String, initiator: Initiator) async throws {
+        guard await change(key, .explicit, isPaused, initiator) else { throw noSuchChild(key) }
     }
 
     /// The coordinator itself has been paused or resumed: those below follow.
     func cascade(isPaused: Bool) async {
         await withDiscardingTaskGroup { group in
-            for key in keys { group.addTask { _ = await self.change(key, .cascade, isPaused, isByParent: true) } }
+            for key in keys { group.addTask { _ = await self.change(key, .cascade, isPaused, .parent) } }
         }
     }
 
     /// - Returns: false when there is no such child.
-    private func change(_ key: String, _ reason: PauseReasons, _ isPaused: Bool, isByParent: Bool) async -> Bool {
-        let pauses = state.withLock { state -> AsyncLock? in
-            guard let slot = state.slots[key] else { return nil }
-            let pauses = slot.pauses ?? AsyncLock()
-            state.slots[key]?.pauses = pauses
-            return pauses
+    private func change(_ key: String, _ reason: PauseReasons, _ isPaused: Bool, _ initiator: Initiator) async -> Bool {
+        let turn = withSlot(key) { slot in
+            let turn = slot.pausing.turn ?? AsyncLock()
+            slot.pausing.turn = turn
+            return turn
         }
-        guard let pauses else { return false }
-        return await pauses.pass { await self.changeInTurn(key, reason, isPaused, isByParent: isByParent) }
+        guard let turn else { return false }
+        return await turn.pass { await self.changeInTurn(key, reason, isPaused, initiator) }
     }
 
-    private func changeInTurn(_ key: String, _ reason: PauseReasons, _ isPaused: Bool, isByParent: Bool) async -> Bool {
-        let found = state.withLock { state -> (host: (any ChildHost)?, reasons: PauseReasons, didChange: Bool)? in
-            guard let former = state.slots[key]?.pauseReasons else { return nil }
-            let reasons = isPaused ? former.union(reason) : former.subtracting(reason)
-            state.slots[key]?.pauseReasons = reasons
-            let isRunning = if case .running = state.machine.state(of: key) { true } else { false }
-            return (state.slots[key]?.host, reasons, isRunning && former.isEmpty != reasons.isEmpty)
+    private struct PauseChange {
+        let host: (any ChildHost)?
+        let reasons: PauseReasons
+        /// Whether the child runs, and is paused or resumed by the change.
+        let isVisible: Bool
+    }
+
+    private func changeInTurn(_ key: String, _ reason: PauseReasons, _ isPaused: Bool, _ initiator: Initiator) async -> Bool {
+        let change = state.withLock { state -> PauseChange? in
+            let isRunning = state.isRunning(key)
+            return state.slots.with(key) { slot in
+                let former = slot.pausing.reasons
+                let reasons = isPaused ? former.union(reason) : former.subtracting(reason)
+                slot.pausing.reasons = reasons
+                return PauseChange(host: slot.host, reasons: reasons, isVisible: isRunning && former.isEmpty != reasons.isEmpty)
+            }
         }
-        guard let found else { return false }
-        await found.host?.pause(for: found.reasons)
-        if found.didChange { announce(found.reasons.isEmpty ? .resumed : .paused, of: key, toParent: !isByParent) }
+        guard let change else { return false }
+        await change.host?.pause(for: change.reasons)
+        if change.isVisible { announce(change.reasons.isEmpty ? .resumed : .paused, of: key, toParent: initiator != .parent) }
         return true
     }
 }

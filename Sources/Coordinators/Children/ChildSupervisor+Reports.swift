@@ -5,15 +5,14 @@ extension ChildSupervisor {
     /// What the machine has noticed becomes what handles, waiters and the coordinator see.
     func report(_ key: String, _ incarnation: Incarnation, _ change: Supervisor<String>.Change) {
         var transition = ChildTransition(node.path.appending(key), incarnation, change)
-        var typeName = ""
-        state.withLock { state in
-            guard var slot = state.slots[key] else { return }
-            typeName = slot.definition.typeName
-            let isEnd = transition.enter(&slot, isAlive: state.isAlive(key))
+        let typeName = state.withLock { state -> String in
+            let isAlive = state.isAlive(key)
+            let entered = state.slots.with(key) { slot in
+                (isEnd: transition.enter(&slot, isAlive: isAlive), typeName: slot.definition.typeName)
+            }
             // The key is free before anybody hears of the end.
-            let isForgotten = isEnd && state.machine.state(of: key) == nil
-            if isForgotten { transition.removed = slot }
-            state.slots[key] = isForgotten ? nil : slot
+            if entered?.isEnd == true, state.machine.state(of: key) == nil { transition.removed = state.slots.remove(key) }
+            return entered?.typeName ?? ""
         }
         tell(transition, of: key)
         if let event = transition.event, !node.type.table.lifecycle.isEmpty {
@@ -46,23 +45,5 @@ extension ChildSupervisor {
         if transition.change == .started || transition.change == .restarted { flush(key) }
         for outcome in transition.outcomes { outcome.tell() }
         node.runtime.childChanged(transition.path, transition.change)
-    }
-
-    /// Delivers what has waited for the child, before anything that is sent now.
-    func flush(_ key: String) {
-        while true {
-            let next = state.withLock { state -> (any ChildHost, [ChildSlot.Parked])? in
-                guard case .flushing(let host) = state.slots[key]?.phase, state.slots[key]?.isFlushing == false else { return nil }
-                let parked = state.slots[key]?.parked ?? []
-                state.slots[key]?.removeParked { _ in true }
-                if parked.isEmpty { state.slots[key]?.phase = .active(host) } else { state.slots[key]?.isFlushing = true }
-                return parked.isEmpty ? nil : (host, parked)
-            }
-            guard let (host, parked) = next else { return }
-            for message in parked where !message.envelope.hasEnded {
-                host.deliver(message.envelope, to: message.rest, isDirect: message.isDirect)
-            }
-            state.withLock { $0.slots[key]?.isFlushing = false }
-        }
     }
 }

@@ -8,77 +8,79 @@ extension ChildSupervisor {
     ///
     /// Cancelling the task that waits removes the child that it wanted.
     ///
-    /// - Parameters:
-    ///   - end: settled when the child ends for good.
-    ///   - isByParent: the coordinator itself has asked; it learns by return.
-    /// - Returns: the tenure of the key, for a clean-up that must not touch a successor.
+    /// - Parameter end: settled when the child ends for good.
+    /// - Returns: the number of the key's tenancy, for a clean-up that must not touch a successor.
     @discardableResult
-    func start(_ definition: ChildDefinition, end: ChildSlot.End? = nil, isByParent: Bool = true) async throws -> UInt64 {
+    func start(_ definition: ChildDefinition, end: ChildSlot.End? = nil, initiator: Initiator = .parent) async throws -> UInt64 {
         let key = definition.key
         try node.path.check(key)
         let start = ChildSlot.Start()
         // Requested before the first suspension: two starts that begin one after the other are in that order.
-        let tenure = request(definition, start, end, isByParent)
+        let tenancy = request(definition, start, end, initiator)
         try await withTaskCancellationHandler {
             try await start.value.get()
         } onCancel: {
             cancel(start, of: key)
         }
-        return tenure
+        return tenancy
+    }
+
+    /// What a request for a start has come to.
+    fileprivate enum StartRequest {
+        case refused(any Error)
+        /// The child lives already, and is ready.
+        case ready(tenancy: UInt64)
+        /// The start is under way. `former`: the slot of a life before, which is stopping.
+        case begun(tenancy: UInt64, former: ChildSlot?)
     }
 
     private func request(
         _ definition: ChildDefinition,
         _ start: ChildSlot.Start,
         _ end: ChildSlot.End?,
-        _ isByParent: Bool
+        _ initiator: Initiator
     ) -> UInt64 {
-        let key = definition.key
-        var tenure: UInt64 = 0
-        var former: [ChildSlot.Outcome] = []
-        let (outcome, mustPerform) = state.withLock { state -> (Result<Void, any Error>?, Bool) in
-            if state.isRefusing { return (.failure(CoordinatorError.hasStopped(node.path)), false) }
-            if Task.isCancelled { return (.failure(CancellationError()), false) }
-            if let slot = state.slots[key], state.isAlive(key) {
-                guard slot.definition.typeName == definition.typeName else {
-                    let message = "\(node.path.appending(key)) is a \(slot.definition.typeName), not a \(definition.typeName)"
-                    return (.failure(CoordinatorError(.keyInUse, message)), false)
-                }
-            } else {
-                former = state.prepareSlot(for: definition, under: node)
-                state.slots[key]?.isStartedByParent = isByParent
-            }
-            tenure = state.slots[key]?.tenure ?? 0
-            if let end { state.slots[key]?.ends.append(end) }
-            if case .running = state.machine.state(of: key) { return (.success(()), false) }
-            state.slots[key]?.starts.append(start)
-            return (nil, state.apply(.startRequested(definition.specification)))
+        let request = mutateAndPerform { state in
+            // Read under this lock: a pause that comes later finds the child among those to be paused.
+            state.request(definition, start, end, initiator, isPaused: node.isPaused, under: node.path)
         }
-        for outcome in former { outcome.tell() }
-        if mustPerform { performDirectives() }
-        if let outcome { start.settle(outcome) }
-        return tenure
+        switch request {
+        case .refused(let error):
+            start.settle(.failure(error))
+            return 0
+        case .ready(let tenancy):
+            start.settle(.success(()))
+            return tenancy
+        case .begun(let tenancy, var former):
+            // They must not get the successor's outcome.
+            let path = node.path.appending(definition.key)
+            let error = CoordinatorError(.stopped, "\(path) was stopped, and is started anew")
+            for outcome in former?.takeEnds(otherwise: error) ?? [] { outcome.tell() }
+            return tenancy
+        }
     }
 
     private func cancel(_ start: ChildSlot.Start, of key: String) {
         guard start.settle(.failure(CancellationError())) else { return }
-        let mustPerform = state.withLock { state -> Bool in
-            guard let starts = state.slots[key]?.starts, starts.contains(where: { $0 === start }) else { return false }
-            state.slots[key]?.starts.removeAll { $0 === start }
-            return starts.count > 1 ? false : state.apply(.removeRequested(key))
+        mutateAndPerform { state in
+            let isLast = state.slots.with(key) { slot in
+                let former = slot.requests.starts.count
+                slot.requests.starts.removeAll { $0 === start }
+                return former == 1 && slot.requests.starts.isEmpty
+            }
+            if isLast == true { state.feed(.removeRequested(key)) }
         }
-        if mustPerform { performDirectives() }
     }
 
     /// Starts a child again that was stopped, as an operator does; one that waits for its restart is started at once.
     func startAgain(_ key: String) async throws {
         // One that the machine has forgotten is gone, though its slot may still be there for a moment.
         let (definition, waits) = state.withLock { state in
-            (state.machine.state(of: key) == nil ? nil : state.slots[key]?.definition, state.isWaiting(key))
+            (state.machine.state(of: key) == nil ? nil : state.slots.with(key) { $0.definition }, state.isWaiting(key))
         }
         guard let definition else { throw noSuchChild(key) }
         if waits { return try await restart(key) }
-        try await start(definition, isByParent: false)
+        try await start(definition, initiator: .operator)
     }
 
     /// Stops a child and returns when nothing is left of it.
@@ -86,38 +88,43 @@ extension ChildSupervisor {
     /// Not cancellable: a stop always wins.
     ///
     /// - Parameters:
-    ///   - isByParent: the coordinator itself has asked; it learns by return.
     ///   - forgets: its key is free afterwards; otherwise an operator can start it again.
-    ///   - tenure: nothing happens when somebody else has the key by now.
-    func stop(_ key: String, isByParent: Bool, forgets: Bool, tenure: UInt64? = nil) async throws {
+    ///   - tenancy: nothing happens when the key has been taken again since.
+    func stop(_ key: String, initiator: Initiator, forgets: Bool, tenancy: UInt64? = nil) async throws {
         let event = forgets ? Supervisor<String>.Event.removeRequested(key) : .stopRequested(key)
         let end = OneShot<Void>()
-        let (isKnown, mustWait, mustPerform) = state.withLock { state -> (Bool, Bool, Bool) in
-            guard let slot = state.slots[key], tenure == nil || slot.tenure == tenure else { return (false, false, false) }
-            let incarnation = state.machine.state(of: key)?.incarnation ?? slot.incarnation
+        let mustWait = mutateAndPerform { state -> Bool? in
             let lives = state.isAlive(key) || state.isEnding(key)
-            if lives {
-                state.slots[key]?.stops.append(ChildSlot.Stop(incarnation: incarnation, end: end))
-                state.slots[key]?.isStoppedByParent = isByParent
+            let incarnation = state.machine.state(of: key)?.incarnation
+            let isMeant = state.slots.with(key) { slot in
+                guard tenancy == nil || slot.tenancy.number == tenancy else { return false }
+                if lives {
+                    slot.requests.stops.append(ChildSlot.Stop(incarnation: incarnation ?? slot.incarnation, end: end))
+                    slot.requests.stopInitiator = initiator
+                }
+                return true
             }
-            return (true, lives, state.apply(event))
+            guard isMeant == true else { return nil }
+            state.feed(event)
+            return lives
         }
-        guard isKnown else { throw noSuchChild(key) }
-        if mustPerform { performDirectives() }
+        guard let mustWait else { throw noSuchChild(key) }
         if mustWait { await end.value }
     }
 
     /// Stops a child, in whatever state it is, and starts it anew; returns when it's ready.
     func restart(_ key: String) async throws {
         let start = ChildSlot.Start()
-        let (isKnown, mustPerform) = state.withLock { state -> (Bool, Bool) in
-            guard state.slots[key] != nil, !state.isRefusing else { return (false, false) }
-            state.slots[key]?.starts.append(start)
-            state.slots[key]?.phase = .pending(nextAttempt: nil)
-            return (true, state.apply(.restartRequested(key)))
+        let isKnown = mutateAndPerform { state in
+            guard state.phase == .open, state.slots.contains(key) else { return false }
+            state.slots.with(key) { slot in
+                slot.requests.starts.append(start)
+                slot.phase.hold()
+            }
+            state.feed(.restartRequested(key))
+            return true
         }
         guard isKnown else { throw noSuchChild(key) }
-        if mustPerform { performDirectives() }
         try await start.value.get()
     }
 
@@ -130,10 +137,8 @@ extension ChildSupervisor {
     }
 
     func host(of key: String) throws -> (any ChildHost)? {
-        try state.withLock { state in
-            guard let slot = state.slots[key] else { throw noSuchChild(key) }
-            return slot.host
-        }
+        guard let host = withSlot(key, { $0.host }) else { throw noSuchChild(key) }
+        return host
     }
 
     func noSuchChild(_ key: String) -> CoordinatorError {
@@ -142,45 +147,47 @@ extension ChildSupervisor {
 }
 
 extension ChildSupervisor.State {
-    /// A life has begun and not ended, or the next one is decided upon.
-    func isAlive(_ key: String) -> Bool {
-        switch machine.state(of: key) {
-        case .starting, .running, .waiting: true
-        case .stopping(_, then: let follow): follow == .start || follow == .restartWithSiblings
-        case .stopped, nil: false
-        }
-    }
-
-    /// It has failed, and its next life is decided upon and not begun.
-    func isWaiting(_ key: String) -> Bool {
-        if case .waiting = machine.state(of: key) { return true }
-        return false
-    }
-
-    /// It's on its way to an end.
-    func isEnding(_ key: String) -> Bool {
-        if case .stopping = machine.state(of: key) { return true }
-        return false
-    }
-
-    /// - Returns: who waits for the end of the former life, which is stopping, and must not get its successor's outcome.
-    mutating func prepareSlot(for definition: ChildDefinition, under node: Node) -> [ChildSlot.Outcome] {
+    fileprivate mutating func request(
+        _ definition: ChildDefinition,
+        _ start: ChildSlot.Start,
+        _ end: ChildSlot.End?,
+        _ initiator: ChildSupervisor.Initiator,
+        isPaused: Bool,
+        under parent: CoordinatorPath
+    ) -> ChildSupervisor.StartRequest {
         let key = definition.key
-        var former: [ChildSlot.Outcome] = []
-        if slots[key] == nil {
-            slots[key] = ChildSlot(definition)
-            if node.isPaused { slots[key]?.pauseReasons = .cascade }
+        if phase != .open { return .refused(CoordinatorError.hasStopped(parent)) }
+        if Task.isCancelled { return .refused(CancellationError()) }
+        var former: ChildSlot?
+        if isAlive(key), let present = slots.with(key, { $0.definition.typeName }) {
+            guard present == definition.typeName else {
+                let message = "\(parent.appending(key)) is a \(present), not a \(definition.typeName)"
+                return .refused(CoordinatorError(.keyInUse, message))
+            }
         } else {
-            let error = CoordinatorError(.stopped, "\(node.path.appending(key)) was stopped, and is started anew")
-            former = slots[key]?.takeEnds(otherwise: error) ?? []
-            slots[key]?.pauseReasons = node.isPaused ? .cascade : []
-            slots[key]?.definition = definition
-            slots[key]?.output = nil
-            slots[key]?.lastError = nil
-            slots[key]?.phase = .pending(nextAttempt: nil)
+            former = slots.begin(definition)
+            slots.with(key) { $0.renew(pausedFor: isPaused ? .cascade : [], by: initiator) }
         }
-        lastTenure += 1
-        slots[key]?.tenure = lastTenure
-        return former
+        let isReady = isRunning(key)
+        let tenancy = slots.with(key) { slot in
+            if let end { slot.requests.ends.append(end) }
+            if !isReady { slot.requests.starts.append(start) }
+            return slot.tenancy.number
+        }
+        if isReady { return .ready(tenancy: tenancy ?? 0) }
+        feed(.startRequested(definition.specification))
+        return .begun(tenancy: tenancy ?? 0, former: former)
+    }
+}
+
+extension ChildSlot {
+    /// A new tenancy has begun: nothing of the former one counts, whose life may be stopping yet.
+    fileprivate mutating func renew(pausedFor reasons: PauseReasons, by initiator: ChildSupervisor.Initiator) {
+        pausing.reasons = reasons
+        history.output = nil
+        history.lastError = nil
+        requests.ends = []
+        requests.startInitiator = initiator
+        phase.hold()
     }
 }

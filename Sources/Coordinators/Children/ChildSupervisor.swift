@@ -1,6 +1,4 @@
 import ConcurrencySupport
-import DequeModule
-import Glibc
 import Synchronization
 
 /// Carries out what the supervision machine decides for one coordinator's children.
@@ -8,16 +6,30 @@ import Synchronization
 /// Events go into the machine under the lock; its directives are carried out after it, one after the other in the order in which
 /// they were given, whichever thread the event came on.
 final class ChildSupervisor: Sendable {
+    /// The side that has asked for a change of a child.
+    enum Initiator {
+        /// The coordinator itself: the outcome is what its call returns, and no event.
+        case parent
+        /// An operator, or another coordinator by the runtime: the parent's rows get the change as an event.
+        case `operator`
+    }
+
+    enum Phase {
+        /// Can transition to: refusing, ended.
+        case open
+        /// No child is started any more. Can transition to: ended.
+        case refusing
+        /// Nothing is left of the children, and none will come.
+        case ended
+    }
+
     struct State {
-        var machine: Supervisor<String>
+        fileprivate(set) var machine: Supervisor<String>
+        fileprivate var outbox = Outbox<Supervisor<String>.Directive>()
+        /// Whether the thread that has the lock carries directives out when it has left it.
+        fileprivate var mustPerform = false
         var slots = ChildSlots()
-        var outbox: Deque<Supervisor<String>.Directive> = []
-        var isPerforming = false
-        var isRefusing = false
-        var wake: Timers.Timer?
-        var shutdownWaiters: [CheckedContinuation<Void, Never>] = []
-        var hasEnded = false
-        var lastTenure: UInt64 = 0
+        var phase = Phase.open
         /// The longest that any child is given to end from now on.
         var haste: Shutdown?
     }
@@ -25,6 +37,9 @@ final class ChildSupervisor: Sendable {
     let node: Node
     let tasks = OwnedTasks()
     let state: Mutex<State>
+    let wake = WakeTimer()
+    /// Settled when nothing is left of the children.
+    let closed = OneShot<Void>()
 
     init(node: Node) {
         self.node = node
@@ -36,54 +51,80 @@ final class ChildSupervisor: Sendable {
         state = Mutex(State(machine: machine))
     }
 
-    /// Lets the machine know, and carries out what it decides.
-    func handle(_ event: Supervisor<String>.Event) {
-        let mustPerform = state.withLock { $0.apply(event) }
-        if mustPerform { performDirectives() }
+    /// Changes the state and feeds the machine under the lock, and carries out after it what the machine has decided.
+    ///
+    /// One thread carries directives out at a time; another one's directives are left to it.
+    @discardableResult
+    func mutateAndPerform<Result: Sendable>(_ change: (inout State) throws -> Result) rethrows -> Result {
+        let (result, mustPerform) = try state.withLock { state in
+            let result = try change(&state)
+            defer { state.mustPerform = false }
+            return (result, state.mustPerform)
+        }
+        if mustPerform {
+            while let directive = state.withLock({ $0.outbox.next() }) { perform(directive) }
+        }
+        return result
     }
 
-    /// Carries out directives until none is left.
+    /// Feeds the machine, and carries out what it decides.
+    func handle(_ event: Supervisor<String>.Event) { mutateAndPerform { $0.feed(event) } }
+
+    /// Reads or changes a child's slot under the lock.
     ///
-    /// Only one thread does so at a time.
-    func performDirectives() {
-        while let directive = state.withLock({ $0.nextDirective() }) { perform(directive) }
+    /// - Returns: `nil` when there is none.
+    @discardableResult
+    func withSlot<Result: Sendable>(_ key: String, _ body: (inout ChildSlot) throws -> Result) rethrows -> Result? {
+        try state.withLock { try $0.slots.with(key, body) }
     }
 
     /// Ends all children in reverse start order, and returns when nothing is left of them.
     func shutDown() async {
-        await withCheckedContinuation { continuation in
-            let (isOver, mustPerform) = state.withLock { state -> (Bool, Bool) in
-                state.isRefusing = true
-                if state.hasEnded { return (true, false) }
-                state.shutdownWaiters.append(continuation)
-                return (false, state.apply(.shutdownRequested(.shutdown)))
-            }
-            if isOver { continuation.resume() }
-            if mustPerform { performDirectives() }
+        mutateAndPerform { state in
+            guard state.phase != .ended else { return }
+            state.phase = .refusing
+            state.feed(.shutdownRequested(.shutdown))
         }
+        await closed.value
     }
-
-    /// The children's lives, in start order.
-    var hosts: [any ChildHost] { state.withLock { state in state.machine.ids.compactMap { state.slots[$0]?.host } } }
 
     /// No child is started any more.
     func refuse() {
-        state.withLock { $0.isRefusing = true }
+        state.withLock { if $0.phase == .open { $0.phase = .refusing } }
     }
+
+    /// The children's lives, in start order.
+    var hosts: [any ChildHost] { state.withLock { state in state.machine.ids.compactMap { state.host(of: $0) } } }
 }
 
 extension ChildSupervisor.State {
-    /// - Returns: whether the caller has to carry out the directives.
-    mutating func apply(_ event: Supervisor<String>.Event) -> Bool {
-        outbox.append(contentsOf: machine.handle(event, now: MonotonicTime.now.sinceOrigin))
-        if isPerforming || outbox.isEmpty { return false }
-        isPerforming = true
-        return true
+    /// Has the machine decide; the one who has called `mutateAndPerform` carries it out.
+    mutating func feed(_ event: Supervisor<String>.Event) {
+        if outbox.add(machine.handle(event, now: MonotonicTime.now.sinceOrigin)) { mustPerform = true }
     }
 
-    mutating func nextDirective() -> Supervisor<String>.Directive? {
-        let next = outbox.popFirst()
-        if next == nil { isPerforming = false }
-        return next
+    func host(of key: String) -> (any ChildHost)? { slots.with(key) { $0.host } ?? nil }
+
+    /// Whether a life has begun and not ended, or the next one is decided upon.
+    func isAlive(_ key: String) -> Bool {
+        switch machine.state(of: key) {
+        case .starting, .running, .waiting: true
+        case .stopping(_, then: let follow): follow == .start || follow == .restartWithSiblings
+        case .stopped, nil: false
+        }
+    }
+
+    func isRunning(_ key: String) -> Bool {
+        if case .running = machine.state(of: key) { true } else { false }
+    }
+
+    /// Whether the child has failed, and its next life is decided upon and hasn't begun.
+    func isWaiting(_ key: String) -> Bool {
+        if case .waiting = machine.state(of: key) { true } else { false }
+    }
+
+    /// Whether the child is on its way to an end.
+    func isEnding(_ key: String) -> Bool {
+        if case .stopping = machine.state(of: key) { true } else { false }
     }
 }

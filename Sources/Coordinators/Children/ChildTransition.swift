@@ -15,7 +15,7 @@ struct ChildTransition {
     private(set) var outcomes: [ChildSlot.Outcome] = []
     private(set) var watchers: [Envelope] = []
     /// Messages that wait for the child in vain.
-    private(set) var hopeless: [ChildSlot.Parked] = []
+    private(set) var hopeless: [ChildSlot.Parking.Message] = []
     /// Why the start has failed, and the messages with it.
     private(set) var failure: (any Error)?
     /// The slot of a child that the machine has forgotten.
@@ -47,88 +47,77 @@ struct ChildTransition {
         }
         if change.isStop || isEnd {
             // A stop may have been requested since the machine has decided what is only now told.
-            stops = slot.stops.filter { $0.incarnation <= incarnation }
-            slot.stops.removeAll { $0.incarnation <= incarnation }
+            stops = slot.requests.stops.filter { $0.incarnation <= incarnation }
+            slot.requests.stops.removeAll { $0.incarnation <= incarnation }
         }
         if isEnd {
             // With the stops: whoever takes the key again once they are told must not get this life's outcome.
-            let reason = slot.lastExit.map { "\($0)" } ?? "unknown"
+            let reason = slot.history.lastExit.map { "\($0)" } ?? "unknown"
             outcomes = slot.takeEnds(otherwise: CoordinatorError(.stopped, "\(path) has ended without finishing: \(reason)"))
         }
         if isEndOfLife {
-            watchers = slot.watchers
-            slot.watchers = []
+            watchers = slot.requests.watchers
+            slot.requests.watchers = []
         }
         return isEnd
     }
 
     private mutating func begin(_ slot: inout ChildSlot) {
-        if let host = slot.host { slot.phase = .flushing(host) }
-        slot.readySince = .now
-        slot.lastError = nil
+        if let life = slot.phase.life { slot.phase = .flushing(ChildSlot.Life(host: life.host, readySince: .now)) }
+        slot.history.lastError = nil
         takeStarts(&slot)
         let isRestart = change == .restarted
         observed = isRestart ? .restarted : .started
-        event = isRestart || !slot.isStartedByParent ? observed : nil
-        slot.isStartedByParent = false
+        event = isRestart || slot.requests.startInitiator != .parent ? observed : nil
+        slot.requests.startInitiator = nil
     }
 
     private mutating func wait(_ slot: inout ChildSlot, until time: Duration) {
-        slot.phase = .pending(nextAttempt: MonotonicTime(sinceOrigin: time))
-        slot.host = nil
-        slot.readySince = nil
-        hopeless = slot.takeParked { $0.deadline.map { $0.sinceOrigin < time } ?? false }
+        slot.phase = .vacant(nextAttempt: MonotonicTime(sinceOrigin: time))
+        hopeless = slot.parking.remove { $0.deadline.map { $0.sinceOrigin < time } ?? false }
         failure = CoordinatorError(.restarting, "\(path) is being restarted, later than the deadline")
     }
 
     private mutating func crash(_ slot: inout ChildSlot, _ reason: ExitReason) {
-        slot.lastExit = reason
-        slot.phase = .pending(nextAttempt: nil)
-        slot.readySince = nil
+        slot.history.lastExit = reason
+        slot.phase.holdUnready()
         event = .crashed(reason)
         observed = event
     }
 
     /// It comes back: a permanent child has returned, a restart was asked for, or one has failed and is tried again.
     private mutating func makeWay(_ slot: inout ChildSlot, _ reason: ExitReason) {
-        slot.lastExit = reason
-        slot.phase = .pending(nextAttempt: nil)
-        slot.readySince = nil
+        slot.history.lastExit = reason
+        slot.phase.holdUnready()
         observed = !change.isStop ? .startFailed(reason) : reason == .shutdown ? .stopped(reason) : .crashed(reason)
-        event = slot.isStoppedByParent && reason == .shutdown ? nil : observed
-        slot.isStoppedByParent = false
+        event = slot.requests.stopInitiator == .parent && reason == .shutdown ? nil : observed
+        slot.requests.stopInitiator = nil
     }
 
     private mutating func end(_ slot: inout ChildSlot, _ reason: ExitReason) {
-        slot.lastExit = reason
-        slot.host = nil
-        slot.readySince = nil
+        slot.history.lastExit = reason
         slot.phase = .down(isFailed: !change.isStop)
-        hopeless = slot.takeParked { _ in true }
+        hopeless = slot.parking.removeAll()
         // A child that finishes within its start hook has started.
-        if slot.output == nil {
-            failure = slot.lastError ?? CoordinatorError(change.isStop ? .stopped : .startFailed, "\(path) has ended: \(reason)")
+        if slot.history.output == nil {
+            failure = slot.history.lastError ?? CoordinatorError(change.isStop ? .stopped : .startFailed, "\(path) has ended: \(reason)")
         }
         takeStarts(&slot)
         observed = change.event(reason)
         // Whoever runs it learns how it ended by return.
-        let isRun = !slot.ends.isEmpty
-        let isKnownToParent = isRun || (change.isStop ? slot.isStoppedByParent : change.isStartFailure && slot.isStartedByParent)
-        event = isKnownToParent ? nil : observed
-        slot.isStoppedByParent = false
+        let isRun = !slot.requests.ends.isEmpty
+        let isByParent = change.isStop ? slot.requests.stopInitiator == .parent : isFailedStartByParent(slot)
+        event = isRun || isByParent ? nil : observed
+        slot.requests.stopInitiator = nil
+    }
+
+    private func isFailedStartByParent(_ slot: ChildSlot) -> Bool {
+        change.isStartFailure && slot.requests.startInitiator == .parent
     }
 
     private mutating func takeStarts(_ slot: inout ChildSlot) {
-        starts = slot.starts
-        slot.starts = []
-    }
-}
-
-extension ChildSlot {
-    fileprivate mutating func takeParked(where isHopeless: (Envelope) -> Bool) -> [Parked] {
-        let hopeless = parked.filter { isHopeless($0.envelope) }
-        removeParked(where: isHopeless)
-        return hopeless
+        starts = slot.requests.starts
+        slot.requests.starts = []
     }
 }
 

@@ -33,7 +33,7 @@ final class LocalHost: ChildHost {
     }
 
     private let runtime: RuntimeCore
-    private let events: HostEvents
+    let events: HostEvents
     private let state: Mutex<State>
 
     init(_ parameters: NodeParameters, events: HostEvents) {
@@ -86,7 +86,7 @@ final class LocalHost: ChildHost {
                     state.phase = .ended
                     throw CoordinatorError.hasStopped(parameters.path)
                 }
-                let node = Node(parameters, owner: self)
+                let node = Node(parameters, host: self)
                 state.node = node
                 return (node, parameters, beginning.value.outcome)
             }
@@ -144,7 +144,8 @@ final class LocalHost: ChildHost {
         if isReady { conclude(.shutdown) }
     }
 
-    private func endByItself(_ reason: ExitReason) {
+    /// The coordinator ends by its own doing.
+    func endByItself(_ reason: ExitReason) {
         let isReady = state.withLock { state -> Bool in
             switch state.phase {
             case .beginning(let beginning):
@@ -160,7 +161,7 @@ final class LocalHost: ChildHost {
         }
         guard isReady else { return }
         // What is sent from now on waits for the next life, if there is one.
-        events.unreachable()
+        events.send(.becameUnreachable)
         conclude(reason)
     }
 
@@ -169,7 +170,7 @@ final class LocalHost: ChildHost {
         guard let node, let grace else { return }
         Task { [events] in
             let isClean = await node.stop(within: grace, isFailure: !reason.isNormal)
-            events.exited(isClean ? reason : .stopTimedOut)
+            events.send(.exited(isClean ? reason : .stopTimedOut))
         }
     }
 
@@ -210,18 +211,4 @@ final class LocalHost: ChildHost {
     func kill() throws {
         throw CoordinatorError(.notAWorker, "\(coordinator?.path.description ?? "the coordinator") has no process of its own to kill")
     }
-}
-
-extension LocalHost: NodeOwner {
-    func ended(_ end: Node.End) {
-        switch end {
-        case .finished(let output): events.finished(output)
-        case .returned: endByItself(.normal)
-        case .failed(let reason): endByItself(reason)
-        }
-    }
-
-    func emitted(_ event: Answer) { events.emitted(event) }
-
-    func dismissalRequested(_ timeout: Duration) async -> Bool { await events.dismissalRequested(timeout) }
 }

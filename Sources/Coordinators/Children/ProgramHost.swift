@@ -53,7 +53,7 @@ final class ProgramHost: ChildHost {
         child.onExit { [self] status in
             tasks.add {
                 await self.ended(spawned.family)
-                self.events.exited(ExitReason(status))
+                self.events.send(.exited(ExitReason(status)))
             }
         }
     }

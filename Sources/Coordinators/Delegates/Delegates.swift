@@ -34,30 +34,7 @@ public struct OwnDelegates<C: Coordinator>: Sendable {
     }
 }
 
-extension Context {
-    /// Whom the coordinator tells its events.
-    public var delegates: OwnDelegates<C> { OwnDelegates(node: node) }
-}
-
 extension Child {
     /// Who hears of the child.
     public var delegates: Delegates<C> { Delegates(child: self) }
-}
-
-extension ChildSupervisor {
-    fileprivate func add<D: CoordinatorDelegate>(_ delegate: D, to child: Child<D.Subject>) {
-        let queue = NoticeQueue(of: child.path, deadLetters: node.runtime.deadLetters)
-        let id = observe(child.key, delegate: delegate, deliver: { queue.append($0) }, finish: { queue.finish() })
-        guard id != nil else { return }
-        tasks.add { [weak delegate] in
-            for await notice in queue {
-                guard let delegate else { break }
-                switch notice {
-                case .change(let change): await delegate.child(child, didChange: change)
-                case .event(let event):
-                    if let event = queue.decoded(event, as: D.Subject.Event.self) { await delegate.child(child, didSend: event) }
-                }
-            }
-        }
-    }
 }

@@ -64,25 +64,3 @@ extension Node {
     /// For a host in this process, which holds the turn already.
     func inheritInTurn(_ dependencies: Dependencies) { spread { $0.inherit(dependencies) } }
 }
-
-extension Context {
-    /// What the coordinator has been provided with.
-    public var dependencies: Dependencies { node.dependencies }
-
-    /// Provides this coordinator and everything below it, in this process and in others, now and after restarts.
-    ///
-    /// Those below come first; then what waited here for it begins, in order. What a coordinator further down provides itself stays as it is.
-    /// Messages that are sent after this call find the value. A worker gets it if it's Codable.
-    public func provide<Value: Sendable>(_ key: any WritableKeyPath<Dependencies, Value?> & Sendable, _ value: Value) async {
-        var dependencies = Dependencies()
-        dependencies[keyPath: key as WritableKeyPath<Dependencies, Value?>] = value
-        node.provide(dependencies)
-    }
-
-    /// Provides a service by its description, from which every process makes its own when it's first needed there.
-    public func provide<K: DescribedDependencyKey>(_ key: K.Type, describedBy descriptor: K.Descriptor) async {
-        var dependencies = Dependencies()
-        dependencies.describe(key, by: descriptor)
-        node.provide(dependencies)
-    }
-}

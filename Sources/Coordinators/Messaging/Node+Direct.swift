@@ -40,18 +40,6 @@ extension Node {
     }
 }
 
-extension Node {
-    /// Whether the coordinator's own stop has begun.
-    var isStopping: Bool {
-        state.withLock { state in
-            switch state.phase {
-            case .starting, .active: false
-            case .stopping, .stopped: true
-            }
-        }
-    }
-}
-
 extension Node.State {
     /// Whether no handler runs, and none is about to begin.
     var isIdle: Bool { handlers.isEmpty && !mailbox.isDraining }

@@ -33,6 +33,14 @@ extension Context {
     /// The whole stack that the coordinator shares with others.
     public func navigation() async throws -> [NavigationEntry] { try await node.navigationEntries() }
 
+    /// Opens a route below this coordinator: a section that is missing is started by its parent's `open`, one that isn't ready is waited
+    /// for, each shows its page by its `display`, and the next is opened below it.
+    ///
+    /// - Throws: what a hook threw; `timedOut`; `peerLost` when a section died on the way: nothing is opened twice.
+    public func open(_ route: Route, timeout: Duration = .seconds(30)) async throws {
+        try await node.open(route, timeout: timeout)
+    }
+
     private func move(_ page: C.Page, _ move: (JSONValue) -> NavigationMove) {
         do {
             node.navigate(move(try page.encodedAsJSON()))

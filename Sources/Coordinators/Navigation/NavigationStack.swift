@@ -1,5 +1,5 @@
 import Synchronization
-import WireProtocol
+public import WireProtocol
 
 /// What a coordinator does to the stack that it shares with others.
 enum NavigationMove: Sendable, Hashable, Codable {
@@ -107,3 +107,26 @@ extension [NavigationEntry] {
         apply(move, by: path, incarnation)
     }
 }
+
+/// One page on a stack.
+public struct NavigationEntry: Sendable, Hashable, Codable {
+    /// The coordinator that shows it.
+    public let path: CoordinatorPath
+    /// The page, encoded as its coordinator's type of pages.
+    public let page: JSONValue
+    /// Whether it was presented on top of a flow, rather than shown as its next step.
+    public let isModal: Bool
+    /// Which life of the coordinator shows it.
+    var incarnation: UInt32 = 0
+
+    /// The page as one of its coordinator's type.
+    ///
+    /// - Throws: `coding` when it's another one.
+    public func decoded<Page: Codable>(as type: Page.Type = Page.self) throws -> Page { try Page(decoding: page) }
+}
+
+/// A coordinator with a stack of pages of its own, which those below it share.
+///
+/// Without one the root's stack is everybody's. A child that shows the stack's first page and would like to be dismissed takes this
+/// coordinator with it: the request goes on to its parent.
+public protocol NavigationCoordinator: Coordinator {}

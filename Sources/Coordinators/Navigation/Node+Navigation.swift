@@ -82,4 +82,17 @@ extension Node {
         }
         return envelope
     }
+
+    // MARK: Dismissal
+
+    /// Asks the parent, wherever it is, to dismiss this coordinator.
+    func requestDismissal(timeout: Duration) async -> Bool {
+        await host?.events.requestDismissal(timeout: timeout) ?? false
+    }
+
+    /// Whether the first page of the stack that this coordinator has for itself is a child's.
+    func isFirstOnOwnStack(_ path: CoordinatorPath) -> Bool {
+        guard type.ownsNavigation else { return false }
+        return ownNavigation?.entries.first?.path.isWithin(path) ?? false
+    }
 }

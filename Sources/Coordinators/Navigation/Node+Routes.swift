@@ -30,18 +30,3 @@ extension Node {
         _ = try await envelope.delivered(owner: openAsks) { acceptBuiltin($0) }
     }
 }
-
-extension ChildSupervisor {
-    /// Whether there is a child that lives, or is about to.
-    func lives(_ key: String) -> Bool { state.withLock { $0.isAlive(key) } }
-}
-
-extension Context {
-    /// Opens a route below this coordinator: a section that is missing is started by its parent's `open`, one that isn't ready is waited
-    /// for, each shows its page by its `display`, and the next is opened below it.
-    ///
-    /// - Throws: what a hook threw; `timedOut`; `peerLost` when a section died on the way: nothing is opened twice.
-    public func open(_ route: Route, timeout: Duration = .seconds(30)) async throws {
-        try await node.open(route, timeout: timeout)
-    }
-}

@@ -46,12 +46,12 @@ extension Node {
         guard let instance else { throw CoordinatorError.hasStopped(path) }
         let lives = children.lives(key)
         if former == key, lives { return }
-        if let former, former != key { try? await children.pause(former, true, isByParent: true) }
+        if let former, former != key { try? await children.setPaused(true, for: former, initiator: .parent) }
         do {
             if !lives { try await start(instance) }
-            try? await children.pause(key, false, isByParent: true)
+            try? await children.setPaused(false, for: key, initiator: .parent)
         } catch {
-            if let former { try? await children.pause(former, false, isByParent: true) }
+            if let former { try? await children.setPaused(false, for: former, initiator: .parent) }
             throw error
         }
         state.withLock { $0.selected = key }

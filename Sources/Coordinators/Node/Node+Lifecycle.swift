@@ -153,7 +153,7 @@ extension Node {
             state.phase = .stopped
             state.instance = nil
             state.runTask = nil
-            state.owner = nil
+            state.host = nil
             defer { state.children = nil }
             let hooks = Array(state.hooks.values)
             return (state.mailbox.removeAll(), state.handlers.values.compactMap(\.envelope), hooks, state.children, state.hasFailed)
@@ -185,5 +185,19 @@ extension Node {
     func endError(_ hasFailed: Bool, maybeExecuted: Bool) -> CoordinatorError {
         guard hasFailed else { return .hasStopped(path) }
         return CoordinatorError(.peerLost, "\(path) has failed", maybeExecuted: maybeExecuted)
+    }
+}
+
+extension Node {
+    /// Shortens the end of a subtree that is stopping: from now on no child is given longer than this, nor are the coordinator's own handlers
+    /// and its hook.
+    ///
+    /// It never lengthens what was granted before, and does nothing to a subtree that isn't stopping. `brutalKill` kills all processes below
+    /// at once.
+    func hasten(_ shutdown: Shutdown) {
+        guard let limit = shutdown.grace else { return }
+        let (grace, children) = state.withLock { $0.phase == .stopping ? ($0.grace, $0.children) : (nil, nil) }
+        grace?.shorten(to: limit)
+        children?.hasten(shutdown)
     }
 }

@@ -34,7 +34,7 @@ final class Node: Sendable {
         var phase = Phase.starting
         var instance: (any Coordinator)?
         /// Until it has stopped.
-        var owner: (any NodeOwner)?
+        var host: LocalHost?
         var mailbox: Mailbox
         var pauseReasons: PauseReasons
         var dependencies: NodeDependencies
@@ -80,7 +80,7 @@ final class Node: Sendable {
     /// The stack of pages that this coordinator and those below it share, if it owns one.
     let ownNavigation: NavigationStack?
 
-    init(_ parameters: NodeParameters, owner: (any NodeOwner)?) {
+    init(_ parameters: NodeParameters, host: LocalHost?) {
         path = parameters.path
         incarnation = parameters.incarnation
         type = parameters.type
@@ -90,7 +90,7 @@ final class Node: Sendable {
         ownNavigation = isRoot || type.ownsNavigation ? NavigationStack() : nil
         state = Mutex(
             State(
-                owner: owner,
+                host: host,
                 mailbox: Mailbox(type.mailbox),
                 pauseReasons: parameters.inheritance.pauseReasons,
                 dependencies: NodeDependencies(inherited: parameters.inheritance.dependencies, overrides: runtime.overrides)
@@ -115,8 +115,8 @@ final class Node: Sendable {
         }
     }
 
-    /// Who has begun this life; nobody once it's over.
-    var owner: (any NodeOwner)? { state.withLock { $0.owner } }
+    /// The host of this life; `nil` once it's over.
+    var host: LocalHost? { state.withLock { $0.host } }
 
     /// A logger that says which coordinator speaks.
     var logger: Logger {
@@ -131,29 +131,46 @@ final class Node: Sendable {
 
     var existingChildren: ChildSupervisor? { state.withLock { $0.children } }
 
+    /// Whether the coordinator's own stop has begun.
+    var isStopping: Bool {
+        state.withLock { state in
+            switch state.phase {
+            case .starting, .active: false
+            case .stopping, .stopped: true
+            }
+        }
+    }
+
     /// Tells the delegates something.
     func emit(_ event: Answer) {
-        owner?.emitted(event)
+        host?.events.send(.emitted(event))
         runtime.tap.publish(.emitted(at: path, type.name))
     }
 
-    /// Tells the host, once, that the coordinator ends by its own doing.
+    /// The coordinator ends by its own doing: only the first time counts.
     func end(_ end: End) {
         let isFirst = state.withLock { state -> Bool in
             guard !state.hasEnded, state.phase == .active || state.phase == .starting else { return false }
             state.hasEnded = true
             return true
         }
-        if isFirst { owner?.ended(end) }
+        guard isFirst, let host else { return }
+        switch end {
+        case .finished(let output): host.events.send(.finished(output))
+        case .returned: host.endByItself(.normal)
+        case .failed(let reason): host.endByItself(reason)
+        }
     }
 }
 
-/// Who has begun a coordinator's life, and hears what it does.
-protocol NodeOwner: AnyObject, Sendable {
-    /// It ends by its own doing; told once.
-    func ended(_ end: Node.End)
-    /// It tells its delegates something.
-    func emitted(_ event: Answer)
-    /// It would like to be dismissed within the time; whether that is granted.
-    func dismissalRequested(_ timeout: Duration) async -> Bool
+/// What a coordinator's life begins with.
+struct NodeParameters: Sendable {
+    let type: CoordinatorType
+    let configuration: ConfigurationValue
+    let path: CoordinatorPath
+    let incarnation: Incarnation
+    let parent: Node?
+    let runtime: RuntimeCore
+    let startTimeout: Duration
+    var inheritance = ChildInheritance()
 }

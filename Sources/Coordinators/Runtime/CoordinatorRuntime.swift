@@ -188,15 +188,17 @@ public final class CoordinatorRuntime: Service {
 }
 
 extension CoordinatorRuntime: HostOwner {
-    func lifeExited(_ life: ChildInstance, _ reason: ExitReason) { exit.settle(.reason(reason)) }
-
-    func lifeFinished(_ life: ChildInstance, _ output: Answer) { exit.settle(.finished(output)) }
-
-    /// Drops the event: the root has no parent.
-    func lifeEmitted(_ life: ChildInstance, _ event: Answer) {}
-
-    func dismissalRequested(by life: ChildInstance, timeout: Duration) async -> Bool {
-        exit.settle(.reason(.shutdown))
-        return true
+    func handle(_ event: HostEvent, of life: ChildInstance) {
+        switch event {
+        case .exited(let reason): exit.settle(.reason(reason))
+        case .finished(let output): exit.settle(.finished(output))
+        case .dismissalRequested(_, let decision):
+            exit.settle(.reason(.shutdown))
+            decision.settle(true)
+        // No coordinator is above the root to hear it.
+        case .emitted: break
+        // The root is in this process: it can always be reached.
+        case .becameReachable, .becameUnreachable, .recyclingDue, .messageReturned: break
+        }
     }
 }

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Links
 import Processes
 import Synchronization
@@ -274,9 +275,19 @@ extension Worker: UplinkOwner {
 // MARK: - What the coordinator tells
 
 extension Worker: HostOwner {
-    func lifeExited(_ life: ChildInstance, _ reason: ExitReason) { handle(.ended(reason)) }
+    func handle(_ event: HostEvent, of life: ChildInstance) {
+        switch event {
+        case .exited(let reason): handle(.ended(reason))
+        case .finished(let output): tellOutput(output)
+        case .emitted(let event): tellEvent(event)
+        case .dismissalRequested(let timeout, let decision):
+            tasks.add { [uplink] in decision.settle(await uplink.requestDismissal(timeout: timeout)) }
+        // The coordinator that the process begins with is in it: it can always be reached, and is replaced from outside.
+        case .becameReachable, .becameUnreachable, .recyclingDue, .messageReturned: break
+        }
+    }
 
-    func lifeFinished(_ life: ChildInstance, _ output: Answer) {
+    private func tellOutput(_ output: Answer) {
         do throws(CoordinatorError) {
             let upward: PayloadCodec = uplink.isCompact ? .compact : .json
             // An output that can't be told is a failure: the parent would wait for ever.
@@ -288,7 +299,7 @@ extension Worker: HostOwner {
         }
     }
 
-    func lifeEmitted(_ life: ChildInstance, _ event: Answer) {
+    private func tellEvent(_ event: Answer) {
         guard state.withLock({ $0.inheritance.areEventsWanted }) else { return }
         do {
             try uplink.emit(event)
@@ -298,6 +309,4 @@ extension Worker: HostOwner {
             runtime.deadLetters.record(DeadLetter(name: "event", sender: path, target: path, reason: .undeliverable("\(error)")))
         }
     }
-
-    func dismissalRequested(by life: ChildInstance, timeout: Duration) async -> Bool { await uplink.requestDismissal(timeout: timeout) }
 }

@@ -21,16 +21,16 @@ extension WorkerHost {
         case .tellStop(let link, let stop): with(link) { tell(stop, to: $0.peer) }
         case .bidFarewell(let link, let reason): with(link) { bidFarewell(to: $0.peer, reason) }
         case .ping(let link): with(link) { ping($0.peer) }
-        case .becameReachable: events.reachable()
-        case .becameUnreachable: events.unreachable()
+        case .becameReachable: events.send(.becameReachable)
+        case .becameUnreachable: events.send(.becameUnreachable)
         case .recycle(let cause):
             runtime.logger.info("a worker is replaced", metadata: ["coordinator.path": "\(path)", "cause": "\(cause.text)"])
-            events.recycled()
+            events.send(.recyclingDue)
         case .startSucceeded:
             readiness.settle(.success(()))
             checkDescription()
         case .startFailed(let failure): readiness.settle(.failure(error(for: failure)))
-        case .lifeEnded(let reason): events.exited(reason)
+        case .lifeEnded(let reason): events.send(.exited(reason))
         case .gone: end()
         case .wake(let time): wake.set(at: MonotonicTime(sinceOrigin: time)) { [weak self] in self?.handle(.timePassed) }
         }

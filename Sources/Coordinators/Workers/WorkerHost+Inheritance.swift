@@ -70,7 +70,7 @@ extension WorkerHost {
     func notified(_ name: String, _ codec: PayloadCodec, _ payload: Bytes) {
         do {
             switch name {
-            case "": events.emitted(.encoded(codec, payload))
+            case "": events.send(.emitted(.encoded(codec, payload)))
             case Notification.deadLetters:
                 runtime.deadLetters.add(try PayloadCoder.decode(DeadLetterReport.self, from: payload, codec: codec))
             case Notification.tap:

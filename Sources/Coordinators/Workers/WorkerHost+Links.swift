@@ -97,7 +97,7 @@ extension WorkerHost {
         case .pong: handle(.heard)
         case .reply(.failure(let failure)) where frame.correlation == Self.startCorrelation:
             handle(.startRefused(Failures.restored(Failures.decode(failure, codec: frame.codec))))
-        case .finish(let bytes): events.finished(.encoded(frame.codec, bytes))
+        case .finish(let bytes): events.send(.finished(.encoded(frame.codec, bytes)))
         case .exited(let exited): handle(.exitAnnounced(ExitReason(exited.reason), id))
         default: runtime.logger.debug("a frame was ignored", metadata: ["coordinator.path": "\(path)"])
         }

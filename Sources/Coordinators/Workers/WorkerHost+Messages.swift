@@ -10,7 +10,7 @@ extension WorkerHost {
         let peer = state.withLock { $0.linkedPeer }
         // What has not left waits for the link, or for the next life.
         let undelivered: @Sendable () -> Void = { [self] in
-            events.undelivered(ChildSlot.Parked(envelope: envelope, rest: rest, isDirect: isDirect))
+            events.send(.messageReturned(ChildSlot.Parking.Message(envelope: envelope, rest: rest, isDirect: isDirect)))
             lookAgain(after: peer)
         }
         let target = path.appending(rest).description
@@ -22,7 +22,7 @@ extension WorkerHost {
     /// The worker may have dialled again while the loss of its former link was told.
     private func lookAgain(after former: Peer?) {
         let hasSuccessor = state.withLock { $0.linkedPeer.map { $0 !== former } ?? false }
-        if hasSuccessor { events.reachable() }
+        if hasSuccessor { events.send(.becameReachable) }
     }
 
     func operate(_ operation: Operation, on rest: ArraySlice<Substring>, budget: TimeoutBudget) async throws -> JSONValue {
@@ -43,7 +43,7 @@ extension WorkerHost {
     /// Answers what the worker wants of the runtime.
     func answer(_ operation: String, _ payload: JSONValue) async throws -> JSONValue {
         if let request = DismissalRequest(operation, payload) {
-            return .bool(await events.dismissalRequested(request.timeout))
+            return .bool(await events.requestDismissal(timeout: request.timeout))
         }
         guard let report = ProcessReport(operation, payload), report.family.leader.processID > 1,
             report.family.leader.processID != getpid()

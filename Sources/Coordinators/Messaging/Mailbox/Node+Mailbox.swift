@@ -238,9 +238,3 @@ extension Node {
         handlerEnded(id)
     }
 }
-
-extension CoordinatorPath {
-    static func isStrictlyBelow(_ path: CoordinatorPath, _ ancestor: CoordinatorPath) -> Bool {
-        path != ancestor && path.isWithin(ancestor)
-    }
-}

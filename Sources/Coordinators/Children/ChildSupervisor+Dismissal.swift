@@ -1,13 +1,6 @@
 import ConcurrencySupport
 import Synchronization
 
-extension Node {
-    /// Asks the parent, wherever it is, to dismiss this coordinator.
-    func requestDismissal(timeout: Duration) async -> Bool {
-        await owner?.dismissalRequested(timeout) ?? false
-    }
-}
-
 extension ChildSupervisor {
     /// A child would like to be dismissed: the coordinator's row decides, in its turn.
     ///
@@ -34,20 +27,16 @@ extension ChildSupervisor {
     /// - Returns: whether it's being stopped.
     @discardableResult
     func dismiss(_ key: String, _ incarnation: Incarnation, _ cause: String) -> Bool {
-        let (isDismissed, mustPerform) = state.withLock { state -> (Bool, Bool) in
-            guard state.slots[key]?.incarnation == incarnation, state.isAlive(key) else { return (false, false) }
-            state.slots[key]?.lastError = CoordinatorError(.dismissed, "\(node.path.appending(key)) \(cause)")
-            return (true, state.apply(.removeRequested(key)))
+        mutateAndPerform { state in
+            guard state.isAlive(key) else { return false }
+            let isMeant = state.slots.with(key) { slot in
+                guard slot.incarnation == incarnation else { return false }
+                slot.history.lastError = CoordinatorError(.dismissed, "\(node.path.appending(key)) \(cause)")
+                return true
+            }
+            guard isMeant == true else { return false }
+            state.feed(.removeRequested(key))
+            return true
         }
-        if mustPerform { performDirectives() }
-        return isDismissed
-    }
-}
-
-extension Node {
-    /// Whether the first page of the stack that this coordinator has for itself is a child's.
-    fileprivate func isFirstOnOwnStack(_ path: CoordinatorPath) -> Bool {
-        guard type.ownsNavigation else { return false }
-        return ownNavigation?.entries.first?.path.isWithin(path) ?? false
     }
 }

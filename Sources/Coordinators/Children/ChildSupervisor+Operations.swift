@@ -1,0 +1,69 @@
+import ConcurrencySupport
+import Processes
+import Synchronization
+import WireProtocol
+
+extension ChildSupervisor {
+    var keys: [String] { state.withLock { $0.machine.ids } }
+
+    /// Whether describing a child may take as long as a process below takes to answer.
+    func asksOthers(about key: String) -> Bool {
+        let (isInWorker, host) = withSlot(key) { ($0.definition.isInWorker, $0.host as? LocalHost) } ?? (false, nil)
+        return isInWorker || host?.coordinator?.existingChildren != nil
+    }
+
+    /// Has a child's process carry out a request; while it has none, or no link to it, because it's between two lives, that is waited for.
+    func relay(_ operation: Operation, to key: String, _ rest: ArraySlice<Substring>, _ budget: TimeoutBudget) async throws -> JSONValue {
+        let deadline = MonotonicTime.now + budget.duration
+        while true {
+            let wasBetweenLives = isBetweenLives(key)
+            do {
+                return try await livingHost(of: key).operate(operation, on: rest, budget: budget)
+            } catch let error as CoordinatorError where error.code == .peerLost || error.code == .stopped || error.code == .noSuchPath {
+                // What may have been carried out is asked for again only where twice is as good as once.
+                let mayRepeat = !error.maybeExecuted || operation != .restart && operation != .kill
+                // A life that has only begun may not have started its children yet.
+                let isWaitedFor = wasBetweenLives || error.code != .noSuchPath && isBetweenLives(key)
+                guard mayRepeat, isWaitedFor, MonotonicTime.now < deadline else { throw error }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+        }
+    }
+
+    private func isBetweenLives(_ key: String) -> Bool {
+        state.withLock { $0.isAlive(key) && $0.slots.with(key) { $0.phase.isBetweenLives } == true }
+    }
+
+    func livingHost(of key: String) throws -> any ChildHost {
+        guard let host = try pathHost(of: key) else { throw CoordinatorError(.stopped, "\(node.path.appending(key)) isn't running") }
+        return host
+    }
+
+    func pathHost(of key: String) throws -> (any ChildHost)? {
+        do { return try host(of: key) } catch { throw node.noSuchPath(key) }
+    }
+
+    /// What is known here of a child, without those below it.
+    func summary(of key: String) throws -> (snapshot: CoordinatorSnapshot, host: (any ChildHost)?) {
+        let found = state.withLock { state -> (CoordinatorSnapshot, (any ChildHost)?)? in
+            let machine = state.machine.state(of: key)
+            return state.slots.with(key) { ($0.snapshot(at: node.path.appending(key), machine), $0.host) }
+        }
+        guard let found else { throw node.noSuchPath(key) }
+        return found
+    }
+
+    func snapshot(of key: String, _ budget: TimeoutBudget) async throws -> CoordinatorSnapshot {
+        var (snapshot, host) = try summary(of: key)
+        guard let host, snapshot.state == .active || snapshot.state == .paused else { return snapshot }
+        do {
+            let value = try await host.operate(.inspect, on: [], budget: budget)
+            snapshot.children = try [CoordinatorSnapshot](decoding: value)
+        } catch let error as CoordinatorError where error.code == .unsupported {
+            // A plain program has no coordinators in it.
+        } catch {
+            snapshot.isUnresponsive = true
+        }
+        return snapshot
+    }
+}

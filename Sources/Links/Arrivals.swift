@@ -2,24 +2,24 @@ import NNG
 import Processes
 import Synchronization
 
-/// The peers that have connected and haven't said yet who they are.
+/// The peers that have connected and have not sent hello yet.
 ///
-/// They are few, and leave the process's last descriptors alone: the one that has been silent for longest gives way to the next.
+/// They are limited in number, and leave some descriptors to the rest of the process: at the limit, the oldest is closed when another arrives.
 final class Arrivals: Sendable {
-    /// How many there may be at a time.
+    /// The number of peers that may be silent at a time.
     private static let maximumCount = 64
-    /// How many descriptors they leave to the rest of the process.
+    /// The number of descriptors that silent peers leave to the rest of the process.
     private static let reservedDescriptors = 8
 
     private struct State {
-        /// By their numbers, and so by their ages.
+        /// The connections by number; the oldest has the smallest.
         var streams: [UInt64: ByteStream] = [:]
         var next: UInt64 = 0
     }
 
     private let state = Mutex(State())
 
-    /// Takes a peer in; the returned number takes it out again.
+    /// Adds a peer, and returns the number that removes it.
     func add(_ stream: ByteStream) -> UInt64 {
         let isCrowded = ResourceLimits.descriptorRoom < Self.reservedDescriptors
         let (number, former) = state.withLock { state -> (UInt64, ByteStream?) in
@@ -34,7 +34,7 @@ final class Arrivals: Sendable {
         return number
     }
 
-    /// The peer is known, or gone.
+    /// Removes a peer that has sent hello, or is gone.
     func remove(_ number: UInt64) {
         state.withLock { $0.streams[number] = nil }
     }

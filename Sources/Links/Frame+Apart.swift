@@ -1,8 +1,9 @@
 import WireProtocol
 
 extension Frame {
-    /// The same frame, with a payload of its own if that is a small part of the batch: whoever keeps a message until it's handled must not
-    /// keep everything that came with it.
+    /// Returns the same frame, with a copy of the payload if that is a small part of the batch.
+    ///
+    /// A message that waits for its handler must not keep the whole batch alive.
     func apart(from batch: [UInt8]) -> Frame {
         var frame = self
         switch content {
@@ -28,6 +29,6 @@ extension Frame {
 }
 
 extension Bytes {
-    /// Whether the whole batch would be a lot of memory for it.
+    /// Whether the batch takes much more memory than these bytes.
     fileprivate func isSmall(in batch: [UInt8]) -> Bool { batch.count > 4_096 && count < batch.count / 4 }
 }

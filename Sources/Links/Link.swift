@@ -2,24 +2,24 @@ import NNG
 import Synchronization
 public import WireProtocol
 
-/// The one connection between a parent process and a child process: frames in order, in batches.
+/// The connection between a parent process and a child process, which carries frames in order and in batches.
 ///
-/// While a batch is on its way, what is sent meanwhile collects and leaves together as the next one. No timer is involved,
-/// so an idle link adds no delay. Frames of the control lane leave before bulk frames that are still waiting.
+/// Frames that are sent while a batch is on its way leave together, as the next batch. No timer is involved, so an idle link adds no delay.
+/// Frames of the control lane leave before bulk frames that are still waiting.
 ///
 /// Frames arrive on nng's threads, one at a time and in order; a receiver must not block there.
 public final class Link: Sendable {
-    /// Where a frame waits while a batch is on its way.
+    /// The queue in which a frame waits while a batch is on its way.
     public enum Lane: Sendable {
-        /// Before everything of the bulk lane that has not left yet.
+        /// Ahead of every bulk frame that has not left yet.
         case control
         /// In the order of the calls.
         case bulk
-        /// With bulk, but refused while megabytes of its kind wait: for what nobody gives credit for.
+        /// As bulk, but refused while megabytes of notices wait: for frames that cost no credit.
         case notice
     }
 
-    /// What a link tells its owner.
+    /// The functions by which a link hands frames to its owner.
     public struct Handler: Sendable {
         let frameReceived: @Sendable (Link, Frame) -> Void
         let closed: @Sendable (Link, LinkError) -> Void
@@ -27,7 +27,7 @@ public final class Link: Sendable {
         /// Creates a handler.
         ///
         /// - Parameters:
-        ///   - frameReceived: called for each frame, in order, on one of nng's threads. It must not block.
+        ///   - frameReceived: called for each frame, in order, on one of nng's threads; it must not block.
         ///   - closed: called once, after the last frame.
         public init(
             frameReceived: @escaping @Sendable (Link, Frame) -> Void,
@@ -50,30 +50,28 @@ public final class Link: Sendable {
         outbound = Mutex(Outbound(maximumFrameSize: limits.maximumFrameSize))
     }
 
-    /// The largest message that a connection must let through for frames of `limits`.
+    /// Returns the size of the largest message that a connection must accept for frames of `limits`.
     static func maximumMessageSize(_ limits: FrameLimits = .default) -> Int {
         limits.maximumFrameSize + 2 * OutboundBatches.batchSize
     }
 
-    /// Who is at the other end, as the kernel saw it when the connection was made.
+    /// The process at the other end, as the kernel saw it when the connection was made.
     public var peer: PeerIdentity? {
         connection.peer.map { PeerIdentity(processID: $0.processID, userID: $0.userID) }
     }
 
-    /// Takes note of the largest frame that the other side takes: none larger is sent from now on.
+    /// Limits the frames that are sent from now on to the size that the other side accepts.
     public func limitFrames(to size: Int) {
         outbound.withLock { $0.maximumFrameSize = min(limits.maximumFrameSize, size) }
     }
 
-    /// The largest frame that may be sent.
+    /// The size of the largest frame that may be sent, in bytes.
     public var maximumFrameSize: Int { outbound.withLock { $0.maximumFrameSize } }
 
-    /// How many batches have begun to leave: while the number grows, the other side reads.
+    /// The number of batches that have begun to leave; while it grows, the other side reads.
     public var transmissions: UInt64 { outbound.withLock { $0.transmissions } }
 
-    /// Begins to receive.
-    ///
-    /// To be called once.
+    /// Begins to receive; to be called once.
     public func start(_ handler: Handler) {
         inbound.withLock { $0.handler = handler }
         connection.start(
@@ -84,7 +82,7 @@ public final class Link: Sendable {
 
     /// Gives the link to another handler, from the next frame on.
     ///
-    /// If the link has closed meanwhile, the handler hears of it now.
+    /// If the link has closed meanwhile, the handler is told now.
     public func hand(over handler: Handler) {
         inbound.withLock { $0.handler = handler }
         if let error = outbound.withLock({ $0.closed }) { takeHandler()?.closed(self, error) }
@@ -99,8 +97,8 @@ public final class Link: Sendable {
 
     /// Queues a frame whose names are interned on the way.
     ///
-    /// - Parameter frame: makes the frame, given what turns a text into this link's id of it. The other end learns an id's
-    ///   meaning before the frame that uses it.
+    /// - Parameter frame: makes the frame, given a function that turns a text into the link's number for it. The other end receives the
+    ///   definition of a number before the frame that uses it.
     /// - Throws: `LinkError` when the link is closed, or when the frame or a name in it exceeds a limit; the frame was not queued then.
     public func send(lane: Lane = .bulk, _ frame: (_ name: (String) -> NameID) -> Frame) throws(LinkError) {
         let outcome = outbound.withLock { outbound -> Result<(batch: [UInt8]?, waiting: Int), LinkError> in
@@ -124,19 +122,19 @@ public final class Link: Sendable {
         if waiting > Outbound.limit { close(because: "the other side doesn't read: \(waiting) bytes wait for it") }
     }
 
-    /// The text behind a name that the other end has defined.
+    /// Returns the text of a name that the other end has defined.
     public func text(of name: NameID) -> String? {
         name == 0 ? "" : inbound.withLock { $0.names.text(of: name) }
     }
 
-    /// Closes at once.
+    /// Closes the link at once.
     ///
-    /// What has not left is dropped; the handler hears of it.
+    /// Frames that have not left are dropped; the handler is told.
     public func close() {
         close(LinkError(.closed, "the link was closed on this side"))
     }
 
-    /// Closes at once, because the other side has broken a rule that holds on this link.
+    /// Closes the link at once, because the other side has broken a rule.
     public func close(because reason: String) {
         close(LinkError(.violation, reason))
     }
@@ -196,4 +194,36 @@ public final class Link: Sendable {
         var handler: Handler?
         var names = InboundNames()
     }
+}
+
+extension Link {
+    /// The time that two processes may take to exchange hello and welcome.
+    ///
+    /// It is more than a busy machine needs: a process that gives up is started again, which makes the machine busier.
+    public static let handshakeTimeout = Duration.seconds(15)
+
+    /// Initialises the library now, so that the first link need not wait for it.
+    public static func prepare() { Library.prepare() }
+
+    /// Dials the parent's listener and negotiates the connection; ``start(_:)`` begins to receive.
+    public static func dial(
+        _ address: String,
+        limits: FrameLimits = .default,
+        timeout: Duration = Link.handshakeTimeout
+    ) async throws(LinkError) -> Link {
+        do throws(NNGError) {
+            let connection = try await PairConnection.dial(address, maximumMessageSize: maximumMessageSize(limits), timeout: timeout)
+            return Link(connection, limits: limits)
+        } catch {
+            throw LinkError(error)
+        }
+    }
+}
+
+/// The process at the other end of a link, according to the kernel.
+public struct PeerIdentity: Sendable, Hashable {
+    /// The process that made the connection.
+    public let processID: Int32
+    /// The user as whom the process ran.
+    public let userID: UInt32
 }

@@ -1,8 +1,8 @@
 import NNG
 
-/// Why a link ended or refused a frame.
+/// The reason why a link ended or refused a frame.
 public struct LinkError: Error, Sendable, CustomStringConvertible {
-    /// The kinds of failure, open for more.
+    /// The kind of a failure; later versions may add more.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Kind: String {
             case closed, peerClosed, frameTooLarge, nameTooLong, congested, malformed, violation, handshake, connection
@@ -11,19 +11,19 @@ public struct LinkError: Error, Sendable, CustomStringConvertible {
 
         /// This side closed the link.
         public static let closed = Code(kind: .closed)
-        /// The other side closed it, or is gone.
+        /// The other side closed the link, or is gone.
         public static let peerClosed = Code(kind: .peerClosed)
-        /// The frame is larger than the limit; the link lives on.
+        /// The frame is larger than the limit; the link stays open.
         public static let frameTooLarge = Code(kind: .frameTooLarge)
-        /// A name is longer than the other side takes; the link lives on.
+        /// A name is longer than the other side accepts; the link stays open.
         public static let nameTooLong = Code(kind: .nameTooLong)
-        /// As many notices wait as may; the link lives on.
+        /// Too many bytes of notices wait; the link stays open.
         public static let congested = Code(kind: .congested)
-        /// The peer sent more than it may, or reads nothing of what it's sent; this side closed the link.
+        /// The peer sent more than it may, or doesn't read what it is sent; this side closed the link.
         public static let violation = Code(kind: .violation)
-        /// The peer sent bytes that are no frames.
+        /// The peer sent bytes that are not frames.
         public static let malformed = Code(kind: .malformed)
-        /// The first frames were not those of a handshake, or came too late.
+        /// The first frames were not those of a handshake, or arrived too late.
         public static let handshake = Code(kind: .handshake)
         /// The connection could not be made or used.
         public static let connection = Code(kind: .connection)
@@ -32,9 +32,9 @@ public struct LinkError: Error, Sendable, CustomStringConvertible {
         public var description: String { kind.rawValue }
     }
 
-    /// What kind of failure it is.
+    /// The kind of the failure.
     public let code: Code
-    /// What happened.
+    /// The failure in words.
     public let message: String
 
     /// Creates an error.
@@ -52,6 +52,6 @@ public struct LinkError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The code and what happened.
+    /// The code and the message.
     public var description: String { "\(code): \(message)" }
 }

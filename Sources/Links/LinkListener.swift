@@ -3,15 +3,15 @@ import Processes
 import Synchronization
 public import WireProtocol
 
-/// The one place of a process where its children's links arrive.
+/// The listener of a process, at which the links of its children arrive.
 ///
-/// A peer must say hello within the time-out, with a secret that somebody expects; everything else is closed without a word.
-/// A peer that connects and stays silent, or talks nonsense, disturbs nobody.
+/// A peer must send hello within the time-out, with a secret that the process expects; every other connection is closed without an answer. A
+/// peer that connects and stays silent, or sends something else, doesn't disturb the others.
 public final class LinkListener: Sendable {
-    /// Decides about a peer that said hello: takes the link over, or throws to refuse it.
+    /// Returns the handler of a link whose peer has sent hello, or throws to refuse the peer.
     public typealias Welcome = @Sendable (Link, Hello) throws -> Link.Handler
 
-    /// Where children dial to.
+    /// The address that children dial.
     public let address: String
 
     private let listener: StreamListener
@@ -20,11 +20,11 @@ public final class LinkListener: Sendable {
     private let arrivals = Arrivals()
     private let isOpen = Mutex(true)
 
-    /// Binds and listens; peers are let in from `run` on.
+    /// Binds the address and listens; ``run(_:)`` admits peers.
     ///
     /// - Parameters:
     ///   - address: an nng address such as `ipc:///run/coordinator/links.sock`.
-    ///   - handshakeTimeout: how long a peer may take to say hello.
+    ///   - handshakeTimeout: the time that a peer may take to send hello.
     public init(address: String, limits: FrameLimits = .default, handshakeTimeout: Duration = Link.handshakeTimeout) throws(LinkError) {
         self.address = address
         self.limits = limits
@@ -36,7 +36,7 @@ public final class LinkListener: Sendable {
         }
     }
 
-    /// Lets peers in until the listener is closed or the task is cancelled.
+    /// Admits peers until the listener is closed or the task is cancelled.
     public func run(_ welcome: @escaping Welcome) async {
         await withDiscardingTaskGroup { group in
             while isOpen.withLock({ $0 }), !Task.isCancelled {
@@ -45,14 +45,14 @@ public final class LinkListener: Sendable {
                     let arrival = arrivals.add(stream)
                     group.addTask {
                         await self.admit(stream) { link, hello in
-                            // It's silent no more, and gives way to nobody.
+                            // The peer is silent no more: it isn't closed when another arrives.
                             self.arrivals.remove(arrival)
                             return try welcome(link, hello)
                         }
                         self.arrivals.remove(arrival)
                     }
                 } catch {
-                    // Closed, cancelled, or out of descriptors: the last passes, and the peer dials again.
+                    // The listener is closed or cancelled, or there are no descriptors. The last passes, and the peer dials again.
                     if error.code == .closed || error.code == .canceled { break }
                     try? await Task.sleep(for: .milliseconds(10))
                 }
@@ -63,7 +63,7 @@ public final class LinkListener: Sendable {
 
     /// Stops listening.
     ///
-    /// Links that were handed over live on.
+    /// Links that were handed over stay open.
     public func close() {
         isOpen.withLock { $0 = false }
         listener.close()

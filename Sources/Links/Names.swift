@@ -1,13 +1,13 @@
 import WireProtocol
 
-/// How many names one direction of a link may have at a time; older ones make room for newer ones.
+/// The number of names that one direction of a link may have; beyond it the oldest names are replaced.
 private let capacity = 65_536
 
 /// The names that this end has defined to the other.
 struct OutboundNames {
     enum Interned {
         case known(NameID)
-        /// `replacing`: the id had another meaning before.
+        /// The name has just got a number; `replacing` says whether the number had another meaning before.
         case new(NameID, replacing: Bool)
     }
 
@@ -41,9 +41,11 @@ struct InboundNames {
         return texts.indices.contains(index) ? texts[index] : nil
     }
 
-    /// Ids are given out from 1 upwards without gaps, and may be given a new meaning later.
+    /// Takes a definition.
     ///
-    /// - Returns: false when the id is out of that order.
+    /// Numbers are assigned from 1 upwards without gaps, and may be defined again.
+    ///
+    /// - Returns: false when the number is out of that order.
     mutating func define(_ definition: DefineName) -> Bool {
         let index = Int(definition.id) - 1
         if index == texts.count, index < capacity {

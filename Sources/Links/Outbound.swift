@@ -1,29 +1,29 @@
 import WireProtocol
 
-/// What waits to leave on a link, and the names that the other end knows.
+/// The frames that wait to leave on a link, and the names that the other end knows.
 struct Outbound {
-    /// How much may wait for the other side, in bytes: a side that takes nothing of what it's sent is given up.
+    /// The number of bytes that may wait for the other side; beyond it the link is closed.
     static let limit = 256 << 20
 
     var batches = OutboundBatches()
     var names = OutboundNames()
     private(set) var closed: LinkError?
-    /// The largest frame that the other side takes.
+    /// The size of the largest frame that the other side accepts, in bytes.
     var maximumFrameSize: Int
-    /// How many batches have been handed to the connection.
+    /// The number of batches that have been handed to the connection.
     private(set) var transmissions: UInt64 = 0
     private var isTransmitting = false
 
     init(maximumFrameSize: Int) { self.maximumFrameSize = maximumFrameSize }
 
-    /// The batch to send now, if none is on its way.
+    /// Returns the batch to send now, if none is on its way.
     mutating func beginTransmission() -> [UInt8]? {
         guard !isTransmitting else { return nil }
         isTransmitting = true
         return continueTransmission()
     }
 
-    /// The batch to send after one has left; `nil`: the link is idle.
+    /// Returns the batch to send after another has left; `nil` when the link is idle.
     mutating func continueTransmission() -> [UInt8]? {
         let next = closed == nil ? batches.next() : nil
         isTransmitting = next != nil
@@ -31,14 +31,14 @@ struct Outbound {
         return next
     }
 
-    /// The id of a name, after defining it to the other end if it's new.
+    /// Returns the number of a name, after defining it to the other end if it is new.
     mutating func intern(_ text: String) -> NameID {
         if text.isEmpty { return 0 }
         switch names.intern(text) {
         case .known(let id):
             return id
         case .new(let id, replacing: let isReplacing):
-            // Frames that still wait may use the name's former meaning: nothing may overtake them now.
+            // Frames that still wait may use the number's former meaning, so that no frame may overtake them now.
             if isReplacing { batches.seal() }
             batches.define(DefineName(id: id, text: text))
             return id
@@ -49,5 +49,24 @@ struct Outbound {
         closed = error
         batches = OutboundBatches()
         names = OutboundNames()
+    }
+}
+
+extension FrameLimits {
+    /// Returns the reason why a name must not be sent: the other side would close the link.
+    func refusal(ofName text: String) -> LinkError? {
+        let size = text.utf8.count
+        guard size > maximumNameLength else { return nil }
+        return LinkError(.nameTooLong, "a name of \(size) bytes is longer than \(maximumNameLength): '\(text.prefix(32))…'")
+    }
+
+    /// Returns the reason why the texts in a frame must not be sent.
+    func refusal(ofTextsIn content: Content) -> LinkError? {
+        switch content {
+        case .start(let start): refusal(ofName: start.path) ?? refusal(ofName: start.type)
+        case .inspect(let inspect): refusal(ofName: inspect.operation)
+        case .reply(.failure(let failure)), .streamEnd(.some(let failure)): refusal(ofName: failure.code)
+        default: nil
+        }
     }
 }

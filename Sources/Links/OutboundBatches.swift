@@ -2,25 +2,29 @@ import WireProtocol
 
 /// Encoded frames that wait for the connection, in two lanes.
 struct OutboundBatches {
-    /// A batch is closed once it's at least this long (bytes), so that a control frame never waits behind more.
+    /// The size in bytes from which on a batch takes no more frames, so that a control frame waits for a bounded time.
     static let batchSize = 64 * 1024
 
-    /// How many bytes of notices may wait: nobody gives credit for them, so that a slow reader would have them pile up.
+    /// The number of bytes of notices that may wait.
+    ///
+    /// Notices cost no credit, so that without a limit they would pile up for a slow reader.
     static let noticesLimit = 4 << 20
 
     /// Frames that leave together.
     private struct Batch {
         var bytes: [UInt8] = []
-        /// How many of them are notices'.
+        /// The number of bytes that are notices.
         var notices = 0
     }
 
     private var control: [UInt8] = []
     private var bulk: [Batch] = []
     private var firstBulk = 0
-    /// How many bytes of notices wait.
+    /// The number of batches that leave before the control lane.
+    private var sealedCount = 0
+    /// The number of bytes of notices that wait.
     private var notices = 0
-    /// How many bytes wait.
+    /// The number of bytes that wait.
     private(set) var count = 0
 
     mutating func append(_ frame: Frame, lane: Link.Lane, limit: Int) throws(LinkError) {
@@ -47,7 +51,7 @@ struct OutboundBatches {
         return size
     }
 
-    /// A definition goes to the control lane, and so stands before every frame that uses it.
+    /// Appends a definition to the control lane, and so before every frame that uses it.
     mutating func define(_ definition: DefineName) {
         if control.count >= Self.batchSize { seal() }
         let former = control.count
@@ -55,11 +59,11 @@ struct OutboundBatches {
         count += control.count - former
     }
 
-    /// Nothing that is appended from now on overtakes what waits.
+    /// Keeps frames that are appended from now on behind all that wait.
     mutating func seal() {
         guard !control.isEmpty || firstBulk < bulk.count else { return }
         let waiting = bulk[firstBulk...]
-        // What was sealed before stays first: what has collected since may have given its names another meaning.
+        // Batches that were sealed before stay first: control frames since then may have given their names another meaning.
         let sealed = waiting.prefix(sealedCount) + [Batch(bytes: control)] + waiting.dropFirst(sealedCount)
         control = []
         bulk = sealed.filter { !$0.bytes.isEmpty } + [Batch()]
@@ -67,6 +71,7 @@ struct OutboundBatches {
         sealedCount = bulk.count - 1
     }
 
+    /// Takes out the bytes that leave next.
     mutating func next() -> [UInt8]? {
         if sealedCount > 0 {
             sealedCount -= 1
@@ -76,13 +81,11 @@ struct OutboundBatches {
         var batch = control
         control = []
         count -= batch.count
-        // Together they must not exceed what the other end takes as one message.
+        // Together they must not exceed the size of a message that the other end accepts.
         let fits = firstBulk == bulk.count || bulk[firstBulk].bytes.count + batch.count <= 2 * Self.batchSize
         if fits, let more = takeBulk() { batch.append(contentsOf: more) }
         return batch
     }
-
-    private var sealedCount = 0
 
     private mutating func takeBulk() -> [UInt8]? {
         while firstBulk < bulk.count {
@@ -103,7 +106,7 @@ struct OutboundBatches {
         return nil
     }
 
-    /// - Returns: how many bytes it takes.
+    /// - Returns: the number of bytes that were appended.
     private static func append(_ frame: Frame, to batch: inout [UInt8], limit: Int) throws(LinkError) -> Int {
         let start = batch.count
         FrameEncoder.append(frame, to: &batch)

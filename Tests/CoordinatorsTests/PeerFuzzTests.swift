@@ -35,7 +35,7 @@ struct PeerFuzzTests {
                 try await eventually("it's read, or refused; seed \(seed)") {
                     raw.closed != nil || raw.frames.contains { $0.correlation == 1 << 63 }
                 }
-                let state = raw.peer.state.withLock { ($0.incoming.count, $0.builtinBytes, $0.inspections) }
+                let state = raw.peer.state.withLock { ($0.incoming.count, $0.admission.builtinBytes, $0.admission.inspections) }
                 #expect(state.0 <= CreditWindow.link.messages + 1_000, "seed \(seed)")
                 #expect((0...Peer.builtinBytesLimit + (1 << 20)).contains(state.1), "seed \(seed)")
                 #expect((0...Peer.inspectionsLimit).contains(state.2), "seed \(seed)")

@@ -144,6 +144,26 @@ struct PeerTests {
         }
     }
 
+    @Test("When a message closes the link of a side that reads nothing, what is told may send on the same link")
+    func unreadMessages() async throws {
+        try await RawPeer.with { raw in
+            let told = Mutex(0)
+            raw.withoutReading {
+                let payload = Payload(Bytes([UInt8](repeating: 0x20, count: 1_000_000)))
+                for _ in 0..<400 where raw.closed == nil {
+                    let envelope = Envelope(.encoded(name: "Message", .json, payload), sender: "/sender", deadline: nil)
+                    envelope.open { _ in
+                        told.withLock { $0 += 1 }
+                        raw.forward("Again")
+                    }
+                    _ = raw.peer.forward(envelope, to: "", isDirect: false)
+                }
+                #expect(raw.closed?.code == .violation)
+            }
+            #expect(told.withLock { $0 } > 200)
+        }
+    }
+
     @Test("A stream that floods ends with an error, and the link lives on")
     func stream() async throws {
         try await RawPeer.with { raw in
@@ -241,6 +261,20 @@ struct PeerTests {
             try raw.link.send(Frame(.credit(Credit(target: 0, messages: .max, bytes: .max))))
             try await eventually("all have come") { raw.asked.count == 10 }
             #expect(raw.asked.sorted { $0.key < $1.key }.map(\.value) == (0..<10).map { "early \($0)" })
+        }
+    }
+
+    @Test("Asks that credit lets go while the link closes end, every one of them")
+    func creditWhileClosing() async throws {
+        for _ in 0..<20 {
+            try await RawPeer.with(announcesCredit: true) { raw in
+                let outcomes = (0..<500).map { raw.forward("ask \($0)", to: "/route").1 }
+                async let credited: Void = { raw.peer.receive(Credit(target: 0, messages: .max, bytes: .max), for: 0) }()
+                async let closed: Void = { raw.peer.link.close() }()
+                _ = await (credited, closed)
+                try await eventually("every ask has ended") { outcomes.allSatisfy { $0.outcome != nil } }
+                #expect(raw.counts.openAsks.load(ordering: .relaxed) == 0)
+            }
         }
     }
 

@@ -74,7 +74,10 @@ struct SenselessFrames<Dice: RandomNumberGenerator> {
         case 17: content = .stop(Stop(target: id(intern), graceMilliseconds: UInt32(truncatingIfNeeded: number())))
         case 18: content = .ping(Probe(timestampNanoseconds: number(), kind: .init(rawValue: 255)))
         default:
-            content = pick([.ack, .ready, .goodbye("g"), .finish([]), .resume(Resume(target: 1, reason: 255)), .watch(Watch(subject: 9))])
+            content = pick([
+                .ack, .ready, .goodbye("g"), .finish([]), .resume(Resume(target: 1, reason: 255)),
+                .subscribe(Subscribe(subject: 9, name: 9, isActive: true)),
+            ])
         }
         var correlation = coin() ? UInt64.random(in: 0..<40, using: &dice) : number()
         switch content {

@@ -18,7 +18,7 @@ final class LinkPair: Sendable {
         let names = Mutex<[UInt64: String]>([:])
     }
 
-    /// The subject of each watch frame as it stood when the frame was read, by correlation.
+    /// The subject of each event as it stood when the frame was read, by correlation.
     var namesAsRead: [UInt64: String] { received.names.withLock { $0 } }
 
     static func freshAddress() -> String {
@@ -44,8 +44,8 @@ final class LinkPair: Sendable {
                 accepted.yield(link)
                 return Link.Handler(
                     frameReceived: { link, frame in
-                        if case .watch(let watch) = frame.content {
-                            received.names.withLock { $0[frame.correlation] = link.text(of: watch.subject) }
+                        if case .event(let event) = frame.content {
+                            received.names.withLock { $0[frame.correlation] = link.text(of: event.subject) }
                         }
                         received.frames.withLock { $0.append(frame) }
                     },

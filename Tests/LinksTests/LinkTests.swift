@@ -36,7 +36,7 @@ struct LinkTests {
             for number in 0..<count {
                 let lane: Link.Lane = number % 7 == 0 ? .control : .bulk
                 try pair.child.send(lane: lane) { name in
-                    Frame(.watch(Watch(subject: name("name \(number)"))), correlation: UInt64(number))
+                    Frame(.event(Event(subject: name("name \(number)"), name: 0)), correlation: UInt64(number))
                 }
             }
             _ = await pair.parentReceived(count)

@@ -89,6 +89,8 @@ struct FrameRobustnessTests {
         #expect(error(try patched("ready", 4, 2))?.code == .badVersion)
         #expect(error(try patched("ready", 4, 0))?.code == .badVersion)
         #expect(error(try patched("ready", 5, 0))?.code == .unknownKind)
+        #expect(error(try patched("ready", 5, 12))?.code == .unknownKind)
+        #expect(error(try patched("ready", 5, 13))?.code == .unknownKind)
         #expect(error(try patched("ready", 5, 28))?.code == .unknownKind)
         #expect(error(try patched("ready", 5, 255))?.code == .unknownKind)
         #expect(error(try patched("subscribe", 48, 2))?.code == .malformed)

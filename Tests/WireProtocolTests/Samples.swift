@@ -63,11 +63,6 @@ enum Samples {
         "cancel": Frame(.cancel, correlation: 99),
         "event": Frame(.event(Event(subject: 1, name: 4, payload: json("null"))), codec: .json, incarnation: 7),
         "subscribe": Frame(.subscribe(Subscribe(subject: 1, name: 4, isActive: true))),
-        "watch": Frame(.watch(Watch(subject: 1)), correlation: 5),
-        "terminated": Frame(
-            .terminated(Terminated(subject: 1, reason: Exit(kind: .signal, code: 9, message: "killed"))),
-            correlation: 5
-        ),
         "start": Frame(
             .start(
                 Start(path: "/shop/mailer", type: "Mailer", startTimeoutMilliseconds: 30_000, configuration: json(#"{"host":"h"}"#))
@@ -82,6 +77,7 @@ enum Samples {
         "ready": Frame(.ready, correlation: 1, incarnation: 7),
         "finish": Frame(.finish(json(#""done""#)), codec: .json, incarnation: 7),
         "exited": Frame(.exited(Exited(reason: Exit(kind: .shutdown))), correlation: 6, incarnation: 7),
+        "exited-signal": Frame(.exited(Exited(reason: Exit(kind: .signal, code: 9, message: "killed"))), correlation: 5),
         "dependency": Frame(.dependency(Dependency(name: 5, version: 3, payload: json(#"{"url":"x"}"#))), codec: .json),
         "inspect": Frame(
             .inspect(Inspect(target: 1, operation: "tree", payload: json("{}"))),

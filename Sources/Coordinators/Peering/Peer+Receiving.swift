@@ -55,14 +55,14 @@ extension Peer {
             flow: frame.flags.contains(.stream) ? flow(to: head) : nil
         )
         let isOpen = state.withLock { state -> Bool in
-            guard !state.isClosed, state.incoming.count < Self.openAsksLimit else { return false }
-            // Nobody can mean one that has no number.
+            guard !state.phase.isClosed, state.incoming.count < Self.openAsksLimit else { return false }
+            // Only an ask with a number can be cancelled.
             if head.correlation != 0 { state.incoming[head.correlation] = envelope }
             return true
         }
         let size = Self.size(payload)
         if envelope.isBuiltin {
-            envelope.whenReleased { [weak self] in self?.state.withLock { $0.builtinBytes -= size } }
+            envelope.whenReleased { [weak self] in self?.state.withLock { $0.admission.builtinBytes -= size } }
         } else {
             let route = Self.route(target, message)
             envelope.whenReleased { [weak self] in self?.giveBack(route, size) }
@@ -79,27 +79,28 @@ extension Peer {
         owner.messageReceived(envelope, target, frame.flags.contains(.direct))
     }
 
-    /// Charges a message that has come.
+    /// Charges the other side for a message that has arrived.
     ///
-    /// - Returns: the rule that the other side breaks with it.
+    /// - Returns: the rule that the message breaks, in words; `nil` when it breaks none.
     private func admit(_ correlation: UInt64, _ route: String, _ size: Int, _ trace: Bytes, named name: String) -> String? {
         let isBuiltin = Builtins.isName(name)
         return state.withLock { state in
             if correlation != 0, state.incoming[correlation] != nil { return "\(name) has the number of an ask that is open" }
             if trace.count > Self.traceLimit { return "\(name) has a trace context of \(trace.count) bytes" }
             if isBuiltin {
-                guard state.builtinBytes < Self.builtinBytesLimit else { return "\(state.builtinBytes) bytes of \(name) and its like wait" }
-                state.builtinBytes += size
-            } else if !state.credits.take(route, size) {
+                let waiting = state.admission.builtinBytes
+                guard waiting < Self.builtinBytesLimit else { return "\(waiting) bytes of \(name) and its like wait" }
+                state.admission.builtinBytes += size
+            } else if !state.admission.credits.take(route, size) {
                 return "\(name), of \(size) bytes, came without credit: as much is under way to \(route) as may be"
             }
             return nil
         }
     }
 
-    /// A message isn't under way any more: the other side may send another.
+    /// Gives credit back for a message that isn't under way any more.
     private func giveBack(_ route: String, _ size: Int) {
-        for credit in state.withLock({ $0.credits.release(route, size) }) {
+        for credit in state.withLock({ $0.admission.credits.release(route, size) }) {
             try? link.send(lane: .control) { name in
                 Frame(.credit(Credit(target: name(credit.route), messages: UInt32(credit.messages), bytes: UInt64(credit.bytes))))
             }
@@ -119,7 +120,7 @@ extension Peer {
         answer(frame, with: .reply(reply), called: "the reply") { .reply(.failure($0)) }
     }
 
-    /// Sends what ends an ask of the other side; when that is too large for a frame, the asker is told so instead.
+    /// Sends the end of an ask of the other side, or, when that is too large for a frame, an error that says so.
     private func answer(_ ask: Frame, with content: Content, called what: String, failing: (Failure) -> Content) {
         let error = send(Frame(content, correlation: ask.correlation, codec: ask.codec), lane: .bulk)
         guard let error, error.code == .frameTooLarge else { return }
@@ -127,7 +128,7 @@ extension Peer {
         send(Frame(failing(failure), correlation: ask.correlation, codec: ask.codec), lane: .bulk)
     }
 
-    /// Where the replies of a stream go that the other side reads.
+    /// Returns the way of replies to a stream that the other side reads.
     private func flow(to frame: Frame) -> ReplyFlow {
         ReplyFlow { [weak self] answer in
             guard let self else { throw CancellationError() }
@@ -144,7 +145,7 @@ extension Peer {
         var failure: Failure?
         switch result {
         case .success(.none): break
-        // A responder that isn't a stream has answered once.
+        // A responder that isn't a stream has answered, once.
         case .success: return reply(result, to: frame)
         case .failure(let error): failure = Failures.encode(error, codec: frame.codec)
         }
@@ -154,8 +155,8 @@ extension Peer {
     private func answer(_ inspect: Inspect, in frame: Frame) {
         let target = link.text(of: inspect.target) ?? ""
         let isAdmitted = state.withLock { state -> Bool in
-            guard state.inspections < Self.inspectionsLimit else { return false }
-            state.inspections += 1
+            guard state.admission.inspections < Self.inspectionsLimit else { return false }
+            state.admission.inspections += 1
             return true
         }
         guard isAdmitted else {
@@ -163,7 +164,7 @@ extension Peer {
             return reply(.failure(error), to: frame)
         }
         tasks.add { [self] in
-            defer { state.withLock { $0.inspections -= 1 } }
+            defer { state.withLock { $0.admission.inspections -= 1 } }
             let result: Result<Answer, any Error>
             do {
                 let payload = inspect.payload.isEmpty ? .null : try PayloadCoder.decode(JSONValue.self, from: inspect.payload, codec: .json)
@@ -186,7 +187,9 @@ extension Peer {
         }
     }
 
-    /// - Parameter reply: `nil`: a stream has ended as it should.
+    /// Takes the end of an ask of this side.
+    ///
+    /// - Parameter reply: the answer; `nil` when a stream has ended regularly.
     private func accept(_ reply: Reply?, to frame: Frame) {
         let outcome: Result<Answer, any Error> =
             switch reply {
@@ -200,7 +203,7 @@ extension Peer {
         case .request(let ending):
             ending.settle(Result { () throws -> JSONValue in try outcome.get().decoded(as: JSONValue.self) })
         case nil:
-            // Cancelled or timed out meanwhile, or the answer to a start.
+            // The ask has been cancelled or has timed out meanwhile, or this is the answer to a start.
             owner.frameReceived(frame)
         }
     }

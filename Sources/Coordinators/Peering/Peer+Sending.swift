@@ -4,109 +4,141 @@ import Synchronization
 import WireProtocol
 
 extension Peer {
+    /// What has become of a message that was to leave.
+    private enum Departure {
+        /// The link has the message.
+        case left
+        /// There is nothing to tell: the message waits for credit, or has ended before it left.
+        case unchanged
+        /// The message can never leave.
+        case refused(CoordinatorError)
+        /// The link has closed, and the message can be sent elsewhere.
+        case handedBack
+    }
+
     /// Sends a message to the other side, or has it wait until the other side has room for it.
     ///
     /// - Parameter undelivered: takes back a message that was waiting when the link closed; without it the message is lost then.
     /// - Returns: false when the link has closed and the message has not left: it can be sent elsewhere.
     func forward(_ envelope: Envelope, to target: String, isDirect: Bool, undelivered: (@Sendable () -> Void)? = nil) -> Bool {
-        // The other side would take it for one of the runtime's, for which nobody gives credit.
+        // The other side would take the message for one of the runtime's, for which it gives no credit.
         guard envelope.isBuiltin || !Builtins.isName(envelope.body.name) else {
             let message = "names that begin with \(Builtins.prefix) are the runtime's own: call \(envelope.body.name) another way"
             envelope.end(.failure(CoordinatorError(.unsupported, message)))
             return true
         }
-        let (codec, payload): (PayloadCodec, Bytes)
         do {
-            (codec, payload) = try encoded(envelope.body)
+            let (codec, payload) = try encoded(envelope.body)
+            let message = Outgoing(
+                envelope: envelope,
+                target: target,
+                isDirect: isDirect,
+                codec: codec,
+                payload: payload,
+                undelivered: undelivered
+            )
+            return complete(envelope, after: inTurn { depart(message) })
         } catch {
             envelope.end(.failure(error))
             return true
         }
-        return turn.withLock { _ in
-            if state.withLock({ $0.isDraining }), !envelope.isBuiltin { return false }
-            let message: Outgoing
-            let opening = open { .message(outgoing($0)) }
-            func outgoing(_ correlation: UInt64) -> Outgoing {
-                Outgoing(
-                    envelope: envelope,
-                    target: target,
-                    isDirect: isDirect,
-                    codec: codec,
-                    payload: payload,
-                    correlation: correlation,
-                    undelivered: undelivered
-                )
-            }
-            switch opening {
-            case .opened(let correlation): message = outgoing(correlation)
-            case .closed: return false
-            case .full:
-                envelope.end(.failure(CoordinatorError(.tooManyOpenAsks, "\(Self.openAsksLimit) asks to \(name) are open")))
-                return true
-            }
-            attend(message)
-            let mayLeave = envelope.isBuiltin || state.withLock { $0.windows.take(message, route: message.route, size: message.size) }
-            return mayLeave ? transmit(message) : true
+    }
+
+    /// Opens a message and hands it to the link, unless it has to wait; only under the turn.
+    private func depart(_ message: Outgoing) -> Departure {
+        let isBuiltin = message.envelope.isBuiltin
+        if !isBuiltin, state.withLock({ $0.phase.isDraining }) { return .handedBack }
+        var message = message
+        switch open(message) {
+        case .opened(let correlation): message.correlation = correlation
+        case .closed: return .handedBack
+        case .full: return .refused(CoordinatorError(.tooManyOpenAsks, "\(Self.openAsksLimit) asks to \(name) are open"))
+        }
+        attend(message)
+        let mayLeave = isBuiltin || state.withLock { $0.windows.take(message, route: message.route, size: message.size) }
+        return mayLeave ? transmit(message) : .unchanged
+    }
+
+    private func open(_ message: Outgoing) -> Opening {
+        open { correlation in
+            var message = message
+            message.correlation = correlation
+            return .message(message)
         }
     }
 
-    /// Gives back to a route, and sends what that lets go.
+    /// Tells a message's sender what became of it; never under the turn.
     ///
-    /// - Returns: what has not left, because the link has closed.
-    private func transmitFree(_ route: String, _ window: SendWindows<Outgoing>.Window) -> [Outgoing] {
-        var handedBack: [Outgoing] = []
+    /// - Returns: false when the message can be sent elsewhere.
+    private func complete(_ envelope: Envelope, after departure: Departure) -> Bool {
+        switch departure {
+        case .left: envelope.release()
+        case .unchanged: break
+        case .refused(let error): envelope.end(.failure(error))
+        case .handedBack: return false
+        }
+        return true
+    }
+
+    /// Adds to a route's window, and sends what that lets go; only under the turn.
+    ///
+    /// - Returns: what became of each message that was let go.
+    private func transmitFree(_ route: String, _ window: SendWindows<Outgoing>.Window) -> [(Outgoing, Departure)] {
+        var departures: [(Outgoing, Departure)] = []
         var free = state.withLock { state in
             // What was given up meanwhile isn't open any more.
             let open = state.outgoing
             return state.windows.add(window, route: route) { open[$0.correlation] != nil }
         }
         while !free.isEmpty {
-            handedBack += free.filter { !transmit($0) }
-            // One that was too large has left its room to the next.
+            for message in free { departures.append((message, transmit(message))) }
+            // A message that was too large has left its room to the next.
             free = state.withLock { state in
                 let open = state.outgoing
                 return state.windows.release { open[$0.correlation] != nil }
             }
         }
-        return handedBack
+        return departures
     }
 
-    /// Tells the other side to stop after it has handled everything that was sent before.
+    /// Tells the other side to stop when it has handled everything that was sent before.
     func drain(_ stop: Stop) {
-        turn.withLock { _ in
-            state.withLock { $0.isDraining = true }
+        inTurn {
+            state.withLock { $0.phase.drain() }
             try? link.send(Frame(.stop(stop), flags: .drain))
         }
     }
 
-    /// Tells the other side something; nobody answers.
+    /// Sends a notification of the runtime, or, without a name, an event of a coordinator; there is no answer.
     ///
-    /// - Parameter isBounded: whether it's refused while too much of its kind waits for the other side.
-    /// - Throws: `LinkError` when the link has closed, it's too large, or too much of its kind waits.
+    /// - Parameter isBounded: whether the notification is refused while too many bytes of its kind wait for the other side.
+    /// - Throws: `LinkError` when the link has closed, the notification is too large, or too many bytes of its kind wait.
     func notify(_ name: String, _ codec: PayloadCodec, _ payload: Bytes, isBounded: Bool = true) throws(LinkError) {
         try link.send(lane: isBounded ? .notice : .bulk) { intern in
             Frame(.event(Event(subject: 0, name: intern(name), payload: payload)), codec: codec)
         }
     }
 
-    /// The other side has room for more.
+    /// Takes credit that the other side gives.
     func receive(_ credit: Credit, for correlation: UInt64) {
         let window = (messages: Int(credit.messages), bytes: Int(clamping: credit.bytes))
         if correlation != 0 {
-            // A reader of a stream that is answered here.
+            // The credit is of the reader of a stream that is answered here.
             state.withLock { $0.incoming[correlation] }?.flow?.grant(window.messages)
             return
         }
         let route = credit.target == 0 ? "" : link.text(of: credit.target)
         guard let route else { return }
-        let handedBack = turn.withLock { _ in
-            // What waits then is handed back when the link closes.
-            state.withLock { $0.isDraining } ? [] : transmitFree(route, .init(messages: window.messages, bytes: window.bytes))
+        let departures = inTurn {
+            // What waits while the other side drains is handed back when the link closes.
+            state.withLock { $0.phase.isDraining } ? [] : transmitFree(route, .init(messages: window.messages, bytes: window.bytes))
         }
-        for message in handedBack { message.undelivered?() }
+        for (message, departure) in departures where !complete(message.envelope, after: departure) {
+            handBack(message, because: state.withLock { $0.phase.farewell })
+        }
     }
 
-    /// Asks the other side's runtime for something.
+    /// Sends a request to the other side's runtime, and waits for the answer.
     func inspect(_ operation: String, _ target: String, _ payload: JSONValue = .null, timeout: Duration?) async throws -> JSONValue {
         let bytes = try PayloadCoder.encode(payload, as: .json)
         return try await request(target, timeout: timeout) { target in
@@ -114,7 +146,7 @@ extension Peer {
         }
     }
 
-    /// Sends a control frame that is answered, and waits for the answer.
+    /// Sends a control frame, and waits for its reply.
     @discardableResult
     func request(_ target: String, timeout: Duration?, _ content: (_ target: NameID) -> Content) async throws -> JSONValue {
         let ending = OneShot<Result<JSONValue, any Error>>()
@@ -137,10 +169,10 @@ extension Peer {
         return try await ending.value.get()
     }
 
-    /// - Returns: false when the link has closed and the message is handed back.
-    private func transmit(_ message: Outgoing) -> Bool {
+    /// Hands an open message to the link; only under the turn.
+    private func transmit(_ message: Outgoing) -> Departure {
         let envelope = message.envelope
-        guard beginLeaving(message) else { return true }
+        guard beginLeaving(message) else { return .unchanged }
         do throws(LinkError) {
             try link.send(lane: envelope.isBuiltin ? .control : .bulk) { name in
                 Frame(
@@ -152,20 +184,20 @@ extension Peer {
             }
         } catch {
             state.withLock { $0.leaving = nil }
-            // Nobody else may have ended it meanwhile: then it isn't ours to hand back.
-            let isOurs = close(message.correlation) != nil
-            guard let refusal = CoordinatorError(refusing: message, because: error) else { return !isOurs }
-            // The other side never sees it, and would never give back what it took.
+            // A message that has been ended meanwhile, by its asker or with the link, is not handed back.
+            let isOpen = close(message.correlation) != nil
+            guard let refusal = CoordinatorError(refusing: message, because: error) else { return isOpen ? .handedBack : .unchanged }
+            // The other side never sees the message, and would never give its credit back.
             takeBack(message)
-            envelope.end(.failure(refusal))
-            return true
+            return .refused(refusal)
         }
-        envelope.release()
         endLeaving(message)
-        return true
+        return .left
     }
 
-    /// - Returns: false when nobody wants the message any more.
+    /// Marks a message as being handed to the link.
+    ///
+    /// - Returns: false when the message has ended meanwhile.
     private func beginLeaving(_ message: Outgoing) -> Bool {
         if message.envelope.isWithdrawn { close(message.correlation) }
         let isWanted = state.withLock { state -> Bool in
@@ -177,6 +209,7 @@ extension Peer {
         return isWanted
     }
 
+    /// Marks a message as handed to the link, and sends the cancellation that came meanwhile.
     private func endLeaving(_ message: Outgoing) {
         let isGivenUp = state.withLock { state -> Bool in
             if case .message(var open) = state.outgoing[message.correlation] {
@@ -189,11 +222,12 @@ extension Peer {
         if isGivenUp { try? link.send(Frame(.cancel, correlation: message.correlation)) }
     }
 
+    /// Returns to the windows what a message took that never leaves.
     private func takeBack(_ message: Outgoing) {
         if !message.envelope.isBuiltin { state.withLock { $0.windows.takeBack(message.size, route: message.route) } }
     }
 
-    /// Whoever gives a message up, cancels it on the other side; whoever reads its replies, makes room there.
+    /// Relays what the asker does to the other side: a cancellation, and the credit for replies that were read.
     private func attend(_ message: Outgoing) {
         let correlation = message.correlation
         message.envelope.work { [weak self] in self?.giveUp(correlation) }
@@ -202,7 +236,7 @@ extension Peer {
         }
     }
 
-    /// Cancels a message on the other side, behind the message itself; one that has not left never does.
+    /// Cancels a message: on the other side when it has left, else here, so that it never leaves.
     private func giveUp(_ correlation: UInt64) {
         let hasLeft = state.withLock { state -> Bool? in
             guard case .message(let message)? = state.outgoing.removeValue(forKey: correlation) else { return nil }
@@ -211,12 +245,12 @@ extension Peer {
         }
         guard let hasLeft else { return }
         counts.openAsks.subtract(1, ordering: .relaxed)
-        // In the lane of the message, which control would overtake.
+        // In the lane of the message, so that the cancellation doesn't overtake it.
         if hasLeft { try? link.send(Frame(.cancel, correlation: correlation)) }
         forgetGivenUp()
     }
 
-    /// What was given up while it waited for room must not pile up.
+    /// Forgets messages that were given up while they waited for credit, once they are many.
     private func forgetGivenUp() {
         state.withLock { state in
             guard state.windows.count >= 2 * state.outgoing.count + 64 else { return }
@@ -234,7 +268,7 @@ extension Peer {
 }
 
 extension CoordinatorError {
-    /// Why a message can't leave at all; `nil`: it's only the link that is gone.
+    /// Creates the reason why a message can never leave; `nil` when only the link is gone.
     fileprivate init?(refusing message: Peer.Outgoing, because error: LinkError) {
         switch error.code {
         case .frameTooLarge: self.init(.messageTooLarge, error.message)
@@ -246,7 +280,7 @@ extension CoordinatorError {
 }
 
 extension Peer.Outgoing {
-    /// Whose window it takes from: the coordinator's that it's for, or, while it climbs, its name's, which one coordinator responds to.
+    /// The route whose window the message takes from: the path that it's for, or, while it climbs, its name.
     var route: String { Peer.route(target, envelope.body.name) }
 
     var size: Int { Peer.size(payload) }
@@ -259,9 +293,10 @@ extension Peer.Outgoing {
 }
 
 extension Peer {
+    /// Returns the route of a message, on both sides alike.
     static func route(_ target: String, _ message: String) -> String { target.isEmpty ? message : target }
 
-    /// What a message takes of a window, on both sides alike.
+    /// Returns the number of bytes that a message takes of a window, on both sides alike.
     static func size(_ payload: Bytes) -> Int { payload.count + 64 }
 }
 
@@ -269,12 +304,12 @@ extension Envelope {
     fileprivate func content(target: NameID, sender name: (String) -> NameID, payload: Bytes) -> Content {
         let sender = name(sender.description)
         let message = name(body.name)
-        // The other side would close the link for one that is longer; a message is worth more than its trace.
+        // For a longer one the other side would close the link, and a message is worth more than its trace.
         let trace = trace.count <= Peer.traceLimit ? trace : []
         if isOneWay {
             return .send(Send(target: target, sender: sender, message: message, trace: trace, payload: payload))
         }
-        // At least 1: 0 would be no deadline.
+        // At least 1, because 0 means that there is no deadline.
         let remaining = deadline.map { UInt64(max(($0 - .now).nanosecondsClamped / 1_000, 1)) } ?? 0
         return .ask(
             Ask(target: target, sender: sender, message: message, timeoutMicroseconds: remaining, trace: trace, payload: payload)

@@ -1,97 +1,62 @@
 import ConcurrencySupport
+import Glibc
 import Links
 import Synchronization
 import WireProtocol
 
-/// The process at the other end of a link: asks go there and come from there, each answered once.
+/// The process at the other end of a link.
+///
+/// Asks travel in both directions, and each is answered once.
 final class Peer: Sendable {
-    /// What a peer's owner does about frames.
+    /// The functions by which a peer hands frames to its owner.
     struct Owner: Sendable {
-        /// A message has come.
+        /// Takes a message that has arrived.
         ///
-        /// `target`: below which coordinator, empty for the owner's own choice.
+        /// `target`: the path of the coordinator that the message is for; empty when the owner chooses.
         let messageReceived: @Sendable (_ envelope: Envelope, _ target: String, _ isDirect: Bool) -> Void
-        /// The other side wants something of the runtime.
+        /// Answers a request of the other side's runtime.
         let inspected: @Sendable (_ operation: String, _ target: String, _ payload: JSONValue) async throws -> JSONValue
-        /// The other side tells something: the name of a notification, or empty for an event of its coordinator.
+        /// Takes a notification of the other side's runtime, or, with an empty name, an event of its coordinator.
         let notified: @Sendable (_ name: String, PayloadCodec, Bytes) -> Void
-        /// Everything that is none of these, nor an answer, nor a ping.
+        /// Takes every other frame that is neither an answer nor a ping.
         let frameReceived: @Sendable (Frame) -> Void
-        /// The link has ended; the open asks have been ended before.
+        /// Learns that the link has closed, after the open asks have ended.
         let closed: @Sendable (LinkError) -> Void
     }
 
-    /// A message that is on its way to the other side, or waits for its turn.
-    struct Outgoing: Sendable {
-        let envelope: Envelope
-        let target: String
-        let isDirect: Bool
-        let codec: PayloadCodec
-        let payload: Bytes
-        let correlation: UInt64
-        /// Takes the message back that has not left.
-        let undelivered: (@Sendable () -> Void)?
-        /// It's among the frames that wait for the connection, or further.
-        var hasLeft = false
-    }
-
-    enum Open {
-        case message(Outgoing)
-        /// The runtime's own: no ask of a coordinator's.
-        case request(OneShot<Result<JSONValue, any Error>>)
-
-        var isMessage: Bool {
-            if case .message = self { true } else { false }
-        }
-    }
-
-    struct State {
-        var next: UInt64 = 1
-        /// Asks of this side, by correlation.
-        var outgoing: [UInt64: Open] = [:]
-        /// Asks of the other side, by correlation.
-        var incoming: [UInt64: Envelope] = [:]
-        var windows: SendWindows<Outgoing>
-        var credits = ReceiveCredits()
-        /// Bytes of messages between runtimes that are under way here: nobody gives credit for them.
-        var builtinBytes = 0
-        /// Requests of the other side's runtime that are being answered.
-        var inspections = 0
-        /// The message that is being handed to the link, and whether its asker has given it up meanwhile.
-        var leaving: (correlation: UInt64, isGivenUp: Bool)?
-        /// The other side has been told to handle what it has, and to end: nothing more is sent to it.
-        var isDraining = false
-        /// Why asks that are still open when the link closes have no answer, if the other side has said that it ends.
-        var farewell: CoordinatorError?
-        var isClosed = false
-
-        init(waitsForWindow: Bool) { windows = SendWindows(waitsForWindow: waitsForWindow) }
-    }
-
-    /// How many asks one side may have open.
+    /// The number of asks that one side may have open.
     static let openAsksLimit = 65_536
-    /// How many requests of the other side's runtime may be under way.
+    /// The number of requests of the other side's runtime that may be under way.
     static let inspectionsLimit = 4_096
-    /// How many bytes of messages between runtimes may be under way, and how long a trace context may be.
+    /// The number of bytes that messages between runtimes may have under way.
     static let builtinBytesLimit = 16 << 20
+    /// The size of the longest trace context, in bytes.
     static let traceLimit = 1_024
 
     let link: Link
-    /// How messages to the other side are encoded.
+    /// The encoding of messages to the other side.
     let codec: PayloadCodec
     let owner: Owner
+    /// The other side's name in errors.
     let name: String
+    /// The requests that are being answered.
+    ///
+    /// They aren't cancelled when the link closes: an operator's order is carried out even when its answer can't be sent.
     let tasks = OwnedTasks()
     let state: Mutex<State>
-    /// Settled when the link has closed and all that had come is dealt with.
+    /// Settled when the link has closed and everything that had arrived is handled.
     private let end = OneShot<Void>()
-    /// Messages leave one after the other in the order in which they were let go.
-    let turn = Mutex(())
+    /// Held while messages are let go and handed to the link, so that both happen in one order.
+    private let turn = Mutex(())
+    /// The thread that holds the turn, or 0.
+    private let turnThread = Atomic<UInt>(0)
+    /// Whether the link has closed in the midst of a turn.
+    private let hasClosedInTurn = Atomic<Bool>(false)
     let counts: LiveCounts
 
     /// - Parameters:
-    ///   - name: the other side, as errors call it.
-    ///   - announcesCredit: the other side will say how much it may have under way; nothing leaves before it has.
+    ///   - name: the other side's name in errors.
+    ///   - announcesCredit: whether the other side will name the window for messages to it; until then no message leaves.
     init(_ link: Link, codec: PayloadCodec, name: String, announcesCredit: Bool, counts: LiveCounts, owner: Owner) {
         state = Mutex(State(waitsForWindow: announcesCredit))
         self.link = link
@@ -106,22 +71,52 @@ final class Peer: Sendable {
         Link.Handler(
             frameReceived: { [self] _, frame in receive(frame) },
             closed: { [self] _, error in
-                endOpenAsks()
-                end.settle(())
-                owner.closed(error)
+                // A link may close in the midst of a send.
+                if turnThread.load(ordering: .relaxed) == pthread_self() {
+                    state.withLock { $0.closedInTurn = error }
+                    hasClosedInTurn.store(true, ordering: .relaxed)
+                } else {
+                    hasClosed(error)
+                }
             }
         )
     }
 
-    /// Tells the other side how much it may have under way.
+    private func hasClosed(_ error: LinkError) {
+        endOpenAsks()
+        end.settle(())
+        owner.closed(error)
+    }
+
+    /// Lets messages go and hands them to the link, while no other thread does.
+    ///
+    /// No envelope ends, or is released, in the body: that runs completions, which may send messages themselves.
+    func inTurn<Outcome>(_ body: () -> Outcome) -> Outcome {
+        let outcome = turn.withLock { _ in
+            turnThread.store(pthread_self(), ordering: .relaxed)
+            defer { turnThread.store(0, ordering: .relaxed) }
+            return body()
+        }
+        if hasClosedInTurn.load(ordering: .relaxed), let error = takeClosedInTurn() { hasClosed(error) }
+        return outcome
+    }
+
+    private func takeClosedInTurn() -> LinkError? {
+        state.withLock { state in
+            defer { state.closedInTurn = nil }
+            return state.closedInTurn
+        }
+    }
+
+    /// Names the window for messages of the other side.
     func announceCredit() {
         let window = CreditWindow.link
         send(Frame(.credit(Credit(target: 0, messages: UInt32(window.messages), bytes: UInt64(window.bytes)))))
     }
 
-    /// Sends a frame of the runtime's: a control frame, or one that must not overtake messages.
+    /// Sends a frame of the runtime: a control frame, or one that must not overtake messages.
     ///
-    /// - Returns: why it could not be sent; a link that has closed is known by its own ways.
+    /// - Returns: the reason why the frame could not be sent. The owner learns of a closed link separately.
     @discardableResult
     func send(_ frame: Frame, lane: Link.Lane = .control) -> LinkError? {
         do throws(LinkError) {
@@ -132,21 +127,21 @@ final class Peer: Sendable {
         }
     }
 
-    /// The other side has said that it ends: what it has not answered by now it never had, or never began.
+    /// Takes note of the other side's end: it never began what it has not answered by now.
     func bidFarewell(_ reason: ExitReason) {
         let error =
             reason.isNormal
             ? CoordinatorError(.stopped, "\(name) has stopped")
             : CoordinatorError(.peerLost, "\(name) has failed", maybeExecuted: false)
-        state.withLock { $0.farewell = error }
+        state.withLock { $0.phase.end(with: error) }
     }
 
-    /// Waits until everything has been read that the other side, which is gone, has sent.
+    /// Waits until everything has been read that the other side sent before it ended.
     func readToEnd(within time: Duration) async {
         _ = await Deadline.within(time) { await self.end.value }
     }
 
-    /// Closes the link; every open ask ends.
+    /// Closes the link, and ends every open ask.
     func close() {
         endOpenAsks()
         link.close()
@@ -154,31 +149,34 @@ final class Peer: Sendable {
 
     // MARK: Open asks
 
-    /// Whether a message of this side isn't answered yet, or not yet taken note of.
+    /// Whether a message of this side is still unanswered.
     var hasOpenMessages: Bool {
         state.withLock { state in
             state.outgoing.values.contains(where: \.isMessage)
         }
     }
 
+    /// The outcome of an attempt to open an ask.
     enum Opening {
         case opened(UInt64)
         case full
         case closed
     }
 
+    /// Makes an open ask, given its correlation.
     func open(_ ask: (UInt64) -> Open) -> Opening {
         state.withLock { state -> Opening in
-            if state.isClosed { return .closed }
+            if state.phase.isClosed { return .closed }
             guard state.outgoing.count < Self.openAsksLimit else { return .full }
-            state.next += 1
-            let open = ask(state.next)
-            state.outgoing[state.next] = open
+            state.lastCorrelation += 1
+            let open = ask(state.lastCorrelation)
+            state.outgoing[state.lastCorrelation] = open
             if open.isMessage { counts.openAsks.add(1, ordering: .relaxed) }
-            return .opened(state.next)
+            return .opened(state.lastCorrelation)
         }
     }
 
+    /// Removes an open ask.
     @discardableResult
     func close(_ correlation: UInt64) -> Open? {
         let open = state.withLock { $0.outgoing.removeValue(forKey: correlation) }
@@ -192,24 +190,28 @@ final class Peer: Sendable {
 
     private func endOpenAsks() {
         let (isFirst, outgoing, incoming, waiting, farewell) = state.withLock { state in
-            defer { (state.outgoing, state.incoming, state.isClosed) = ([:], [:], true) }
-            return (!state.isClosed, state.outgoing, state.incoming, state.windows.removeAll(), state.farewell)
+            defer { (state.outgoing, state.incoming, state.phase) = ([:], [:], .closed) }
+            return (!state.phase.isClosed, state.outgoing, state.incoming, state.windows.removeAll(), state.phase.farewell)
         }
         if isFirst { counts.links.subtract(1, ordering: .relaxed) }
         counts.openAsks.subtract(outgoing.values.count(where: \.isMessage), ordering: .relaxed)
         let unsent = Set(waiting.map(\.correlation))
         for (correlation, ask) in outgoing.sorted(by: { $0.key < $1.key }) {
             switch ask {
-            case .message(let message) where unsent.contains(correlation):
-                if let undelivered = message.undelivered {
-                    undelivered()
-                } else {
-                    message.envelope.end(.failure(farewell ?? lost(maybeExecuted: false)))
-                }
+            case .message(let message) where unsent.contains(correlation): handBack(message, because: farewell)
             case .message(let message): message.envelope.end(.failure(farewell ?? lost(maybeExecuted: true)))
             case .request(let ending): ending.settle(.failure(farewell ?? lost(maybeExecuted: true)))
             }
         }
         for envelope in incoming.values { envelope.end(.failure(lost(maybeExecuted: true))) }
+    }
+
+    /// Hands back a message that has not left before the link closed, or ends it if its sender doesn't take it back.
+    func handBack(_ message: Outgoing, because error: CoordinatorError?) {
+        if let undelivered = message.undelivered {
+            undelivered()
+        } else {
+            message.envelope.end(.failure(error ?? lost(maybeExecuted: false)))
+        }
     }
 }

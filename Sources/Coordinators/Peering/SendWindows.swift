@@ -1,8 +1,8 @@
 import DequeModule
 
-/// How much may be under way.
+/// A number of messages and of bytes that may be under way.
 struct CreditWindow: Equatable {
-    /// What a process lets the other side of a link have under way, and the most that it has itself.
+    /// The window that a process names to the other side of a link, and the largest that it uses itself.
     static let link = CreditWindow(messages: 16_384, bytes: 16 << 20)
 
     var messages: Int
@@ -11,7 +11,7 @@ struct CreditWindow: Equatable {
     /// The part of a link's window that each route has.
     var share: CreditWindow { CreditWindow(messages: max(messages / 16, 1), bytes: max(bytes / 64, 1)) }
 
-    /// A message may leave while anything is left, so that one larger than the window isn't stuck.
+    /// Whether a message may leave: any message and any byte is enough, so that a message larger than the window isn't stuck.
     var isOpen: Bool { messages > 0 && bytes > 0 }
 
     mutating func take(_ size: Int) {
@@ -19,7 +19,7 @@ struct CreditWindow: Equatable {
         bytes -= size
     }
 
-    /// Takes what was given back; the other side of the link says how much, which may be anything.
+    /// Adds credit that was given back; the other side may send any number, so that the sum is limited.
     mutating func add(_ credit: CreditWindow, atMost limit: CreditWindow) {
         messages = min(messages.addingSaturating(credit.messages), limit.messages)
         bytes = min(bytes.addingSaturating(credit.bytes), limit.bytes)
@@ -33,29 +33,29 @@ extension FixedWidthInteger {
     }
 }
 
-/// How much may still leave for the other side, by route, and what waits until it may.
+/// The windows for messages to the other side, of the link and of each route, and the messages that wait for room.
 ///
-/// Each message takes one of the link's window and one of its route's, and credit gives them back.
+/// Each message takes from the link's window and from its route's, and credit gives it back.
 struct SendWindows<Waiting> {
     typealias Window = CreditWindow
 
-    /// Whether everything waits until the other side has named its window; otherwise there are no bounds until then.
+    /// Whether messages wait until the other side has named its window; otherwise they leave without bounds until then.
     private let waitsForWindow: Bool
-    /// What the other side has named, and what is left of it.
+    /// The window that the other side has named, and the rest of it.
     private var whole: Window?
     private var link: Window?
     private var initial = Window(messages: .max, bytes: .max)
     private var routes: [String: Window] = [:]
     private var queues: [String: Deque<(size: Int, waiting: Waiting)>] = [:]
 
-    /// How many messages wait.
+    /// The number of messages that wait.
     private(set) var count = 0
 
     init(waitsForWindow: Bool = false) { self.waitsForWindow = waitsForWindow }
 
-    /// Takes a message.
+    /// Takes room for a message, or has the message wait.
     ///
-    /// - Returns: whether it may leave now; otherwise it waits.
+    /// - Returns: whether the message may leave now.
     mutating func take(_ waiting: Waiting, route: String, size: Int) -> Bool {
         guard link != nil || waitsForWindow else { return true }
         if queues[route] == nil, isOpen(route) {
@@ -67,12 +67,12 @@ struct SendWindows<Waiting> {
         return false
     }
 
-    /// Gives back.
+    /// Adds credit that the other side gives.
     ///
     /// - Parameters:
-    ///   - route: empty the first time, when the other side names the link's window.
-    ///   - isWanted: what waits and isn't wanted any more takes nothing.
-    /// - Returns: what may leave now, in order for each route.
+    ///   - route: the route that the credit is for; empty when the other side names the link's window.
+    ///   - isWanted: whether a message that waits is still wanted; the others take no room.
+    /// - Returns: the messages that may leave now, in order for each route.
     mutating func add(_ credit: Window, route: String, where isWanted: (Waiting) -> Bool = { _ in true }) -> [Waiting] {
         if route.isEmpty {
             let named = Window(messages: min(credit.messages, Window.link.messages), bytes: min(credit.bytes, Window.link.bytes))
@@ -87,11 +87,11 @@ struct SendWindows<Waiting> {
         guard let whole else { return }
         link?.add(credit, atMost: whole)
         routes[route]?.add(credit, atMost: initial)
-        // All is given back: the route need not be remembered.
+        // The route has all its credit again, and need not be remembered.
         if routes[route] == initial { routes[route] = nil }
     }
 
-    /// Forgets what waits and isn't wanted any more.
+    /// Forgets messages that wait and aren't wanted any more.
     mutating func removeAll(where isUnwanted: (Waiting) -> Bool) {
         for route in queues.keys {
             queues[route]?.removeAll { isUnwanted($0.waiting) }
@@ -100,12 +100,12 @@ struct SendWindows<Waiting> {
         count = queues.values.reduce(0) { $0 + $1.count }
     }
 
-    /// Takes back what a message took that has not left.
+    /// Returns the room that was taken for a message that has not left.
     mutating func takeBack(_ size: Int, route: String) {
         give(Window(messages: 1, bytes: size), to: route)
     }
 
-    /// What may leave now, in order for each route; what isn't wanted any more takes nothing.
+    /// Takes out the messages that may leave now, in order for each route; those that aren't wanted any more take no room.
     mutating func release(where isWanted: (Waiting) -> Bool) -> [Waiting] {
         var free: [Waiting] = []
         for route in queues.keys {
@@ -120,7 +120,7 @@ struct SendWindows<Waiting> {
         return free
     }
 
-    /// Everything that waits, taken out.
+    /// Takes out all messages that wait.
     mutating func removeAll() -> [Waiting] {
         defer { (queues, count) = ([:], 0) }
         return queues.values.flatMap { $0.map(\.waiting) }
@@ -136,19 +136,19 @@ struct SendWindows<Waiting> {
     }
 }
 
-/// What the other side has under way here, by route, and what isn't any more, until it's worth a frame to say so.
+/// The messages that the other side has under way here, by route, and the credit that is due but not worth a frame yet.
 struct ReceiveCredits {
     private typealias Owed = (messages: Int, bytes: Int)
 
     private var owed: [String: Owed] = [:]
     private var total: Owed = (0, 0)
-    /// What the other side may still send, as far as it was told.
+    /// The windows that the other side still has, according to the credit that was sent.
     private var link = CreditWindow.link
     private var routes: [String: CreditWindow] = [:]
 
-    /// A message has come.
+    /// Charges the other side for a message that has arrived.
     ///
-    /// - Returns: false when the other side had no room left for it, and knew.
+    /// - Returns: false when the other side had no credit left for the message.
     mutating func take(_ route: String, _ size: Int) -> Bool {
         let window = routes[route] ?? CreditWindow.link.share
         guard link.isOpen, window.isOpen else { return false }
@@ -158,9 +158,9 @@ struct ReceiveCredits {
         return true
     }
 
-    /// A message isn't under way any more.
+    /// Notes that a message isn't under way any more.
     ///
-    /// - Returns: what to give back now, by route.
+    /// - Returns: the credit to give back now, by route.
     mutating func release(_ route: String, _ size: Int) -> [(route: String, messages: Int, bytes: Int)] {
         total.messages += 1
         total.bytes += size
@@ -173,8 +173,8 @@ struct ReceiveCredits {
 
     private mutating func takeOwed(_ route: String) -> [(route: String, messages: Int, bytes: Int)] {
         let whole = CreditWindow.link
-        // The other side must not run dry while nothing is under way here: a quarter of the link's window is the most that is held back
-        // in all, and a quarter of its window on each route.
+        // The other side must not run out of credit while nothing is under way here: at most a quarter of the link's window is held back in
+        // all, and a quarter of each route's window.
         if total.messages >= whole.messages / 4 || total.bytes >= whole.bytes / 4 {
             defer { (owed, total) = ([:], (0, 0)) }
             return owed.map { ($0.key, $0.value.messages, $0.value.bytes) }

@@ -1,7 +1,7 @@
 /// The bytes that a writer has written so far.
 ///
-/// An array would do, but for one thing: as a property of a class, every append would look whether it is shared. That is a third of the time of
-/// encoding a small message.
+/// It isn't an array, because each append to an array that is a property of a class checks whether the array is shared. That takes a third of the
+/// time of encoding a small message.
 struct CompactBuffer: ~Copyable {
     // Owned, uninitialised beyond `count`, freed by deinit; never handed out.
     private var base: UnsafeMutableRawPointer
@@ -62,7 +62,7 @@ struct CompactBuffer: ~Copyable {
         count += bytes.count
     }
 
-    /// Inserts what another buffer holds.
+    /// Inserts the bytes of another buffer.
     mutating func insert(_ other: borrowing CompactBuffer, at position: Int) {
         reserve(other.count)
         // Regions may overlap in the first move; `copyMemory` allows that.
@@ -77,7 +77,7 @@ struct CompactBuffer: ~Copyable {
         base.storeBytes(of: value.littleEndian, toByteOffset: position, as: UInt32.self)
     }
 
-    /// Forgets what was written since the buffer had this size.
+    /// Removes the bytes that were written since the buffer had this size.
     mutating func truncate(to count: Int) {
         self.count = min(self.count, count)
     }

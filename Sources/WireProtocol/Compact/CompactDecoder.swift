@@ -1,16 +1,14 @@
 /// Decodes what ``CompactEncoder`` encoded.
 ///
-/// It is total: whatever the bytes are, it returns a value or throws, in time and memory that are bounded by the number of bytes and the shape of
+/// Decoding is total: whatever the bytes are, it returns a value or throws, in time and memory that are bounded by the number of bytes and the shape of
 /// the type.
 public struct CompactDecoder: Sendable {
-    /// Creates a decoder.
-    ///
-    /// It has no state.
+    /// Creates a decoder, which has no state.
     public init() {}
 
     /// Returns the value that all of the bytes encode.
     ///
-    /// - Throws: `DecodingError` when the bytes are not such a value, or bytes are left over, and whatever the type's own `init(from:)` throws. The
+    /// - Throws: `DecodingError` when the bytes are not such a value, or bytes are left over, and the errors of the type's own `init(from:)`. The
     ///   coding path says where in the value, the description where in the bytes.
     public func decode<Value: Decodable>(_ type: Value.Type, from bytes: Bytes) throws -> Value {
         guard bytes.endIndex <= UInt32.max else {

@@ -17,7 +17,7 @@ struct CompactKey: CodingKey {
 }
 
 extension Error {
-    /// Returns the error with a key put before its coding path; errors that have none stay as they are.
+    /// Returns the error with a key inserted at the front of its coding path; an error without a path is returned unchanged.
     func inside(_ key: some CodingKey) -> any Error {
         switch self as any Error {
         case EncodingError.invalidValue(let value, let context):

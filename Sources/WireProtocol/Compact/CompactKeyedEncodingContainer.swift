@@ -1,6 +1,6 @@
 /// Writes the entries of a map.
 ///
-/// An optional that is nil leaves no entry, unless it is encoded by name with `encodeNil`.
+/// An optional that is `nil` has no entry, unless `encodeNil` encodes it explicitly.
 struct CompactKeyedEncodingContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let writer: CompactWriter
 

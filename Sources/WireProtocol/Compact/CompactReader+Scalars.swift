@@ -1,5 +1,5 @@
 extension CompactReader {
-    /// Returns where the value at a position ends, which is never beyond the limit.
+    /// Returns the end of the value at a position, which is never beyond the limit.
     func end(of position: Int, limit: Int) throws -> Int {
         guard position < limit else {
             throw Self.corrupted("a value is missing", at: position)
@@ -35,7 +35,7 @@ extension CompactReader {
         return cursor + size
     }
 
-    /// Returns where the content of an array or a map lies.
+    /// Returns the range of the content of an array or a map.
     func range(of tag: UInt8, at position: Int, limit: Int, as type: Any.Type) throws -> Range<Int> {
         try expect(tag, at: position, limit: limit, as: type)
         let end = try end(of: position, limit: limit)
@@ -76,7 +76,7 @@ extension CompactReader {
 
     /// Reads a number as floating point.
     ///
-    /// Integers are taken too, and rounded if they have to be, as `JSONDecoder` does.
+    /// Integers are accepted too, and rounded if necessary, as by `JSONDecoder`.
     func readFloatingPoint<Value: BinaryFloatingPoint>(_ position: inout Int, _ limit: Int) throws -> Value {
         let end = try end(of: position, limit: limit)
         let value: Value?
@@ -85,7 +85,7 @@ extension CompactReader {
             let bits = UInt64(readUInt32(at: position + 1)) | UInt64(readUInt32(at: position + 5)) << 32
             let double = Double(bitPattern: bits)
             let converted = Value(double)
-            // What was finite must not become infinite.
+            // A finite value must not become infinite.
             value = converted.isInfinite && double.isFinite ? nil : converted
         case CompactTag.float:
             value = Value(Float(bitPattern: readUInt32(at: position + 1)))

@@ -1,19 +1,19 @@
 /// Reads one value, and the values inside it, from one buffer.
 ///
-/// It is the `Decoder` of every value that it reads; what belongs to the value at hand is saved and restored around the values inside it. Every
-/// value tells where it ends, so keys are found in any order, and a type that reads less than there is disturbs nobody.
+/// The reader is the `Decoder` of every value that it reads: it saves the state of the current value around the values inside that. The end of
+/// each value is known, so that keys are found in any order, and a type may read less than the value contains.
 final class CompactReader: Decoder {
     let bytes: Bytes
     @exclusivity(unchecked) private var start: Int
     @exclusivity(unchecked) private var limit: Int
     @exclusivity(unchecked) private(set) var depth: Int
-    /// Where the map begins that was read last, and where its next entry is expected.
+    /// The position of the map that was read last, and the position at which its next entry is expected.
     @exclusivity(unchecked) private var expectedMap = -1
     @exclusivity(unchecked) private var expectedEntry = 0
-    /// The map that was searched last because the entry was not where it was expected, how often, and after that its values by name.
+    /// The map that was searched last for an entry in another place, the number of searches, and after several searches its values by name.
     @exclusivity(unchecked) private var index: (map: Int, searches: Int, values: [String: Int]?) = (-1, 0, nil)
 
-    /// The first thing that was found wrong where nothing could be thrown.
+    /// The first error in a place where none could be thrown.
     @exclusivity(unchecked) private(set) var fault: (any Error)?
     private let parent: CompactReader?
 
@@ -42,7 +42,7 @@ final class CompactReader: Decoder {
         CompactSingleValueDecodingContainer(reader: self, position: start, limit: limit)
     }
 
-    /// The tag of the value at hand, or nil where there is none.
+    /// The tag of the current value, or `nil` where there is none.
     var tag: UInt8? {
         start < limit ? bytes[start] : nil
     }
@@ -129,10 +129,10 @@ final class CompactReader: Decoder {
 
     // MARK: Maps
 
-    /// Returns where the value of a key begins.
+    /// Returns the position of a key's value.
     @inline(__always)
     func find(_ name: String, in map: Range<Int>) -> Int? {
-        // Types read their keys in the order in which they wrote them, nearly always: look where the last entry ended.
+        // Types nearly always read their keys in the order in which they wrote them, so that the entry is at the end of the last one.
         let entry = expectedMap == map.lowerBound ? expectedEntry : map.lowerBound
         if let value = match(name, at: entry, limit: map.upperBound) {
             return value
@@ -140,7 +140,7 @@ final class CompactReader: Decoder {
         return search(name, in: map)
     }
 
-    /// Notes where the next entry of a map begins.
+    /// Stores the position at which the next entry of a map begins.
     @inline(__always)
     func expectNext(in map: Range<Int>, at position: Int) {
         expectedMap = map.lowerBound
@@ -154,7 +154,7 @@ final class CompactReader: Decoder {
         return names
     }
 
-    /// Returns how many elements an array has.
+    /// Returns the number of elements of an array.
     func count(of array: Range<Int>) -> Int {
         var count = 0
         var position = array.lowerBound
@@ -169,7 +169,7 @@ final class CompactReader: Decoder {
         return count
     }
 
-    /// Keeps an error until somebody can throw it: the decoder, when the value is complete.
+    /// Keeps an error until the decoder can throw it, when the value is complete.
     private func note(_ error: any Error) {
         if let parent {
             parent.note(error)
@@ -178,7 +178,7 @@ final class CompactReader: Decoder {
         }
     }
 
-    /// Calls a function with the name of each entry and where its value begins.
+    /// Calls a function with the name of each entry and the position of its value.
     private func forEachEntry(of map: Range<Int>, _ body: (String, Int) -> Void) {
         var position = map.lowerBound
         do {
@@ -192,7 +192,7 @@ final class CompactReader: Decoder {
         }
     }
 
-    /// Returns where the value begins if the entry at this position has this name.
+    /// Returns the position of the value if the entry at this position has this name.
     @inline(__always)
     private func match(_ name: String, at entry: Int, limit: Int) -> Int? {
         var position = entry
@@ -219,7 +219,7 @@ final class CompactReader: Decoder {
         } else {
             index = (map: map.lowerBound, searches: 1, values: nil)
         }
-        // Whoever searches a large map again and again would take quadratic time.
+        // Repeated searches of a large map would take quadratic time.
         if index.searches > 16, map.count > 512 {
             if index.values == nil {
                 index.values = values(in: map)
@@ -243,7 +243,7 @@ final class CompactReader: Decoder {
         return nil
     }
 
-    /// Returns where the values of a map begin, by name; of equal names the first counts.
+    /// Returns the positions of a map's values by name; of equal names the first counts.
     private func values(in map: Range<Int>) -> [String: Int] {
         var values: [String: Int] = [:]
         forEachEntry(of: map) { name, position in

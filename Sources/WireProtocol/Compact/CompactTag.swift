@@ -21,14 +21,14 @@ enum CompactTag {
     static let array: UInt8 = 0x09
     /// Four bytes of length, then the entries: LEB128 length and UTF-8 of the key, and the value.
     static let map: UInt8 = 0x0A
-    /// Sixteen bytes, two's complement; only for what the shorter forms can't hold.
+    /// Sixteen bytes, two's complement; only for integers that the shorter forms can't hold.
     static let int128: UInt8 = 0x0B
-    /// Sixteen bytes; only for what `int128` can't hold.
+    /// Sixteen bytes; only for integers that `int128` can't hold.
     static let uint128: UInt8 = 0x0C
     /// The integer 0; 1 to 127 follow.
     static let zero: UInt8 = 0x80
 
-    /// Says what a tag stands for, in errors.
+    /// Returns the name of a tag's type of value, for errors.
     static func name(of tag: UInt8) -> String {
         switch tag {
         case null: "null"
@@ -46,8 +46,8 @@ enum CompactTag {
 
 /// The limits of the compact format.
 enum CompactLimits {
-    /// How many values may lie inside one another, in either direction.
+    /// The number of levels to which values may be nested, in either direction.
     static let depth = 256
-    /// The tag and the four bytes of length that arrays and maps begin with.
+    /// The size of the tag and the length that arrays and maps begin with, in bytes.
     static let containerHeaderSize = 5
 }

@@ -1,6 +1,6 @@
 /// Reads the elements of an array.
 ///
-/// An element that can't be read as what is asked for stays where it is.
+/// After an element that can't be decoded as the requested type, the container still stands at that element.
 struct CompactUnkeyedDecodingContainer: UnkeyedDecodingContainer {
     let reader: CompactReader
     // Half a word each, so that an existential holds the container without allocating: that is most of the time of reading a short array.
@@ -23,12 +23,12 @@ struct CompactUnkeyedDecodingContainer: UnkeyedDecodingContainer {
     var codingPath: [any CodingKey] { [] }
     var currentIndex: Int { Int(index) }
 
-    /// The elements are counted when somebody asks.
+    /// The number of elements, which is counted at the first request.
     var count: Int? { reader.count(of: Int(lower)..<limit) }
 
     var isAtEnd: Bool { current >= upper }
 
-    /// Passes the current element, which ends at `end`.
+    /// Moves behind the current element, which ends at `end`.
     private mutating func advance(to end: Int) {
         current = UInt32(clamping: end)
         index += 1

@@ -1,10 +1,10 @@
 /// Writes one value, and the values inside it, to one buffer.
 ///
-/// It is the `Encoder` of every value that it writes; what belongs to the value at hand is saved and restored around the values inside it. A
+/// The writer is the `Encoder` of every value that it writes: it saves the state of the current value around the values inside that. A
 /// container that the user may hold on to (a nested one, a super encoder) gets a writer of its own, whose bytes are inserted when the value is
 /// complete, so that containers may be filled in any order.
 final class CompactWriter: Encoder {
-    /// What the value at hand has become so far.
+    /// The shape of the current value so far.
     enum Shape {
         case nothing
         case scalar
@@ -12,16 +12,16 @@ final class CompactWriter: Encoder {
         case map
     }
 
-    /// The value at hand.
+    /// The current value.
     private struct Scope {
         var shape = Shape.nothing
-        /// Where its bytes begin.
+        /// The position at which its bytes begin.
         var start: Int
-        /// Which of the children is its first.
+        /// The index of its first child.
         var firstChild = 0
     }
 
-    // No access to these properties lasts longer than one line that calls nobody else, so checking them for overlap at run time can't find any.
+    // No access to these properties lasts longer than one line that calls no other code, so checking them for overlap at run time can't find any.
     @exclusivity(unchecked) var buffer: CompactBuffer
     @exclusivity(unchecked) private var scope = Scope(start: 0)
     @exclusivity(unchecked) private var depth: Int
@@ -109,7 +109,7 @@ final class CompactWriter: Encoder {
         }
     }
 
-    /// Completes the value at hand: inserts what its containers wrote and patches its length.
+    /// Completes the current value: inserts the bytes of its containers and patches its length.
     private func finish() throws {
         if let failure {
             throw failure

@@ -1,12 +1,12 @@
 /// Permission to send more.
 ///
-/// Credit adds up, to what was named first at most.
+/// Credit adds up, but never beyond what the first credit on the link named.
 public struct Credit: Sendable, Hashable {
-    /// The path of the coordinator that the permission is for; 0 means the link.
+    /// The route that the permission is for, a path or the name of a message; 0 means the whole link.
     public var target: NameID
-    /// How many more messages.
+    /// The number of messages.
     public var messages: UInt32
-    /// How many more bytes of payload.
+    /// The number of bytes.
     public var bytes: UInt64
 
     /// Creates the content of a frame.
@@ -14,5 +14,17 @@ public struct Credit: Sendable, Hashable {
         self.target = target
         self.messages = messages
         self.bytes = bytes
+    }
+}
+
+extension Credit {
+    func encode(into batch: inout [UInt8]) {
+        batch.appendInteger(target)
+        batch.appendInteger(messages)
+        batch.appendInteger(bytes)
+    }
+
+    init(from body: inout ByteReader) throws(WireError) {
+        self.init(target: try body.integer(), messages: try body.integer(), bytes: try body.integer())
     }
 }

@@ -1,8 +1,8 @@
-/// A dependency of the subtree has a new value.
+/// A new value of a dependency of the subtree.
 public struct Dependency: Sendable, Hashable {
     /// The name of the dependency.
     public var name: NameID
-    /// Grows with every value, so that a late one is recognised.
+    /// Reserved for adoption by another parent: 0 today, and ignored.
     public var version: UInt64
     /// The encoded descriptor.
     public var payload: Bytes
@@ -12,5 +12,17 @@ public struct Dependency: Sendable, Hashable {
         self.name = name
         self.version = version
         self.payload = payload
+    }
+}
+
+extension Dependency {
+    func encode(into batch: inout [UInt8]) {
+        batch.appendInteger(name)
+        batch.appendInteger(version)
+        batch.append(contentsOf: payload)
+    }
+
+    init(from body: inout ByteReader) throws(WireError) {
+        self.init(name: try body.integer(), version: try body.integer(), payload: body.rest())
     }
 }

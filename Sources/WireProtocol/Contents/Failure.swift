@@ -1,12 +1,14 @@
-/// Why there is no answer.
+/// The reason why there is no answer.
 public struct Failure: Sendable, Hashable {
-    /// A stable code of the library, such as `unhandled`, `peerLost`, `timedOut` or `stopped`; empty when a handler threw.
+    /// One of the library's stable codes, such as `unhandled`, `peerLost`, `timedOut` or `stopped`; empty when a handler threw.
     public var code: String
     /// The name of the error's type.
     public var type: String
     /// The error in words.
     public var message: String
-    /// The encoded error, if it can be encoded; in the frame's codec.
+    /// Without a code: the error, in the frame's codec, or nothing when it can't be encoded.
+    ///
+    /// With a code: one byte 1 when the message may have been handled all the same, or nothing.
     public var payload: Bytes
 
     /// Creates the content of a frame.
@@ -15,5 +17,25 @@ public struct Failure: Sendable, Hashable {
         self.type = type
         self.message = message
         self.payload = payload
+    }
+}
+
+extension Failure {
+    @inline(never)
+    func encode(into batch: inout [UInt8]) {
+        batch.appendText(code)
+        batch.appendText(type)
+        batch.appendText(message)
+        batch.append(contentsOf: payload)
+    }
+
+    @inline(never)
+    init(from body: inout ByteReader, limits: FrameLimits) throws(WireError) {
+        self.init(
+            code: try body.text(limit: limits.maximumNameLength),
+            type: try body.text(),
+            message: try body.text(),
+            payload: body.rest()
+        )
     }
 }

@@ -1,11 +1,11 @@
-/// A question of the other side's runtime, with an answer in JSON: what an operator asks for on its way down; reports of processes and
-/// requests to be dismissed on their way up.
+/// A request to the runtime of the other side.
 ///
-/// The answer is a ``Reply`` of the same correlation.
+/// An operator's requests travel down the tree; reports of processes and requests to be dismissed travel up. The answer is a ``Reply`` in
+/// JSON with the same correlation.
 public struct Inspect: Sendable, Hashable {
     /// The path of the coordinator.
     public var target: NameID
-    /// What is asked for.
+    /// The name of the operation.
     public var operation: String
     /// The arguments.
     public var payload: Bytes
@@ -15,5 +15,17 @@ public struct Inspect: Sendable, Hashable {
         self.target = target
         self.operation = operation
         self.payload = payload
+    }
+}
+
+extension Inspect {
+    func encode(into batch: inout [UInt8]) {
+        batch.appendInteger(target)
+        batch.appendText(operation)
+        batch.append(contentsOf: payload)
+    }
+
+    init(from body: inout ByteReader, limits: FrameLimits) throws(WireError) {
+        self.init(target: try body.integer(), operation: try body.text(limit: limits.maximumNameLength), payload: body.rest())
     }
 }

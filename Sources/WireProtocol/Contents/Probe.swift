@@ -1,6 +1,6 @@
-/// The content of a ping, sent back unchanged in the pong.
+/// The content of a ping, which the pong repeats unchanged.
 public struct Probe: Sendable, Hashable {
-    /// Who has to answer.
+    /// The part of the receiving process that has to answer.
     ///
     /// Unknown kinds are kept as they came.
     public struct Kind: RawRepresentable, Sendable, Hashable {
@@ -12,20 +12,33 @@ public struct Probe: Sendable, Hashable {
             self.rawValue = rawValue
         }
 
-        /// Whoever reads the link.
+        /// The reader of the link.
         public static let link = Kind(rawValue: 0)
-        /// The executor that coordinators run on: it is late when they don't yield.
+        /// The executor that coordinators run on, which answers late when they don't yield.
+        ///
+        /// Reserved for the detection of hangs: not sent today, and answered like ``link``.
         public static let executor = Kind(rawValue: 1)
     }
 
     /// The pinging side's monotonic clock, in nanoseconds.
     public var timestampNanoseconds: UInt64
-    /// Who has to answer.
+    /// The part of the receiving process that has to answer.
     public var kind: Kind
 
     /// Creates a probe.
     public init(timestampNanoseconds: UInt64, kind: Kind) {
         self.timestampNanoseconds = timestampNanoseconds
         self.kind = kind
+    }
+}
+
+extension Probe {
+    func encode(into batch: inout [UInt8]) {
+        batch.appendInteger(timestampNanoseconds)
+        batch.append(kind.rawValue)
+    }
+
+    init(from body: inout ByteReader) throws(WireError) {
+        self.init(timestampNanoseconds: try body.integer(), kind: Kind(rawValue: try body.integer()))
     }
 }

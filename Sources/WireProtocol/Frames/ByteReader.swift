@@ -35,7 +35,7 @@ struct ByteReader {
         return byte == 1
     }
 
-    /// Reads an unsigned LEB128 length, which must not lie beyond the end, nor be longer than it has to: equal frames have equal bytes.
+    /// Reads an unsigned LEB128 length, which must not reach beyond the end, nor have more bytes than it needs: equal frames have equal bytes.
     @inline(__always)
     mutating func length() throws(WireError) -> Int {
         if position < end {
@@ -54,7 +54,7 @@ struct ByteReader {
         var shift: UInt64 = 0
         while true {
             let byte = try integer(UInt8.self)
-            // A length of more than 35 bits could not be served, so a sixth byte is a fault already.
+            // A length of more than 35 bits is invalid anyway, so that a sixth byte is a fault.
             guard shift < 35 else {
                 throw WireError(.malformed, "a length has more than 5 bytes", offset: start)
             }
@@ -82,7 +82,7 @@ struct ByteReader {
         return field
     }
 
-    /// Takes all that is left, without copying it.
+    /// Takes all bytes that are left, without copying them.
     @inline(__always)
     mutating func rest() -> Bytes {
         let rest = bytes[position..<end]

@@ -1,57 +1,122 @@
-/// What a frame says.
+/// The meaning of a frame: one case for each kind, with the fields of its body.
 public enum Content: Sendable, Hashable {
-    /// A worker introduces itself. First frame of the dialling side.
+    /// A worker's introduction: the first frame of the dialling side.
     case hello(Hello)
-    /// The parent accepts a worker. First frame of the listening side.
+    /// A parent's acceptance of a worker: the first frame of the listening side.
     case welcome(Welcome)
-    /// A message that wants an answer.
+    /// A message that is answered.
     case ask(Ask)
     /// The answer to an ``ask(_:)``, or to any other frame with a correlation.
     case reply(Reply)
     /// One of several answers to an ``ask(_:)``.
     case streamItem(Bytes)
-    /// No more answers will come; the failure says why when the end is not the regular one.
+    /// The end of the answers to an ``ask(_:)``, with the failure unless the end is the regular one.
     case streamEnd(Failure?)
-    /// A message that wants no answer; with a correlation, only whether anybody takes it.
+    /// A message whose handling is not waited for; with a correlation, the reply says whether the message was taken.
     case send(Send)
     /// Nothing but the header's acknowledgement.
+    ///
+    /// Reserved for acknowledged messages: not sent today, and ignored.
     case ack
-    /// The asker of the same correlation has lost interest.
+    /// The cancellation of the ask with the same correlation.
     case cancel
-    /// Something happened to, or was announced by, a coordinator.
+    /// An event of a coordinator, or a notification between two runtimes.
     case event(Event)
-    /// Events are wanted, or no longer.
+    /// The begin or the end of a subscription to events.
     case subscribe(Subscribe)
-    /// The end of a coordinator is to be reported with ``terminated(_:)``.
-    case watch(Watch)
-    /// A watched coordinator has ended.
-    case terminated(Terminated)
-    /// The worker is to start its coordinator.
+    /// The order to start the worker's coordinator.
     case start(Start)
-    /// A coordinator is to stop.
+    /// The order to stop a coordinator.
     case stop(Stop)
-    /// A coordinator is to pause.
+    /// The order to pause a coordinator.
     case pause(Pause)
-    /// A coordinator is to resume.
+    /// The end of one reason for a coordinator's pause.
     case resume(Resume)
-    /// The worker's coordinator has started; the first one counts, whatever its correlation.
+    /// The answer to ``start(_:)``: the worker's coordinator has started.
+    ///
+    /// A worker repeats it, with start's correlation, on each later link. The receiver takes the first one, and doesn't look at its
+    /// correlation.
     case ready
-    /// The coordinator has finished; the payload is its output.
+    /// The output of a coordinator that has finished.
     case finish(Bytes)
-    /// The coordinator has ended.
+    /// The end of the worker's coordinator.
     case exited(Exited)
-    /// A dependency of the subtree has a new value.
+    /// A new value of a dependency of the subtree.
     case dependency(Dependency)
-    /// An operator's question about a coordinator.
+    /// A request to the runtime of the other side.
     case inspect(Inspect)
-    /// Is the peer alive? Answered by ``pong(_:)`` with the same probe.
+    /// A request for a ``pong(_:)`` with the same probe.
     case ping(Probe)
-    /// The peer is alive.
+    /// The answer to a ``ping(_:)``.
     case pong(Probe)
     /// Permission to send more.
     case credit(Credit)
-    /// The link ends in order; the text says why.
+    /// The regular end of the link, with the reason in words.
     case goodbye(String)
-    /// A name is given a number, for this direction of this link.
+    /// The definition of a number that stands for a name, in this direction of this link.
     case defineName(DefineName)
+}
+
+/// The byte in a frame's header that says which body follows.
+///
+/// The numbers are part of the format and are never reused; 12 and 13 belong to no kind.
+enum FrameKind: UInt8 {
+    case hello = 1
+    case welcome = 2
+    case ask = 3
+    case reply = 4
+    case streamItem = 5
+    case streamEnd = 6
+    case send = 7
+    case ack = 8
+    case cancel = 9
+    case event = 10
+    case subscribe = 11
+    case start = 14
+    case stop = 15
+    case pause = 16
+    case resume = 17
+    case ready = 18
+    case finish = 19
+    case exited = 20
+    case dependency = 21
+    case inspect = 22
+    case ping = 23
+    case pong = 24
+    case credit = 25
+    case goodbye = 26
+    case defineName = 27
+}
+
+extension Content {
+    /// The byte that stands for this content in a header.
+    var kind: FrameKind {
+        switch self {
+        case .hello: .hello
+        case .welcome: .welcome
+        case .ask: .ask
+        case .reply: .reply
+        case .streamItem: .streamItem
+        case .streamEnd: .streamEnd
+        case .send: .send
+        case .ack: .ack
+        case .cancel: .cancel
+        case .event: .event
+        case .subscribe: .subscribe
+        case .start: .start
+        case .stop: .stop
+        case .pause: .pause
+        case .resume: .resume
+        case .ready: .ready
+        case .finish: .finish
+        case .exited: .exited
+        case .dependency: .dependency
+        case .inspect: .inspect
+        case .ping: .ping
+        case .pong: .pong
+        case .credit: .credit
+        case .goodbye: .goodbye
+        case .defineName: .defineName
+        }
+    }
 }

@@ -1,26 +1,32 @@
-/// One protocol unit on a link: a fixed header of 40 bytes and typed content.
+/// A unit of the protocol: a header of 40 bytes and typed content.
 ///
 /// Frames travel in batches; ``FrameEncoder`` appends them to one and ``FrameDecoder`` takes them out again. The written format, with test
 /// vectors, is in the article "Format".
 public struct Frame: Sendable, Hashable {
-    /// What the frame says.
+    /// The meaning of the frame.
     public var content: Content
-    /// How the payload inside the content is encoded.
+    /// The encoding of the payload inside the content.
     public var codec: PayloadCodec
     /// Switches that change how the content is handled.
     public var flags: Flags
-    /// This frame's number in its direction of the link; 0 on a link that doesn't count.
+    /// The frame's number in its direction of the link.
+    ///
+    /// Reserved for acknowledged messages: 0 today, and ignored.
     public var sequence: UInt64
-    /// The highest number that the sender has taken from the other direction; 0 on a link that doesn't count.
+    /// The highest number that the sender has taken from the other direction.
+    ///
+    /// Reserved for acknowledged messages: 0 today, and ignored.
     public var acknowledgement: UInt64
-    /// The life of the link: it grows each time a worker dials again.
+    /// The number of the link among those that a worker has dialled.
+    ///
+    /// Reserved for adoption by another parent: 0 today, and ignored.
     public var epoch: UInt32
-    /// The life of the coordinator that the frame is about, so that a late answer of an earlier life is recognised.
+    /// The number of the coordinator's life that the frame is about; 0 where it doesn't matter.
     public var incarnation: UInt32
-    /// What an answer has in common with its question; 0 on frames that want no answer.
+    /// The number that an answer has in common with its question; 0 on frames that are not answered.
     public var correlation: UInt64
 
-    /// Creates a frame; everything but the content has the value that most frames carry.
+    /// Creates a frame; the default of every header field is what most frames carry.
     public init(
         _ content: Content,
         correlation: UInt64 = 0,
@@ -47,4 +53,48 @@ extension Frame {
     public static let version: UInt8 = 1
     /// The size of the header that every frame begins with, in bytes.
     public static let headerSize = 40
+}
+
+/// Switches in a frame's header.
+///
+/// Bits without a name are kept as they came; bit 1 is free.
+public struct Flags: OptionSet, Sendable, Hashable {
+    /// The byte in the header.
+    public let rawValue: UInt8
+
+    /// Creates flags from the byte in the header.
+    public init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    /// A message that only its target may answer: it doesn't climb.
+    public static let direct = Flags(rawValue: 1 << 0)
+    /// An ask whose sender takes several answers: ``Content/streamItem(_:)`` each, then ``Content/streamEnd(_:)``.
+    public static let stream = Flags(rawValue: 1 << 2)
+    /// A stop that lets the worker handle what it has taken, within the grace, before anything is cancelled.
+    public static let drain = Flags(rawValue: 1 << 3)
+    /// A start whose configuration is complete: it isn't laid over the type's defaults.
+    public static let complete = Flags(rawValue: 1 << 4)
+}
+
+/// The encoding of a frame's payload.
+///
+/// Unknown values are kept as they came.
+public struct PayloadCodec: RawRepresentable, Sendable, Hashable {
+    /// The byte in the header.
+    public let rawValue: UInt8
+
+    /// Creates a codec from the byte in the header.
+    public init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    /// There is no payload.
+    public static let none = PayloadCodec(rawValue: 0)
+    /// One JSON text in UTF-8, between peers of different languages or builds.
+    public static let json = PayloadCodec(rawValue: 1)
+    /// The format of ``CompactEncoder``, between peers whose build identifiers are equal.
+    public static let compact = PayloadCodec(rawValue: 2)
+    /// Bytes whose meaning the sender and the receiver agree on outside this format.
+    public static let opaque = PayloadCodec(rawValue: 3)
 }

@@ -1,7 +1,7 @@
 /// Takes the frames out of a batch, one after the other.
 ///
-/// It is total: whatever the bytes are, ``next()`` returns a frame, the end or an error. After an error it stays where it is and reports the same
-/// error again; a version 1 receiver never skips what it doesn't understand.
+/// Decoding is total: whatever the bytes are, ``next()`` returns a frame, the end or an error. After an error the decoder stays where it is and
+/// reports the same error again; a receiver of version 1 never skips what it doesn't understand.
 public struct FrameDecoder: Sendable {
     private let batch: [UInt8]
     private let limits: FrameLimits
@@ -15,7 +15,7 @@ public struct FrameDecoder: Sendable {
         self.limits = limits
     }
 
-    /// Returns the next frame, or nil at the end of the batch.
+    /// Returns the next frame, or `nil` at the end of the batch.
     ///
     /// - Throws: ``WireError``, whose offset counts from the beginning of the batch.
     public mutating func next() throws(WireError) -> Frame? {
@@ -73,6 +73,51 @@ public struct FrameDecoder: Sendable {
         }
         guard length <= batch.count - position else {
             throw WireError(.truncated, "a frame of \(length) bytes has only \(batch.count - position)", offset: position)
+        }
+    }
+
+    /// Reads the body of a frame; the kinds that carry traffic are inlined.
+    @inline(__always)
+    private static func content(of kind: FrameKind, from body: inout ByteReader, limits: FrameLimits) throws(WireError) -> Content {
+        switch kind {
+        case .ask: .ask(try Ask(from: &body))
+        case .send: .send(try Send(from: &body))
+        case .reply: .reply(try Reply(from: &body, limits: limits))
+        case .streamItem: .streamItem(body.rest())
+        case .finish: .finish(body.rest())
+        case .ack: .ack
+        case .cancel: .cancel
+        case .ready: .ready
+        default: try controlContent(of: kind, from: &body, limits: limits)
+        }
+    }
+
+    /// Reads the body of a frame that carries no traffic.
+    ///
+    /// A call of its own, so that the kinds that carry traffic stay small.
+    @inline(never)
+    private static func controlContent(of kind: FrameKind, from body: inout ByteReader, limits: FrameLimits) throws(WireError) -> Content {
+        switch kind {
+        case .hello: .hello(try Hello(from: &body, limits: limits))
+        case .welcome: .welcome(try Welcome(from: &body, limits: limits))
+        case .streamEnd: .streamEnd(try body.flag("a stream's failure") ? try Failure(from: &body, limits: limits) : nil)
+        case .event: .event(try Event(from: &body))
+        case .subscribe: .subscribe(try Subscribe(from: &body))
+        case .start: .start(try Start(from: &body, limits: limits))
+        case .stop: .stop(try Stop(from: &body))
+        case .pause: .pause(try Pause(from: &body))
+        case .resume: .resume(try Resume(from: &body))
+        case .exited: .exited(try Exited(from: &body))
+        case .dependency: .dependency(try Dependency(from: &body))
+        case .inspect: .inspect(try Inspect(from: &body, limits: limits))
+        case .ping: .ping(try Probe(from: &body))
+        case .pong: .pong(try Probe(from: &body))
+        case .credit: .credit(try Credit(from: &body))
+        case .goodbye: .goodbye(try body.text())
+        case .defineName: .defineName(try DefineName(from: &body, limits: limits))
+        case .ask, .reply, .streamItem, .send, .ack, .cancel, .ready, .finish:
+            // `content(of:from:limits:)` reads these itself.
+            throw WireError(.unknownKind, "kind \(kind) carries traffic", offset: body.position)
         }
     }
 }

@@ -1,12 +1,12 @@
-/// What a receiver is willing to take.
+/// The sizes that a receiver accepts.
 ///
-/// A frame beyond a limit is an error of the whole link: there is no way to skip it safely.
+/// A frame beyond a limit ends the link, because the receiver can't skip it safely.
 public struct FrameLimits: Sendable, Hashable {
     /// The largest frame, header included, in bytes.
     public var maximumFrameSize: Int
     /// The longest name, path, type, build identifier, error code and inspection operation, in bytes of UTF-8.
     ///
-    /// Texts for people (messages, reasons, an error's type) have no limit but the frame's.
+    /// Texts for people (messages, reasons) and the type of an error are limited by the size of the frame alone.
     public var maximumNameLength: Int
     /// The longest secret in a ``Hello``, in bytes.
     public var maximumSecretLength: Int
@@ -18,9 +18,9 @@ public struct FrameLimits: Sendable, Hashable {
         self.maximumSecretLength = maximumSecretLength
     }
 
-    /// What each side has to take at least: a frame with a few names of the greatest length.
+    /// The frame size that each side has to accept at least: enough for a few names of the greatest length.
     public static let smallestFrameSize = 4_096
 
-    /// 1 MiB frames, names of 1,024 bytes.
+    /// Frames of 1 MiB, names of 1,024 bytes, secrets of 256 bytes.
     public static let `default` = FrameLimits()
 }

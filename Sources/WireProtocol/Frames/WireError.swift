@@ -1,12 +1,12 @@
-/// Why bytes could not be read.
+/// The reason why bytes could not be decoded.
 ///
-/// The link they came from can't be trusted any further: close it.
+/// Close the link from which the bytes came: the next frames can't be found.
 public struct WireError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What kind of fault it is.
+    /// The kind of the fault.
     public var code: Code
-    /// What was found and what had been expected.
+    /// The fault in words: the bytes found and the bytes expected.
     public var message: String
-    /// Where it was found, in bytes from the beginning of the batch or ticket.
+    /// The position of the fault, in bytes from the beginning of the batch or ticket.
     public var offset: Int
 
     /// Creates an error.
@@ -16,14 +16,14 @@ public struct WireError: Error, Sendable, Hashable, CustomStringConvertible {
         self.offset = offset
     }
 
-    /// One line for a log.
+    /// The fault in one line, for a log.
     public var description: String {
         "\(code) at byte \(offset): \(message)"
     }
 }
 
 extension WireError {
-    /// The kind of a fault.
+    /// The kind of a fault; later versions may add more.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
             case truncated
@@ -37,19 +37,19 @@ extension WireError {
 
         private let value: Value
 
-        /// The bytes end before what they announce.
+        /// The bytes end before the fields that they announce.
         public static let truncated = Code(value: .truncated)
-        /// The version is not one that this module speaks.
+        /// The version is not the one that this module speaks.
         public static let badVersion = Code(value: .badVersion)
-        /// The version defines no such kind of frame.
+        /// The version defines no frame of this kind.
         public static let unknownKind = Code(value: .unknownKind)
         /// A length is beyond ``FrameLimits``.
         public static let tooLarge = Code(value: .tooLarge)
-        /// A field has a value that it can't have.
+        /// A field has an invalid value.
         public static let malformed = Code(value: .malformed)
         /// A text is not UTF-8.
         public static let badText = Code(value: .badText)
-        /// The content ends before its bytes do.
+        /// Bytes are left over after the content.
         public static let trailingBytes = Code(value: .trailingBytes)
 
         /// The name of the code.

@@ -1,7 +1,7 @@
 extension JSONValue {
-    /// The value under a name of an object; nil when there is none or this is no object.
+    /// The value of a member of an object; `nil` when there is no such member or the value is no object.
     ///
-    /// Setting nil removes it; setting a value in anything but an object makes it one.
+    /// Setting `nil` removes the member. Setting a member of a value that is no object replaces that value by an object.
     public subscript(name: String) -> JSONValue? {
         get {
             guard case .object(let members) = self else { return nil }
@@ -14,28 +14,28 @@ extension JSONValue {
         }
     }
 
-    /// The element of an array; nil when there is none or this is no array.
+    /// The element of an array; `nil` when there is no such element or the value is no array.
     public subscript(index: Int) -> JSONValue? {
         guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
         return elements[index]
     }
 
-    /// Whether this is `null`.
+    /// Whether the value is `null`.
     public var isNull: Bool { self == .null }
 
-    /// The truth value, if this is one.
+    /// The truth value, if the value is one.
     public var boolValue: Bool? {
         guard case .bool(let value) = self else { return nil }
         return value
     }
 
-    /// The integer, if this is one.
+    /// The integer, if the value is one.
     public var integerValue: Int64? {
         guard case .integer(let value) = self else { return nil }
         return value
     }
 
-    /// The number, if this is one or an integer; an integer beyond 2^53 is rounded.
+    /// The number, if the value is a number or an integer; an integer beyond 2^53 is rounded.
     public var numberValue: Double? {
         switch self {
         case .number(let value): value
@@ -44,26 +44,27 @@ extension JSONValue {
         }
     }
 
-    /// The text, if this is one.
+    /// The text, if the value is one.
     public var stringValue: String? {
         guard case .string(let value) = self else { return nil }
         return value
     }
 
-    /// The elements, if this is an array.
+    /// The elements, if the value is an array.
     public var arrayValue: [JSONValue]? {
         guard case .array(let value) = self else { return nil }
         return value
     }
 
-    /// The members, if this is an object.
+    /// The members, if the value is an object.
     public var objectValue: [String: JSONValue]? {
         guard case .object(let value) = self else { return nil }
         return value
     }
 
-    /// Returns this value with another laid over it: objects are merged, member by member and all the way down; everything else is replaced,
-    /// arrays and `null` included.
+    /// Returns this value merged with another, which takes precedence.
+    ///
+    /// Objects are merged recursively, member by member; all other values are replaced, arrays and `null` included.
     public func overlaid(by other: JSONValue) -> JSONValue {
         guard case .object(let members) = self, case .object(let others) = other else {
             return other
@@ -71,8 +72,9 @@ extension JSONValue {
         return .object(members.merging(others) { $0.overlaid(by: $1) })
     }
 
-    /// The same, for values in which some objects stand for the cases of an enumeration, as Swift encodes them: an object with a single
-    /// member isn't merged with one that has another.
+    /// Returns this value merged with another, where some objects stand for the cases of an enumeration as Swift encodes them.
+    ///
+    /// An object with a single member isn't merged with an object whose single member has another name.
     public func overlaid(byCasesOf other: JSONValue) -> JSONValue {
         guard case .object(let members) = self, case .object(let others) = other else {
             return other

@@ -1,5 +1,5 @@
 extension JSONValue: Codable {
-    /// Takes whatever the decoder has: null, a truth value, an integer, a number, a text, an array or an object, in this order.
+    /// Decodes null, a truth value, an integer, a number, a text, an array or an object; the first that succeeds, in this order.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if let reader = decoder as? CompactReader {
@@ -17,12 +17,12 @@ extension JSONValue: Codable {
         } else if let value = try? container.decode([JSONValue].self) {
             self = .array(value)
         } else {
-            // The last attempt's error is the one that is told.
+            // The error of the last attempt is thrown.
             self = .object(try container.decode([String: JSONValue].self))
         }
     }
 
-    /// Encodes what the value holds.
+    /// Encodes the value.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {
@@ -36,7 +36,7 @@ extension JSONValue: Codable {
         }
     }
 
-    /// The compact format says what there is, so there is nothing to try.
+    /// Decodes a compact value, whose tag says which type it has.
     private static func value(from container: any SingleValueDecodingContainer, tag: UInt8?) throws -> JSONValue {
         switch tag {
         case CompactTag.null: .null

@@ -1,6 +1,6 @@
-/// Any JSON text as a value: configurations and payloads whose type this process doesn't know.
+/// A JSON text as a value, for configurations and payloads whose type the process doesn't know.
 ///
-/// There is no parser here: any `Decoder` makes one, `JSONDecoder` and a YAML decoder included.
+/// Every `Decoder` can create such a value, for example `JSONDecoder` or a YAML decoder.
 public enum JSONValue: Sendable, Hashable {
     /// `null`.
     case null

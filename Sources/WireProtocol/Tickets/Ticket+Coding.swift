@@ -16,7 +16,7 @@ extension Ticket {
 
     /// Reads a ticket from all the bytes that the worker's descriptor delivered.
     ///
-    /// - Throws: ``WireError`` when the version is another, a field can't be right, or bytes are missing or left over.
+    /// - Throws: ``WireError`` when the version is not ``currentVersion``, a field is invalid, or bytes are missing or left over.
     public init(decoding bytes: [UInt8]) throws(WireError) {
         var reader = ByteReader(bytes, to: bytes.count)
         let version = try reader.integer(UInt8.self)

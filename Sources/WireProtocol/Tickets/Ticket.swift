@@ -1,37 +1,39 @@
-/// What a parent gives a worker at spawn: where to call, how to prove who it is, and what it is for.
+/// The data that a parent gives a worker at spawn: the address to dial, the secret to show, and the worker's place in the tree.
 ///
-/// It arrives on an inherited descriptor, never in the environment or the arguments, which other processes of the user can read. It lives as long
-/// as the incarnation: a worker that lost its link dials again with the same ticket.
+/// The ticket arrives on an inherited descriptor, never in the environment or the arguments, which other processes of the user can read. It is valid
+/// as long as the incarnation lives: a worker that has lost its link dials again with the same ticket.
 public struct Ticket: Sendable, Hashable {
     /// The version of the ticket's layout that this module reads and writes.
     public static let currentVersion: UInt8 = 1
-    /// The incarnation of a worker that waits for its life: the start frame tells which it is.
+    /// The incarnation in the ticket of a spare worker, which learns its incarnation from the start frame.
     public static let spareIncarnation: UInt32 = 0
     /// The length of a secret, in bytes.
     public static let secretLength = 32
 
     /// The version of the ticket's layout.
     public var version: UInt8
-    /// Where the parent listens, as an nng address: `ipc:///run/…`.
+    /// The address at which the parent listens, in nng's form: `ipc:///run/…`.
     public var address: String
     /// 32 random bytes that the worker shows in its ``Hello``.
     public var secret: [UInt8]
-    /// Where the worker's coordinator stands in the tree.
+    /// The path of the worker's coordinator in the tree.
     public var path: String
-    /// Which life of that place this worker is, or ``spareIncarnation``.
+    /// The number of the coordinator's life at that path, or ``spareIncarnation``.
     public var incarnation: UInt32
-    /// The parent's process identifier: a strict worker whose parent is another one by now has been orphaned already.
+    /// The parent's process identifier, by which a strict worker recognises that it has been orphaned already.
     public var parentProcessID: Int32
-    /// The worker dies with its parent.
+    /// Whether the worker dies with its parent.
     public var isStrict: Bool
-    /// How long a worker that isn't strict waits to be adopted, in milliseconds.
+    /// The time that a worker that isn't strict waits to be adopted, in milliseconds.
     public var orphanGraceMilliseconds: UInt32
-    /// The life of the link that the first dial begins.
+    /// The number of the first link.
+    ///
+    /// Reserved for adoption by another parent: 0 today, and ignored.
     public var epoch: UInt32
 
     /// Creates a ticket.
     ///
-    /// The secret has to have 32 bytes, or nobody will read the ticket.
+    /// The secret must have 32 bytes; a ticket with another secret can't be decoded.
     public init(
         version: UInt8 = Ticket.currentVersion,
         address: String,
@@ -56,7 +58,7 @@ public struct Ticket: Sendable, Hashable {
 }
 
 extension Ticket: CustomStringConvertible {
-    /// What the ticket is for, without its secret.
+    /// The ticket's fields without the secret.
     public var description: String {
         "Ticket(path: \(path), incarnation: \(incarnation), address: \(address), parent: \(parentProcessID))"
     }

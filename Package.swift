@@ -4,6 +4,7 @@ import PackageDescription
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let serviceLifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
@@ -46,28 +47,40 @@ let package = Package(
 
         .target(name: "WorkerLifecycle", dependencies: ["Supervision"]),
 
-        .target(name: "SupervisionSimulation", dependencies: ["Supervision"]),
+        // Fake worlds for the machines: all chance comes from a seed.
+        .target(name: "SimulationSupport", dependencies: ["Supervision"]),
+        .target(name: "SupervisionSimulation", dependencies: ["SimulationSupport", "Supervision"]),
+        .target(name: "WorkerLifecycleSimulation", dependencies: ["SimulationSupport", "Supervision", "WorkerLifecycle"]),
+
+        // What the targets below wait with: one-shot values, timers, the monotonic clock.
+        .target(name: "ConcurrencySupport", dependencies: [deque, heap]),
 
         // Boundary: the only targets that talk to nng and to the kernel.
         .systemLibrary(name: "CNNG", providers: [.apt(["libnng-dev"])]),
-        .target(name: "NNG", dependencies: ["CNNG"]),
+        .target(name: "NNG", dependencies: ["CNNG", "ConcurrencySupport"]),
         .target(name: "CProcess"),
-        .target(name: "Processes", dependencies: ["CProcess"]),
-        .target(name: "Links", dependencies: ["NNG", "Processes", "WireProtocol"]),
+        .target(name: "Processes", dependencies: ["CProcess", "ConcurrencySupport"]),
+        .target(name: "Links", dependencies: ["ConcurrencySupport", "NNG", "Processes", "WireProtocol"]),
 
         // Library: what users import.
         .target(
             name: "Coordinators",
-            dependencies: ["Supervision", "WorkerLifecycle", "WireProtocol", "Links", "Processes", deque, logging, serviceLifecycle, unixSignals]
+            dependencies: [
+                "ConcurrencySupport", "Supervision", "WorkerLifecycle", "WireProtocol", "Links", "Processes",
+                deque, logging, serviceLifecycle, unixSignals,
+            ]
         ),
         .target(name: "CoordinatorsTesting", dependencies: ["Coordinators"]),
 
         // Shells: the daemon, and the operator's way to it.
-        .target(name: "Control", dependencies: ["NNG", "Processes", "WireProtocol"]),
+        .target(name: "Control", dependencies: ["ConcurrencySupport", "NNG", "Processes", "WireProtocol"]),
         .target(name: "DaemonConfiguration", dependencies: ["Supervision", "WireProtocol", yams]),
         .target(
             name: "CoordinatorDaemon",
-            dependencies: ["Control", "Coordinators", "DaemonConfiguration", "Processes", "WireProtocol", logging, serviceLifecycle]
+            dependencies: [
+                "ConcurrencySupport", "Control", "Coordinators", "DaemonConfiguration", "Processes", "WireProtocol",
+                logging, serviceLifecycle,
+            ]
         ),
 
         // Executables parse, build and run.
@@ -90,7 +103,10 @@ let package = Package(
             linkerSettings: [.linkedLibrary("crypt")]
         ),
 
-        .executableTarget(name: "supervision-simulator", dependencies: ["SupervisionSimulation", argumentParser]),
+        .executableTarget(
+            name: "supervision-simulator",
+            dependencies: ["SupervisionSimulation", "WorkerLifecycleSimulation", argumentParser]
+        ),
         .example("Contacts"),
         .example("Experience"),
         .example("HomeDetails"),
@@ -108,8 +124,8 @@ let package = Package(
         .testTarget(
             name: "CoordinatorsTests",
             dependencies: [
-                "Coordinators", "CoordinatorsTesting", "Links", "Processes", "Supervision", "TestSupport", "WireProtocol",
-                "WorkerLifecycle", "Fixtures", "FixtureWorker", logging,
+                "ConcurrencySupport", "Coordinators", "CoordinatorsTesting", "Links", "Processes", "Supervision", "TestSupport",
+                "WireProtocol", "WorkerLifecycle", "Fixtures", "FixtureWorker", logging,
             ]
         ),
         .target(name: "PatternFixtures", dependencies: ["Coordinators"], path: "Tests/PatternFixtures"),
@@ -135,6 +151,7 @@ let package = Package(
                 logging,
             ]
         ),
+        .testTarget(name: "ConcurrencySupportTests", dependencies: ["ConcurrencySupport", "TestSupport"]),
         .testTarget(name: "LinksTests", dependencies: ["Links", "TestSupport", "WireProtocol"]),
         .testTarget(
             name: "ShopTests",
@@ -145,12 +162,21 @@ let package = Package(
         .exampleTests("HomeDetails"),
         .exampleTests("Registration"),
         .testTarget(name: "NNGTests", dependencies: ["NNG", "CNNG", "Processes", "TestSupport"]),
+        .testTarget(name: "WorkerLifecycleTests", dependencies: ["Supervision", "TestSupport", "WorkerLifecycle"]),
         .testTarget(name: "WireProtocolTests", dependencies: ["TestSupport", "WireProtocol"]),
         .testTarget(name: "ProcessesTests", dependencies: ["Processes", "TestSupport"]),
         .testTarget(name: "SupervisionTests", dependencies: ["Supervision", "TestSupport"]),
         .testTarget(name: "SupervisionSimulationTests", dependencies: ["Supervision", "SupervisionSimulation"]),
+        .testTarget(name: "WorkerLifecycleTests", dependencies: ["Supervision", "WorkerLifecycle"]),
+        .testTarget(
+            name: "WorkerLifecycleSimulationTests",
+            dependencies: ["Supervision", "WorkerLifecycle", "WorkerLifecycleSimulation"]
+        ),
         .testTarget(name: "DaemonConfigurationTests", dependencies: ["DaemonConfiguration", "Supervision", "TestSupport", "WireProtocol"]),
-        .testTarget(name: "ControlTests", dependencies: ["Control", "NNG", "Processes", "TestSupport", "WireProtocol", "coordinatorctl"]),
+        .testTarget(
+            name: "ControlTests",
+            dependencies: ["ConcurrencySupport", "Control", "NNG", "Processes", "TestSupport", "WireProtocol", "coordinatorctl"]
+        ),
     ],
     swiftLanguageModes: [.v6]
 )

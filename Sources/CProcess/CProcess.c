@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// Younger than the headers of glibc 2.36.
+// The headers of glibc 2.36 don't have this yet.
 #ifndef PIDFD_SIGNAL_PROCESS_GROUP
 #define PIDFD_SIGNAL_PROCESS_GROUP (1U << 2)
 #endif
@@ -39,7 +39,7 @@ static int given(const struct coordinator_process_descriptor *descriptors, int c
     return 0;
 }
 
-// What the child does between clone and execve; it has our memory and a stack of its own, and changes nothing of ours but `error`.
+// Runs in the child between clone and execve: the child shares the parent's memory, has a stack of its own, and changes only `error`.
 struct spawn {
     const char *executable;
     char *const *arguments;
@@ -52,7 +52,7 @@ struct spawn {
     int error;
 };
 
-// Every signal is blocked here, so no handler of ours runs in the child before there is none.
+// Every signal is blocked here, so no handler of the parent runs in the child before the handlers are reset.
 static void reset_signals(void) {
     struct sigaction action;
     for (int signal = 1; signal < NSIG; signal++) {
@@ -94,7 +94,7 @@ static int move_descriptors(const struct coordinator_process_descriptor *descrip
     return 0;
 }
 
-// As execvpe(3) with our PATH, without its fallback to a shell.
+// Like execvpe(3) with this process's PATH, without its fallback to a shell.
 static void execute(const struct spawn *spawn) {
     if (strchr(spawn->executable, '/') != NULL) {
         execve(spawn->executable, spawn->arguments, spawn->environment);
@@ -121,13 +121,13 @@ static int become(void *context) {
     struct spawn *spawn = context;
     if (spawn->dies_with_parent) {
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) goto failed;
-        // Only after arming: a parent that ended before would be missed.
+        // The check comes after arming: a parent that ended in between would be missed.
         if (getppid() != spawn->parent) {
             errno = ESRCH;
             goto failed;
         }
     }
-    // First of all: a stop of our terminal's group would stop the child too, and us, who wait for it.
+    // Before the other steps: a stop of the terminal's group would stop the child too, and with it the parent, which waits for it.
     if (setsid() < 0) goto failed;
     reset_signals();
     if (spawn->working_directory != NULL && chdir(spawn->working_directory) != 0) goto failed;
@@ -164,7 +164,7 @@ pid_t coordinator_process_spawn(
     sigset_t all, former;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &former);
-    // We wait until the child has become the program or ended, as posix_spawn(3) does: it runs in our memory until then.
+    // The parent waits until the child has become the program or ended, as posix_spawn(3) does: until then the child runs in its memory.
     pid_t process = clone(become, stack + size, CLONE_VM | CLONE_VFORK | SIGCHLD, &spawn);
     int error = process < 0 ? errno : spawn.error;
     pthread_sigmask(SIG_SETMASK, &former, NULL);

@@ -43,7 +43,7 @@ static void take(int number, siginfo_t *information, void *context) {
         .process = isSent ? information->si_pid : 0,
         .user = isSent ? information->si_uid : 0,
     };
-    // A full pipe holds thousands: one more says nothing new.
+    // A full pipe holds thousands of signals: one more would add nothing.
     ssize_t written = write(writing_end, &signal, sizeof signal);
     (void)written;
     errno = error;
@@ -66,7 +66,7 @@ int coordinator_signals_receive(void) {
     sigfillset(&action.sa_mask);
     for (int number = 1; number < NSIG; number++) {
         switch (number) {
-        // They can't be caught, or don't end a process; writing to a pipe that nobody reads is an error where it happens.
+        // They can't be caught, or don't end a process; writing to a pipe without a reader is an error where it happens.
         case SIGKILL: case SIGSTOP: case SIGCHLD: case SIGCONT: case SIGTSTP: case SIGTTIN: case SIGTTOU: case SIGURG: case SIGWINCH:
         case SIGPIPE:
             break;

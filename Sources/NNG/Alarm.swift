@@ -1,4 +1,5 @@
 internal import CNNG
+import ConcurrencySupport
 
 /// Calls back once after a time, on one of nng's threads.
 ///
@@ -11,11 +12,11 @@ final class Alarm: Sendable {
         operation = try AsyncOperation(for: name, address: address)
     }
 
-    /// Starts the time, once.
+    /// Starts the alarm; to be called once.
     ///
-    /// `action` is told nil when the time has passed, or why it did not.
+    /// `action` gets nil when the time has passed, or the reason why the alarm ended early.
     func start(after time: Duration, action: @escaping @Sendable (NNGError.Code?) -> Void) {
-        let milliseconds = time.millisecondsRoundedUp
+        let milliseconds = max(1, time.millisecondsRoundedUp)
         let submission = operation.submit { outcome in
             action(outcome.code)
         } start: { aio in
@@ -29,9 +30,9 @@ final class Alarm: Sendable {
         operation.cancel(.canceled)
     }
 
-    /// Suspends for a time.
+    /// Suspends the task for a time.
     ///
-    /// Cancellation ends it with `.canceled`.
+    /// Cancellation ends the wait with `.canceled`.
     static func sleep(for time: Duration, operation: String, address: String) async throws(NNGError) {
         let alarm = try Alarm(for: operation, address: address)
         let code = await withTaskCancellationHandler {
@@ -45,16 +46,5 @@ final class Alarm: Sendable {
         if let code {
             throw NNGError(code, operation: operation, address: address)
         }
-    }
-}
-
-extension Duration {
-    /// nng's unit of time; at least one millisecond, at most what an Int32 holds.
-    fileprivate var millisecondsRoundedUp: Int32 {
-        let (seconds, attoseconds) = components
-        if seconds < 0 || attoseconds < 0 { return 1 }
-        if seconds >= Int64(Int32.max) / 1000 { return Int32.max }
-        let milliseconds = seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
-        return Int32(max(1, milliseconds))
     }
 }

@@ -1,9 +1,9 @@
 internal import CNNG
 internal import Synchronization
 
-/// Owner of one `nng_aio`: at most one operation at a time, and a callback for each.
+/// The owner of one `nng_aio`: runs at most one operation at a time, and calls back once for each.
 ///
-/// It closes the gaps that nng 1.5.2 leaves to its users:
+/// This type closes the gaps that nng 1.5.2 leaves to its users:
 /// - Submitting a busy aio aborts the process; here it is `Submission.busy`.
 /// - Cancelling before the operation has begun does nothing, and an operation that begins after its stream was closed never ends; so
 ///   both requests are looked at once more after the submission.
@@ -14,9 +14,9 @@ internal import Synchronization
 ///
 /// nng may run the next callback while the previous one still runs on another thread: after resubmitting, touch nothing.
 final class AsyncOperation: @unchecked Sendable {
-    /// How an operation ended.
+    /// The result of an operation.
     ///
-    /// `output` (a dialled or accepted stream) belongs to whoever gets the outcome, which is what makes it sendable.
+    /// `output` (a dialled or accepted stream) belongs to the receiver of the outcome, which is what makes it sendable.
     struct Outcome: @unchecked Sendable {
         var code: NNGError.Code?
         var count = 0
@@ -46,7 +46,7 @@ final class AsyncOperation: @unchecked Sendable {
     private let state = Mutex(State())
     // nng guards what is behind it.
     private let aio: OpaquePointer
-    // What nng's callback is given: it exists before self does. Written once, in init.
+    // The context that nng's callback gets: it exists before self does. Written once, in init.
     private let context: UnsafeMutablePointer<Unmanaged<AsyncOperation>>
 
     init(for operation: String, address: String) throws(NNGError) {

@@ -3,12 +3,12 @@ internal import CNNG
 /// A connected stream of bytes: an `nng_stream`, over a Unix socket (`ipc://`) or whatever else nng was built with.
 ///
 /// Dialled with `dial(_:timeout:)` or accepted by a `StreamListener`. Use at most one `receive` and one `send` at a time, else the order
-/// of the bytes is open. Receive or close promptly: while nobody has yet waited for bytes on a new stream whose peer has gone, nng's
-/// poller (1.5.2) is woken again and again.
+/// of the bytes is undefined.
+/// (1.5.2) is woken again and again.
 ///
 /// The last reference closes the stream.
 public final class ByteStream: Sendable {
-    /// How much one `receive` returns at most, whatever its limit.
+    /// The largest number of bytes that one `receive` returns, whatever its limit.
     static let largestRead = 1 << 16
 
     let handle: Handle
@@ -29,8 +29,8 @@ public final class ByteStream: Sendable {
 
     /// Waits for bytes and returns between 1 and `limit` of them.
     ///
-    /// When the task is cancelled, either `.canceled` is thrown and no byte is lost, or bytes had arrived and are returned.
-    /// Throws `.connectionShut` or `.connectionReset` when the peer has gone and everything it sent has been received, `.closed` after `close()`.
+    /// When the task is cancelled, either `.canceled` is thrown and no byte is lost, or bytes had arrived and are returned. Throws
+    /// `.connectionShut` or `.connectionReset` when the peer has gone and everything it sent has been received, `.closed` after `close()`.
     public func receive(upTo limit: Int) async throws(NNGError) -> [UInt8] {
         try await receive(upTo: limit, timeout: nil)
     }
@@ -83,9 +83,9 @@ public final class ByteStream: Sendable {
         }
     }
 
-    /// Closes both directions at once; what is in flight ends with `.closed`.
+    /// Closes both directions at once; operations in flight end with `.closed`.
     ///
-    /// Idempotent, never blocks, and may be called from anywhere. What was sent before stays readable for the peer.
+    /// Idempotent, never blocks, and may be called from anywhere. Bytes that were sent before stay readable for the peer.
     public func close() {
         handle.close()
     }
@@ -107,15 +107,15 @@ public final class ByteStream: Sendable {
 }
 
 extension NNGError.Code {
-    /// When the peer goes away with unread input, the kernel signals an error and nng fails the read without looking at what has already
-    /// arrived (`ipc_error` of nng 1.5.2).
+    /// Whether the error may hide bytes that have arrived and weren't read: when the peer goes away with unread input, the kernel signals
+    /// an error and nng fails the read without looking at those bytes (`ipc_error` of nng 1.5.2).
     ///
-    /// It stays readable: the next read takes it directly, or reports the end at once.
+    /// They stay readable: the next read returns them, or reports the end at once.
     var mayHideUnreadBytes: Bool {
         self == .connectionShut || self == .connectionReset
     }
 
-    /// nng reports a broken pipe as "closed", which is our word for having closed it ourselves.
+    /// Translates nng's code for the sender: nng reports a broken pipe as "closed", which in this module means that this end has closed.
     func asSeenBySender(on handle: Handle) -> NNGError.Code {
         self == .closed && !handle.isClosed ? .connectionShut : self
     }

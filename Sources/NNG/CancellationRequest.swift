@@ -1,8 +1,8 @@
 internal import Synchronization
 
-/// A wish to end one operation, which may be uttered before that operation is submitted.
+/// A request to end one operation, which may be made before that operation is submitted.
 ///
-/// The first reason holds.
+/// If there are several requests, the first one's reason counts.
 final class CancellationRequest: Sendable {
     private let code = Atomic<Int32>(0)
 

@@ -1,11 +1,11 @@
 internal import CNNG
 internal import Synchronization
 
-/// Owner of one nng stream, listener or dialer: who may use it, that it is closed once, and when it is freed.
+/// The owner of one nng stream, listener or dialer: counts its uses, closes it once, and frees it after the last use.
 ///
-/// Everybody who passes the pointer to nng holds a use: an operation from its submission until its callback, and whoever calls nng from
-/// outside an operation for the time of that call. `close` takes effect at once; the memory is freed, on `HandleReleaser`'s thread,
-/// when the last use has ended. So nothing is freed under a callback, a cancellation or a submission that is still inside nng.
+/// All code that passes the pointer to nng holds a use: an operation from its submission until its callback, and a call into nng outside an
+/// operation for its duration. `close` takes effect at once; the memory is freed, on `HandleReleaser`'s thread, when the last use has
+/// ended. So nothing is freed under a callback, a cancellation or a submission that is still inside nng.
 final class Handle: Sendable {
     enum Kind {
         case stream, listener, dialer
@@ -14,7 +14,7 @@ final class Handle: Sendable {
     private static let closedBit: UInt64 = 1 << 63
 
     let kind: Kind
-    // Read only by those who hold a use, which the atomic word below accounts for.
+    // Read only while holding a use, which the atomic word below counts.
     private nonisolated(unsafe) let pointer: OpaquePointer
     /// The number of uses, and in the highest bit whether the handle was closed.
     ///
@@ -57,7 +57,7 @@ final class Handle: Sendable {
         }
     }
 
-    /// Closes, once.
+    /// Closes the stream, listener or dialer; later calls do nothing.
     ///
     /// Operations in flight end with `.closed`; their callbacks run on nng's threads, never here.
     ///

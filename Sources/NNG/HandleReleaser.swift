@@ -8,9 +8,9 @@ internal import Synchronization
 final class HandleReleaser: Sendable {
     static let shared = HandleReleaser()
 
+    // Unchecked: only the queue has the pointer now.
     private struct Item: @unchecked Sendable {
         let kind: Handle.Kind
-        // Nobody but the queue has this pointer any more.
         let pointer: OpaquePointer
     }
 
@@ -28,7 +28,7 @@ final class HandleReleaser: Sendable {
         sem_init(wakeUp, 0, 0)
     }
 
-    /// Queues what nobody uses any more.
+    /// Queues a pointer that is no longer in use.
     ///
     /// Never blocks.
     func release(_ kind: Handle.Kind, _ pointer: OpaquePointer) {
@@ -40,7 +40,7 @@ final class HandleReleaser: Sendable {
         }
         sem_post(wakeUp)
         if mustStart, !startThread() {
-            // No thread to be had now: what is queued waits for the next release, which tries again.
+            // No thread can be made now: the queued pointers wait for the next release, which tries again.
             state.withLock { $0.isRunning = false }
         }
     }

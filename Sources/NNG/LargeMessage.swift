@@ -1,9 +1,9 @@
 /// A message larger than the reader's buffer, which is read straight into its array.
 final class LargeMessage: @unchecked Sendable {
     let body: [UInt8]
-    // The storage of `body`: written by nng until the message is complete, while nobody reads or copies `body`.
+    // The storage of `body`: written by nng until the message is complete; until then `body` is neither read nor copied.
     private let storage: UnsafeMutableRawBufferPointer
-    // Belongs to whoever has the reader's turn.
+    // Belongs to the holder of the reader's turn.
     private var filled = 0
 
     init(length: Int) {
@@ -17,7 +17,7 @@ final class LargeMessage: @unchecked Sendable {
         self.storage = storage
     }
 
-    /// Where the rest goes.
+    /// The memory for the bytes that are missing.
     var missing: UnsafeMutableRawBufferPointer {
         UnsafeMutableRawBufferPointer(rebasing: storage[filled...])
     }
@@ -26,7 +26,7 @@ final class LargeMessage: @unchecked Sendable {
         filled == storage.count
     }
 
-    /// Takes as many of `bytes` as are missing, and returns how many.
+    /// Copies as many of `bytes` as are missing, and returns their number.
     func take(_ bytes: UnsafeRawBufferPointer) -> Int {
         let count = min(bytes.count, storage.count - filled)
         missing.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<count]))
@@ -34,7 +34,7 @@ final class LargeMessage: @unchecked Sendable {
         return count
     }
 
-    /// Takes note of bytes that nng has written.
+    /// Counts bytes that nng has written.
     func advance(by count: Int) {
         filled += count
     }

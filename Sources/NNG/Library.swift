@@ -1,6 +1,6 @@
 internal import CNNG
 
-/// The library as a whole.
+/// The nng library as a whole.
 public enum Library {
     /// Makes nng's threads now rather than at the first use, which takes a millisecond or two.
     public static func prepare() {

@@ -8,7 +8,7 @@ extension MessageReader {
         case invalid(NNGError.Code)
     }
 
-    /// What the turn ends with, done after the lock is left.
+    /// The action that ends a turn, carried out after the lock is released.
     private enum Action {
         case again
         case read(UnsafeMutableRawBufferPointer)
@@ -19,9 +19,9 @@ extension MessageReader {
         case nothing
     }
 
-    /// Gives what has come to the consumer, then reads on.
+    /// Delivers the messages that have arrived to the consumer, then reads on.
     ///
-    /// Called with the turn, which it gives back.
+    /// The caller holds the turn, which this gives back.
     func deliver() {
         var head = 0
         var large: LargeMessage?
@@ -58,7 +58,7 @@ extension MessageReader {
                 return read(into: target)
             case .give(let waiter, let result):
                 waiter.resume(returning: result)
-                // The turn is still here: the next message may have its taker, or there is room to read.
+                // The turn is still held: the next message may have a consumer, or there is room to read.
                 continue
             case .end(let consumer, let reason):
                 handle.close()
@@ -114,9 +114,9 @@ extension MessageReader {
         return .message(body.body)
     }
 
-    /// Writes the round's result into the state and decides how it goes on.
+    /// Writes the result of one round into the state and decides how to go on.
     ///
-    /// Gives the turn back unless it goes on here.
+    /// Gives the turn back, unless the result is to continue with it.
     private func settle(_ head: Int, _ large: LargeMessage?, _ message: [UInt8]?, _ violation: NNGError.Code?) -> Action {
         state.withLock { state in
             state.head = head
@@ -157,7 +157,7 @@ extension MessageReader {
         }
     }
 
-    /// Where the next read goes; nil when the buffer is full.
+    /// Returns the memory for the next read; nil when the buffer is full.
     private func room(in state: inout State) -> UnsafeMutableRawBufferPointer? {
         if let large = state.large, !large.isComplete {
             state.reading = .intoLarge
@@ -165,7 +165,7 @@ extension MessageReader {
         }
         let unread = state.tail - state.head
         let isHungry = if case .none = state.consumer { false } else { true }
-        // Moving what is unread to the front is worth it when somebody waits for the rest, or when it costs less than it frees.
+        // Moving the unread bytes to the front is worth it when a consumer waits for the rest, or when it costs less than it frees.
         if isHungry || unread <= state.head {
             if unread > 0, state.head > 0 {
                 UnsafeMutableRawBufferPointer(rebasing: buffer[..<unread])

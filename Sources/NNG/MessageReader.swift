@@ -1,13 +1,13 @@
 internal import CNNG
 internal import Synchronization
 
-/// The receiving half of a pair connection: one read in flight, many messages per read, taken apart where they lie.
+/// The receiving half of a pair connection: one read in flight, many messages per read, parsed in place.
 ///
-/// A read is in flight whenever there is room, wanted or not. So the end of a peer is noticed at once, and nng's poller is never left
-/// with a stream that nobody waits on.
+/// A read is in flight whenever there is room, even without a consumer. So the end of a peer is noticed at once, and nng's poller is never
+/// left with a stream that has no pending read.
 ///
-/// Bytes `buffer[head..<tail]` are unread. They, `head` and `large` belong to whoever has the *turn* (`hasTurn`); `buffer[tail...]`
-/// belongs to nng while a read is in flight. Whoever finds the turn taken sets `lookAgain` and leaves: that keeps the delivery serial
+/// Bytes `buffer[head..<tail]` are unread. They, `head` and `large` belong to the holder of the *turn* (`hasTurn`); `buffer[tail...]`
+/// belongs to nng while a read is in flight. Code that finds the turn taken sets `lookAgain` and returns: that keeps the delivery serial
 /// and ordered although nng calls back on several threads.
 final class MessageReader: @unchecked Sendable {
     typealias OnMessage = @Sendable ([UInt8]) -> Void
@@ -19,9 +19,9 @@ final class MessageReader: @unchecked Sendable {
     enum Consumer {
         /// Messages wait in the buffer. Can transition to: callbacks, waiter.
         case none
-        /// Can transition to: finished.
+        /// Messages go to callbacks. Can transition to: finished.
         case callbacks(OnMessage, OnClose)
-        /// Somebody is in `receive`. Can transition to: none.
+        /// A task waits in `receive`. Can transition to: none.
         case waiter(Waiter, CancellationRequest)
         /// `onClose` has been called, or is being called.
         case finished
@@ -35,9 +35,9 @@ final class MessageReader: @unchecked Sendable {
         var head = 0
         var tail = 0
         var large: LargeMessage?
-        /// Bytes that have been read into `large` and that it hasn't been told of.
+        /// The number of bytes that have been read into `large` and that it hasn't counted yet.
         var largeCount = 0
-        /// A message whose taker went away while it was taken apart.
+        /// A message whose receiver was cancelled while it was parsed.
         var ready: [UInt8]?
         var reading = Reading.none
         var hasTurn = false
@@ -45,7 +45,7 @@ final class MessageReader: @unchecked Sendable {
         var consumer = Consumer.none
         /// An error of a read that is tried once more, because it may hide unread bytes.
         var suspicion: NNGError.Code?
-        /// Why nothing more will be read.
+        /// The reason why nothing more will be read.
         var end: NNGError?
     }
 
@@ -53,7 +53,7 @@ final class MessageReader: @unchecked Sendable {
     let address: String
     let maximumMessageSize: Int
     let operation: AsyncOperation
-    // See above for whom it belongs to.
+    // The comment of the class describes which part belongs to nng and which to the holder of the turn.
     let buffer: UnsafeMutableRawBufferPointer
     let state = Mutex(State())
     let closedHere = Atomic<Bool>(false)
@@ -71,9 +71,9 @@ final class MessageReader: @unchecked Sendable {
         buffer.deallocate()
     }
 
-    /// Looks after what has come, unless somebody else is at it, who then looks again.
+    /// Delivers the messages that have arrived; if another thread is delivering, that one checks again.
     ///
-    /// Begins to read when called first.
+    /// The first call begins to read.
     func takeTurn() {
         let isFree = state.withLock { state in
             state.lookAgain = true
@@ -83,9 +83,9 @@ final class MessageReader: @unchecked Sendable {
         if isFree { deliver() }
     }
 
-    /// Hands messages to callbacks from now on.
+    /// Delivers messages to callbacks from now on.
     ///
-    /// False when there is a consumer already.
+    /// Returns false when there is a consumer already.
     func start(onMessage: @escaping OnMessage, onClose: @escaping OnClose) -> Bool {
         let (isFirst, mustDeliver) = state.withLock { state -> (Bool, Bool) in
             guard case .none = state.consumer else { return (false, false) }
@@ -99,7 +99,8 @@ final class MessageReader: @unchecked Sendable {
             return (true, true)
         }
         if mustDeliver {
-            // Something has come already. The callbacks run on nng's threads, never on the caller's, who may hold locks they need.
+            // Messages have arrived already. The callbacks run on nng's threads, never on the caller's, which may hold locks that they
+            // need.
             deliverElsewhere()
         }
         return isFirst
@@ -107,7 +108,7 @@ final class MessageReader: @unchecked Sendable {
 
     /// Waits for one message.
     ///
-    /// Cancelling takes the wish back and loses nothing.
+    /// Cancellation ends the wait and loses no message.
     func receive() async -> Result<[UInt8], NNGError> {
         let request = CancellationRequest()
         return await withTaskCancellationHandler {
@@ -137,18 +138,18 @@ final class MessageReader: @unchecked Sendable {
 
     /// Ends the connection.
     ///
-    /// Nothing is delivered any more but the end, and its reason is `reason` unless there was one before.
+    /// Only the end is delivered after this, with `reason` unless there was another reason before.
     func close(_ reason: NNGError) {
         state.withLock { state in
             if state.end == nil { state.end = reason }
             state.lookAgain = true
         }
         closedHere.store(true, ordering: .releasing)
-        // Somebody who waits for messages always has a read in flight or the turn; either delivers the end.
+        // A consumer always has a read in flight or the turn; either delivers the end.
         handle.close()
     }
 
-    /// How the peer left, if it was the peer who did.
+    /// The code with which the peer ended the connection; nil if the peer didn't end it.
     var endOfPeer: NNGError.Code? {
         state.withLock { state in
             guard let code = state.end?.code, code.mayHideUnreadBytes else { return nil }

@@ -24,7 +24,9 @@ final class MessageWriter: @unchecked Sendable {
     private let header: UnsafeMutableRawBufferPointer
     private let state = Mutex(State())
 
-    /// The reader knows the stream, and why the connection ended; it is told of errors after which no more can be sent.
+    /// Creates a writer besides the reader of the same stream.
+    ///
+    /// The reader also stores why the connection ended, and gets the errors after which no more can be sent.
     init(besides reader: MessageReader, maximumMessageSize: Int) throws(NNGError) {
         self.reader = reader
         self.maximumMessageSize = maximumMessageSize
@@ -55,10 +57,10 @@ final class MessageWriter: @unchecked Sendable {
         submit(body, from: 0, request: request)
     }
 
-    /// Takes back the transmission that was started with `request`, as far as it hasn't left.
+    /// Cancels the transmission that was started with `request`, as far as it hasn't left.
     func cancel(_ request: CancellationRequest) {
         request.make(.canceled)
-        // Should that transmission end and another begin just now, the other one is interrupted; `ended` resumes it.
+        // If that transmission ends and another begins just now, the other one is interrupted; `ended` resumes it.
         if state.withLock({ $0.current?.request === request }) {
             operation.cancel(.canceled)
         }
@@ -68,8 +70,8 @@ final class MessageWriter: @unchecked Sendable {
         let submission = operation.submit(on: reader.handle, request: request) { outcome in
             self.ended(outcome)
         } start: { stream, aio in
-            // `State.current` owns the array until the callback, and nobody writes to an array's storage that has two owners, so the
-            // pointer stays good.
+            // `State.current` owns the array until the callback, and the storage of an array with two owners is never written to, so the
+            // pointer stays valid.
             body.withUnsafeBytes { body in
                 let unsentHeader = max(0, PairFraming.headerLength - sent)
                 let unsentBody = body[max(0, sent - PairFraming.headerLength)...]
@@ -123,12 +125,13 @@ final class MessageWriter: @unchecked Sendable {
         let failure = error(seenFromHere(code))
         fail(with: failure, isFinal: true)
         switch failure.code {
-        case .connectionShut, .connectionReset, .closed: break  // The reader learns of it, after the peer's last words.
+        case .connectionShut, .connectionReset, .closed: break  // The reader reports it, after the peer's last messages.
         default: reader.close(failure)  // Half a message may have left.
         }
     }
 
-    /// "Closed" is nng's word for a broken pipe, for the reader having closed after the peer had gone, and for our own `close`.
+    /// Translates nng's "closed", which stands for a broken pipe, for a reader that closed after the peer had gone, and for `close` at this
+    /// end.
     private func seenFromHere(_ code: NNGError.Code) -> NNGError.Code {
         guard code == .closed else { return code }
         if let end = reader.endOfPeer { return end }

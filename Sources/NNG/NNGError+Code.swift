@@ -6,7 +6,7 @@ extension NNGError {
         /// nng's number, `NNG_E…` of nng.h.
         public let rawValue: Int32
 
-        /// Takes a number as nng reports it.
+        /// Creates a code from a number as nng reports it.
         public init(rawValue: Int32) {
             self.rawValue = rawValue
         }
@@ -15,7 +15,7 @@ extension NNGError {
             self.init(rawValue: Int32(bitPattern: error.rawValue))
         }
 
-        /// Closed at this end.
+        /// The connection was closed at this end.
         public static let closed = Code(NNG_ECLOSED)
         /// The task was cancelled; the operation had no effect.
         public static let canceled = Code(NNG_ECANCELED)
@@ -23,9 +23,9 @@ extension NNGError {
         public static let timedOut = Code(NNG_ETIMEDOUT)
         /// Another listener has the address.
         public static let addressInUse = Code(NNG_EADDRINUSE)
-        /// Not an address, or a socket path that is too long.
+        /// The address is malformed, or its socket path is too long.
         public static let addressInvalid = Code(NNG_EADDRINVAL)
-        /// Nobody listens at the address.
+        /// There is no listener at the address.
         public static let connectionRefused = Code(NNG_ECONNREFUSED)
         /// The peer went away without reading everything that was sent to it.
         public static let connectionReset = Code(NNG_ECONNRESET)
@@ -33,19 +33,19 @@ extension NNGError {
         public static let connectionShut = Code(NNG_ECONNSHUT)
         /// The connection was aborted before it was accepted.
         public static let connectionAborted = Code(NNG_ECONNABORTED)
-        /// Not enough memory, or no more threads.
+        /// Memory or threads have run out.
         public static let outOfMemory = Code(NNG_ENOMEM)
-        /// No more descriptors.
+        /// Descriptors have run out.
         public static let outOfFiles = Code(NNG_ENOFILES)
         /// An operation of the same kind is under way.
         public static let busy = Code(NNG_EBUSY)
-        /// Full for the moment, such as a listener's backlog.
+        /// A queue is full for the moment, such as a listener's backlog.
         public static let tryAgain = Code(NNG_EAGAIN)
         /// An argument is out of range.
         public static let invalidArgument = Code(NNG_EINVAL)
         /// The operation, or the address's scheme, is not supported.
         public static let notSupported = Code(NNG_ENOTSUP)
-        /// Not in a state for this operation.
+        /// The object is not in a state for this operation.
         public static let wrongState = Code(NNG_ESTATE)
         /// No such file or directory.
         public static let notFound = Code(NNG_ENOENT)
@@ -53,10 +53,10 @@ extension NNGError {
         public static let permissionDenied = Code(NNG_EPERM)
         /// The peer's bytes break the protocol.
         public static let protocolError = Code(NNG_EPROTO)
-        /// Larger than the maximum message size.
+        /// The message is larger than the maximum message size.
         public static let messageTooLarge = Code(NNG_EMSGSIZE)
 
-        /// nng's own words for the number, and the number.
+        /// nng's own text for the number, and the number.
         public var description: String {
             "\(String(cString: nng_strerror(rawValue))) (nng error \(rawValue))"
         }

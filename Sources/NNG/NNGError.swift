@@ -1,17 +1,17 @@
 internal import CNNG
 
-/// What went wrong in an operation on a byte stream, a listener or a pair connection.
+/// An error of an operation on a byte stream, a listener or a pair connection.
 ///
 /// The codes are nng's (`nng_strerror(3)`); `description` says in words what happened, where, and what may be done about it.
 public struct NNGError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of failure: nng's error number under a Swift name.
     public let code: Code
-    /// What was being done, such as "dial", "listen", "accept", "receive", "send" or "negotiate".
+    /// The operation that failed, such as "dial", "listen", "accept", "receive", "send" or "negotiate".
     public let operation: String
     /// The address concerned, or an empty string where there is none.
     public let address: String
 
-    /// Makes an error.
+    /// Creates an error.
     public init(_ code: Code, operation: String, address: String = "") {
         self.code = code
         self.operation = operation
@@ -33,7 +33,7 @@ public struct NNGError: Error, Sendable, Hashable, CustomStringConvertible {
             }
             return "expected an address such as ipc:///run/coordinator/control.sock"
         case .addressInUse: return "another process listens there"
-        case .connectionRefused: return "nobody listens there"
+        case .connectionRefused: return "no process listens there"
         case .permissionDenied: return "check the owner and the mode of the socket and of its directory"
         case .outOfFiles: return "raise the limit of open descriptors"
         case .messageTooLarge: return "the message is larger than the maximum message size of this connection"
@@ -44,7 +44,7 @@ public struct NNGError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The one limit of Unix socket paths that nng reports without saying so.
+/// The limit on Unix socket paths, which nng reports without naming it.
 enum SocketPath {
     /// `sizeof(sun_path)` less the terminating zero byte, see unix(7).
     static let maximumLength = 107
@@ -57,7 +57,7 @@ enum SocketPath {
         return nil
     }
 
-    /// Refuses what nng would cut short or report less clearly.
+    /// Refuses addresses that nng would cut short or report less clearly.
     static func check(_ address: String, operation: String) throws(NNGError) {
         if excessiveLength(in: address) != nil || address.utf8.contains(0) {
             throw NNGError(.addressInvalid, operation: operation, address: address)

@@ -2,10 +2,10 @@ extension PairConnection {
     /// Connects to a listener and exchanges greetings with it.
     ///
     /// - Parameters:
-    ///   - url: the listener's address, for instance `ipc:///run/coordinator/control.sock`.
+    ///   - url: The listener's address, for instance `ipc:///run/coordinator/control.sock`.
     ///   - maximumMessageSize: the largest body that is sent or received, in bytes. A peer that announces more is cut off.
-    ///   - timeout: for both together.
-    /// - Throws: `.connectionRefused` when nobody listens, `.timedOut`, `.protocolError` when the peer speaks something else.
+    ///   - timeout: The time for both together.
+    /// - Throws: `.connectionRefused` when there is no listener, `.timedOut`, `.protocolError` when the peer speaks another protocol.
     public static func dial(
         _ url: String,
         maximumMessageSize: Int = PairConnection.defaultMaximumMessageSize,

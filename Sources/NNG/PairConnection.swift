@@ -2,8 +2,8 @@ internal import Synchronization
 
 /// A connection that carries messages, in SP's pair protocol version 0 on a byte stream.
 ///
-/// Any nng pair0 socket, in any language, may be the other end. Messages arrive whole, in order and at most once; that one was sent
-/// means that the kernel took it, not that the peer read it.
+/// Any nng pair0 socket, in any language, may be the other end. Messages arrive whole, in order and at most once; a sent message is one
+/// that the kernel took, not one that the peer read.
 ///
 /// There are two ways to use it, not to be mixed: `start(onMessage:onClose:)` with `transmit(_:completion:)`, without a suspension or an
 /// allocation besides the message itself, and the asynchronous `receive()` and `send(_:)`.
@@ -33,7 +33,7 @@ public final class PairConnection: Sendable {
 
     /// Begins to deliver messages.
     ///
-    /// Called once; a second call only gets its `onClose`, with `.busy`.
+    /// To be called once; a second call only gets its `onClose`, with `.busy`.
     ///
     /// Both closures run on nng's threads, one after the other, never inside this call. They must not block: no other message of this
     /// process moves meanwhile on that thread. They may transmit and close.
@@ -64,7 +64,7 @@ public final class PairConnection: Sendable {
 
     /// Closes at once.
     ///
-    /// What is in flight ends with `.closed`; messages that have arrived and weren't delivered are dropped.
+    /// Operations in flight end with `.closed`; messages that have arrived and weren't delivered are dropped.
     ///
     /// Idempotent, never blocks, and may be called from anywhere, the callbacks included.
     public func close() {

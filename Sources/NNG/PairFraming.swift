@@ -19,7 +19,7 @@ enum PairFraming {
 
     /// Reads the header at the front of `bytes`.
     ///
-    /// A length over the limit is refused here, before anybody allocates it.
+    /// A length over the limit is refused here, before memory is allocated for it.
     @inline(__always)
     static func parse(_ bytes: UnsafeRawBufferPointer, maximum: Int) -> Header {
         guard bytes.count >= headerLength else {

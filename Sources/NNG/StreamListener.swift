@@ -1,6 +1,6 @@
 internal import CNNG
 
-/// A place where byte streams are accepted.
+/// A listener that accepts byte streams.
 ///
 /// Unlike a listening SP socket of nng 1.5.2, it outlives peers that connect and go away at once (nanomsg/nng#1518).
 /// The last reference closes it.
@@ -11,9 +11,9 @@ public final class StreamListener: Sendable {
     /// Binds and listens at once.
     ///
     /// - Parameters:
-    ///   - url: for instance `ipc:///run/coordinator/control.sock`. A socket file that nobody listens on any more is replaced.
-    ///   - permissions: the mode of the socket file, in force before the first peer can connect. Only for addresses in the file system.
-    /// - Throws: `.addressInUse` when somebody listens there, `.addressInvalid` when the path is longer than 107 bytes.
+    ///   - url: The address, for instance `ipc:///run/coordinator/control.sock`. A socket file without a listener is replaced.
+    ///   - permissions: The mode of the socket file, in force before the first peer can connect. Only for addresses in the file system.
+    /// - Throws: `.addressInUse` when another listener has the address, `.addressInvalid` when the path is longer than 107 bytes.
     public init(_ url: String, permissions: UInt32 = 0o600) throws(NNGError) {
         try SocketPath.check(url, operation: "listen")
         var pointer: OpaquePointer?

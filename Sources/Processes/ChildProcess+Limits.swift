@@ -2,9 +2,9 @@ import CProcess
 import Glibc
 
 extension ChildProcess {
-    /// Limits how much memory the process may have for its data (`RLIMIT_DATA`, in bytes); more is refused by the kernel.
+    /// Limits the memory that the process may have for its data (`RLIMIT_DATA`, in bytes); the kernel refuses it more.
     ///
-    /// Without effect on one that has ended. Follows https://man7.org/linux/man-pages/man2/prlimit.2.html.
+    /// This has no effect on a process that has ended. Follows https://man7.org/linux/man-pages/man2/prlimit.2.html.
     public func limitMemory(to bytes: Int) {
         guard exitStatus == nil else { return }
         _ = coordinator_process_limit_data(identity.processID, UInt64(max(bytes, 0)))
@@ -12,7 +12,7 @@ extension ChildProcess {
 }
 
 extension ProcessIdentity {
-    /// How many bytes of memory the process occupies (the second field of `/proc/PID/statm`); `nil` when it's gone.
+    /// The bytes of memory that the process occupies (the second field of `/proc/PID/statm`); `nil` when the process is gone.
     public var residentBytes: Int? {
         guard let file = fopen("/proc/\(processID)/statm", "re") else { return nil }
         defer { fclose(file) }

@@ -1,10 +1,11 @@
+import ConcurrencySupport
 import Glibc
 import Synchronization
 
 extension ChildProcess {
-    /// Sends a signal to the process, and to nobody else: through its pidfd.
+    /// Sends a signal to this process, through its pidfd, which never names another one.
     ///
-    /// After its end this does nothing.
+    /// This does nothing after the end of the process.
     ///
     /// - Throws: `.permissionDenied` when the process has become another user's.
     public func send(_ signal: Signal) throws(ProcessError) {
@@ -15,13 +16,13 @@ extension ChildProcess {
         try check(result, "send \(signal) to process \(identity.processID)")
     }
 
-    /// Sends a signal to everybody in the process group of the child, which it shares with the descendants that didn't leave it.
+    /// Sends a signal to all members of the child's process group: the child and those of its descendants that haven't left the group.
     ///
-    /// It can't hit a stranger. Since Linux 6.9 the group is addressed through the child's pidfd, which names this group and no later one
-    /// of the same number, also after the child's end. Before 6.9 it is addressed by number while the child is not reaped, since an
-    /// unreaped process keeps its number; after that the number may be somebody else's, and this throws `.unsupported` if there
-    /// is a group with it. Members that are left at the child's end cost one descriptor until they are gone or this handle is.
-    /// An empty group is no error.
+    /// The signal can't reach an unrelated process. Since Linux 6.9 the group is addressed through the child's pidfd, which names this
+    /// group and no later one of the same number, also after the child's end. Before 6.9 the group is addressed by number while the child
+    /// is not reaped, since an unreaped process keeps its number; after that the number may belong to another group, and this throws
+    /// `.unsupported` if there is a group with it. Members that are left at the child's end cost one descriptor until they are gone or this
+    /// handle is. An empty group is no error.
     public func sendToGroup(_ signal: Signal) throws(ProcessError) {
         let action = "send \(signal) to the process group \(identity.processID)"
         let result = try state.withLock { state throws(ProcessError) -> Int32 in
@@ -47,12 +48,13 @@ extension ChildProcess {
         try check(result, action)
     }
 
-    /// The stop ladder from SIGTERM on: SIGTERM and SIGCONT to the process, `grace`, SIGKILL to its group, the confirmed exit.
+    /// Ends the process in steps: SIGTERM and SIGCONT to the process, `grace`, SIGKILL to its group, the confirmed exit.
     ///
-    /// When the process ends within the grace, the rest of its group gets SIGKILL in that moment; what a killed group had not yet written
-    /// may be lost. Descendants that made groups of their own are not reached. A second call can shorten the grace, not lengthen
-    /// it. Cancellation has no effect: the process is going to end. The grace is kept by the process thread, on the clock that stands
-    /// still while the machine sleeps. A process that the kernel can't end (waiting for a broken disk, or another user's) keeps it waiting.
+    /// When the process ends within the grace, the rest of its group gets SIGKILL at that moment; output that a killed group had not
+    /// written yet may be lost. Descendants that made groups of their own are not reached. A second call can shorten the grace, not
+    /// lengthen it. Cancellation has no effect: the process is going to end. The process thread measures the grace, on the clock that
+    /// stands still while the machine sleeps. A process that the kernel can't end (one that waits for a broken disk, or another user's)
+    /// keeps the caller waiting.
     public func terminate(grace: Duration) async -> ExitStatus {
         let isRunning = state.withLock { state in
             guard case .running = state.life else { return false }
@@ -60,7 +62,7 @@ extension ChildProcess {
             return true
         }
         if isRunning {
-            // A refusal of these leaves the last step. SIGCONT, because a stopped process can't act on SIGTERM, nor can those it waits for end.
+            // If these are refused, the last step remains. SIGCONT, because a stopped process can't act on SIGTERM.
             try? send(.terminate)
             try? sendToGroup(.continue)
             // Clamped so that no sum overflows. The thread can't have ended: it serves this child.
@@ -70,7 +72,7 @@ extension ChildProcess {
         return await waitForExit()
     }
 
-    /// By pidfd where the kernel can (Linux 6.9), else by number: the process is not reaped, so the number is its own.
+    /// Signals the group by pidfd where the kernel can (Linux 6.9), else by number, which the process keeps because it is not reaped.
     private func signalGroup(_ descriptor: Int32, _ signal: Signal) -> Int32 {
         let result = systemCalls.signalGroupOfProcess(descriptor, signal.rawValue)
         return result == -EINVAL ? systemCalls.signalGroup(identity.processID, signal.rawValue) : result
@@ -115,7 +117,9 @@ extension ChildProcess {
         return .ended(status, observers: state.observers, groupWasKilled: state.killsGroupAtExit)
     }
 
-    /// Signal 0 only asks whether somebody is there.
+    /// Returns the state of the group after the child's end.
+    ///
+    /// Signal 0 tests whether the group has members.
     private func groupAfterExit(_ descriptor: Int32) -> Group {
         let result = systemCalls.signalGroupOfProcess(descriptor, 0)
         guard result == -EINVAL else { return result == -ESRCH ? .gone : .left(descriptor: descriptor) }

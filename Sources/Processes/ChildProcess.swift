@@ -3,22 +3,23 @@ import Synchronization
 
 /// A process that this one has started.
 ///
-/// It is reaped by the process thread whether or not anybody holds this handle or waits; dropping the handle does not end the process.
+/// The process thread reaps the process whether or not there is a reference to this handle or a waiting task; releasing the handle doesn't
+/// end the process.
 public final class ChildProcess: Sendable {
     enum Life {
-        /// Its pidfd is open, and its number can't be used again. Can transition to: ended.
+        /// The pidfd is open, and the process number can't be used again. Can transition to: ended.
         case running(descriptor: Int32)
-        /// It was reaped. Can transition to: itself, when its group has become empty.
+        /// The process was reaped. Can transition to: itself, when its group has become empty.
         case ended(ExitStatus, Group)
     }
 
-    /// What is left of the process group of a child that was reaped.
+    /// The remainder of the process group of a child that was reaped.
     enum Group {
-        /// Nothing, or nothing but what was killed.
+        /// No member is left, or only members that were killed.
         case gone
-        /// Some members are; they are reached through the pidfd, which stays open for it.
+        /// Some members are left; they are reached through the pidfd, which stays open for this.
         case left(descriptor: Int32)
-        /// Something with the number of the group is there, and this kernel can't say if it is the group.
+        /// A group with this number exists, and this kernel can't tell whether it is the child's.
         case uncertain
     }
 
@@ -28,22 +29,22 @@ public final class ChildProcess: Sendable {
         var observers: [@Sendable (ExitStatus) -> Void] = []
     }
 
-    /// What reaping brought.
+    /// The result of reaping.
     enum Ending {
         case stillRunning
         case failed(errno: Int32)
         case ended(ExitStatus, observers: [@Sendable (ExitStatus) -> Void], groupWasKilled: Bool)
     }
 
-    /// Which process it is.
+    /// The number and the start time of the process.
     ///
-    /// Its number is also that of its session and its process group.
+    /// The number is also that of the process's session and process group.
     public let identity: ProcessIdentity
-    /// The name under which the process thread knows it.
+    /// The token under which the process thread knows this child.
     let token: UInt64
     let thread: ProcessThread
     let systemCalls: SystemCalls
-    // Signals are sent under the lock: only there is it certain that the descriptor is open, and the number still ours.
+    // Signals are sent under the lock: only there is it certain that the descriptor is open, and that the number is still the child's.
     let state: Mutex<State>
 
     init(identity: ProcessIdentity, descriptor: Int32, token: UInt64, killsGroupAtExit: Bool, thread: ProcessThread) {
@@ -60,23 +61,25 @@ public final class ChildProcess: Sendable {
         systemCalls.close(descriptor)
     }
 
-    /// How it ended; nil while it runs.
+    /// The exit status; nil while the process runs.
     public var exitStatus: ExitStatus? {
         guard case .ended(let status, _) = state.withLock({ $0.life }) else { return nil }
         return status
     }
 
-    /// Waits until the process has ended; any number of tasks may.
+    /// Waits until the process has ended.
     ///
-    /// Cancellation does not end the waiting: only the exit does.
+    /// Any number of tasks may wait.
+    ///
+    /// Cancellation has no effect: only the exit ends the wait.
     public func waitForExit() async -> ExitStatus {
         await withCheckedContinuation { continuation in
             onExit { continuation.resume(returning: $0) }
         }
     }
 
-    /// Has a function called exactly once when the process has ended: on the process thread, where it must return at once, or, when the
-    /// process has ended already, here and now.
+    /// Calls a function exactly once when the process has ended: on the process thread, where it must return at once, or, when the process
+    /// has ended already, on the calling thread before this returns.
     public func onExit(_ body: @escaping @Sendable (ExitStatus) -> Void) {
         let status = state.withLock { state -> ExitStatus? in
             guard case .ended(let status, _) = state.life else {
@@ -88,10 +91,10 @@ public final class ChildProcess: Sendable {
         if let status { body(status) }
     }
 
-    /// Closes the pipes of `.captured` output after delivering what is in them, even if a grandchild still holds them: that one gets
-    /// SIGPIPE when it writes on.
+    /// Closes the pipes of `.captured` output after delivering their content, even if a grandchild still holds them, which then gets
+    /// SIGPIPE when it writes.
     ///
-    /// Without this call they stay open until the last holder has closed them.
+    /// Without this call the pipes stay open until the last holder has closed them.
     public func endCapture() {
         // A thread that has ended has closed them.
         try? thread.post(.endCapture(child: token))

@@ -1,21 +1,21 @@
-/// How a process ended; see waitid(2).
+/// The end of a process as the kernel reports it; see waitid(2).
 public enum ExitStatus: Sendable, Hashable {
-    /// It called `exit`, or returned from `main`: 0 to 255, and 0 is success.
+    /// The process called `exit`, or returned from `main`: 0 to 255, and 0 is success.
     case exited(code: Int32)
-    /// A signal ended it.
+    /// A signal ended the process.
     case signaled(Signal, coreDumped: Bool)
 
-    /// The process is gone, but how it ended can't be known: somebody else in this program took its exit status.
+    /// An unknown end: the process is gone, but other code in this program took its exit status.
     ///
     /// That happens when a program ignores SIGCHLD, or calls `wait` for any child. No real exit has the code -1.
     public static let unknown = ExitStatus.exited(code: -1)
 
-    /// Whether it exited by itself with code 0.
+    /// Whether the process exited by itself with code 0.
     public var isSuccess: Bool { self == .exited(code: 0) }
 }
 
 extension ExitStatus: CustomStringConvertible {
-    /// Such as "exited with code 1" or "ended by SIGKILL".
+    /// The end in words, such as "exited with code 1" or "ended by SIGKILL".
     public var description: String {
         switch self {
         case .unknown: "ended in an unknown way"

@@ -2,7 +2,8 @@ import CProcess
 
 /// A pipe whose reading end is meant for a child.
 ///
-/// Both ends are close-on-exec from birth: a fork elsewhere in the program at the same moment inherits neither. Whoever has made it closes them.
+/// Both ends are close-on-exec from their creation: a fork elsewhere in the program at the same moment inherits neither. The creator closes
+/// them.
 package struct InheritablePipe: Sendable {
     package let reader: Int32
     package let writer: Int32

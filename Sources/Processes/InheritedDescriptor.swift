@@ -1,8 +1,8 @@
-/// A descriptor of ours that a child gets under a number of its own.
+/// A descriptor of this process that a child gets under a number of its own.
 public struct InheritedDescriptor: Sendable, Hashable {
-    /// The number here.
+    /// The number in this process.
     ///
-    /// It stays open here, and ours.
+    /// The descriptor stays open here, and still belongs to this process.
     public var source: Int32
     /// The number in the child: 3 to 255.
     public var target: Int32

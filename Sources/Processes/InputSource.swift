@@ -1,9 +1,9 @@
-/// Where a child's standard input comes from.
+/// The source of a child's standard input.
 public enum InputSource: Sendable, Hashable {
-    /// /dev/null: the child reads the end at once.
+    /// /dev/null: the child reads end-of-file at once.
     case null
-    /// Ours; /dev/null when ours is closed.
+    /// The standard input of this process; /dev/null when that is closed.
     case inherit
-    /// An open descriptor of ours. The child gets a copy; closing the original stays the caller's business.
+    /// An open descriptor of this process. The child gets a copy; the caller closes the original.
     case descriptor(Int32)
 }

@@ -1,25 +1,26 @@
 import Glibc
 import Synchronization
 
-/// Finds what descends from a process that has ended: its orphans, which the kernel gives to the nearest subreaper above, or to the first
+/// Finds the descendants of processes that have ended: orphans, which the kernel gives to the nearest subreaper above, or to the first
 /// process of all.
 final class Orphans: Sendable {
     static let shared = Orphans()
 
     private struct State {
-        /// Processes that carry no entry of ours, and when they were looked at.
+        /// Processes that carry none of this program's entries, and when they were examined.
         ///
-        /// They never will: a mark is inherited, or isn't there.
+        /// Such a process never gets one later: a mark is inherited at birth or missing.
         var strangers: Set<Int32> = []
         var lookedAt = ContinuousClock.now
     }
 
-    /// How long a stranger's number is believed to be a stranger's: numbers go round, but not that fast.
+    /// The time for which a number that belonged to an unrelated process is taken as still belonging to it: numbers are reused, but not
+    /// that fast.
     private static let memory = Duration.seconds(1)
 
     private let state = Mutex(State())
 
-    /// The orphans that carry one of the entries, with everything below them.
+    /// Returns the orphans that carry one of the entries, with everything below them.
     ///
     /// This reads the environment of the orphans that have come since the last time, and looks at no other process.
     func carrying(_ entries: Set<String>) async throws(ProcessError) -> [ProcessIdentity] {
@@ -34,7 +35,7 @@ final class Orphans: Sendable {
         }
     }
 
-    /// The orphans that have come to this process, with everything below them.
+    /// Returns the orphans that have come to this process, with everything below them.
     func inherited() async throws(ProcessError) -> [ProcessIdentity] {
         try await Scan.untilSettled { dead throws(ProcessError) in
             var scan = Scan()
@@ -50,7 +51,7 @@ final class Orphans: Sendable {
         let comeHere = Subreaper.isActive || here == 1
         var children: [Int32] = []
         for parent in comeHere ? [here] : try ProcessTable.ancestors() { children += try ProcessTable.children(of: parent) }
-        // Elsewhere no child of ours can be.
+        // Spawned children can only be here.
         if comeHere { children = ProcessSpawner.shared.withoutSpawned(children) }
         return state.withLock { state in
             let now = ContinuousClock.now
@@ -66,15 +67,15 @@ final class Orphans: Sendable {
 }
 
 extension Orphans {
-    /// A process that lives is sought.
+    /// Examines a process: every living one is sought.
     private static func look(at candidate: Int32, _ dead: inout Set<ProcessIdentity>) throws(ProcessError) -> Scan.Look {
         guard let (identity, isZombie) = try ProcessTable.life(of: candidate) else { return .unsettled }
         guard isZombie else { return .sought }
-        // What it has forked was given away when it died: that was listed, if it was dead before.
+        // Its children were given to another parent when it died: they were listed, if it was dead before.
         return dead.insert(identity).inserted ? .unsettled : .stranger
     }
 
-    /// A process that lives and carries one of the entries is sought.
+    /// Examines a process: a living one that carries one of the entries is sought.
     private func look(at candidate: Int32, for entries: Set<String>, _ dead: inout Set<ProcessIdentity>) throws(ProcessError) -> Scan.Look {
         let presence = try Self.look(at: candidate, &dead)
         guard presence == .sought else { return presence }
@@ -82,9 +83,9 @@ extension Orphans {
         case .bytes([]):
             return ProcessTable.isWithoutEnvironment(candidate) ? .stranger : .unsettled
         case .bytes(let environment):
-            // The environment was that process's, if it's still there.
+            // The environment was that process's, if the process is still there.
             guard try ProcessTable.life(of: candidate)?.isZombie == false else { return .unsettled }
-            // Who has another mark may be sought by somebody else.
+            // A process with another mark may belong to another runtime.
             if let mark = ProcessMark.mark(in: environment) { return entries.isDisjoint(with: mark.entries) ? .stranger : .sought }
         case .absent:
             return .unsettled
@@ -98,16 +99,16 @@ extension Orphans {
     }
 }
 
-/// What looking at all processes that may be sought brought.
+/// The result of examining all processes that may be sought.
 private struct Scan {
-    /// What a look at a process brought.
+    /// The result of examining one process.
     enum Look {
         case sought, stranger
-        /// It has come or gone meanwhile: what it has forked may not have been listed.
+        /// The process has started or ended meanwhile: its children may not have been listed.
         case unsettled
     }
 
-    /// How long is looked again for processes that come and go while they are looked at.
+    /// The time for which the scan is repeated while processes start and end during it.
     private static let patience = Duration.seconds(5)
 
     private(set) var sought: [Int32] = []
@@ -121,11 +122,11 @@ private struct Scan {
         }
     }
 
-    /// Looks again until something is found, or nothing is and nobody has come or gone meanwhile: a process that forks and ends while it is
-    /// looked at leaves one that wasn't listed.
+    /// Repeats a scan until something is found, or nothing is found and no process has started or ended meanwhile: a process that forks and
+    /// ends during the scan leaves a child that wasn't listed.
     ///
-    /// - Parameter scan: is told which processes were dead already before it lists any.
-    /// - Returns: what is sought and lives, with everything below it.
+    /// - Parameter scan: The scan. It gets the processes that were dead already before it lists any.
+    /// - Returns: The sought processes that live, with everything below them.
     static func untilSettled(_ scan: (_ dead: inout Set<ProcessIdentity>) throws(ProcessError) -> Scan) async throws(ProcessError)
         -> [ProcessIdentity]
     {
@@ -138,35 +139,36 @@ private struct Scan {
             let found = try ProcessTable.living(try ProcessTable.subtrees(of: result.sought))
             if !found.isEmpty || ContinuousClock.now >= limit { return found }
             settled = result.isSettled && result.sought.isEmpty ? settled + 1 : 0
-            // The kernel's list may lack one while another is reaped: where somebody has come or gone, a second one must agree.
+            // The kernel's list may lack a process while another is reaped: where processes have started or ended, a second scan must
+            // agree.
             if settled == (scans == 0 ? 1 : 2) { return [] }
             scans += 1
-            // At once the first times: whoever comes and goes fast must be caught.
+            // Without a pause the first times, to find processes that fork and end quickly.
             if scans > 3 { await ProcessFamily.pause(.milliseconds(2)) }
         }
     }
 }
 
-/// What a runtime that was killed has left.
+/// The processes that a killed runtime has left behind.
 package enum Strays {
     /// Kills all processes whose mark has an entry that is sought, wherever they are, with everything below them; returns when none is left.
     ///
-    /// This looks at every process that there is; this one, and those above it, are spared.
+    /// This examines every process on the machine; the current process and those above it are spared.
     ///
-    /// - Parameter killed: told of those that are killed.
-    /// - Returns: those that live on at the deadline.
+    /// - Parameter killed: A function that gets the processes that are killed.
+    /// - Returns: The processes that still live at the deadline.
     package static func end(
         by deadline: ContinuousClock.Instant,
         where isSought: (_ entry: String) -> Bool,
         killed: (Set<ProcessIdentity>) -> Void = { _ in }
     ) async -> [ProcessIdentity] {
         await ProcessFamily.end(by: deadline, killed: killed) { () async throws(ProcessError) in
-            // Those that were seen to be others' never carry a mark that is sought, and what they fork doesn't either.
+            // Processes that were found to be unrelated never carry a sought mark, nor do their children.
             var strangers: Set<Int32> = []
             return try await Scan.untilSettled { dead throws(ProcessError) in
                 let spared = Set(try ProcessTable.ancestors() + [getpid()])
                 var scan = Scan()
-                // The last to come are the first to go: they are looked at first, and nobody twice.
+                // The newest numbers are examined first, and no process twice.
                 for number in try ProcessTable.numbers().reversed() where !spared.contains(number) && !strangers.contains(number) {
                     let look = try look(at: number, &dead, where: isSought)
                     if look == .stranger { strangers.insert(number) }
@@ -184,16 +186,16 @@ package enum Strays {
     ) throws(ProcessError) -> Scan.Look {
         guard let statistics = try ProcessTable.statistics(of: number) else { return .unsettled }
         let identity = ProcessIdentity(processID: number, startTime: statistics.startTime)
-        // What it has forked is listed, if it was dead before.
+        // Its children are listed, if it was dead before.
         if statistics.isZombie { return dead.insert(identity).inserted ? .unsettled : .stranger }
         switch ProcessTable.environment(of: number) {
         case .bytes([]), .absent:
-            // Process 2 is the kernel's, and so are its children: they have none, and live on.
+            // Process 2 is the kernel's, and so are its children: they have no environment, and are not touched.
             let isKernels = number == 2 || statistics.parentID == 2
             return isKernels || ProcessTable.isWithoutEnvironment(number) ? .stranger : .unsettled
         case .bytes(let environment):
             guard ProcessMark.mark(in: environment)?.entries.contains(where: isSought) == true else { return .stranger }
-            // The environment was that process's, if it's still there.
+            // The environment was that process's, if the process is still there.
             return identity.isAlive ? .sought : .unsettled
         case .hidden:
             return .stranger

@@ -1,23 +1,24 @@
 import Glibc
 
-/// A directory that only this user may write to: whoever else could would take the place of any process that meets another one there.
+/// A directory that only this user may write to: another user with write access could put a process of their own in the place of one that
+/// is expected there.
 public enum PrivateDirectory {
-    /// Why a directory can't be used.
+    /// The reason why a directory can't be used.
     public struct Problem: Error, Sendable {
-        /// Whether it's there, and is or may become another user's.
+        /// Whether the directory exists and another user owns it or could change it.
         public let isUnsafe: Bool
-        /// What is wrong, where, and what to do about it.
+        /// A description of what is wrong, where, and what to do about it.
         public let message: String
     }
 
-    /// Makes the directory, mode 0700, unless it's there, and checks that it's this user's alone to write.
+    /// Makes the directory with mode 0700, unless it exists, and checks that only this user may write to it.
     ///
     /// - Parameters:
-    ///   - path: without a slash at its end: with one, a link would count as what it leads to.
-    ///   - option: how another directory is named, for the message, such as ` with --runtime-dir`.
+    ///   - path: The path, without a slash at its end: with one, a link would count as its target.
+    ///   - option: The way to name another directory, for the message, such as ` with --runtime-dir`.
     public static func prepare(_ path: String, option: String = "") throws(Problem) {
         if mkdir(path, 0o700) == 0 {
-            // The umask may have taken some of our own permissions away.
+            // The umask may have removed some of the owner's permissions.
             chmod(path, 0o700)
         } else if errno != EEXIST {
             let reason = String(cString: strerror(errno))
@@ -32,7 +33,7 @@ public enum PrivateDirectory {
     private static func authenticate(_ path: String, _ option: String) throws(Problem) {
         let name = "the runtime directory \(path)"
         var status = stat()
-        // Not what a link leads to: who may replace the link chooses another directory later.
+        // The link itself, not its target: a user who may replace the link could choose another directory later.
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT != S_IFLNK else {
             throw Problem(
                 isUnsafe: true,

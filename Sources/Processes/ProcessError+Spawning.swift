@@ -1,7 +1,9 @@
 import Glibc
 
 extension ProcessError {
-    /// The error of a failed spawn: one number stands for the executable, its interpreter or the directory, so those are looked at.
+    /// Creates the error of a failed spawn.
+    ///
+    /// One error number stands for the executable, its interpreter or the directory, so those are examined.
     init(spawning executable: String, in workingDirectory: String?, failedWith errno: Int32) {
         let explanation = Self.explanation(of: errno)
         if let workingDirectory, [ENOENT, ENOTDIR, EACCES].contains(errno), access(workingDirectory + "/.", X_OK) != 0 {
@@ -74,13 +76,13 @@ extension ProcessError {
         }
     }
 
-    /// The path that the kernel looked at: relative ones start at the working directory.
+    /// The path that the kernel looked up: a relative one starts at the working directory.
     private static func place(of executable: String, in workingDirectory: String?) -> String {
         guard let workingDirectory, executable.contains("/"), !executable.hasPrefix("/") else { return executable }
         return workingDirectory + "/" + executable
     }
 
-    /// The error of a specification that can't be carried out.
+    /// Creates the error of a specification that can't be carried out.
     static func invalid(_ message: String) -> ProcessError {
         ProcessError(code: .invalidSpecification, errno: EINVAL, message: message)
     }

@@ -1,7 +1,7 @@
 import CProcess
 import Glibc
 
-/// Something that could not be done with a process: what, where, and what to do about it.
+/// A failed action on a process: what failed, where, and what to do about it.
 public struct ProcessError: Error, Sendable {
     /// The kind of failure; it can grow, so a `switch` needs a default.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
@@ -27,9 +27,9 @@ public struct ProcessError: Error, Sendable {
         public static let outOfDescriptors = Code(value: .outOfDescriptors)
         /// No process or thread can be added: a limit of the user, the group of processes or the system.
         public static let outOfProcesses = Code(value: .outOfProcesses)
-        /// The kernel has no memory for it.
+        /// The kernel has no memory for the process or the descriptor.
         public static let outOfMemory = Code(value: .outOfMemory)
-        /// The process is gone; its number may belong to a stranger now.
+        /// The process is gone; its number may belong to an unrelated process now.
         public static let noSuchProcess = Code(value: .noSuchProcess)
         /// The specification contradicts itself or the system: an empty executable, a NUL byte, or a descriptor that isn't open.
         public static let invalidSpecification = Code(value: .invalidSpecification)
@@ -37,9 +37,9 @@ public struct ProcessError: Error, Sendable {
         public static let parentIsGone = Code(value: .parentIsGone)
         /// The call must come from the main thread.
         public static let wrongThread = Code(value: .wrongThread)
-        /// The kernel is too old for this.
+        /// The kernel is too old for the action.
         public static let unsupported = Code(value: .unsupported)
-        /// A system call failed in a way that nobody planned for.
+        /// A system call failed in a way that has no code of its own.
         public static let systemCallFailed = Code(value: .systemCallFailed)
 
         /// The name of the code.
@@ -50,10 +50,10 @@ public struct ProcessError: Error, Sendable {
     public let code: Code
     /// The error number of the system call behind it, or 0.
     public let errno: Int32
-    /// For a person: what happened, where, and what to do.
+    /// The description for people: what happened, where, and what to do.
     public let message: String
 
-    /// An error with all its parts; tests of supervisors make their own.
+    /// Creates an error with all its parts, such as in tests of supervisors.
     public init(code: Code, errno: Int32, message: String) {
         self.code = code
         self.errno = errno
@@ -67,7 +67,7 @@ extension ProcessError: CustomStringConvertible {
 }
 
 extension ProcessError {
-    /// The error behind a failed system call; `action` goes on from "could not", as in "open a pipe".
+    /// Creates the error of a failed system call; `action` continues "could not", as in "open a pipe".
     init(_ errno: Int32, action: String) {
         let explanation = Self.explanation(of: errno)
         switch errno {
@@ -100,7 +100,7 @@ extension ProcessError {
         }
     }
 
-    /// Such as "No such file or directory (ENOENT)".
+    /// Returns the text and name of an error number, such as "No such file or directory (ENOENT)".
     static func explanation(of errno: Int32) -> String {
         let text = strerror(errno).map { String(cString: $0) } ?? "error \(errno)"
         guard let name = coordinator_process_error_name(errno) else { return text }

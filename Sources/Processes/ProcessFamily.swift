@@ -1,33 +1,34 @@
 import Glibc
 
-/// A process that was spawned, with everything that descends from it: its process group, its session, and whoever carries its mark.
+/// A process that was spawned, with all its descendants: its process group, its session, and every process that carries its mark.
 ///
-/// A process that is spawned here leads a session and a group of its own number, and the kernel doesn't use a number again as long as a
-/// group or a session has it.
+/// A process that is spawned here leads a session and a group of its own number, and the kernel doesn't reuse a number as long as a group
+/// or a session has it.
 package struct ProcessFamily: Sendable, Hashable {
     /// The process that was spawned.
     package let leader: ProcessIdentity
-    /// The entry of the mark that its spawn has added; empty: it was spawned by somebody who doesn't mark.
+    /// The entry of the mark that its spawn has added; empty if it was spawned without a mark.
     package let entry: String
 
-    /// A family that somebody else may have told of.
+    /// Creates a family, whose values may come from another process or a file.
     package init(leader: ProcessIdentity, entry: String) {
         self.leader = leader
         self.entry = entry
     }
 
-    /// Kills all that is left of some families, and returns when nothing is.
+    /// Kills all remaining processes of some families, and returns when none is left.
     ///
-    /// Each process is looked at first, and signalled through its pidfd, so that nobody is hit who was not seen to belong to a family. The
-    /// number of a group is taken for its family's as long as nobody else is seen to have it: whoever has waited for the leader ends its
-    /// family before the number can have gone round.
+    /// Each process is examined first, and signalled through its pidfd, so that no process is killed that wasn't seen to belong to a
+    /// family. The number of a group is taken for its family's as long as no other group is seen to have it: a caller that has waited for
+    /// the leader ends its family before the number can have been reused.
     ///
     /// - Parameters:
-    ///   - deadline: when to give up. While it can't be seen what is there, such as for want of descriptors, this goes on looking.
-    ///   - areRemembered: the families are known from a file, and their numbers may have gone round: members of a group or session are
-    ///     ended only if the leader was seen alive, or they carry the family's entry.
-    ///   - killed: told of those that are killed.
-    /// - Returns: those that live on: the deadline has passed, or they belong to a user whom we may not signal.
+    ///   - deadline: The time to give up. While the processes can't be examined, such as for want of descriptors, this tries again.
+    ///   - areRemembered: Whether the families are known from a file, so that their numbers may have been reused: members of a group or
+    ///     session are then ended only if the leader was seen alive, or they carry the family's entry.
+    ///   - killed: A function that gets the processes that are killed.
+    /// - Returns: The processes that still live: the deadline has passed, or they belong to another user, whose processes this one may not
+    ///   signal.
     @discardableResult
     package static func end(
         _ families: some Collection<ProcessFamily>,
@@ -48,7 +49,7 @@ package struct ProcessFamily: Sendable, Hashable {
         }
     }
 
-    /// Kills what is found until nothing is found any more.
+    /// Kills the processes that are found until none is found any more.
     static func end(
         by deadline: ContinuousClock.Instant?,
         killed tell: (Set<ProcessIdentity>) -> Void = { _ in },
@@ -61,12 +62,12 @@ package struct ProcessFamily: Sendable, Hashable {
             do throws(ProcessError) {
                 found = Set(try await find()).subtracting(untouchable)
             } catch {
-                // Whoever can't look hasn't seen that nothing is there.
+                // A scan that failed doesn't show that nothing is there.
                 await pause(lookAgain)
                 continue
             }
             if found.isEmpty {
-                // One that was killed may have forked in its last moment.
+                // A killed process may have forked in its last moment.
                 guard hasKilled else { return untouchable.filter(\.isAlive) }
                 hasKilled = false
                 continue
@@ -80,15 +81,15 @@ package struct ProcessFamily: Sendable, Hashable {
         }
     }
 
-    /// How long until one looks again after it was impossible.
+    /// The pause after a scan that failed.
     private static let lookAgain = Duration.milliseconds(100)
 
-    /// Sleeps, also in a task that is cancelled: what is left is to be ended all the same.
+    /// Sleeps, also in a task that is cancelled: the remaining processes are ended all the same.
     static func pause(_ duration: Duration) async {
         await Task { try? await Task.sleep(for: duration) }.value
     }
 
-    /// - Returns: those that end now, or have ended.
+    /// Returns the processes that end now, or have ended.
     private static func kill(_ processes: Set<ProcessIdentity>, _ untouchable: inout Set<ProcessIdentity>) -> Set<ProcessIdentity> {
         processes.filter { process in
             do throws(ProcessError) {
@@ -118,15 +119,16 @@ package struct ProcessFamily: Sendable, Hashable {
         }
     }
 
-    /// The leader, and the members of its group and session.
+    /// Returns the leader, and the members of its group and session.
     ///
-    /// - Parameter isCertain: the group that has the leader's number is its own; otherwise its members have to carry the entry.
+    /// - Parameter isCertain: Whether the group that has the leader's number is certainly its own; otherwise its members must carry the
+    ///   entry.
     private func ledBy(isCertain: Bool) throws(ProcessError) -> [ProcessIdentity] {
         let number = leader.processID
         var found: [ProcessIdentity] = try leader.statistics(.live)?.isZombie == false ? [leader] : []
-        // Most of the time nobody is there, and the kernel says so at once. To kill(2), 0 and -1 mean something else.
+        // Most groups are empty, and the kernel reports that at once. To kill(2), 0 and -1 mean something else.
         guard number > 1, Glibc.kill(-number, 0) == 0 || errno == EPERM else { return found }
-        // The number is somebody else's by now, so our group is long gone.
+        // Another process has the number by now, so this family's group is long gone.
         if let holder = try ProcessTable.statistics(of: number), holder.startTime != leader.startTime { return found }
         for processID in try ProcessTable.numbers() {
             guard let statistics = try ProcessTable.statistics(of: processID), !statistics.isZombie,

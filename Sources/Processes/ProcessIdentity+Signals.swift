@@ -1,9 +1,9 @@
 import Glibc
 
 extension ProcessIdentity {
-    /// Sends a signal to this very process, which need not be a child; never to a stranger that got its number.
+    /// Sends a signal to this process, which need not be a child; never to another process that got its number.
     ///
-    /// - Throws: `.noSuchProcess` when it is gone, `.permissionDenied` when it belongs to another user.
+    /// - Throws: `.noSuchProcess` when the process is gone, `.permissionDenied` when it belongs to another user.
     public func send(_ signal: Signal) throws(ProcessError) {
         try send(signal, systemCalls: .live)
     }
@@ -21,16 +21,17 @@ extension ProcessIdentity {
         guard result >= 0 else { throw ProcessError(-result, action: action) }
     }
 
-    /// What came of opening a pidfd.
+    /// The result of opening a pidfd.
     enum Opened: Equatable {
         case opened(Int32)
         case gone
         case failed(errno: Int32)
     }
 
-    /// A pidfd of this very process.
+    /// Opens a pidfd of this process.
     ///
-    /// First the descriptor, then the start time: if the number still belongs to us after the opening, it did at the opening.
+    /// The descriptor is opened first and the start time read afterwards: if the number still belongs to this process then, it did at the
+    /// opening.
     func open(_ systemCalls: SystemCalls) -> Opened {
         guard processID > 0 else { return .gone }
         let descriptor = systemCalls.openProcess(processID)

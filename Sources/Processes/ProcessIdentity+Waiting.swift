@@ -1,10 +1,10 @@
 extension ProcessIdentity {
-    /// Returns when this process has ended, at once if it has already.
+    /// Waits until this process has ended; returns at once if it has already.
     ///
-    /// It need not be a child.
+    /// The process need not be a child.
     ///
-    /// It sleeps in the kernel (a pidfd, see pidfd_open(2)). Only while descriptors or threads have run out is it asked for every 100 ms.
-    /// Cancellation returns early: look at `isAlive`.
+    /// The wait is a sleep in the kernel (a pidfd, see pidfd_open(2)). Only while descriptors or threads have run out is the process
+    /// examined every 100 ms. Cancellation ends the wait early: check `isAlive`.
     public func waitUntilGone() async {
         await waitUntilGone(on: ProcessSpawner.shared.thread)
     }

@@ -1,23 +1,24 @@
 import Glibc
 
-/// One life of a process number: the number, and when the process began.
+/// One use of a process number: the number, and when the process began.
 ///
-/// Numbers are used again; the pair is not. Only what is in /proc counts, so with `hidepid` other users' processes look gone.
+/// Numbers are reused; the pair is not. Only what /proc shows counts, so with `hidepid` other users' processes look gone.
 public struct ProcessIdentity: Sendable, Hashable, Codable {
-    /// The number.
+    /// The process number.
     public let processID: Int32
-    /// Field 22 of /proc/PID/stat: clock ticks since boot; see proc_pid_stat(5).
+    /// The start time: field 22 of /proc/PID/stat, in clock ticks since boot; see proc_pid_stat(5).
     public let startTime: UInt64
 
-    /// An identity that was told by somebody else, such as a peer or a file.
+    /// Creates an identity from known values, such as those in a message or a file.
     public init(processID: Int32, startTime: UInt64) {
         self.processID = processID
         self.startTime = startTime
     }
 
-    /// The process that has this number now; nil when there is none.
+    /// Looks up the process that has this number now; nil when there is none.
     ///
-    /// One that has ended but was not waited for still counts. One that can't be looked at, because no descriptors are left, doesn't.
+    /// A process that has ended but was not waited for still counts. A process that can't be examined, because no descriptors are left,
+    /// doesn't.
     public init?(processID: Int32) {
         self.init(processID: processID, systemCalls: .live)
     }
@@ -27,9 +28,9 @@ public struct ProcessIdentity: Sendable, Hashable, Codable {
         self.init(processID: processID, startTime: statistics.startTime)
     }
 
-    /// Whether a process that has this number is alive, for all that is known: a zombie isn't.
+    /// Whether a process that has this number is alive, as far as is known: a zombie isn't.
     ///
-    /// While it can't be looked at, because no descriptors are left, it counts as alive.
+    /// A process that can't be examined, because no descriptors are left, counts as alive.
     package static func mayLive(_ processID: Int32) -> Bool { mayLive(processID, .live) }
 
     static func mayLive(_ processID: Int32, _ systemCalls: SystemCalls) -> Bool {
@@ -40,12 +41,12 @@ public struct ProcessIdentity: Sendable, Hashable, Codable {
         }
     }
 
-    /// This process.
+    /// The identity of the current process.
     public static let current = ProcessIdentity(processID: getpid()) ?? ProcessIdentity(processID: getpid(), startTime: 0)
 
-    /// Whether this very process exists and has not ended: a zombie, or a stranger with the same number, is not alive.
+    /// Whether this process exists and has not ended: a zombie, or another process with the same number, is not alive.
     ///
-    /// While it can't be looked at, because no descriptors are left, it counts as alive.
+    /// A process that can't be examined, because no descriptors are left, counts as alive.
     public var isAlive: Bool {
         isAlive(.live)
     }
@@ -58,14 +59,14 @@ public struct ProcessIdentity: Sendable, Hashable, Codable {
         }
     }
 
-    /// The session of the process, which is the number of the process that began it; nil when the process is gone.
+    /// The session of the process: the number of the process that created it; nil when the process is gone.
     public var sessionID: Int32? {
         (try? statistics(.live))?.sessionID
     }
 
-    /// What the kernel says about this process, not about a stranger with its number; nil when it is gone.
+    /// Reads the kernel's data about this process, not about another one with its number; nil when the process is gone.
     ///
-    /// - Throws: when it could not be looked at.
+    /// - Throws: An error when the data could not be read.
     func statistics(_ systemCalls: SystemCalls) throws(ProcessError) -> ProcessStatistics? {
         guard let statistics = try systemCalls.parsedStatistics(of: processID), statistics.startTime == startTime else { return nil }
         return statistics
@@ -73,6 +74,6 @@ public struct ProcessIdentity: Sendable, Hashable, Codable {
 }
 
 extension ProcessIdentity: CustomStringConvertible {
-    /// Such as "4711@1234567".
+    /// The number and the start time, such as "4711@1234567".
     public var description: String { "\(processID)@\(startTime)" }
 }

@@ -1,15 +1,15 @@
 import Glibc
 
 extension ProcessLoop {
-    /// Reads once, so that one talkative child doesn't delay the others.
+    /// Reads once, so that one child with much output doesn't delay the others.
     func readCapture(_ token: UInt64) {
         _ = readOnce(token)
     }
 
-    /// Delivers what is in the pipes of a child now, and what comes meanwhile up to one more piece; notices the end if it is there.
+    /// Delivers the content of a child's pipes, and what arrives meanwhile up to one more piece; closes a pipe that has reached its end.
     func drainCaptures(of child: UInt64) {
         for (token, capture) in captures where capture.child == child {
-            // Bounded by what is there now: another process may hold the pipe and write faster than we read.
+            // Bounded by the content at this moment: another process may hold the pipe and write faster than this one reads.
             var left = Int(systemCalls.available(capture.descriptor))
             repeat {
                 guard let count = readOnce(token) else { break }
@@ -18,13 +18,13 @@ extension ProcessLoop {
         }
     }
 
-    /// Delivers what is in the pipes of a child, and closes them even if another process still holds them.
+    /// Delivers the content of a child's pipes, and closes them even if another process still holds them.
     func endCaptures(of child: UInt64) {
         drainCaptures(of: child)
         for (token, capture) in captures where capture.child == child { close(token) }
     }
 
-    /// How many bytes were delivered; nil when there is nothing now, or nothing any more.
+    /// Reads and delivers one piece and returns its size; nil when nothing can be read now, or the end was reached.
     private func readOnce(_ token: UInt64) -> Int? {
         guard let capture = captures[token] else { return nil }
         let count = systemCalls.read(capture.descriptor, buffer)

@@ -2,20 +2,21 @@ import Glibc
 import Synchronization
 
 extension ProcessLoop {
-    /// How often the kernel may fail to tell an exit status before the child is given up as `ExitStatus.unknown`.
+    /// The number of times that the kernel may fail to report an exit status before the child is given up as `ExitStatus.unknown`.
     private static let reapAttempts = 8
 
-    /// The pidfd says that a child has ended: its last output, then its status, then those who wait.
+    /// Handles the end of a child, which its pidfd has reported: delivers its last output, then its status, then informs its observers.
     func childEnded(_ token: UInt64) {
         guard let child = children[token] else { return }
         drainCaptures(of: token)
         var ending = child.reap(removingFrom: poll)
         if case .stillRunning = ending {
-            // A debugger holds its exit status, for as long as it likes, and the event comes again at once: it must not become a busy loop.
+            // A debugger may hold the exit status for any time, and the event comes again at once: the pause keeps this from being a busy
+            // loop.
             usleep(1_000)
         }
         if case .failed(let errno) = ending {
-            // ECHILD: somebody else has reaped it. Anything else may pass; the event comes again as long as the descriptor is open.
+            // ECHILD: other code has reaped it. Any other error may pass; the event comes again as long as the descriptor is open.
             let attempts = failedReaps[token, default: 0] + 1
             failedReaps[token] = attempts
             if errno == ECHILD || attempts >= Self.reapAttempts {
@@ -28,12 +29,12 @@ extension ProcessLoop {
         children[token] = nil
         deadlines[token] = nil
         failedReaps[token] = nil
-        // Whoever still holds the pipes has left the group on purpose, and has outlived its purpose.
+        // A process that still holds the pipes has left the group on purpose; its output is not waited for.
         if groupWasKilled { endCaptures(of: token) }
         for observer in observers { observer(status) }
     }
 
-    /// Ends a child that was born but can't be kept, because a step after its birth failed.
+    /// Ends a child that was started but can't be kept, because a later step failed.
     func abandon(_ processID: Int32) {
         // Not reaped yet, so the number is still its own.
         let killed = systemCalls.signalGroup(processID, SIGKILL)
@@ -41,7 +42,7 @@ extension ProcessLoop {
         if killed < 0 || systemCalls.reapNumber(processID, true) == 0 { abandoned.append(processID) } else { forget(processID) }
     }
 
-    /// Reaps those that were given up and have ended since.
+    /// Reaps the abandoned children that have ended since.
     func reapAbandoned() {
         abandoned.removeAll { processID in
             guard systemCalls.reapNumber(processID, false) != 0 else { return false }
@@ -50,7 +51,7 @@ extension ProcessLoop {
         }
     }
 
-    /// The child was reaped: its number may be anybody's.
+    /// Forgets a child that was reaped, whose number may be reused now.
     func forget(_ processID: Int32) {
         thread.spawned.withLock { _ = $0.remove(processID) }
     }

@@ -4,7 +4,7 @@ import Synchronization
 extension ProcessLoop {
     /// Starts a child.
     ///
-    /// When a step fails, all before it are undone: no descriptor, no process, no registration is left.
+    /// When a step fails, all earlier ones are undone: no descriptor, process or registration is left.
     func spawn(_ specification: ProcessSpecification) throws(ProcessError) -> ChildProcess {
         try specification.validate()
         try refuseWithoutDescriptors(specification)
@@ -24,7 +24,7 @@ extension ProcessLoop {
             let capture = Capture(descriptor: end.descriptor, receive: end.receive, child: token)
             let captureToken = nextToken()
             registered.append((captureToken, capture))
-            // After a failure the rest is only collected, to be closed.
+            // After a failure the remaining ends are only collected, to be closed.
             if failure == 0 { failure = min(0, systemCalls.pollAdd(poll, end.descriptor, captureToken)) }
         }
         guard failure == 0 else {
@@ -32,7 +32,7 @@ extension ProcessLoop {
             throw ProcessError(-failure, action: "watch the output of \"\(specification.executable)\"")
         }
 
-        // Whoever reaps orphans must never find a child of ours before it is known to be one.
+        // The thread that reaps orphans must not find a spawned child before it is recorded as one.
         let processID = thread.spawned.withLock { spawned in
             let processID = systemCalls.spawn(request)
             if processID > 0 { spawned.insert(processID) }
@@ -58,15 +58,15 @@ extension ProcessLoop {
         }
     }
 
-    /// Makes a child of ours known: its pidfd, its start time, its place in epoll.
+    /// Registers a spawned child: its pidfd, its start time, its place in epoll.
     ///
-    /// On failure it is killed and reaped.
+    /// On failure the child is killed and reaped.
     ///
-    /// We have not reaped it, so the number can't belong to anybody else.
+    /// The child has not been reaped, so its number can't belong to another process.
     private func adopt(_ processID: Int32, token: UInt64, _ specification: ProcessSpecification) throws(ProcessError) -> ChildProcess {
         let descriptor = systemCalls.openProcess(processID)
         guard descriptor >= 0 else {
-            // Gone: this program ignores SIGCHLD or waits for any child, and the child has ended.
+            // The child is gone: this program ignores SIGCHLD or waits for any child, and the child has ended.
             if SystemCalls.isGone(descriptor) { forget(processID) } else { abandon(processID) }
             throw ProcessError(-descriptor, action: "watch process \(processID) (\"\(specification.executable)\"), which was ended again")
         }
@@ -95,7 +95,8 @@ extension ProcessLoop {
         )
     }
 
-    /// The last descriptors belong to the rest of the program: a supervisor that can't accept or open anything can't say so either.
+    /// Refuses a spawn that would take the last descriptors, which are reserved for the rest of the program: without them a supervisor
+    /// could neither accept connections nor report the failure.
     private func refuseWithoutDescriptors(_ specification: ProcessSpecification) throws(ProcessError) {
         // A pidfd, /proc/PID/stat, two ends and a copy for each pipe, a copy of each other source.
         let pipes = [specification.standardOutput, specification.standardError].count { if case .captured = $0 { true } else { false } }

@@ -1,10 +1,11 @@
+import ConcurrencySupport
 import Glibc
 
-/// What runs on the process thread: sleeps in epoll until a command, an exit or output comes.
+/// The loop of the process thread, which sleeps in epoll until a command, an exit or output comes.
 ///
-/// Nothing wakes it without need.
+/// There are no periodic wake-ups.
 ///
-/// Not Sendable: everything in it belongs to that thread.
+/// The loop isn't Sendable: everything in it belongs to that thread.
 final class ProcessLoop {
     /// The reading end of a child's output.
     struct Capture {
@@ -13,16 +14,16 @@ final class ProcessLoop {
         let child: UInt64
     }
 
-    /// A process that somebody waits for.
+    /// A process that a task waits for.
     struct Watched {
         let watch: ProcessWatch
         let descriptor: Int32
         let continuation: CheckedContinuation<ProcessWatch.Outcome, Never>
     }
 
-    /// How many descriptors a spawn leaves to the rest of the program.
+    /// The number of descriptors that a spawn leaves to the rest of the program.
     static let reservedDescriptors = 16
-    /// As much as a pipe holds by default.
+    /// The size of the read buffer: as much as a pipe holds by default.
     static let bufferSize = 65_536
 
     let thread: ProcessThread
@@ -30,13 +31,13 @@ final class ProcessLoop {
     let poll: Int32
     private let wake: Int32
 
-    // Tokens instead of descriptor numbers: an event of a descriptor that was closed meanwhile finds nothing.
+    // Tokens instead of descriptor numbers: an event of a descriptor that was closed meanwhile is then not found.
     var children: [UInt64: ChildProcess] = [:]
     var captures: [UInt64: Capture] = [:]
     var watched: [UInt64: Watched] = [:]
-    /// When the group of a child gets SIGKILL.
+    /// The times at which the groups of children get SIGKILL.
     var deadlines: [UInt64: SuspendingClock.Instant] = [:]
-    /// How often asking for the exit status of a child failed.
+    /// The number of failed attempts to get a child's exit status.
     var failedReaps: [UInt64: Int] = [:]
     /// Children that could neither be kept nor killed, to be reaped whenever they end.
     var abandoned: [Int32] = []
@@ -73,7 +74,7 @@ final class ProcessLoop {
 
             let count = systemCalls.pollWait(poll, tokens, millisecondsToNextDeadline())
             if count < 0, count != -EINTR {
-                // Out of memory, perhaps: it must not become a busy loop.
+                // Memory may have run out: the pause keeps this from being a busy loop.
                 usleep(10_000)
             }
             for index in 0..<max(0, Int(count)) { handle(tokens[index]) }
@@ -116,16 +117,14 @@ final class ProcessLoop {
         let now = SuspendingClock.now
         for (token, instant) in deadlines where instant <= now {
             deadlines[token] = nil
-            // It may belong to another user; the exit is awaited in any case.
+            // The group may belong to another user; the exit is awaited in any case.
             try? children[token]?.sendToGroup(.kill)
         }
     }
 
     private func millisecondsToNextDeadline() -> Int32 {
         guard let next = deadlines.values.min() else { return -1 }
-        let parts = SuspendingClock.now.duration(to: next).components
-        guard parts.seconds >= 0, parts.attoseconds >= 0 else { return 0 }
         // Rounded up: waking early would mean another sleep of zero.
-        return Int32(clamping: min(parts.seconds, 1_000_000) * 1000 + parts.attoseconds / 1_000_000_000_000_000 + 1)
+        return SuspendingClock.now.duration(to: next).millisecondsRoundedUp
     }
 }

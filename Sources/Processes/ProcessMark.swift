@@ -1,11 +1,11 @@
 import Glibc
 
-/// What everything that descends from a process has in its environment, by which it is found again wherever it has gone.
+/// A mark that all descendants of a process have in their environment, by which they are found wherever they have gone.
 ///
-/// It is no secret. A chain of entries, the outermost first: each spawn adds one of its own, so that whoever carries an entry descends from
-/// the process that was spawned with it. Processes that clear their environment are known by their group and session alone.
+/// A mark is not secret. It is a chain of entries, the outermost first: each spawn adds one of its own, so that every process with an entry
+/// descends from the process that was spawned with it. Processes that clear their environment are known by their group and session alone.
 package struct ProcessMark: Sendable, Hashable {
-    /// The variable that holds it.
+    /// The environment variable that holds the mark.
     package static let variable = "COORDINATOR_MARK"
 
     /// The entries, the outermost first.
@@ -16,21 +16,21 @@ package struct ProcessMark: Sendable, Hashable {
 
     private init(entries: [String]) { self.entries = entries }
 
-    /// This process's own; without entries when nobody has marked it.
+    /// The mark of the current process; without entries when it has none.
     package static let current = ProcessMark(getenv(variable).map { String(cString: $0) } ?? "")
 
     /// The text of the variable.
     package var text: String { entries.joined(separator: "/") }
 
-    /// The mark of a process that is spawned by one with this mark.
+    /// Returns the mark of a process that is spawned by one with this mark.
     package func appending(_ entry: String) -> ProcessMark { ProcessMark(entries: entries + [entry]) }
 
-    /// A new entry, like no other.
+    /// Creates a new, unique entry.
     package static func makeEntry() -> String { String(UInt64.random(in: .min ... .max), radix: 36) }
 
-    /// The mark of another process; nil when it has none, is gone, or is another user's.
+    /// Reads the mark of another process; nil when it has none, is gone, or is another user's.
     ///
-    /// - Throws: when it could not be looked at.
+    /// - Throws: An error when the environment could not be read.
     static func of(_ processID: Int32) throws(ProcessError) -> ProcessMark? {
         switch ProcessTable.environment(of: processID) {
         case .bytes(let environment): return mark(in: environment)

@@ -2,29 +2,31 @@ import Synchronization
 
 /// Starts child processes, all from one thread; see `ProcessThread` for why.
 public final class ProcessSpawner: Sendable {
-    /// The one that everybody uses.
+    /// The spawner that the whole program shares.
     ///
     /// Its thread is made by the first spawn and never ends.
     public static let shared = ProcessSpawner(systemCalls: .live)
 
     let thread: ProcessThread
 
-    /// A spawner with a thread of its own, which ends when the spawner is gone and its last child is too.
+    /// Creates a spawner with a thread of its own, which ends when the spawner is gone and its last child is too.
     ///
-    /// For tests: with the parent-death signal on, only children of `shared` are safe.
+    /// This is for tests: with the parent-death signal on, only children of `shared` are safe.
     package init(systemCalls: SystemCalls) {
         thread = ProcessThread(systemCalls: systemCalls)
     }
 
-    /// Makes the thread and its descriptors now, while there are any.
+    /// Makes the thread and its descriptors now, while descriptors are available.
     package func prepare() throws(ProcessError) { try thread.prepare() }
 
     deinit {
-        // Refused when there is no thread, and then there is nothing to end.
+        // Refused when there is no thread; then there is nothing to end.
         try? thread.post(.end)
     }
 
-    /// Starts a process, and returns when it runs the program: an exec that fails is reported.
+    /// Starts a process, and returns when it runs the program.
+    ///
+    /// A failed exec is reported as an error.
     ///
     /// A failure leaves nothing behind: no process, no descriptor. A spawn is refused with `.outOfDescriptors` before the last 16
     /// descriptors of this process are gone. Cancellation has no effect: a process that was started is returned.
@@ -39,9 +41,9 @@ public final class ProcessSpawner: Sendable {
         return try result.get()
     }
 
-    /// Children that were not spawned here, or have been reaped.
+    /// Returns the children that were not spawned here, or have been reaped.
     ///
-    /// To be asked after listing children: one that is spawned since isn't in the list. The lock is held while a process is spawned.
+    /// Call this after listing the children: one that is spawned later isn't in the list. The lock is held while a process is spawned.
     func withoutSpawned(_ children: [Int32]) -> [Int32] {
         thread.spawned.withLock { spawned in children.filter { !spawned.contains($0) } }
     }

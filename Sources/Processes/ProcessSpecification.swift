@@ -1,41 +1,43 @@
-/// What to start, and with what around it.
+/// A program to start as a child process, and its surroundings.
 ///
 /// A child begins in a session and process group of its own, with no signal blocked or ignored, and with standard input, output, error
 /// and the descriptors given here; every other descriptor is closed in it.
 public struct ProcessSpecification: Sendable {
-    /// A path, or a name that is looked up in our PATH when it has no slash.
+    /// The program: a path, or a name that is looked up in this process's PATH when it has no slash.
     ///
     /// A relative path begins at `workingDirectory`.
     public var executable: String
     /// The arguments after `argv[0]`.
     public var arguments: [String]
-    /// `argv[0]`; nil: the executable.
+    /// The value of `argv[0]`; nil: the executable.
     public var processName: String?
-    /// The whole environment of the child; nil: ours.
+    /// The whole environment of the child; nil: that of this process.
     public var environment: [String: String]?
-    /// What is laid under `environment`, if that is given: `NAME=value`, which need not be UTF-8.
+    /// Variables below those of `environment`, if that is given: `NAME=value`, which need not be UTF-8.
     package var inheritedEnvironment: [[UInt8]] = []
-    /// Where the child begins; nil: where we are.
+    /// The directory in which the child begins; nil: that of this process.
     public var workingDirectory: String?
-    /// Standard input.
+    /// The source of the child's standard input.
     public var standardInput: InputSource
-    /// Standard output.
+    /// The destination of the child's standard output.
     public var standardOutput: OutputDestination
-    /// Standard error.
+    /// The destination of the child's standard error.
     public var standardError: OutputDestination
-    /// More descriptors for the child.
+    /// Further descriptors that the child gets.
     public var descriptors: [InheritedDescriptor]
-    /// Whether what is left of the child's process group is killed when the child ends by itself.
+    /// Whether the remaining members of the child's process group are killed when the child ends by itself.
     ///
-    /// `ChildProcess.terminate(grace:)` does it in any case.
+    /// `ChildProcess.terminate(grace:)` kills them in any case.
     public var killsGroupAtExit: Bool
-    /// Whether the kernel kills the child when we end, however we end.
+    /// Whether the kernel kills the child when this process ends, in whatever way.
     ///
-    /// Forgotten by a child that changes its user, or runs a program with privileges of its own. Follows
+    /// The kernel drops this setting when the child changes its user or runs a program with privileges of its own. Follows
     /// https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html.
     public var diesWithParent: Bool
 
-    /// A specification; what isn't given is inherited from us (environment, directory, output) or empty.
+    /// Creates a specification.
+    ///
+    /// Values that aren't given are inherited from this process (environment, directory, output) or empty.
     public init(
         executable: String,
         arguments: [String] = [],

@@ -1,21 +1,21 @@
-/// The parts of /proc/PID/stat that say whether a process lives and which life of its number it is; see proc_pid_stat(5).
+/// The fields of /proc/PID/stat that tell whether a process lives and identify it; see proc_pid_stat(5).
 struct ProcessStatistics: Sendable, Equatable {
-    /// Field 3, such as "S" or "Z".
+    /// The state, field 3, such as "S" or "Z".
     let state: UInt8
-    /// Field 4.
+    /// The parent, field 4.
     let parentID: Int32
-    /// Field 5.
+    /// The process group, field 5.
     let groupID: Int32
-    /// Field 6.
+    /// The session, field 6.
     let sessionID: Int32
-    /// Field 20.
+    /// The number of threads, field 20.
     let threadCount: Int
-    /// Field 22, in clock ticks since boot.
+    /// The start time, field 22, in clock ticks since boot.
     let startTime: UInt64
 
-    /// Whether it has ended and only its exit status is left.
+    /// Whether the process has ended and only its exit status is left.
     ///
-    /// A process whose first thread has ended while others run shows as a zombie too, but counts them.
+    /// A process whose first thread has ended while others run shows as a zombie too, but counts the others.
     var isZombie: Bool {
         switch state {
         case UInt8(ascii: "Z"), UInt8(ascii: "X"), UInt8(ascii: "x"): threadCount <= 1
@@ -23,7 +23,7 @@ struct ProcessStatistics: Sendable, Equatable {
         }
     }
 
-    /// Reads the line of the kernel; nil when it isn't one.
+    /// Parses the kernel's line; nil if the line is malformed.
     init?(parsing line: some Collection<UInt8> & BidirectionalCollection<UInt8>) {
         // Field 2 is the program's name in parentheses, and may itself hold spaces and parentheses: the last one ends it.
         guard let nameEnd = line.lastIndex(of: UInt8(ascii: ")")) else { return nil }

@@ -1,24 +1,24 @@
 import CProcess
 import Glibc
 
-/// What /proc says about processes that need not be ours; see proc(5).
+/// Reads from /proc about processes that need not be children; see proc(5).
 ///
-/// Each function throws when it could not look, such as for want of descriptors: that is not to say that nothing is there.
+/// Each function throws when it could not read, such as for want of descriptors: that doesn't mean that nothing is there.
 enum ProcessTable {
-    /// The numbers of all processes that can be seen.
+    /// Returns the numbers of all visible processes.
     static func numbers() throws(ProcessError) -> [Int32] { try numbers(in: "/proc") }
 
     static func statistics(of processID: Int32) throws(ProcessError) -> ProcessStatistics? {
         try SystemCalls.live.parsedStatistics(of: processID)
     }
 
-    /// The life of a number that can be seen now, and whether it has ended; nil when there is none.
+    /// Returns the identity of the process that has a number now, and whether it has ended; nil when there is none.
     static func life(of processID: Int32) throws(ProcessError) -> (identity: ProcessIdentity, isZombie: Bool)? {
         guard let statistics = try statistics(of: processID) else { return nil }
         return (ProcessIdentity(processID: processID, startTime: statistics.startTime), statistics.isZombie)
     }
 
-    /// Those of some numbers that live now.
+    /// Returns the identities of the processes among some numbers that live now.
     static func living(_ numbers: [Int32]) throws(ProcessError) -> [ProcessIdentity] {
         var living: [ProcessIdentity] = []
         for number in numbers {
@@ -27,7 +27,7 @@ enum ProcessTable {
         return living
     }
 
-    /// The children that a process has now, also those that came to it as orphans.
+    /// Returns the children that a process has now, also those that came to it as orphans.
     static func children(of processID: Int32) throws(ProcessError) -> [Int32] {
         var children: [Int32] = []
         for task in try numbers(in: "/proc/\(processID)/task") {
@@ -35,7 +35,7 @@ enum ProcessTable {
             case .bytes(let bytes):
                 children += bytes.split(separator: UInt8(ascii: " ")).compactMap { Int32(String(decoding: $0, as: UTF8.self)) }
             case .absent, .hidden:
-                // A kernel that was built without it, or a thread that has just ended.
+                // The kernel was built without this file, or the thread has just ended.
                 if access("/proc/self/task/\(getpid())/children", R_OK) == 0 { continue }
                 return try childrenByParent(processID)
             case .failed(let errno):
@@ -51,7 +51,7 @@ enum ProcessTable {
         return children
     }
 
-    /// Everything below some processes, these included.
+    /// Returns some processes and all their descendants.
     static func subtrees(of processes: [Int32]) throws(ProcessError) -> [Int32] {
         var found: [Int32] = []
         var known: Set<Int32> = []
@@ -64,7 +64,7 @@ enum ProcessTable {
         return found
     }
 
-    /// The processes above this one, up to the first of all.
+    /// Returns the processes above this one, up to the first of all.
     static func ancestors() throws(ProcessError) -> [Int32] {
         var ancestors: [Int32] = []
         var next = getppid()
@@ -72,17 +72,17 @@ enum ProcessTable {
             ancestors.append(next)
             next = parent
         }
-        // In a container our parent may be outside; orphans come to the first process all the same.
+        // In a container the parent may be outside; orphans come to the first process all the same.
         return getpid() == 1 ? ancestors : ancestors + [1]
     }
 
-    /// The environment that a process began with; empty in the middle of execve(2) too.
+    /// Reads the environment that a process began with; it is empty in the middle of execve(2) too.
     static func environment(of processID: Int32) -> SystemCalls.Contents { contents("/proc/\(processID)/environ", limit: 4 << 20) }
 
     /// Whether a process runs a program that was given no environment at all.
     static func isWithoutEnvironment(_ processID: Int32) -> Bool {
         guard case .bytes(let arguments) = contents("/proc/\(processID)/cmdline", limit: 1), !arguments.isEmpty else { return false }
-        // It has its arguments, so it's not in the middle of execve(2) any more.
+        // The process has its arguments, so it isn't in the middle of execve(2) any more.
         return environment(of: processID) == .bytes([])
     }
 

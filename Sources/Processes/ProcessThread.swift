@@ -1,27 +1,27 @@
 import Glibc
 import Synchronization
 
-/// The one thread that spawns, waits for exits and drains output; this is its inbox, `ProcessLoop` is what runs on it.
+/// The inbox of the one thread that spawns, waits for exits and drains output; `ProcessLoop` is its body.
 ///
-/// Linux sends the parent-death signal when the *thread* that spawned ends, and threads of pools come and go: therefore one that stays.
+/// Linux sends the parent-death signal when the *thread* that spawned ends, and threads of pools come and go: hence one thread that stays.
 package final class ProcessThread: Sendable {
-    /// What others ask of the thread.
+    /// A command to the thread.
     enum Command: Sendable {
         case spawn(ProcessSpecification, CheckedContinuation<Result<ChildProcess, ProcessError>, Never>)
         case watch(ProcessWatch, CheckedContinuation<ProcessWatch.Outcome, Never>)
         case cancelWatch(ProcessWatch)
         case killGroup(child: UInt64, at: SuspendingClock.Instant)
         case endCapture(child: UInt64)
-        /// The spawner is gone: end when the last child, capture and watch is.
+        /// The spawner is gone: end when the last child, capture and watch has ended.
         case end
     }
 
     private enum Life {
-        /// Nobody needed it yet. Can transition to: running.
+        /// The thread hasn't been needed yet. Can transition to: running.
         case unstarted
-        /// Can transition to: ended.
+        /// The thread runs. Can transition to: ended.
         case running(poll: Int32, wake: Int32)
-        /// Nothing is left to do, and nobody is left to ask. Can transition to: nothing.
+        /// The thread has ended: nothing was left to do, and the spawner is gone. Can transition to: nothing.
         case ended
     }
 
@@ -32,7 +32,7 @@ package final class ProcessThread: Sendable {
 
     let systemCalls: SystemCalls
     private let state = Mutex(State())
-    /// The children that were spawned and not reaped yet; locked from before a birth until its number is in it.
+    /// The children that were spawned and not reaped yet; locked from before a spawn until the child's number is in it.
     let spawned = Mutex(Set<Int32>())
 
     /// The token under which the loop knows the wake-up descriptor.
@@ -54,20 +54,20 @@ package final class ProcessThread: Sendable {
             guard case .running(_, let wake) = state.life else {
                 throw ProcessError(code: .systemCallFailed, errno: EPIPE, message: "The thread that serves processes has ended.")
             }
-            // Under the lock, because the descriptor lives as long as this life; and only the first command has to wake.
+            // Under the lock, because the descriptor is open as long as this state lasts; and only the first command has to wake.
             if state.commands.isEmpty { systemCalls.wake(wake) }
             state.commands.append(command)
         }
     }
 
-    /// Makes the thread, unless there is or was one.
+    /// Makes the thread, unless there is one or it has ended.
     func prepare() throws(ProcessError) {
         try state.withLock { state throws(ProcessError) in
             if case .unstarted = state.life { state.life = try start() }
         }
     }
 
-    /// The commands since the last time.
+    /// Removes and returns the commands that have come since the last call.
     func takeCommands() -> [Command] {
         state.withLock { state in
             defer { state.commands.removeAll() }
@@ -75,7 +75,7 @@ package final class ProcessThread: Sendable {
         }
     }
 
-    /// Closes the inbox for good, unless something is in it.
+    /// Closes the inbox for good, unless there are commands in it.
     func endIfEmpty() -> Bool {
         state.withLock { state in
             guard state.commands.isEmpty, case .running(let poll, let wake) = state.life else { return false }
@@ -101,7 +101,7 @@ package final class ProcessThread: Sendable {
             throw ProcessError(-wake, action: "make an eventfd for child processes")
         }
         var result = systemCalls.pollAdd(poll, wake, Self.wakeToken)
-        // The new thread waits for the lock that we hold, and then finds the life that we return.
+        // The new thread waits for the lock that is held here, and then finds the state that is returned.
         if result >= 0 { result = systemCalls.startThread(self) }
         guard result >= 0 else {
             systemCalls.close(wake)

@@ -1,17 +1,18 @@
 import Synchronization
 
-/// Somebody waits for the end of a process that isn't our child.
+/// A wait for the end of a process that isn't a child of this one.
 final class ProcessWatch: Sendable {
-    /// How the waiting ended.
+    /// The result of the wait.
     enum Outcome: Sendable {
         case gone
         case cancelled
-        /// There was no descriptor for it.
+        /// There was no descriptor for the wait.
         case failed
     }
 
     let identity: ProcessIdentity
-    /// Set before the thread is told, so that it doesn't matter which of "wait" and "cancel" arrives first.
+    /// Whether the wait was cancelled; set before the command is posted, so that the order of the commands "wait" and "cancel" doesn't
+    /// matter.
     let isCancelled = Atomic(false)
 
     init(_ identity: ProcessIdentity) {
@@ -22,7 +23,7 @@ final class ProcessWatch: Sendable {
 extension ProcessThread {
     /// Waits for the end of a process.
     ///
-    /// Cancellation ends the waiting.
+    /// Cancellation ends the wait.
     func watch(_ identity: ProcessIdentity) async -> ProcessWatch.Outcome {
         let watch = ProcessWatch(identity)
         return await withTaskCancellationHandler {

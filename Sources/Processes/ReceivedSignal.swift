@@ -3,19 +3,19 @@ import Synchronization
 
 /// A signal that was sent to this process.
 public struct ReceivedSignal: Sendable, Hashable {
-    /// Which one.
+    /// The signal.
     public let signal: Signal
-    /// The process that sent it; nil: the kernel, a terminal or a timer.
+    /// The process that sent the signal; nil: the kernel, a terminal or a timer.
     public let senderProcessID: Int32?
-    /// The user who sent it.
+    /// The user whose process sent the signal.
     public let senderUserID: UInt32?
 
-    /// From now on every signal that can be caught and would end this process is received instead; for the life of the process.
+    /// Receives, from now on and for the life of the process, every signal that can be caught and would end this process.
     ///
-    /// What this process does to itself stays as it was: a fault of its own instructions and `abort` end it. Children inherit nothing of this.
+    /// Faults of the process's own instructions and `abort` still end it. Children inherit none of this.
     ///
-    /// - Parameter receive: is called on a thread of its own, one signal after the other; it must not block.
-    /// - Throws: `.systemCallFailed` when there is no pipe or no thread for it, or they are received already.
+    /// - Parameter receive: A function that is called on a thread of its own, one signal after the other; it must not block.
+    /// - Throws: `.systemCallFailed` when there is no pipe or no thread for this, or when the signals are received already.
     public static func receiveAll(_ receive: @escaping @Sendable (ReceivedSignal) -> Void) throws(ProcessError) {
         guard hasBegun.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged else {
             throw ProcessError(code: .systemCallFailed, errno: 0, message: "The signals of this process are received already.")

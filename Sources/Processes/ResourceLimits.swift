@@ -1,16 +1,18 @@
 import CProcess
 import Glibc
 
-/// The limits of this process that spawning many children runs into.
+/// The limits of this process that matter when it spawns many children.
 public enum ResourceLimits {
-    /// What the soft limit is raised to at most: more than any supervisor needs, and bearable for programs that walk all numbers.
+    /// The highest value that the soft limit is raised to: more than any supervisor needs, and bearable for programs that loop over all
+    /// numbers.
     private static let ceiling: rlim_t = 1_048_576
 
-    /// Raises the limit of open descriptors as far as the system lets this user (hard limit, at most 1,048,576).
+    /// Raises the limit of open descriptors as far as the system allows (the hard limit, at most 1,048,576), and returns the soft limit
+    /// after it.
     ///
     /// Never lowers it.
     ///
-    /// Children inherit it. A failure leaves the limit as it is. Returns the soft limit after it.
+    /// Children inherit the limit. A failure leaves the limit as it is.
     @discardableResult
     public static func raiseOpenFiles() -> Int {
         var limit = rlimit()
@@ -24,17 +26,17 @@ public enum ResourceLimits {
         return softLimit
     }
 
-    /// How many descriptors this process may have open.
+    /// The number of descriptors that this process may have open.
     public static var softLimit: Int {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return .max }
         return Int(clamping: limit.rlim_cur)
     }
 
-    /// How many descriptors this process can still open.
+    /// The number of descriptors that this process can still open.
     public static var descriptorRoom: Int { softLimit - openDescriptorCount }
 
-    /// How many descriptors this process has open.
+    /// The number of descriptors that this process has open.
     ///
     /// Fast since Linux 6.2; before, it takes time per descriptor.
     public static var openDescriptorCount: Int {

@@ -3,19 +3,19 @@ import Glibc
 
 /// A signal of the operating system; see signal(7).
 public struct Signal: RawRepresentable, Sendable, Hashable {
-    /// The number, as the kernel knows it.
+    /// The kernel's number of the signal.
     public let rawValue: Int32
 
-    /// The signal with a number; whether the kernel knows it shows when it is sent.
+    /// Creates the signal with a number; whether the kernel knows it shows when it is sent.
     public init(rawValue: Int32) {
         self.rawValue = rawValue
     }
 
-    /// SIGTERM: please end.
+    /// SIGTERM: asks the process to end.
     public static let terminate = Signal(rawValue: SIGTERM)
-    /// SIGKILL: ends the process, can't be refused.
+    /// SIGKILL: ends the process; it can't be refused.
     public static let kill = Signal(rawValue: SIGKILL)
-    /// SIGINT: what Ctrl-C sends.
+    /// SIGINT: sent by Ctrl-C.
     public static let interrupt = Signal(rawValue: SIGINT)
     /// SIGHUP: the terminal is gone; to many servers: read the configuration again.
     public static let hangup = Signal(rawValue: SIGHUP)
@@ -25,11 +25,11 @@ public struct Signal: RawRepresentable, Sendable, Hashable {
     public static let stop = Signal(rawValue: SIGSTOP)
     /// SIGABRT: ends the process, with a core dump where those are on.
     public static let abort = Signal(rawValue: SIGABRT)
-    /// SIGQUIT: what Ctrl-\ sends; a core dump by default.
+    /// SIGQUIT: sent by Ctrl-\; a core dump by default.
     public static let quit = Signal(rawValue: SIGQUIT)
-    /// SIGUSR1: means what the program says.
+    /// SIGUSR1: its meaning is up to the program.
     public static let user1 = Signal(rawValue: SIGUSR1)
-    /// SIGUSR2: means what the program says.
+    /// SIGUSR2: its meaning is up to the program.
     public static let user2 = Signal(rawValue: SIGUSR2)
 
     /// The name of the manual page, such as "SIGTERM", or "signal 40" when there is none.

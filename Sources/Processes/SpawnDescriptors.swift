@@ -1,8 +1,10 @@
 import Glibc
 
-/// The descriptors that are made for one spawn: owns them until the child has its copies, and closes what is left, whatever fails.
+/// The descriptors that are made for one spawn.
+///
+/// It owns them until the child has its copies, and closes the remaining ones, whatever fails.
 struct SpawnDescriptors: ~Copyable {
-    /// The reading end of a pipe, and who gets what comes out.
+    /// The reading end of a pipe, and the function that gets its content.
     struct ReadingEnd {
         let descriptor: Int32
         let receive: @Sendable ([UInt8]) -> Void
@@ -10,7 +12,7 @@ struct SpawnDescriptors: ~Copyable {
 
     private let systemCalls: SystemCalls
     private let executable: String
-    /// What goes into the child: sources above all targets, or -1.
+    /// The descriptors that the child gets: sources above all targets, or -1.
     private(set) var inherited: [InheritedDescriptor] = []
     private var readingEnds: [ReadingEnd] = []
     private var temporary: [Int32] = []
@@ -40,7 +42,7 @@ struct SpawnDescriptors: ~Copyable {
         for end in readingEnds { systemCalls.close(end.descriptor) }
     }
 
-    /// Hands the reading ends over to somebody who closes them.
+    /// Hands the reading ends over to the caller, which closes them.
     mutating func takeReadingEnds() -> [ReadingEnd] {
         defer { readingEnds = [] }
         return readingEnds
@@ -64,7 +66,7 @@ struct SpawnDescriptors: ~Copyable {
         inherited.append(InheritedDescriptor(source: source, target: target))
     }
 
-    /// One of our standard streams; a program without it, such as a daemon, has nothing better to give than /dev/null.
+    /// Adds a standard stream of this process; a program without it, such as a daemon, gives /dev/null instead.
     private mutating func addOurs(_ source: Int32, target: Int32) throws(ProcessError) {
         do throws(ProcessError) {
             try addMoved(source, target: target)
@@ -74,7 +76,8 @@ struct SpawnDescriptors: ~Copyable {
         }
     }
 
-    /// A source among the targets would be overwritten by an earlier dup2, or be its own target and stay close-on-exec.
+    /// Adds a source, moved above all targets: a source among the targets would be overwritten by an earlier dup2, or be its own target and
+    /// stay close-on-exec.
     private mutating func addMoved(_ source: Int32, target: Int32) throws(ProcessError) {
         guard source <= highestTarget else { return add(source: source, target: target) }
         let moved = systemCalls.duplicate(source, highestTarget + 1)

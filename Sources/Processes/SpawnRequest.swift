@@ -1,12 +1,12 @@
 import CProcess
 import Glibc
 
-/// A specification brought into the kernel's shape: names resolved, sources above all targets.
+/// A specification in the kernel's terms: names resolved, sources above all targets.
 package struct SpawnRequest: Sendable {
     package var executable: String
-    /// With `argv[0]`.
+    /// The arguments, with `argv[0]`.
     package var arguments: [String]
-    /// `NAME=value`; nil: ours.
+    /// The variables as `NAME=value`; nil: those of this process.
     package var environment: [[UInt8]]?
     package var workingDirectory: String?
     /// A source of -1 stands for /dev/null.
@@ -22,7 +22,7 @@ package struct SpawnRequest: Sendable {
         diesWithParent = specification.diesWithParent
     }
 
-    /// Spawns: the number of the child, or the negated errno.
+    /// Spawns the child and returns its number, or the negated errno.
     func run() -> Int32 {
         let descriptors = descriptors.map { coordinator_process_descriptor(source: $0.source, target: $0.target) }
         return Self.withCStrings(arguments.map { Array($0.utf8) }) { arguments in
@@ -53,10 +53,10 @@ package struct SpawnRequest: Sendable {
         return kept + overlay.map { name, value in Array("\(name)=\(value)".utf8) }
     }
 
-    /// An array of C strings, ended by NULL, that lives as long as the call.
+    /// Calls a function with an array of C strings, ended by NULL, that lives as long as the call.
     private static func withCStrings(
         _ strings: [[UInt8]],
-        // Unsafe pointers: what execve takes.
+        // Unsafe pointers, because execve takes them.
         _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Int32
     ) -> Int32 {
         var copies = strings.map { bytes -> UnsafeMutablePointer<CChar>? in

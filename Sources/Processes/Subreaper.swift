@@ -2,18 +2,19 @@ import CProcess
 import Glibc
 import Synchronization
 
-/// This process as the one that orphans below it come to, PR_SET_CHILD_SUBREAPER of prctl(2), and that waits for their ends.
+/// This process as the subreaper of the processes below it (PR_SET_CHILD_SUBREAPER of prctl(2)): orphans come to it, and it waits for their
+/// ends.
 ///
-/// It never takes the exit status of a child that `ProcessSpawner.shared` has spawned. Children that were spawned by other means, such as
-/// system(3), would lose theirs: only for programs that are supervisors and nothing else.
+/// The subreaper never takes the exit status of a child that `ProcessSpawner.shared` has spawned. Children that were spawned by other
+/// means, such as system(3), would lose theirs, so this is only for programs that are supervisors and nothing else.
 package enum Subreaper {
     private static let hasBegun = Atomic(false)
-    /// An eventfd that tells of each spawn; -1 before the begin.
+    /// An eventfd that is written at each spawn; -1 before `begin()`.
     private static let spawns = Atomic<Int32>(-1)
 
     static var isActive: Bool { hasBegun.load(ordering: .acquiring) }
 
-    /// Orphans come here from now on, for as long as the process lives.
+    /// Makes orphans come to this process from now on, for as long as it lives.
     package static func begin() throws(ProcessError) {
         guard !hasBegun.exchange(true, ordering: .acquiringAndReleasing) else { return }
         let descriptor = coordinator_process_event_descriptor()
@@ -31,17 +32,17 @@ package enum Subreaper {
         guard started >= 0 else { throw ProcessError(-started, action: "start the thread that waits for orphans") }
     }
 
-    /// Sleeps in the kernel until a child has ended, and reaps it if nobody else will.
+    /// Sleeps in the kernel until a child has ended, and reaps it unless it was spawned here.
     private static func run() {
         while true {
             let ended = coordinator_process_ended_child()
             if ended > 0, ProcessSpawner.shared.reapUnlessSpawned(ended) { continue }
-            // One of those that were spawned, whose own thread reaps it in a moment; or there are no children.
+            // A spawned child has ended, whose own thread reaps it in a moment; or there are no children.
             if ended <= 0 { waitForSpawn() } else { usleep(2_000) }
         }
     }
 
-    /// There is a child to wait for.
+    /// Wakes the waiting thread, since there is a child to wait for.
     static func childSpawned() {
         let descriptor = spawns.load(ordering: .acquiring)
         if descriptor >= 0 { SystemCalls.live.wake(descriptor) }

@@ -2,14 +2,14 @@ import CProcess
 import Glibc
 
 extension SystemCalls {
-    /// The kernel's.
+    /// The kernel's own calls.
     package static let live = SystemCalls(
         spawn: { $0.run() },
         openProcess: { coordinator_process_open($0) },
         signalProcess: { coordinator_process_signal($0, $1) },
         signalGroupOfProcess: { coordinator_process_signal_group($0, $1) },
         signalGroup: { groupID, signal in
-            // To kill(2), 0 means our own group and -1 everybody.
+            // To kill(2), 0 means the caller's own group and -1 all processes.
             guard groupID > 1 else { return -EINVAL }
             return kill(-groupID, signal) < 0 ? -Glibc.errno : 0
         },
@@ -55,7 +55,7 @@ extension SystemCalls {
         pollWait: { coordinator_process_poll_wait($0, $1.baseAddress, Int32($1.count), $2) },
         descriptorUsage: { (ResourceLimits.openDescriptorCount, ResourceLimits.softLimit) },
         startThread: { thread in
-            // Unsafe: pthread_create takes one pointer; the thread takes the reference back, or we do when there is no thread.
+            // Unsafe: pthread_create takes one pointer. The thread takes the reference back, or this function does when there is no thread.
             let reference = Unmanaged.passRetained(thread)
             let result = coordinator_process_start_thread(
                 { context in
@@ -69,9 +69,9 @@ extension SystemCalls {
         }
     )
 
-    /// What the kernel says about a process, or nil when there is none to be seen.
+    /// Reads the kernel's data about a process; nil when there is none to be seen.
     ///
-    /// - Throws: when it could not be looked at.
+    /// - Throws: An error when the data could not be read.
     func parsedStatistics(of processID: Int32) throws(ProcessError) -> ProcessStatistics? {
         guard processID > 0 else { return nil }
         switch statistics(processID) {

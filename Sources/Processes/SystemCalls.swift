@@ -4,24 +4,24 @@ import Glibc
 ///
 /// Convention: a result below zero is the negated errno.
 package struct SystemCalls: Sendable {
-    /// What asking for an exit status brought.
+    /// The result of asking for an exit status.
     package enum Reaped: Sendable {
         case stillRunning
         case ended(ExitStatus)
         case failed(errno: Int32)
     }
 
-    /// What reading a file of a process brought.
+    /// The result of reading a file of a process.
     package enum Contents: Sendable, Equatable {
         case bytes([UInt8])
         /// There is no such process.
         case absent
-        /// It is another user's, and not shown to us.
+        /// The process is another user's, and its file is not shown to this one.
         case hidden
-        /// It could not be looked at, such as for want of descriptors: it may be there or not.
+        /// The file could not be read, such as for want of descriptors: the process may be there or not.
         case failed(errno: Int32)
 
-        /// What a negated errno means.
+        /// Creates the result that a negated errno stands for.
         init(failure: Int) {
             self =
                 switch Int32(-failure) {
@@ -32,7 +32,7 @@ package struct SystemCalls: Sendable {
         }
     }
 
-    /// Spawns: the number of the child.
+    /// Spawns a child and returns its number.
     package var spawn: @Sendable (SpawnRequest) -> Int32
     /// pidfd_open(2) of a process number.
     package var openProcess: @Sendable (_ processID: Int32) -> Int32
@@ -74,15 +74,15 @@ package struct SystemCalls: Sendable {
     ///
     /// Unsafe because the buffer is the kernel's to fill.
     package var pollWait: @Sendable (_ poll: Int32, _ tokens: UnsafeMutableBufferPointer<UInt64>, _ milliseconds: Int32) -> Int32
-    /// How many descriptors are open, and how many may be.
+    /// Returns the number of open descriptors and the number that may be open.
     package var descriptorUsage: @Sendable () -> (open: Int, limit: Int)
     /// pthread_create: 0.
     package var startThread: @Sendable (ProcessThread) -> Int32
 }
 
 extension SystemCalls {
-    /// Whether `openProcess` says that there is no such process.
+    /// Returns whether a result of `openProcess` means that there is no such process.
     ///
-    /// Kernels before 6.15 say EINVAL of one that is being reaped just now; the arguments are right.
+    /// Kernels before 6.15 report EINVAL for a process that is being reaped; the arguments are right.
     static func isGone(_ result: Int32) -> Bool { result == -ESRCH || result == -EINVAL }
 }

@@ -1,18 +1,19 @@
 import CProcess
 import Glibc
 
-/// What a worker process does to itself when it starts.
+/// The settings that a worker process makes for itself when it starts.
 public enum WorkerProcess {
     /// Makes the kernel kill this process when its parent ends, and checks that the parent has not ended before that.
     ///
-    /// The kernel keeps the wish per thread, on both sides. It is forgotten when the thread that asked ends, so this must be called on the
-    /// main thread: in an asynchronous `main`, before the first `await`, since on Linux the main actor has other threads after it. And
-    /// it fires when the *thread* that spawned us ends, so `ProcessSpawner` spawns from one that never does. See PR_SET_PDEATHSIG(2const).
-    /// A launcher may stand between, such as a shell: then the signal comes when the launcher ends, whom the parent's end ends in turn if
-    /// it was spawned with `diesWithParent` and runs nothing with privileges of its own.
-    /// - Parameter parentProcessID: the number of the process that spawned us, as it told us itself; `getppid()` alone can't know,
-    ///   since an orphan gets a new parent.
-    /// - Throws: `.parentIsGone`: leave at once. `.wrongThread`: nothing was changed.
+    /// The kernel keeps this setting per thread, on both sides. It is lost when the thread that made it ends, so this must be called on the
+    /// main thread: in an asynchronous `main`, before the first `await`, since on Linux the main actor has other threads after it. And the
+    /// signal is sent when the *thread* that spawned this process ends, so `ProcessSpawner` spawns from a thread that never does. See
+    /// PR_SET_PDEATHSIG(2const). A launcher, such as a shell, may stand between: then the signal comes when the launcher ends, and the
+    /// parent's end ends the launcher if it was spawned with `diesWithParent` and runs nothing with privileges of its own.
+    /// - Parameter parentProcessID: The number of the process that spawned this one, from that process itself; `getppid()` alone doesn't
+    ///   suffice, since an orphan gets a new parent.
+    /// - Throws: `.parentIsGone` when the parent has ended: exit at once. `.wrongThread` when the caller isn't the main thread: nothing was
+    ///   changed.
     public static func armParentDeathSignal(expecting parentProcessID: Int32) throws(ProcessError) {
         try armParentDeathSignal(expecting: parentProcessID, isMainThread: coordinator_process_is_main_thread() == 1)
     }
@@ -27,22 +28,22 @@ public enum WorkerProcess {
         }
         let result = coordinator_process_set_parent_death_signal(SIGKILL)
         guard result >= 0 else { throw ProcessError(-result, action: "arm the parent-death signal") }
-        // Only after arming: a parent that ends between check and arming would be missed.
+        // The check comes after arming: a parent that ends between check and arming would be missed.
         let parent = getppid()
         guard isBelow(parentProcessID) else {
             throw ProcessError(
                 code: .parentIsGone,
                 errno: ESRCH,
                 message: "The parent process \(parentProcessID) of process \(getpid()) has ended; its parent is \(parent) now. "
-                    + "End this process: nobody supervises it."
+                    + "End this process: it has no supervisor."
             )
         }
     }
 
-    /// Whether a process is above this one: its parent, or the parent of a launcher that stands between.
+    /// Returns whether a process is above this one: its parent, or the parent of a launcher that stands between.
     public static func isBelow(_ processID: Int32) -> Bool {
         var next = getppid()
-        // The chain is read while it may change; a number that comes again would be a circle.
+        // The chain is read while it may change; the bound ends the loop when a reused number makes a circle.
         for _ in 0..<64 where next > 1 {
             if next == processID { return true }
             next = (try? ProcessTable.statistics(of: next))?.parentID ?? 0
@@ -59,6 +60,6 @@ public enum WorkerProcess {
 }
 
 extension WorkerProcess {
-    /// The signal that the calling thread's wish is for; 0 for none.
+    /// The parent-death signal of the calling thread; 0 for none.
     static var parentDeathSignal: Int32 { coordinator_process_parent_death_signal() }
 }

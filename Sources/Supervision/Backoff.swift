@@ -1,21 +1,21 @@
-/// How long restarts of one child are held back, and when its failures are forgotten.
+/// The delays between the restarts of one child, and the time after which its failures are forgotten.
 ///
-/// The first restart is immediate. The ones after it wait ``minimum``, then ``factor`` times as long each time, up to ``maximum``;
-/// each delay is shortened at random by up to ``jitter`` of itself, so that children that fell together do not rise together.
-/// A child that stayed ready for ``resetAfter`` starts from the beginning.
+/// The first restart is immediate. The second waits ``minimum``, and each later one ``factor`` times as long as the one before, up to
+/// ``maximum``. Each delay is shortened at random by up to ``jitter`` of itself, so that children that failed together aren't restarted
+/// together. A child that stayed ready for ``resetAfter`` starts from the beginning.
 public struct Backoff: Sendable, Hashable, Codable {
     /// The delay of the second restart, before jitter.
     public var minimum: Duration
-    /// No delay is longer.
+    /// The longest delay.
     public var maximum: Duration
-    /// What a delay is multiplied by to get the next one; at least 1.
+    /// The number that a delay is multiplied by to get the next one; at least 1.
     public var factor: Double
-    /// The share of a delay that chance may take away, from 0 (none) to 1 (all of it).
+    /// The share of a delay that may be taken away at random, from 0 (none) to 1 (all of it).
     public var jitter: Double
-    /// How long a child must have been ready for its earlier failures not to count any more.
+    /// The time for which a child must have been ready before its earlier failures no longer count.
     public var resetAfter: Duration
 
-    /// Every restart is immediate.
+    /// A backoff without delays: every restart is immediate.
     public static let none = Backoff(minimum: .zero, maximum: .zero)
 
     /// Makes a backoff; the defaults are 100 ms doubling to 30 s, half of it jitter, forgotten after 30 s of being ready.
@@ -33,11 +33,11 @@ public struct Backoff: Sendable, Hashable, Codable {
         self.resetAfter = resetAfter
     }
 
-    /// How long the `attempt`-th restart in a row waits.
+    /// Returns the delay of the `attempt`-th restart in a row.
     ///
     /// - Parameters:
-    ///   - attempt: counted from 1; the first one waits for nothing.
-    ///   - random: a number in `0..<1`, the caller's chance: 0 gives the longest delay.
+    ///   - attempt: The number of the restart, counted from 1; the first one has no delay.
+    ///   - random: A random number in `0..<1`, which the caller draws: 0 gives the longest delay.
     public func delay(attempt: Int, random: Double) -> Duration {
         guard attempt > 1 else { return .zero }
         var delay = min(minimum, maximum)

@@ -1,35 +1,35 @@
-/// Counts the lives of a child, from 1.
+/// The number of one life of a child, counted from 1.
 ///
-/// A number is never used twice for an id while its supervisor lives, not even after the child was removed and started again,
-/// so a late sign of an old life is always recognised. An id that is new to a supervisor begins above 1 when the supervisor has
-/// forgotten very many others (see ``Supervisor``).
+/// A number is never used twice for an id while its supervisor lives, not even after the child was removed and started again, so a late
+/// event of an old life is always recognised. An id that is new to a supervisor begins above 1 when the supervisor has forgotten very many
+/// others (see ``Supervisor``).
 public typealias Incarnation = UInt32
 
-/// What a supervisor must know about a child.
+/// The identity and the restart rules of a child, as its supervisor needs them.
 ///
 /// OTP's child specification: https://www.erlang.org/doc/apps/stdlib/supervisor.html#t:child_spec/0
 public struct ChildSpecification<ID: Hashable & Sendable>: Sendable, Hashable {
     /// The child's name among its siblings.
     public var id: ID
-    /// When it is started again.
+    /// The rule for when the child is started again.
     public var restart: RestartType
-    /// How long it is given to stop.
+    /// The time that the child is given to stop.
     public var shutdown: Shutdown
-    /// Whether the supervisor's end hangs on this child's, as its policy's ``SupervisionPolicy/autoShutdown`` says (OTP's `significant`).
+    /// Whether the end of this child may end the supervisor, as the policy's ``SupervisionPolicy/autoShutdown`` says (OTP's `significant`).
     ///
     /// A permanent child never ends for good, so it can't be significant.
     public var isSignificant: Bool
     /// Whether a first start that fails is a failure like any other, retried as the restart type and the policy say.
     ///
-    /// OTP's rule, false, is to forget the child; a child of a configuration file is there to stay.
+    /// With false, OTP's rule, the child is forgotten instead. A child that a configuration file declares uses true.
     public var isRetriedAtFirstStart: Bool
-    /// How often and how soon it may be restarted, if not as the policy says.
+    /// The limits on this child's restarts where they differ from the policy's; nil if they don't.
     public var restartLimits: RestartLimits? {
         get { if case .own(let limits) = limits { limits } else { nil } }
         set { limits = newValue.map(Limits.own) ?? .ofThePolicy }
     }
 
-    /// Apart, so that a child without limits of its own takes little room.
+    /// The storage of ``restartLimits``, boxed so that a child without limits of its own takes little room.
     private indirect enum Limits: Sendable, Hashable {
         case ofThePolicy
         case own(RestartLimits)
@@ -58,7 +58,7 @@ public struct ChildSpecification<ID: Hashable & Sendable>: Sendable, Hashable {
 extension ChildSpecification {
     /// Checks that the specification makes sense, by itself and under a supervisor's policy.
     ///
-    /// - Throws: a ``SupervisionError`` that names the child and what to mend.
+    /// - Throws: A ``SupervisionError`` that names the child and the value to correct.
     public func validate(under autoShutdown: AutoShutdown) throws(SupervisionError) {
         if case .timeout(let time) = shutdown, time < .zero {
             throw SupervisionError(.invalidShutdown, "child \(id): its time to stop is \(time); give 0 s or more")

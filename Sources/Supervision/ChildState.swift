@@ -1,29 +1,31 @@
-/// Where a child is between its first start and its removal.
+/// The state of a child between its first start and its removal.
 public enum ChildState: Sendable, Hashable {
-    /// Its start is under way. Can transition to: running, stopping, waiting, stopped; removed.
+    /// The child's start is under way. Can transition to: running, stopping, waiting, stopped; removed.
     case starting(Incarnation)
 
-    /// It is ready, since then. Can transition to: starting, stopping, waiting, stopped; removed.
+    /// The child has been ready since that time. Can transition to: starting, stopping, waiting, stopped; removed.
     case running(Incarnation, since: Duration)
 
-    /// It has been told to stop and has not ended yet. Can transition to: starting, waiting, stopped; removed.
+    /// The child has been asked to stop and has not ended yet. Can transition to: starting, waiting, stopped; removed.
     case stopping(Incarnation, then: Follow)
 
-    /// It failed and is started again then, or when its turn among its siblings has come. Can transition to: starting, stopped; removed.
+    /// The child failed and is started again at that time, or when its turn among its siblings has come. Can transition to: starting,
+    /// stopped; removed.
     case waiting(nextAttempt: Duration, attempt: Int)
 
-    /// It is not alive, and only a request brings it back. Can transition to: starting; removed.
+    /// The child is not alive, and only a request or a restart together with its siblings starts it. Can transition to: starting, waiting;
+    /// removed.
     case stopped
 
-    /// What happens to a child once its stop has ended.
+    /// The step that follows once a child's stop has ended.
     public enum Follow: Sendable, Hashable {
-        /// Its specification is kept (a temporary child's is not).
+        /// The specification is kept (a temporary child's is not).
         case stop
-        /// Its specification is forgotten.
+        /// The specification is forgotten.
         case remove
-        /// It is started again at once.
+        /// The child is started again at once.
         case start
-        /// It is started again in its turn: a sibling's failure has stopped it.
+        /// The child is started again in its turn: a sibling's failure was the cause of the stop.
         case restartWithSiblings
     }
 
@@ -52,7 +54,7 @@ public enum ChildState: Sendable, Hashable {
         }
     }
 
-    /// The life that has begun and not ended, if there is one.
+    /// The incarnation that has begun and not ended; nil if there is none.
     public var incarnation: Incarnation? {
         switch self {
         case .starting(let incarnation), .running(let incarnation, _), .stopping(let incarnation, _): incarnation

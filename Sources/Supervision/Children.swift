@@ -1,34 +1,34 @@
 /// A child as its supervisor knows it.
 struct Child<ID: Hashable & Sendable>: Sendable {
-    /// Why its latest start was made, which decides what becomes of a start that fails.
+    /// The cause of the latest start, which decides what happens if the start fails.
     enum Launch: Sendable {
-        /// The id was unknown: a failure leaves nothing behind (OTP's `start_child`).
+        /// The id was unknown: after a failure the child is forgotten (OTP's `start_child`).
         case first
-        /// Its specification was there, as stopped: a failure leaves it there (OTP's `restart_child`).
+        /// The specification was kept, as stopped: after a failure it stays so (OTP's `restart_child`).
         case again
-        /// It was alive, or is to be kept alive: a failure is met with another attempt.
+        /// The child was alive, or is to be kept alive: a failure leads to another attempt.
         case restart
     }
 
     var specification: ChildSpecification<ID>
     var state: ChildState
-    /// The latest life, begun or not.
+    /// The number of the latest incarnation, whether it has begun or not.
     var incarnation: Incarnation
     var launch = Launch.first
-    /// It has failed for good: it is not brought back for a sibling's sake, only by a request.
+    /// Whether the child has failed for good: only a request starts it again, not the restart of a sibling.
     var hasGivenUp = false
-    /// It is stopped because it has said that it has nothing left to do, and not by anybody's wish.
+    /// Whether the child is being stopped because it has reported that it has nothing left to do, and not by request.
     var isFinishing = false
-    /// The restarts in a row, without a long enough time of being ready between them.
+    /// The number of restarts in a row, without a long enough time of being ready between them.
     var attempts = 0
-    /// Where it stands in ``Children``; good until the next removal, and a way to it without another look-up.
+    /// The child's place in ``Children``, which saves a look-up by id; valid until the next removal.
     var place = 0
     /// The number of the appointment in ``Deadlines`` that counts.
     var ticket: UInt64?
 
     var id: ID { specification.id }
 
-    /// Whether the supervisor's end may hang on this child's: a significant one that is alive and not to be stopped, or about to live.
+    /// Whether the child is significant and either alive and not to be stopped, or about to be started.
     var isSignificantAndActive: Bool {
         guard specification.isSignificant else { return false }
         return switch state {
@@ -45,7 +45,7 @@ struct Children<ID: Hashable & Sendable>: Sendable {
     private var slots: [Child<ID>?] = []
     private var places: [ID: Int] = [:]
     private var counts = [Int](repeating: 0, count: ChildState.Kind.allCases.count)
-    /// How many children are significant and active; see ``Child/isSignificantAndActive``.
+    /// The number of children that are significant and active; see ``Child/isSignificantAndActive``.
     private(set) var significantCount = 0
 
     var inOrder: some Sequence<Child<ID>> { slots.lazy.compactMap { $0 } }
@@ -62,12 +62,12 @@ struct Children<ID: Hashable & Sendable>: Sendable {
         counts[kind.rawValue]
     }
 
-    /// The child at this place and all that were started after it.
+    /// Returns the id of the child at this place and of all that were added after it.
     func ids(from place: Int) -> [ID] {
         slots[place...].compactMap { $0?.id }
     }
 
-    /// Adds a child at the end, and tells its place.
+    /// Adds a child at the end and returns its place.
     @discardableResult
     mutating func append(_ child: Child<ID>) -> Int {
         let place = slots.count

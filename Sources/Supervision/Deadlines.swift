@@ -1,10 +1,10 @@
 /// The times at which children are to be started again, soonest first: a binary heap.
 ///
-/// Entries are not taken out when a child has changed its mind; whoever reads asks whether an entry still holds.
+/// An entry stays in the heap when its restart is cancelled, so the reader checks whether an entry is still valid.
 struct Deadlines<ID: Hashable & Sendable>: Sendable {
     struct Entry: Sendable {
         let time: Duration
-        /// Which appointment this is; the child remembers the number of the one that counts.
+        /// The number of the appointment; the child stores the number of its current one.
         let ticket: UInt64
         let id: ID
 
@@ -33,7 +33,7 @@ struct Deadlines<ID: Hashable & Sendable>: Sendable {
         siftDown(from: 0)
     }
 
-    /// Keeps only the entries that hold.
+    /// Keeps only the entries that are still valid.
     mutating func retain(where holds: (Entry) -> Bool) {
         heap.removeAll { !holds($0) }
         for index in stride(from: heap.count / 2 - 1, through: 0, by: -1) {

@@ -1,29 +1,31 @@
-/// Why a life of a child ended, or why it never began.
+/// The reason why an incarnation of a child ended, or why it never began.
 public enum ExitReason: Sendable, Hashable, Codable {
-    /// It had nothing left to do.
+    /// The child had nothing left to do.
     case normal
-    /// It was told to stop, and did.
+    /// The child was asked to stop, and stopped.
     case shutdown
-    /// It threw; the text describes the error.
+    /// The child threw an error, which the text describes.
     case failed(String)
-    /// Its process ended with this exit code.
+    /// The child's process ended with this exit code.
     case exited(code: Int32)
-    /// Its process was ended by this signal.
+    /// The child's process was ended by this signal.
     case signaled(Int32)
-    /// It gave no sign of life for too long, and was killed for it.
+    /// The child didn't respond for too long, and was killed for it.
     case hung
-    /// Its start threw; the text describes the error.
+    /// The child's start threw an error, which the text describes.
     case startFailed(String)
-    /// It was not ready in time.
+    /// The child was not ready in time.
     case startTimedOut
-    /// It did not stop in time, and was killed or abandoned.
+    /// The child did not stop in time, and was killed or abandoned.
     case stopTimedOut
-    /// It was a supervisor and gave up; the text says on whom and why.
+    /// The child was a supervisor and gave up; the text says on which of its children and why.
     case escalated(String)
-    /// It is gone, and nobody saw how: an adopted process has no exit status.
+    /// The child is gone, and the cause isn't known: an adopted process has no exit status.
     case unknown
 
-    /// Whether the child ended as it should have: what ``RestartType/transient`` does not restart.
+    /// Whether the child ended as it should have.
+    ///
+    /// ``RestartType/transient`` doesn't restart a child after such an end.
     public var isNormal: Bool {
         switch self {
         case .normal, .shutdown, .exited(code: 0):
@@ -33,9 +35,10 @@ public enum ExitReason: Sendable, Hashable, Codable {
         }
     }
 
-    /// Whether starting it again is pointless, whatever its restart type.
+    /// Whether starting the child again is pointless, whatever its restart type.
     ///
-    /// True for exit code 78 (`EX_CONFIG` of sysexits(3)) and 125 (s6's permanent failure, https://skarnet.org/software/s6/servicedir.html).
+    /// True for exit code 78 (`EX_CONFIG` of sysexits(3)) and 125 (s6's permanent failure,
+    /// https://skarnet.org/software/s6/servicedir.html).
     public var isPermanentFailure: Bool {
         switch self {
         case .exited(code: 78), .exited(code: 125):

@@ -10,7 +10,7 @@ struct ForgottenIncarnations<ID: Hashable & Sendable>: Sendable {
 
     var count: Int { latest.count }
 
-    /// The last incarnation that an id may have had; the id need not be kept here any longer, since it is a child again.
+    /// Returns the last incarnation that an id may have had, and drops the id from here, since it is a child again.
     mutating func recall(_ id: ID) -> Incarnation {
         latest.isEmpty ? floor : max(latest.removeValue(forKey: id) ?? 0, floor)
     }

@@ -1,27 +1,29 @@
-/// How often and how soon one child may be restarted; what isn't said is as its supervisor's policy says.
+/// The limits on the restarts of one child; a value that is nil is taken from the supervisor's policy.
 ///
-/// A child that has an intensity or a period of its own is counted by itself: its restarts take none from its siblings, and theirs none
-/// from it. OTP, which counts the restarts of all children together, has no such thing.
+/// A child that has an intensity or a period of its own is counted separately: its restarts don't count for its siblings, nor theirs for
+/// it. OTP counts the restarts of all children together and has no such limits.
 public struct RestartLimits: Sendable, Hashable, Codable {
-    /// How many restarts there may be within the period.
+    /// The number of restarts that are allowed within the period.
     public enum Intensity: Sendable, Hashable, Codable, ExpressibleByIntegerLiteral {
-        /// So many; with one more the child is given up.
+        /// This many restarts; after one more the child is given up.
         case restarts(Int)
         /// Any number: the child is never given up for failing too often.
         case unlimited
 
-        /// So many restarts.
+        /// Creates an intensity of this many restarts.
         public init(integerLiteral count: Int) { self = .restarts(count) }
     }
 
-    /// How many restarts there may be within ``period``.
+    /// The number of restarts that are allowed within ``period``.
     public var intensity: Intensity?
     /// The length of the sliding window in which restarts are counted.
     public var period: Duration?
-    /// How long restarts are held back.
+    /// The delays before restarts.
     public var backoff: Backoff?
 
-    /// Makes limits; nothing is checked here, see ``ChildSpecification/validate(under:)``.
+    /// Creates limits.
+    ///
+    /// The values aren't checked here; see ``ChildSpecification/validate(under:)``.
     public init(intensity: Intensity? = nil, period: Duration? = nil, backoff: Backoff? = nil) {
         self.intensity = intensity
         self.period = period
@@ -30,7 +32,7 @@ public struct RestartLimits: Sendable, Hashable, Codable {
 }
 
 extension RestartLimits {
-    /// Whether restarts of a child with these limits are counted by themselves.
+    /// Whether restarts of a child with these limits are counted separately from its siblings'.
     var hasOwnWindow: Bool { intensity != nil || period != nil }
 
     /// Checks that the numbers make sense.

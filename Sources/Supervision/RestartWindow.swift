@@ -3,10 +3,12 @@
 /// A restart exactly one period old still counts, as in OTP's supervisor.erl (`add_restart`).
 struct RestartWindow: Sendable {
     private var times: [Duration] = []
-    /// The first time that is still inside the window; what is before it is dropped now and then, so that a restart costs O(1).
+    /// The index of the first time inside the window.
+    ///
+    /// Earlier ones are removed only when they are more than half, so that a restart costs O(1).
     private var head = 0
 
-    /// Notes a restart and tells whether it is within the intensity.
+    /// Records a restart and returns whether the restarts within the period are within the intensity.
     mutating func admit(at now: Duration, intensity: Int, period: Duration) -> Bool {
         while head < times.count, times[head] < now - period {
             head += 1

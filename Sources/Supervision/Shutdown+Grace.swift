@@ -1,5 +1,5 @@
 extension Shutdown {
-    /// How long a child is given to end; `nil`: for ever.
+    /// The time that a child is given to end; `nil` if it is unlimited.
     package var grace: Duration? {
         switch self {
         case .brutalKill: .zero
@@ -8,7 +8,7 @@ extension Shutdown {
         }
     }
 
-    /// Whether it grants less time, or as much.
+    /// Whether this shutdown grants at most as much time as the other.
     package func isShorter(than other: Shutdown) -> Bool {
         guard let limit = other.grace else { return true }
         return grace.map { $0 <= limit } ?? false

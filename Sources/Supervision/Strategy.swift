@@ -1,14 +1,14 @@
-/// Which siblings are restarted together with a child that has failed.
+/// A rule for which siblings are restarted together with a child that has failed.
 ///
 /// The words and the rules are OTP's: https://www.erlang.org/doc/system/sup_princ.html#strategy
 public enum Strategy: String, Sendable, Codable, CaseIterable {
-    /// None: only the child that failed.
+    /// Only the child that failed is restarted.
     case oneForOne
-    /// All: they are stopped in reverse start order, then all are started in start order.
+    /// All children are stopped in reverse start order, then started in start order.
     ///
-    /// That means all whose specification is there: one that was stopped, by itself or by a request, is brought back as well. Only
-    /// temporary children, and those that failed for good, aren't.
+    /// This includes children that were stopped before, by themselves or by a request. Only temporary children, and those that failed for
+    /// good, are not started.
     case oneForAll
-    /// Those that were started after it; otherwise as ``oneForAll``.
+    /// The child that failed and those that were started after it are restarted, otherwise as with ``oneForAll``.
     case restForOne
 }

@@ -1,6 +1,6 @@
-/// A policy or a specification that can't be followed.
+/// An error that describes an invalid policy or specification.
 public struct SupervisionError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What kind of mistake it is; more kinds may come.
+    /// The kind of a mistake; more kinds may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Kind: String {
             case invalidIntensity, invalidPeriod, invalidBackoff, invalidShutdown, invalidSignificance, invalidTokenBucket
@@ -10,7 +10,7 @@ public struct SupervisionError: Error, Sendable, Hashable, CustomStringConvertib
 
         /// The intensity is negative.
         public static let invalidIntensity = Code(kind: .invalidIntensity)
-        /// The period is not longer than nothing.
+        /// The period is zero or negative.
         public static let invalidPeriod = Code(kind: .invalidPeriod)
         /// A number of the backoff is out of range.
         public static let invalidBackoff = Code(kind: .invalidBackoff)
@@ -25,9 +25,9 @@ public struct SupervisionError: Error, Sendable, Hashable, CustomStringConvertib
         public var description: String { kind.rawValue }
     }
 
-    /// What kind of mistake it is.
+    /// The kind of the mistake.
     public let code: Code
-    /// What is wrong and what to give instead.
+    /// The description of what is wrong and what to give instead.
     public let message: String
 
     /// The code and the message.

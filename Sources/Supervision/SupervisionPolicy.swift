@@ -1,19 +1,22 @@
-/// What a supervisor does about children that fail.
+/// The rules by which a supervisor restarts children that fail.
 ///
-/// OTP's supervisor flags (https://www.erlang.org/doc/apps/stdlib/supervisor.html#t:sup_flags/0), and a backoff, which OTP lacks.
+/// The rules are OTP's supervisor flags (https://www.erlang.org/doc/apps/stdlib/supervisor.html#t:sup_flags/0) and a backoff, which OTP
+/// doesn't have.
 public struct SupervisionPolicy: Sendable, Hashable, Codable {
-    /// Which siblings are restarted together with a child that failed.
+    /// The rule for which siblings are restarted together with a child that failed.
     public var strategy: Strategy
-    /// How many restarts there may be within ``period``; with one more the supervisor gives up.
+    /// The number of restarts that are allowed within ``period``; after one more the supervisor gives up.
     public var intensity: Int
     /// The length of the sliding window in which restarts are counted.
     public var period: Duration
-    /// How long restarts are held back.
+    /// The delays before restarts.
     public var backoff: Backoff
-    /// Whether the supervisor ends of itself when its significant children have.
+    /// The rule for when the supervisor ends because its significant children have ended.
     public var autoShutdown: AutoShutdown
 
-    /// Makes a policy; nothing is checked here, see ``validate()``.
+    /// Creates a policy.
+    ///
+    /// The values aren't checked here; see ``validate()``.
     public init(
         _ strategy: Strategy = .oneForOne,
         intensity: Int = 5,
@@ -30,7 +33,7 @@ public struct SupervisionPolicy: Sendable, Hashable, Codable {
 
     /// Checks that the numbers make sense together.
     ///
-    /// - Throws: a ``SupervisionError`` that names the value to mend. An intensity of 0 is legal: the first failure is one too many.
+    /// - Throws: A ``SupervisionError`` that names the value to correct. An intensity of 0 is valid: the first failure is one too many.
     public func validate() throws(SupervisionError) {
         guard intensity >= 0 else {
             throw SupervisionError(.invalidIntensity, "intensity is \(intensity); give 0 or more restarts")
@@ -45,7 +48,7 @@ public struct SupervisionPolicy: Sendable, Hashable, Codable {
 extension Backoff {
     /// Checks that the numbers make sense together.
     ///
-    /// - Throws: a ``SupervisionError`` of code ``SupervisionError/Code/invalidBackoff`` that names the value to mend.
+    /// - Throws: A ``SupervisionError`` of code ``SupervisionError/Code/invalidBackoff`` that names the value to correct.
     public func validate() throws(SupervisionError) {
         guard minimum >= .zero else {
             throw SupervisionError(.invalidBackoff, "backoff.minimum is \(minimum); give 0 s or more")

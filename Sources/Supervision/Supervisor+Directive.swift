@@ -1,15 +1,15 @@
 extension Supervisor {
-    /// What the owner is to do.
+    /// An instruction that the owner carries out.
     public enum Directive: Sendable, Hashable {
-        /// Begin this life; `attempt` is the number of restarts in a row, 0 when it was requested or is for a sibling's sake.
+        /// Start this incarnation; `attempt` is the number of restarts in a row, 0 for a start by request or for a sibling's restart.
         case start(ID, Incarnation, attempt: Int)
-        /// End this life, and say `exited` when it has ended. Given once per life.
+        /// Stop this incarnation, and report `exited` when it has ended. Given once per incarnation.
         case stop(ID, Incarnation, Shutdown)
-        /// Tell whoever wants to know; the incarnation is the one that the change is about, the ended one for `restarting` and `gaveUp`.
+        /// Report a change of a child. The incarnation is the one that changed: for `restarting` and `gaveUp` the one that ended.
         case report(ID, Incarnation, Change)
         /// The child is forgotten, its id unknown. Not given when the child was requested again while its removal was under way.
         case removed(ID)
-        /// Say `timePassed` at this time, and forget earlier wakes. Given when the next deadline has changed.
+        /// Send `timePassed` at this time, and forget earlier wakes. Given when the next deadline has changed.
         case wake(at: Duration)
         /// The supervisor has given up, and all children have been stopped. Given once, as the last directive of all.
         case escalate(ExitReason)
@@ -22,21 +22,21 @@ extension Supervisor {
         case refused(ID?, SupervisionError)
     }
 
-    /// What has become of a child.
+    /// A change of a child that is reported.
     public enum Change: Sendable, Hashable {
-        /// It is ready.
+        /// The child is ready.
         case started
-        /// It ended as it was told to, or as it should.
+        /// The child ended as it was asked to, or as it should.
         case stopped(ExitReason)
-        /// It ended by itself, abnormally.
+        /// The child ended by itself, abnormally.
         case crashed(ExitReason)
-        /// It will be started again then; restarts in a row are numbered from 1.
+        /// The child will be started again at that time; restarts in a row are numbered from 1.
         case restarting(attempt: Int, at: Duration)
-        /// It is ready again, without a request to start it.
+        /// The child is ready again, without a request to start it.
         case restarted
-        /// It could not be started.
+        /// The child could not be started.
         case startFailed(ExitReason)
-        /// It will not be started again: the reason is permanent, or the supervisor gives up.
+        /// The child will not be started again: the reason is permanent, or the supervisor gives up.
         case gaveUp(ExitReason)
     }
 }

@@ -1,12 +1,12 @@
-/// Three questions are asked about a child that has ended, each in a function of its own.
+/// The decisions about a child that has ended, each in a function of its own.
 ///
-/// Does this exit deserve a restart? Are we within the intensity? Which siblings?
+/// They are: whether the exit leads to a restart, whether the restart is within the intensity, and which siblings are restarted as well.
 extension Supervisor {
-    /// The answer to the first question.
+    /// The decision whether an exit leads to a restart.
     enum Verdict {
         case restart
         case leave
-        /// A restart is due by the child's type and pointless by the exit's reason.
+        /// The child's type asks for a restart, but the reason of the exit makes it pointless.
         case giveUp
     }
 
@@ -15,7 +15,7 @@ extension Supervisor {
         switch child.launch {
         case .first where !child.specification.isRetriedAtFirstStart: forget(child.place)
         case .again where !child.specification.isRetriedAtFirstStart: retire(child.place)
-        // A start that ends is a failure, however politely: the child wasn't ready.
+        // A child that ends before it is ready has failed, even with a normal exit.
         case .first, .again, .restart: act(on: verdict(child.specification.restart, reason, isFailure: true), child, reason)
         }
     }
@@ -31,7 +31,8 @@ extension Supervisor {
     private mutating func act(on verdict: Verdict, _ child: Child<ID>, _ reason: ExitReason) {
         let isTemporary = child.specification.restart == .temporary
         if case .stoppingSiblings(_, let siblings) = course, siblings.members.contains(child.id), isTemporary || verdict != .giveUp {
-            // It was about to be stopped for a sibling, whose failure is counted already: its end is that stop's, whatever the reason.
+            // The child was about to be stopped because of a sibling, whose failure is counted already: its own end isn't counted, whatever
+            // the reason.
             if isTemporary { retire(child.place) } else { wait(child.place, until: siblings.at) }
             return
         }
@@ -53,7 +54,7 @@ extension Supervisor {
         retire(place)
     }
 
-    /// A child has ended by itself and isn't restarted: if it is significant, the supervisor may have to end as well.
+    /// Ends the supervisor, if the policy asks for it, after a child has ended by itself and isn't restarted.
     mutating func hasEndedForGood(_ child: Child<ID>) {
         guard child.specification.isSignificant else { return }
         switch policy.autoShutdown {
@@ -63,7 +64,7 @@ extension Supervisor {
         }
     }
 
-    // Does this exit deserve a restart?
+    // Decides whether this exit leads to a restart.
     private func verdict(_ type: RestartType, _ reason: ExitReason, isFailure: Bool) -> Verdict {
         if isEnding { return .leave }
         if reason.isPermanentFailure { return .giveUp }
@@ -74,7 +75,8 @@ extension Supervisor {
         }
     }
 
-    // Are we within the intensity? A restart counts when it is decided, failed or not, once for all siblings that it concerns.
+    // Whether the restart is within the intensity. A restart counts when it is decided, failed or not, once for all siblings that it
+    // concerns.
     private mutating func isWithinIntensity(_ child: Child<ID>) -> Bool {
         guard case .restarts(let intensity) = intensity(of: child) else { return true }
         guard isolatesFailures || child.specification.restartLimits?.hasOwnWindow == true else {
@@ -91,13 +93,13 @@ extension Supervisor {
 
     private func backoff(of child: Child<ID>) -> Backoff { child.specification.restartLimits?.backoff ?? policy.backoff }
 
-    /// The limit that the child is over, in words.
+    /// The limit that the child has exceeded, in words.
     private func limit(of child: Child<ID>) -> String {
         guard case .restarts(let intensity) = intensity(of: child) else { return "any number of restarts" }
         return "\(intensity) restarts in \(period(of: child))"
     }
 
-    // Which siblings? Those that are restarted with a child, itself included, in start order.
+    // Returns the children that are restarted with a child, itself included, in start order.
     private func affected(by child: Child<ID>) -> [ID] {
         switch policy.strategy {
         case .oneForOne: [child.id]
@@ -150,9 +152,9 @@ extension Supervisor {
         }
     }
 
-    /// Tells the owner when to wake the supervisor, if that has changed.
+    /// Tells the owner when to wake the supervisor, if that time has changed.
     ///
-    /// When nothing is waited for any more, one wake too many is harmless.
+    /// A wake that is no longer needed isn't withdrawn: one wake too many is harmless.
     mutating func announceNextWake() {
         guard !isEnding else { return }
         var wake = nextDeadline()?.time
@@ -164,7 +166,9 @@ extension Supervisor {
         directives.append(.wake(at: wake))
     }
 
-    /// The soonest entry that holds; those before it that don't are dropped, and all such once they are the most.
+    /// Returns the soonest valid entry, and drops the invalid ones before it.
+    ///
+    /// Drops all invalid entries once they are the majority.
     private mutating func nextDeadline() -> Deadlines<ID>.Entry? {
         if deadlines.count > 2 * table.count(in: .waiting) + 32 {
             deadlines.retain { [table] in Self.holds($0, table) }

@@ -1,5 +1,5 @@
 extension Supervisor {
-    /// What can happen to one child.
+    /// An event or a request that concerns one child.
     enum Occurrence {
         case started, startFailed(ExitReason), exited(ExitReason), finished
         case startRequested(ChildSpecification<ID>), stopRequested, removeRequested, restartRequested
@@ -7,13 +7,15 @@ extension Supervisor {
         case due
     }
 
-    /// A sign of life, or of its end; of an old life it means nothing.
+    /// Handles an event of one incarnation; an event of an older incarnation has no effect.
     mutating func observe(_ id: ID, _ incarnation: Incarnation, _ occurrence: Occurrence) {
         guard let child = table[id], child.state.incarnation == incarnation else { return }
         transition(child, occurrence)
     }
 
-    /// Somebody's wish; it counts for nothing once the supervisor ends, when every child is stopped in its turn.
+    /// Handles a request.
+    ///
+    /// Once the supervisor is ending, requests have no effect: every child is stopped in its turn.
     mutating func request(_ id: ID, _ occurrence: Occurrence) {
         if isEnding { return }
         if let child = table[id] {
@@ -23,19 +25,19 @@ extension Supervisor {
         }
     }
 
-    /// A child that wasn't known is wanted.
+    /// Adds and starts a child whose id is unknown.
     private mutating func add(_ specification: ChildSpecification<ID>) {
         let incarnation = forgotten.recall(specification.id)
         start(table.append(Child(specification: specification, state: .stopped, incarnation: incarnation)), as: .first)
     }
 
-    /// Every pair of a state and an occurrence is decided here.
+    /// Decides every pair of a state and an occurrence.
     private mutating func transition(_ child: Child<ID>, _ occurrence: Occurrence) {
         let place = child.place
         switch (child.state, occurrence) {
         case (_, .specificationChanged(let specification)):
             table.update(place) { $0.specification = specification }
-            // As if it had been temporary when it was stopped.
+            // As if the child had been temporary when it was stopped.
             if child.state == .stopped { retire(place) }
 
         case (.starting(let incarnation), .started):
@@ -46,13 +48,13 @@ extension Supervisor {
         case (.running, .exited(let reason)), (.running, .startFailed(let reason)):
             lifeHasEnded(child, reason)
         case (.running, .started):
-            break  // Said twice.
+            break  // A repetition.
         case (.starting(let incarnation), .finished), (.running(let incarnation, _), .finished):
             table.update(place) { $0.isFinishing = true }
             stop(child, incarnation, then: .remove)
 
         case (.starting, .startRequested), (.running, .startRequested), (.waiting, .startRequested):
-            break  // It is there, or will be.
+            break  // The child is started already, or will be.
         case (.starting(let incarnation), .stopRequested), (.running(let incarnation, _), .stopRequested):
             stop(child, incarnation, then: .stop)
         case (.starting(let incarnation), .removeRequested), (.running(let incarnation, _), .removeRequested):
@@ -92,7 +94,7 @@ extension Supervisor {
         case (.waiting, .due):
             start(place, as: .restart)
         case (.waiting, .restartRequested), (.stopped, .restartRequested):
-            // It waits for its siblings no more: if this start fails, that is a failure of its own, and counted.
+            // The child no longer waits for its siblings: if this start fails, the failure is the child's own, and counted.
             leaveSiblings(child.id)
             startAnew(place, as: .restart)
             start(place, as: .restart)
@@ -108,18 +110,18 @@ extension Supervisor {
             startAnew(place, as: .again)
             start(place, as: .again)
         case (.stopped, .stopRequested):
-            break  // It is.
+            break  // The child is stopped already.
         case (.stopped, .removeRequested):
             forget(place)
 
         case (.waiting, .started), (.waiting, .startFailed), (.waiting, .exited), (.waiting, .finished),
             (.stopped, .started), (.stopped, .startFailed), (.stopped, .exited), (.stopped, .finished),
             (.starting, .due), (.running, .due), (.stopping, .due), (.stopped, .due):
-            break  // Nothing lives that could have given the sign; nothing waits that could be due.
+            break  // No incarnation is alive that could report this; no restart is waiting that could be due.
         }
     }
 
-    /// A request to start makes the child's earlier failures its past: its backoff starts from the beginning.
+    /// Makes a requested start independent of the child's earlier failures: its backoff starts from the beginning.
     private mutating func startAnew(_ place: Int, as launch: Child<ID>.Launch) {
         table.update(place) {
             $0.launch = launch
@@ -127,7 +129,7 @@ extension Supervisor {
         }
     }
 
-    // MARK: - What every transition is made of
+    // MARK: - Parts of transitions
 
     mutating func setState(of place: Int, _ state: ChildState) {
         table.update(place) { $0.state = state }
@@ -155,7 +157,7 @@ extension Supervisor {
         directives.append(.stop(child.id, incarnation, child.specification.shutdown))
     }
 
-    /// The child is no longer alive and will not be by itself: its specification is kept, a temporary one's isn't.
+    /// Marks a child as stopped, which only a request starts again: its specification is kept, unless it is temporary.
     mutating func retire(_ place: Int) {
         if table[place: place]?.specification.restart == .temporary {
             forget(place)

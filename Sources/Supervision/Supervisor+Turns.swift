@@ -1,11 +1,11 @@
-/// What is done to several children, one after the other.
+/// Actions on several children, one after the other.
 extension Supervisor {
-    /// Lets all children stop, the latest first, and ends then.
+    /// Stops all children, the latest first, and then ends the supervisor.
     ///
-    /// Those that are only starting are told at once: they would be ready one after the other before their turns came.
+    /// Children that are still starting are asked to stop at once: they would be ready one after the other before their turns came.
     ///
-    /// An ending that is under way is not begun again; a request to end makes a failure that was to be escalated an ordinary end, and
-    /// an end of itself one that was asked for.
+    /// A supervisor that is ending already doesn't begin again; but a request to end turns an escalation or an automatic shutdown that is
+    /// under way into a requested end.
     mutating func end(_ ending: Ending) {
         switch (course, ending) {
         case (.ended, _), (.ending, .escalated), (.ending, .automatic), (.ending(_, .terminated), .terminated):
@@ -21,7 +21,7 @@ extension Supervisor {
         }
     }
 
-    /// A stop wins over every start that is under way or was to follow.
+    /// Stops a child that is starting, and cancels its waiting restarts.
     private mutating func cancelStarts(of id: ID) {
         guard let child = table[id] else { return }
         switch child.state {
@@ -37,9 +37,9 @@ extension Supervisor {
         }
     }
 
-    /// Stops the children, the latest first, and starts them then in start order.
+    /// Stops the children, the latest first, and then starts them in start order.
     ///
-    /// One such restart takes in another that is under way.
+    /// If another such restart is under way, the two are joined.
     mutating func restartTogether(_ affected: [ID]) {
         let isAffected = Set(affected)
         var members = isAffected
@@ -49,7 +49,7 @@ extension Supervisor {
         case .startingSiblings(let turns, _): members.formUnion(turns.remaining.filter(isWaiting))
         }
         let inOrder = members.count == affected.count ? affected : ids.filter(members.contains)
-        // Nobody's backoff is cut short by a sibling's.
+        // The latest backoff of all holds, so that no child is restarted before its own has passed.
         let at = inOrder.reduce(now) { latest, id in
             guard case .waiting(let time, _) = table[id]?.state else { return latest }
             return max(latest, time)
@@ -58,20 +58,20 @@ extension Supervisor {
             guard let child = table[id] else { continue }
             join(child, at: at, isAffected: isAffected.contains(id))
         }
-        // Without those that have been forgotten just now.
+        // Without the children that were forgotten in the loop above.
         let joined = inOrder.filter { table[$0] != nil }
         course = .stoppingSiblings(Turns(joined.reversed()), Siblings(inOrder: joined, members: Set(joined), at: at))
     }
 
-    /// Lets a child that isn't alive, or won't be for long, take part in a restart of siblings.
+    /// Makes a child that isn't alive, or won't be for long, take part in a restart of siblings.
     ///
-    /// All of them means those as well that were stopped before (OTP's supervisor.erl, `start_children`), but not one that was stopped
-    /// while an earlier restart was under way that this one takes in.
+    /// Children that were stopped before take part as well (OTP's supervisor.erl, `start_children`), but not one that was stopped while an
+    /// earlier restart was under way that this one has joined.
     private mutating func join(_ child: Child<ID>, at time: Duration, isAffected: Bool) {
         let isTemporary = child.specification.restart == .temporary
         switch child.state {
         case .starting, .running, .stopping(_, .remove), .stopping(_, .start), .stopping(_, .restartWithSiblings):
-            break  // Its turn comes, or its time is over.
+            break  // Its turn comes, or it is about to end.
         case .stopping(let incarnation, .stop):
             if isAffected, !isTemporary { setState(of: child.place, .stopping(incarnation, then: .restartWithSiblings)) }
         case .waiting where isTemporary:
@@ -89,7 +89,7 @@ extension Supervisor {
         }
     }
 
-    /// A child that is forgotten has no part in a restart of siblings any more, even if its id comes again.
+    /// Takes a forgotten child out of a restart of siblings, so that it has no part in it even if its id is added again.
     mutating func leaveSiblings(_ id: ID) {
         guard case .stoppingSiblings(let turns, var siblings) = course else { return }
         course = .steady  // So that the set isn't copied.
@@ -112,7 +112,7 @@ extension Supervisor {
         case .start:
             var place = child.place
             if child.launch == .first, let removed = table.remove(place) {
-                // It was removed and is wanted again: the last to come is the first to go.
+                // The child was removed and requested again, so it counts as the last one started and is stopped first.
                 place = table.append(removed)
                 leaveSiblings(child.id)
             }
@@ -180,7 +180,7 @@ extension Supervisor {
         }
     }
 
-    /// Whether the child is no longer alive; if it is, it is stopped.
+    /// Returns whether the child is no longer alive, and stops it if it is.
     private mutating func hasEnded(_ id: ID, elseStopThen follow: ChildState.Follow) -> Bool {
         guard let child = table[id] else { return true }
         switch child.state {

@@ -1,31 +1,32 @@
-/// Decides what happens to children that fail, stop and start: OTP's supervisor as a value.
+/// OTP's supervisor as a value: decides what happens to children that start, stop and fail.
 ///
-/// It takes events in the past tense and the time, and returns directives for its owner to carry out in order. It does nothing by
-/// itself and reads no clock, so the same seed and the same events give the same directives.
+/// A supervisor takes events in the past tense and the time, and returns directives, which its owner carries out in order. It does nothing
+/// by itself and reads no clock, so the same seed and the same events give the same directives.
 ///
-/// The owner answers every ``Directive/start(_:_:attempt:)`` with `started`, `startFailed` or `exited`, every
-/// ``Directive/stop(_:_:_:)`` with `exited` (also when the child's start was still under way), and ``Directive/wake(at:)`` with
-/// `timePassed`. Signs of a life that is over are ignored, and so are requests about ids that it doesn't know.
+/// The owner answers every ``Directive/start(_:_:attempt:)`` with `started`, `startFailed` or `exited`, every ``Directive/stop(_:_:_:)``
+/// with `exited` (also when the child's start was still under way), and ``Directive/wake(at:)`` with `timePassed`. Events of an incarnation
+/// that is over are ignored, and so are requests about unknown ids.
 ///
-/// - Guarantees: at most one life per id at any time; when it ends, children that are only starting are stopped at once, since no order
-///   is owed to what was never ready, and the others one at a time in reverse start order; a request to stop wins over a start, a backoff
-///   and a restart that is under way; it ends once, and answers nothing after that.
-/// - Cost: an event costs O(log n) at most, except those that concern all children: ending, and a restart of siblings.
-/// - Memory: per child, and for at most 1,024 removed ids, whose incarnations it keeps apart; beyond that new ids begin above 1.
+/// - Guarantees: At most one incarnation per id is alive at any time. When the supervisor ends, children that are still starting are
+///   stopped at once, since no order is guaranteed for a child that was never ready, and the others one at a time in reverse start order. A
+///   request to stop wins over a start, a backoff and a restart that is under way. The supervisor ends once, and gives no directives after
+///   that.
+/// - Cost: An event costs O(log n) at most, except those that concern all children: the supervisor's end, and a restart of siblings.
+/// - Memory: A supervisor keeps the incarnations of its children and of at most 1,024 removed ids; beyond that new ids begin above 1.
 ///
 /// Follows https://www.erlang.org/doc/apps/stdlib/supervisor.html, with a backoff added.
 public struct Supervisor<ID: Hashable & Sendable>: Sendable {
-    /// What is going on beyond single children.
+    /// The state of actions on several children.
     enum Course: Sendable {
-        /// Nothing. Can transition to: stoppingSiblings, ending.
+        /// No such action is under way. Can transition to: stoppingSiblings, ending.
         case steady
-        /// Children that a failure concerns are being stopped. Can transition to: startingSiblings, ending.
+        /// The children that a failure concerns are being stopped. Can transition to: startingSiblings, ending.
         case stoppingSiblings(Turns, Siblings)
         /// The same children are being started again. Can transition to: steady, stoppingSiblings, ending.
         case startingSiblings(Turns, at: Duration)
         /// All children are being stopped. Can transition to: ended.
         case ending(Turns, Ending)
-        /// No child lives, and nothing is answered any more.
+        /// No child lives, and no event has an effect any more. Can transition to: nothing.
         case ended
     }
 
@@ -49,20 +50,22 @@ public struct Supervisor<ID: Hashable & Sendable>: Sendable {
     /// The children that are restarted together, and when.
     struct Siblings: Sendable {
         let inOrder: [ID]
-        /// Those that are still concerned: a child that was forgotten, and has come again since, isn't.
+        /// The children that still take part.
+        ///
+        /// A child that was forgotten, and was added again since, doesn't.
         var members: Set<ID>
         let at: Duration
     }
 
-    /// Why the supervisor ends.
+    /// The cause of the supervisor's end.
     enum Ending: Sendable {
         case escalated(ExitReason)
         case terminated(ExitReason)
-        /// Its significant children have ended.
+        /// The significant children have ended.
         case automatic
     }
 
-    /// What the supervisor does about children that fail; see `policyChanged`.
+    /// The rules by which children are restarted; the event `policyChanged` replaces them.
     public internal(set) var policy: SupervisionPolicy
 
     let isolatesFailures: Bool
@@ -70,34 +73,34 @@ public struct Supervisor<ID: Hashable & Sendable>: Sendable {
     var course = Course.steady
     /// The restarts that are counted together.
     var window = RestartWindow()
-    /// Those of children that are counted by themselves.
+    /// The restarts of children that are counted separately.
     var ownWindows: [ID: RestartWindow] = [:]
     var deadlines = Deadlines<ID>()
     var forgotten = ForgottenIncarnations<ID>()
     var random: SplitMix64
     /// The time of the event that is being handled.
     var now = Duration.zero
-    /// What the event that is being handled has led to so far.
+    /// The directives that the event that is being handled has led to so far.
     var directives: [Directive] = []
-    /// The wake that the owner has been told of and that has not come yet.
+    /// The wake that was given to the owner last and whose time has not come yet.
     var announcedWake: Duration?
 
     /// Makes a supervisor without children.
     ///
     /// - Parameters:
-    ///   - policy: taken as it is; see ``SupervisionPolicy/validate()``.
-    ///   - seed: where the chance in the backoff comes from. Supervisors that shall not restart in step need different seeds.
-    ///   - isolatesFailures: every child is counted by itself, one over the intensity is given up alone, and its siblings live on. For the
-    ///     root, which has nobody to escalate to.
+    ///   - policy: The rules, which aren't checked here; see ``SupervisionPolicy/validate()``.
+    ///   - seed: The seed of the random numbers in the backoff. Supervisors that must not restart in step need different seeds.
+    ///   - isolatesFailures: Whether every child is counted separately, so that one over the intensity is given up alone and its siblings
+    ///     go on. The root uses true, since it has no parent to escalate to.
     public init(policy: SupervisionPolicy = .init(), seed: UInt64 = 0, isolatesFailures: Bool = false) {
         self.policy = policy
         self.isolatesFailures = isolatesFailures
         self.random = SplitMix64(seed: seed)
     }
 
-    /// Takes note of an event and returns what is to be done, in this order.
+    /// Handles an event and returns the directives that follow from it, in the order in which the owner carries them out.
     ///
-    /// - Parameter now: the monotonic time since any fixed origin; it never runs backwards from one event to the next.
+    /// - Parameter now: The monotonic time since any fixed origin; it never runs backwards from one event to the next.
     @_specialize(where ID == String)  // Three times as fast for the ids that this package uses; other types work as well.
     public mutating func handle(_ event: Event, now: Duration) -> [Directive] {
         if case .ended = course { return [] }
@@ -164,22 +167,22 @@ extension Supervisor {
         table.inOrder.map(\.id)
     }
 
-    /// The state of a child; nil when there is no such child.
+    /// Returns the state of a child; nil if there is no such child.
     public func state(of id: ID) -> ChildState? {
         table[id]?.state
     }
 
-    /// The specification of a child; nil when there is no such child.
+    /// Returns the specification of a child; nil if there is no such child.
     public func specification(of id: ID) -> ChildSpecification<ID>? {
         table[id]?.specification
     }
 
-    /// How many children are in a state of this kind, in O(1).
+    /// Returns the number of children in a state of this kind, in O(1).
     public func count(in kind: ChildState.Kind) -> Int {
         table.count(in: kind)
     }
 
-    /// Whether all children are being stopped, or have been: no request has an effect any more.
+    /// Whether all children are being stopped or have been; requests then have no effect.
     public var isEnding: Bool {
         switch course {
         case .steady, .stoppingSiblings, .startingSiblings: false

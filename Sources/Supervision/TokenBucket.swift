@@ -1,16 +1,18 @@
-/// Tells when things may happen that must not happen too often: a few at once, and so many a second in the long run.
+/// A rate limiter that allows a few events at once and a fixed number per second in the long run.
 ///
-/// A value that reads no clock. It knows one time only, and hands out turns: a caller that has to wait has its turn for certain, and
+/// A token bucket reads no clock. It stores one point in time and hands out turns: a caller that has to wait is certain of its turn, and
 /// the next caller's comes after it.
 public struct TokenBucket: Sendable, Hashable {
-    /// How many tokens a second come in; less than 1 counts as 1.
+    /// The number of tokens that are added each second; less than 1 counts as 1.
     public let rate: Int
-    /// How many tokens the bucket holds; less than 1 counts as 1.
+    /// The number of tokens that the bucket holds; less than 1 counts as 1.
     public let burst: Int
-    /// Tokens that came in up to this time have been taken; nil when none was.
+    /// The time up to which the added tokens have been taken; nil if none has.
     private var spent: Duration?
 
-    /// Makes a full bucket; nothing is checked here, see ``validate()``.
+    /// Creates a full bucket.
+    ///
+    /// The values aren't checked here; see ``validate()``.
     public init(rate: Int, burst: Int) {
         self.rate = rate
         self.burst = burst
@@ -18,8 +20,8 @@ public struct TokenBucket: Sendable, Hashable {
 
     /// Takes a token and returns when it may be used.
     ///
-    /// - Parameter now: the monotonic time since any fixed origin.
-    /// - Returns: `now` if a token is left, else the time at which the caller's own token will have come in.
+    /// - Parameter now: The monotonic time since any fixed origin.
+    /// - Returns: `now` if a token is left, else the time at which the caller's own token is added.
     public mutating func take(now: Duration) -> Duration {
         let interval = Duration.seconds(1) / max(rate, 1)
         let full = now - interval * max(burst, 1)
@@ -30,7 +32,7 @@ public struct TokenBucket: Sendable, Hashable {
 
     /// Checks that the numbers make sense.
     ///
-    /// - Throws: a ``SupervisionError`` of code ``SupervisionError/Code/invalidTokenBucket`` that names the value to mend.
+    /// - Throws: A ``SupervisionError`` of code ``SupervisionError/Code/invalidTokenBucket`` that names the value to correct.
     public func validate() throws(SupervisionError) {
         guard rate >= 1 else {
             throw SupervisionError(.invalidTokenBucket, "rate is \(rate); give 1 or more per second")

@@ -1,9 +1,10 @@
+import SimulationSupport
 import Supervision
 
 extension Scenario {
     /// The scenario of a seed.
     public init(seed: UInt64) {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         let levels = Int.random(in: 1...3, using: &dice)
         var groups = [Group(place: nil, path: "root", policy: Self.policy(&dice), hosted: [])]
         var depths = [1]
@@ -48,7 +49,7 @@ extension Scenario {
     }
 
     /// Limits that a child has for itself, if it has any.
-    private static func limits(_ dice: inout Dice) -> RestartLimits? {
+    private static func limits(_ dice: inout SplitMix64) -> RestartLimits? {
         guard dice.oneIn(4) else { return nil }
         return RestartLimits(
             intensity: dice.one(of: [nil, .unlimited, 0, 1, 3, 10]),
@@ -57,7 +58,7 @@ extension Scenario {
         )
     }
 
-    private static func backoff(_ dice: inout Dice) -> Backoff {
+    private static func backoff(_ dice: inout SplitMix64) -> Backoff {
         let minimum = Int.random(in: 0...500, using: &dice)
         return dice.oneIn(3)
             ? Backoff(minimum: .zero, maximum: .zero, resetAfter: .milliseconds(Int.random(in: 0...10_000, using: &dice)))
@@ -70,7 +71,7 @@ extension Scenario {
             )
     }
 
-    private static func policy(_ dice: inout Dice) -> SupervisionPolicy {
+    private static func policy(_ dice: inout SplitMix64) -> SupervisionPolicy {
         let backoff = backoff(&dice)
         return SupervisionPolicy(
             dice.one(of: Strategy.allCases),
@@ -81,7 +82,7 @@ extension Scenario {
         )
     }
 
-    private func specification(_ place: Place, _ dice: inout Dice) -> ChildSpecification<String> {
+    private func specification(_ place: Place, _ dice: inout SplitMix64) -> ChildSpecification<String> {
         let restart = dice.one(of: [RestartType.permanent, .permanent, .transient, .temporary])
         // Now and then one that is to be refused.
         let mayBeSignificant = restart != .permanent && groups[place.group].policy.autoShutdown != .never || dice.oneIn(30)
@@ -96,7 +97,7 @@ extension Scenario {
         )
     }
 
-    private func action(_ dice: inout Dice) -> Action {
+    private func action(_ dice: inout SplitMix64) -> Action {
         let group = Int.random(in: 0..<groups.count, using: &dice)
         let place = Place(group: group, slot: Int.random(in: 0..<groups[group].hosted.count, using: &dice))
         switch Int.random(in: 0..<100, using: &dice) {
@@ -123,7 +124,7 @@ extension Scenario {
         }
     }
 
-    private func reason(_ dice: inout Dice) -> ExitReason {
+    private func reason(_ dice: inout SplitMix64) -> ExitReason {
         dice.one(of: [
             .normal, .normal, .exited(code: 0), .failed("x"), .failed("x"), .exited(code: 1), .exited(code: 75), .signaled(11), .hung,
             .unknown, .exited(code: 78), .exited(code: 125),

@@ -1,3 +1,5 @@
+import SimulationSupport
+
 /// Runs worlds.
 public struct Simulation {
     /// How a world went.
@@ -33,30 +35,14 @@ public struct Simulation {
     }
 
     /// Leaves out steps as long as the same invariant is broken.
-    ///
-    /// Zeller, Hildebrandt: "Simplifying and Isolating Failure-Inducing Input" (2002), https://doi.org/10.1109/32.988498
     public func minimise(_ scenario: Scenario) -> Scenario {
         guard let invariant = run(scenario).violation?.invariant else { return scenario }
-        var steps = scenario.steps
-        var size = max(1, steps.count / 2)
-        while true {
-            var hasShrunk = false
-            var start = 0
-            while start < steps.count {
-                var candidate = scenario
-                candidate.steps = Array(steps[..<start] + steps[min(start + size, steps.count)...])
-                if run(candidate).violation?.invariant == invariant {
-                    steps = candidate.steps
-                    hasShrunk = true
-                } else {
-                    start += size
-                }
-            }
-            if size == 1, !hasShrunk { break }
-            size = max(1, size / 2)
-        }
         var minimal = scenario
-        minimal.steps = steps
+        minimal.steps = minimised(scenario.steps) { steps in
+            var candidate = scenario
+            candidate.steps = steps
+            return run(candidate).violation?.invariant == invariant
+        }
         return minimal
     }
 }

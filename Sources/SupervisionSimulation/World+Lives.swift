@@ -1,3 +1,4 @@
+import SimulationSupport
 import Supervision
 
 /// How lives begin and end.
@@ -7,7 +8,7 @@ extension World {
     }
 
     private func drawn(_ life: Int, _ purpose: Purpose, below limit: Int) -> Int {
-        Int(Dice.drawn(lives[life].seed, purpose.rawValue) % UInt64(limit))
+        Int(SplitMix64.drawn(lives[life].seed, purpose.rawValue) % UInt64(limit))
     }
 
     // MARK: - Directives
@@ -43,7 +44,7 @@ extension World {
 
     private func begin(_ place: Place, _ incarnation: Incarnation, under group: Int) throws(Violation) {
         try checkLineage(place, group, incarnation)
-        let seed = Dice.drawn(groups[group].seed, 1_000 &+ UInt64(place.slot) << 32 &+ UInt64(incarnation))
+        let seed = SplitMix64.drawn(groups[group].seed, 1_000 &+ UInt64(place.slot) << 32 &+ UInt64(incarnation))
         let life = lives.count
         lives.append(Life(place: place, supervisor: group, incarnation: incarnation, seed: seed))
         currentLife[place.group][place.slot] = life

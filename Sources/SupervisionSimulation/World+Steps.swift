@@ -1,3 +1,4 @@
+import SimulationSupport
 import Supervision
 
 /// What is done to the world.
@@ -5,7 +6,7 @@ extension World {
     func happen(_ step: Scenario.Step) throws(Violation) {
         // A root that has ended has a successor, so that no step is in vain; one that was killed, when its children have died for it.
         if let former = groups.last(where: { $0.number == 0 }), former.isGone, former.openLives > 0 { return }
-        if currentGroup[0] == nil { bringUp(group: 0, for: nil, seed: Dice.drawn(scenario.seed, UInt64(groups.count))) }
+        if currentGroup[0] == nil { bringUp(group: 0, for: nil, seed: SplitMix64.drawn(scenario.seed, UInt64(groups.count))) }
         note { scenario.describe(step) }
         switch step.action {
         case .has:

@@ -1,3 +1,4 @@
+import SimulationSupport
 import Supervision
 
 /// A tree of supervisors and what they supervise, in a time of its own.
@@ -217,7 +218,7 @@ final class World {
             guard case .has(let place, let specification) = step.action else { break }
             guard place.group == group else { continue }
             agenda.add(.boot(group: number, slot: place.slot, specification), at: bootTime)
-            bootTime += Int(Dice.drawn(seed, 100 &+ UInt64(place.slot)) % 2_000)
+            bootTime += Int(SplitMix64.drawn(seed, 100 &+ UInt64(place.slot)) % 2_000)
         }
     }
 

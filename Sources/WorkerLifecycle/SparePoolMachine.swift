@@ -4,8 +4,8 @@
 /// once for every spare that was launched, when nothing is left of it, and for one that could not be.
 ///
 /// - Guarantees: as long as the pool hasn't been closed, it has `target` spares that wait, are being launched, or will be when the time of
-///   its latest wake comes; it never has more. When it has been closed, ``Directive/closed`` follows once, when nothing is left of any spare
-///   that hasn't been taken.
+///   its latest wake comes, but for those that have been taken since it was last to be filled; it never has more. When
+///   it has been closed, ``Directive/closed`` follows once, when nothing is left of any spare that hasn't been taken.
 public struct SparePoolMachine: Sendable {
     /// A spare, numbered by the machine; a number is used once.
     public typealias SpareID = UInt64
@@ -60,11 +60,11 @@ public struct SparePoolMachine: Sendable {
 
     /// How many are to wait.
     public let target: Int
-    private var stages: [SpareID: Stage] = [:]
+    package private(set) var stages: [SpareID: Stage] = [:]
     private var lastID: SpareID = 0
-    /// How many in a row have ended while they waited.
-    private var deaths = 0
-    private var fillTime: Duration?
+    /// How many in a row have ended while they waited, or could not be launched.
+    package private(set) var deaths = 0
+    package private(set) var fillTime: Duration?
     private var isClosing = false
     private var hasClosed = false
 
@@ -88,7 +88,9 @@ public struct SparePoolMachine: Sendable {
         case .fillRequested(let delay):
             scheduleFill(at: now + delay, now, &directives)
         case .timePassed:
-            if let fillTime, now >= fillTime { fill(&directives) }
+            guard let fillTime else { break }
+            // A wake that comes too early is used up as well.
+            if now >= fillTime { fill(&directives) } else { directives.append(.wake(at: fillTime)) }
         case .turnCame(let id):
             guard stages[id] == .waitingForTurn else { break }
             if isClosing {
@@ -102,8 +104,9 @@ public struct SparePoolMachine: Sendable {
             stages[id] = .idle
             if isClosing { discard(id, &directives) }
         case .launchFailed(let id):
-            // The next life that begins has it tried again.
-            if stages[id] == .launching { stages[id] = .ending }
+            guard stages[id] == .launching else { break }
+            stages[id] = .ending
+            replace(now, &directives)
         case .taken(let id):
             deaths = 0
             if stages[id] == .idle { stages[id] = nil }
@@ -112,7 +115,11 @@ public struct SparePoolMachine: Sendable {
             discard(id, &directives)
             scheduleFill(at: now, now, &directives)
         case .ended(let id):
-            if stages.removeValue(forKey: id) == .idle { replace(now, &directives) }
+            // Its end may be told before its launch.
+            switch stages.removeValue(forKey: id) {
+            case .idle, .launching: replace(now, &directives)
+            case .waitingForTurn, .ending, nil: break
+            }
         case .closeRequested:
             close(&directives)
         }
@@ -123,7 +130,7 @@ public struct SparePoolMachine: Sendable {
         return directives
     }
 
-    /// A spare has ended while it waited.
+    /// A spare has ended while it waited, or could not be launched.
     ///
     /// The first is replaced at once; a program that can't wait mustn't take the restarts of others.
     private mutating func replace(_ now: Duration, _ directives: inout [Directive]) {

@@ -6,7 +6,7 @@ extension WorkerMachine {
         if case .starting(let starting) = process.life, now >= starting.deadline {
             condemn(&process, .startTimedOut, .startTimedOut)
         }
-        if case .unlinked(let deadline?) = process.connection, now >= deadline {
+        if let deadline = process.connection.deadline, now >= deadline {
             condemn(&process, process.isSpare ? .shutdown : .hung, .noLink)
         }
         if let departure = process.departure, now >= departure.deadline {
@@ -73,8 +73,7 @@ extension WorkerMachine {
 
     private var nextDeadline: Duration? {
         switch state {
-        case .idle, .cleaning, .ended: nil
-        case .waitingForTurn(let starting): starting.deadline
+        case .idle, .waitingForTurn, .cleaning, .ended: nil
         case .spawning(let spawning): spawning.condemnation == nil ? spawning.starting?.deadline : nil
         case .running(let process): process.nextDeadline
         }
@@ -101,7 +100,7 @@ extension WorkerMachine.Process {
             consider(ready.age)
             if expectsSigns { consider(ready.beat) }
         }
-        if case .unlinked(let deadline) = connection { consider(deadline) }
+        consider(connection.deadline)
         if case .asked(_, let deadline) = order { consider(deadline) }
         return next
     }

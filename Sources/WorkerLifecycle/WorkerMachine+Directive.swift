@@ -47,9 +47,9 @@ extension WorkerMachine {
         case startFailed(Failure)
         /// The life whose start had succeeded has ended, and nothing is left of the process.
         case lifeEnded(ExitReason)
-        /// Nothing is left of the process. Given once, as the last directive of all.
+        /// Nothing is left of the process. Given once, as the last directive of all, but for the failure of a start that is requested later.
         case gone
-        /// Say `timePassed` at this time, and forget earlier wakes. Given when the next deadline has changed.
+        /// Say `timePassed` at this time, and forget earlier wakes. Given when a deadline is sooner than the wake that is known.
         case wake(at: Duration)
     }
 

@@ -5,15 +5,19 @@ extension WorkerMachine {
     /// Begins the stop ladder, or shortens what is left of it: the stop frame, SIGTERM, SIGKILL.
     mutating func stop(_ process: inout Process, _ shutdown: Shutdown) {
         if process.isSpare { return condemn(&process, .shutdown, .discarded) }
-        if case .starting = process.life { process.life = .failed(.stopped) }
-        // Nothing of the coordinator has begun: it's killed once the processes above know of it.
-        if case .announcing = process.connection { return }
+        let startDeadline = process.stopStart()
+        // Nothing of the coordinator has begun: it's killed once the processes above know of it, or when that takes too long.
+        if case .announcing = process.connection { return process.expectExit(Departure(deadline: now + limits.failedStart)) }
         guard isSooner(shutdown, than: process.order) else { return }
         let grace = shutdown.grace
-        if grace == .zero { return kill(&process) }
+        if let grace, grace <= .zero { return kill(&process) }
         if case .terminated = process.order { return terminate(&process, grace) }
-        // A worker that never had a link has nobody to hear it from.
-        guard process.isReady || process.connection.link != nil else { return terminate(&process, grace) }
+        // A worker that never had a link can't be told by the stop frame.
+        guard process.hasBeenWelcomed else { return terminate(&process, grace) }
+        // Pings begin when the coordinator is ready: a start that hangs is ended by its own deadline where no grace does it.
+        if grace == nil, let startDeadline {
+            process.expectExit(Departure(deadline: startDeadline, failure: (.startTimedOut, .startTimedOut)))
+        }
         let stop = Stop(grace: grace, drains: process.isBeingRecycled)
         process.order = .asked(stop, deadline: grace.map { now + $0 })
         // Without a link the worker hears it on the next one, or is killed as one that has none.
@@ -27,7 +31,7 @@ extension WorkerMachine {
         case .asked(_, let deadline):
             guard let end else { return false }
             // A kill is never too late: after the deadline SIGTERM still has its time.
-            return shutdown.grace == .zero || deadline.map { end < $0 } ?? true
+            return end <= now || deadline.map { end < $0 } ?? true
         case .terminated(let kill): return end.map { $0 < kill } ?? false
         case .killed: return false
         }
@@ -55,13 +59,15 @@ extension WorkerMachine {
 
     /// The worker has told why it ends; what is sent to it from now on waits for the next life.
     mutating func takeLeave(_ process: inout Process, _ reason: ExitReason, _ link: LinkID) {
-        guard process.connection.link == link else { return }
         if process.lastWords == nil {
             process.lastWords = reason
-            process.departure = Departure(deadline: now + limits.departure)
+            process.expectExit(Departure(deadline: now + limits.departure))
             if process.isReady { directives.append(.becameUnreachable) }
+            // The end that was announced is the reason, not the link that goes with it.
+            if case .unlinked = process.connection { process.connection = .unlinked(deadline: nil) }
         }
-        directives.append(.bidFarewell(link, reason))
+        // The worker may have dialled again since.
+        if case .linked(let current) = process.connection { directives.append(.bidFarewell(current, reason)) }
     }
 
     // MARK: The exit
@@ -96,6 +102,15 @@ extension WorkerMachine {
 }
 
 extension WorkerMachine.Process {
+    /// Ends a start that is under way, because it's to stop.
+    ///
+    /// - Returns: its deadline; `nil`: no start was under way.
+    mutating func stopStart() -> Duration? {
+        guard case .starting(let starting) = life else { return nil }
+        life = .failed(.stopped)
+        return starting.deadline
+    }
+
     var isBeingRecycled: Bool {
         if case .ready(let ready) = life, case .requested = ready.recycling { true } else { false }
     }

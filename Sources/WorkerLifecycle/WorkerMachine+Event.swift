@@ -7,7 +7,7 @@ extension WorkerMachine {
         case spareRequested
         /// The process is given a life: one that wasn't spawned is, a spare begins at once. Heard once.
         ///
-        /// `isRestart`: it has to wait for its turn to be spawned. `timeout`: how long it may take to be ready, from now on.
+        /// `isRestart`: it has to wait for its turn to be spawned. `timeout`: how long it may take to be ready, from its turn on.
         case startRequested(isRestart: Bool, timeout: Duration)
         /// The turn has come.
         case turnCame

@@ -9,12 +9,14 @@ extension WorkerMachine {
 
     /// The kernel has the process.
     ///
-    /// One that is of no use any more is killed once the processes above know of it, so that they don't hear of its end first.
+    /// One that is of no use any more is killed once the processes above know of it, so that they don't hear of its end first, or when
+    /// that takes too long.
     mutating func begin(_ spawning: Spawning) {
         var process = Process(connection: .announcing(nil), life: spawning.starting.map { .starting($0) } ?? .spare)
         if let condemnation = spawning.condemnation {
             if spawning.starting != nil { process.life = .failed(condemnation) }
             process.verdict = condemnation.reason
+            process.expectExit(Departure(deadline: now + limits.failedStart))
         }
         state = .running(process)
         directives.append(.announce)
@@ -22,9 +24,13 @@ extension WorkerMachine {
 
     mutating func announced(_ process: inout Process) {
         guard case .announcing(let link) = process.connection else { return }
-        process.connection = .unlinked(deadline: process.isSpare ? now + limits.firstLink : nil)
-        if process.isDoomed { return kill(&process) }
-        if let link { welcome(&process, link) }
+        process.connection = .awaited(deadline: process.isSpare ? now + limits.firstLink : nil)
+        guard process.isDoomed else {
+            if let link { welcome(&process, link) }
+            return
+        }
+        if let link { directives.append(.close(link)) }
+        kill(&process)
     }
 
     /// A spare is given its life.
@@ -37,8 +43,8 @@ extension WorkerMachine {
         process.life = .starting(Starting(deadline: now + timeout))
         switch process.connection {
         case .linked(let link): tellStart(link)
-        case .unlinked: process.connection = .unlinked(deadline: nil)
-        case .announcing: break
+        case .awaited: process.connection = .awaited(deadline: nil)
+        case .announcing, .unlinked: break
         }
     }
 
@@ -53,7 +59,7 @@ extension WorkerMachine {
         }
         switch process.connection {
         case .announcing: process.connection = .announcing(link)
-        case .unlinked, .linked: welcome(&process, link)
+        case .awaited, .unlinked, .linked: welcome(&process, link)
         }
     }
 
@@ -68,7 +74,7 @@ extension WorkerMachine {
             // What lasts is said on every link, in case the former has broken before it was heard.
             directives.append(.introduce(link))
             if case .asked(let stop, _) = process.order { directives.append(.tellStop(link, stop)) }
-            if process.isReady { directives.append(.becameReachable) }
+            if process.isReachable { directives.append(.becameReachable) }
         }
     }
 
@@ -81,8 +87,8 @@ extension WorkerMachine {
         guard let link, process.connection.link == link else { return }
         switch process.connection {
         case .announcing: process.connection = .announcing(nil)
-        case .linked, .unlinked:
-            process.connection = .unlinked(deadline: now + limits.link)
+        case .awaited, .linked, .unlinked:
+            process.connection = .unlinked(deadline: process.lastWords == nil ? now + limits.link : nil)
             if process.isReady { directives.append(.becameUnreachable) }
         }
     }
@@ -93,8 +99,8 @@ extension WorkerMachine {
         guard case .starting = process.life else { return }
         process.life = .ready(Ready(lastSign: now, beat: now + limits.heartbeat, age: limits.age.map { now + $0 }))
         directives.append(.startSucceeded)
-        // Nothing else tells that the link was lost before.
-        if case .unlinked(nil) = process.connection { process.connection = .unlinked(deadline: now + limits.link) }
+        // Nothing else tells that the link was lost before, or that the worker has announced its end.
+        if !process.isReachable { directives.append(.becameUnreachable) }
     }
 
     /// The start has failed, which is told when nothing is left of the process.
@@ -119,6 +125,26 @@ extension WorkerMachine.Process {
         if case .ready = life { true } else { false }
     }
 
+    /// Whether what is sent to the coordinator now reaches it.
+    var isReachable: Bool {
+        guard case .ready = life, case .linked = connection, lastWords == nil else { return false }
+        if case .killed = order { return false }
+        return true
+    }
+
+    /// Whether the worker has been welcomed on a link, be it lost or not.
+    var hasBeenWelcomed: Bool {
+        switch connection {
+        case .announcing, .awaited: false
+        case .unlinked, .linked: true
+        }
+    }
+
+    /// Has the process killed when it hasn't exited by then, unless that is to happen sooner already.
+    mutating func expectExit(_ expected: WorkerMachine.Departure) {
+        if departure.map({ expected.deadline < $0.deadline }) ?? true { departure = expected }
+    }
+
     /// Whether it's killed as soon as the processes above know of it.
     var isDoomed: Bool {
         if case .failed = life { true } else { verdict != nil }
@@ -133,11 +159,19 @@ extension WorkerMachine.Process {
 }
 
 extension WorkerMachine.Connection {
+    /// When a link has been missing for too long.
+    var deadline: Duration? {
+        switch self {
+        case .announcing, .linked: nil
+        case .awaited(let deadline), .unlinked(let deadline): deadline
+        }
+    }
+
     /// The link that is there, whether it has been welcomed or not.
     var link: WorkerMachine.LinkID? {
         switch self {
         case .announcing(let link): link
-        case .unlinked: nil
+        case .awaited, .unlinked: nil
         case .linked(let link): link
         }
     }

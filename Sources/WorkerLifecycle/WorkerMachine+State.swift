@@ -5,8 +5,9 @@ extension WorkerMachine {
     public enum State: Sendable {
         /// Nothing has been asked for. Can transition to: waitingForTurn, spawning, ended.
         case idle
-        /// A restart waits for its turn, so that a process doesn't spawn too often. Can transition to: spawning, ended.
-        case waitingForTurn(Starting)
+        /// A restart waits for its turn, so that a process doesn't spawn too often; the time that it may take begins then.
+        /// Can transition to: spawning, ended.
+        case waitingForTurn(timeout: Duration)
         /// The process is being spawned. Can transition to: running, ended.
         case spawning(Spawning)
         /// The kernel has the process. Can transition to: cleaning.
@@ -20,42 +21,46 @@ extension WorkerMachine {
     /// A start that has been requested and hasn't ended.
     public struct Starting: Sendable {
         /// When the start has taken too long.
-        var deadline: Duration
+        package var deadline: Duration
     }
 
     /// What is known while the process is being spawned.
     public struct Spawning: Sendable {
         /// The start; `nil`: it becomes a spare.
-        var starting: Starting?
+        package var starting: Starting?
         /// Why the process is killed as soon as it's there.
-        var condemnation: Failure?
+        package var condemnation: Failure?
     }
 
     /// A process that the kernel has.
     public struct Process: Sendable {
-        var connection: Connection
-        var life: Life
-        var order = Order.none
+        package var connection: Connection
+        package var life: Life
+        package var order = Order.none
         /// Why the runtime has killed it, or will have to.
-        var verdict: ExitReason?
+        package var verdict: ExitReason?
         /// The reason that the worker has given for its end.
-        var lastWords: ExitReason?
-        var departure: Departure?
+        package var lastWords: ExitReason?
+        package var departure: Departure?
     }
 
-    /// An exit that is expected: the ticket could not be given, the start has failed, or the worker has announced its end.
+    /// An exit that is expected: the ticket could not be given, the start has failed, or has been stopped before the processes above knew
+    /// of the process, or the worker has announced its end.
     public struct Departure: Sendable {
         /// When the process is killed because it hasn't exited.
-        var deadline: Duration
+        package var deadline: Duration
         /// The failure that it's killed for; `nil`: another reason is known already.
-        var failure: (reason: ExitReason, complaint: Complaint)?
+        package var failure: (reason: ExitReason, complaint: Complaint)?
     }
 
     /// How the worker can be reached.
     public enum Connection: Sendable {
-        /// The processes above are being told of the process; a link that has come has to wait. Can transition to: linked, unlinked.
+        /// The processes above are being told of the process; a link that has come has to wait. Can transition to: awaited, linked.
         case announcing(LinkID?)
-        /// There is no link. `deadline`: when that has lasted too long; `nil`: the start's own deadline holds.
+        /// The first link is awaited. `deadline`: when a spare has taken too long; `nil`: the start's own deadline holds.
+        /// Can transition to: linked.
+        case awaited(deadline: Duration?)
+        /// The link has been lost. `deadline`: when that has lasted too long; `nil`: the end that the worker has announced has its own.
         /// Can transition to: linked.
         case unlinked(deadline: Duration?)
         /// The worker has been welcomed on this link. Can transition to: linked (another), unlinked.
@@ -77,14 +82,14 @@ extension WorkerMachine {
     /// A coordinator that is ready.
     public struct Ready: Sendable {
         /// When the worker last gave a sign of life.
-        var lastSign: Duration
+        package var lastSign: Duration
         /// When the next ping is sent.
-        var beat: Duration
+        package var beat: Duration
         /// When the life has lasted long enough.
-        var age: Duration?
+        package var age: Duration?
         /// How many messages it was sent.
-        var messages = 0
-        var recycling = Recycling.none
+        package var messages = 0
+        package var recycling = Recycling.none
     }
 
     /// Whether the life is to be replaced.
@@ -127,5 +132,10 @@ extension WorkerMachine {
         public let grace: Duration?
         /// Whether it handles first what it has taken.
         public let drains: Bool
+
+        package init(grace: Duration?, drains: Bool) {
+            self.grace = grace
+            self.drains = drains
+        }
     }
 }

@@ -5,7 +5,7 @@ extension WorkerMachine {
     mutating func transition(_ event: Event) {
         switch state {
         case .idle: hearIdle(event)
-        case .waitingForTurn(let starting): hearWaiting(event, starting)
+        case .waitingForTurn(let timeout): hearWaiting(event, timeout)
         case .spawning(let spawning): hearSpawning(event, spawning)
         case .running(var process):
             hearRunning(event, &process)
@@ -21,12 +21,11 @@ extension WorkerMachine {
         case .spareRequested:
             spawn(Spawning())
         case .startRequested(let isRestart, let timeout):
-            let starting = Starting(deadline: now + timeout)
             if isRestart {
-                state = .waitingForTurn(starting)
+                state = .waitingForTurn(timeout: timeout)
                 directives.append(.takeTurn)
             } else {
-                spawn(Spawning(starting: starting))
+                spawn(Spawning(starting: Starting(deadline: now + timeout)))
             }
         case .stopRequested, .discarded:
             end(.stopped)
@@ -39,21 +38,19 @@ extension WorkerMachine {
         }
     }
 
-    private mutating func hearWaiting(_ event: Event, _ starting: Starting) {
+    private mutating func hearWaiting(_ event: Event, _ timeout: Duration) {
         switch event {
         case .turnCame:
-            spawn(Spawning(starting: starting))
+            spawn(Spawning(starting: Starting(deadline: now + timeout)))
         case .stopRequested, .discarded:
             failStart(.stopped)
-        case .timePassed:
-            if now >= starting.deadline { failStart(.condemned(.startTimedOut, .startTimedOut)) }
         case .linkAttached(let link, _):
             directives.append(.close(link))
         case .spareRequested, .startRequested:
             break  // A start has been requested.
         case .spawned, .spawnFailed, .ticketRefused, .announced, .announcementFailed, .linkLost, .ready, .startRefused, .startNotTold,
             .heard,
-            .exitAnnounced, .messageSent, .memoryMeasured, .pauseChanged, .exited, .cleanedUp:
+            .exitAnnounced, .messageSent, .memoryMeasured, .pauseChanged, .exited, .cleanedUp, .timePassed:
             break  // There is no process that could have given the sign.
         }
     }
@@ -89,12 +86,12 @@ extension WorkerMachine {
         case .startRequested(_, let timeout): assign(&process, timeout)
         case .ticketRefused(let message):
             // Why a process that has exited can't take it, its exit says.
-            process.departure = Departure(
-                deadline: now + limits.failedStart,
-                failure: (.startFailed(message), .ticketRefused(message))
+            process.expectExit(
+                Departure(deadline: now + limits.failedStart, failure: (.startFailed(message), .ticketRefused(message)))
             )
         case .announced: announced(&process)
         case .announcementFailed(let error):
+            process.verdict = process.verdict ?? .startFailed("\(error)")
             fail(&process, .thrown(error))
             kill(&process)
         case .linkAttached(let link, let refusal): attach(&process, link, refusal)
@@ -103,7 +100,7 @@ extension WorkerMachine {
         case .startRefused(let error):
             guard case .starting = process.life else { break }
             fail(&process, .thrown(error))
-            process.departure = Departure(deadline: now + limits.failedStart)
+            process.expectExit(Departure(deadline: now + limits.failedStart))
         case .startNotTold(let error):
             process.verdict = process.verdict ?? .startFailed("\(error)")
             fail(&process, .thrown(error))

@@ -7,20 +7,21 @@ import Supervision
 ///
 /// A worker process is spawned either for a life, or as a spare that is given one later. The owner answers ``Directive/takeTurn`` with
 /// `turnCame`, ``Directive/spawn`` with `spawned` or `spawnFailed`, ``Directive/announce`` with `announced` or `announcementFailed`,
-/// ``Directive/cleanUp(_:)`` with `cleanedUp`, and ``Directive/wake(at:)`` with `timePassed`, and says `exited` once, when the kernel has
-/// confirmed the end of a process that was spawned.
+/// ``Directive/cleanUp(_:)`` with `cleanedUp`, and ``Directive/wake(at:)`` with `timePassed`, and says `exited` once, after `spawned`, when
+/// the kernel has confirmed the end of the process. All other events may come in any order, late or not at all.
 ///
 /// - Guarantees: a start that was requested ends once, with ``Directive/startSucceeded`` or ``Directive/startFailed(_:)``; the latter is
 ///   given when nothing is left of the process. A life whose start has succeeded ends once, with ``Directive/lifeEnded(_:)``, when nothing
 ///   is left of it. ``Directive/gone`` is given once. A link is welcomed only when the processes above know of the process,
-///   and nothing but the welcome comes first on it. A stop that was requested always ends: the stop frame, SIGTERM and SIGKILL follow one
-///   another, each after its grace, and a second request can only shorten what is left.
+///   and nothing but the welcome comes first on it. A stop with a grace always ends: the stop frame, SIGTERM and SIGKILL follow one another,
+///   each after its grace, and a second request can only shorten what is left. A stop without one ends if the worker does, loses its link for
+///   good, or gives no sign of life; during a start, at the latest when the start has timed out.
 /// - Cost: an event costs O(1).
 public struct WorkerMachine: Sendable {
     /// A link of the worker, numbered by the owner; a number is used once.
     public typealias LinkID = UInt64
 
-    /// The times that a worker is granted, and what makes a life old.
+    /// How long things may take.
     public struct Limits: Sendable, Hashable {
         /// The time that a worker may be without a link once it has had one.
         public var link = Duration.seconds(10)
@@ -43,7 +44,7 @@ public struct WorkerMachine: Sendable {
         /// The resident memory in bytes above which a life is recycled; `nil`: it isn't measured.
         public var memory: Int?
 
-        /// Creates limits with their defaults.
+        /// Creates the runtime's own limits; a life isn't recycled.
         public init() {}
     }
 
@@ -52,13 +53,13 @@ public struct WorkerMachine: Sendable {
     /// Where the process is in its life.
     public internal(set) var state = State.idle
     /// Whether the coordinator is paused: it isn't recycled then, since what waits in it would be lost.
-    var isPaused = false
+    package internal(set) var isPaused = false
     /// The time of the event that is being handled.
     var now = Duration.zero
     /// What the event that is being handled has led to so far.
     var directives: [Directive] = []
     /// The wake that the owner has been told of and that hasn't come yet.
-    var announcedWake: Duration?
+    package internal(set) var announcedWake: Duration?
 
     /// Creates the machine of a process that hasn't been spawned.
     public init(limits: Limits = Limits()) {
@@ -89,14 +90,14 @@ extension WorkerMachine {
 
     /// Whether it's a spare that can be given a life at once.
     public var isWaiting: Bool {
-        guard case .running(let process) = state, case .spare = process.life, case .none = process.order else { return false }
+        guard case .running(let process) = state, case .spare = process.life, isAlive else { return false }
         return link != nil
     }
 
     /// Whether there is a process, and no reason to think that it ends.
     public var isAlive: Bool {
         guard case .running(let process) = state, case .none = process.order, process.lastWords == nil else { return false }
-        return process.verdict == nil
+        return process.verdict == nil && process.departure == nil
     }
 
     /// Whether there is a process that the processes above know of.

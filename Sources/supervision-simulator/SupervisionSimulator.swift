@@ -1,15 +1,8 @@
 import ArgumentParser
 import SupervisionSimulation
+import WorkerLifecycleSimulation
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#else
-    import Darwin
-#endif
-
-/// Runs simulated worlds under the supervisor, to find what it does wrong.
+/// Runs simulated worlds under the supervisor, and under the machines of workers, to find what they do wrong.
 @main
 struct SupervisionSimulator: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -19,8 +12,13 @@ struct SupervisionSimulator: ParsableCommand {
             Exit codes: 0 nothing was broken, 1 something was: the seed, the invariant and the fewest steps that break it are printed.
 
             A seed always gives the same world. `--seed 7 --trace` prints what happens in one; `--steps 3,5` leaves all other steps out.
+
+            With --workers the worlds are those of worker processes and of pools of spares.
             """
     )
+
+    @Flag(help: "Worker processes and pools of spares, not trees of supervisors.")
+    var workers = false
 
     @Option(help: "How many seeds.")
     var seeds: UInt64 = 10_000
@@ -46,14 +44,14 @@ struct SupervisionSimulator: ParsableCommand {
     @Flag(help: "With --crash: kill it after what it does about the event, not before.")
     var late = false
 
-    @Flag(help: "Instead of seeds: every order of events among a few children, for every strategy.")
+    @Flag(help: "Instead of seeds: every order of events among a few children, for every strategy; or of one worker.")
     var exhaustive = false
 
     @Option(help: "With --exhaustive: how many children, from 1 to 3.")
     var children = 3
 
-    @Option(help: "With --exhaustive: how many events.")
-    var events = 8
+    @Option(help: "With --exhaustive: how many events; 8 by default.")
+    var events: Int?
 
     @Flag(help: "No progress.")
     var quiet = false
@@ -63,7 +61,10 @@ struct SupervisionSimulator: ParsableCommand {
 
     func validate() throws {
         guard (1...3).contains(children) else { throw ValidationError("--children is \(children); give 1 to 3") }
-        guard (1...30).contains(events) else { throw ValidationError("--events is \(events); give 1 to 30") }
+        guard (1...30).contains(depth) else { throw ValidationError("--events is \(depth); give 1 to 30") }
+        guard !workers || !crashes && crash == nil && !invariantsOnly else {
+            throw ValidationError("--crashes, --crash and --invariants-only don't go with --workers")
+        }
         guard seed != nil || steps == nil && !trace else { throw ValidationError("--steps and --trace belong to --seed") }
         guard crash == nil && !late || seed != nil else { throw ValidationError("--crash and --late belong to --seed") }
         guard !late || crash != nil else { throw ValidationError("--late belongs to --crash") }
@@ -71,13 +72,38 @@ struct SupervisionSimulator: ParsableCommand {
     }
 
     func run() throws {
-        if exhaustive {
+        if workers {
+            try runWorkers()
+        } else if exhaustive {
             try runExhaustively()
         } else if let seed {
             try runOne(seed)
         } else {
             try runMany()
         }
+    }
+
+    private var depth: Int { events ?? 8 }
+
+    private func runWorkers() throws {
+        let runs = WorkerRuns(isQuiet: quiet)
+        if exhaustive {
+            try runs.runExhaustively(workerEvents: depth, poolEvents: depth)
+        } else if let seed {
+            let scenario = WorkerScenario(seed: seed)
+            try runs.runOne(try steps.map { scenario.keeping(try numbers(in: $0)) } ?? scenario, trace: trace)
+        } else {
+            try runs.runMany(from..<from + seeds)
+        }
+    }
+
+    private func numbers(in list: String) throws -> Set<Int> {
+        Set(
+            try list.split(separator: ",").map { word in
+                guard let number = Int(word) else { throw ValidationError("--steps has \(word) in it; give numbers") }
+                return number
+            }
+        )
     }
 
     private var simulation: Simulation {
@@ -88,13 +114,7 @@ struct SupervisionSimulator: ParsableCommand {
 
     private func runOne(_ seed: UInt64) throws {
         var scenario = Scenario(seed: seed)
-        if let steps {
-            let numbers = try steps.split(separator: ",").map { word in
-                guard let number = Int(word) else { throw ValidationError("--steps has \(word) in it; give numbers") }
-                return number
-            }
-            scenario = scenario.keeping(Set(numbers))
-        }
+        if let steps { scenario = scenario.keeping(try numbers(in: steps)) }
         scenario.crash = crash.map { Scenario.CrashPoint(event: $0, isAfterDirectives: late) }
         let outcome = simulation.run(scenario, recordsTrace: trace)
         if trace {
@@ -111,30 +131,21 @@ struct SupervisionSimulator: ParsableCommand {
     // MARK: - Many seeds
 
     private func runMany() throws {
-        let clock = ContinuousClock()
-        let start = clock.now
-        var events = 0
+        var progress = Progress(isQuiet: quiet)
         var points = 0
-        var lastProgress = start
         for offset in 0..<seeds {
             var scenario = Scenario(seed: from + offset)
             let length = try check(scenario)
-            events += length
+            progress.events += length
             for point in crashes ? Scenario.CrashPoint.all(events: length) : [] {
                 scenario.crash = point
                 points += 1
-                events += try check(scenario)
+                progress.events += try check(scenario)
             }
-            if !quiet, crashes || offset % 64 == 0, clock.now - lastProgress >= .seconds(1) {
-                lastProgress = clock.now
-                let percent = Int(Double(offset) / Double(seeds) * 100)
-                let speed = Self.perSecond(events, clock.now - start)
-                say("\(percent) %, \(offset) of \(seeds) seeds, \(events) events, \(speed) events/s")
-            }
+            if crashes || offset % 64 == 0 { progress.tell(offset, of: seeds) }
         }
-        let duration = clock.now - start
         print(
-            "\(seeds) seeds, \(crashes ? "\(points) crashes, " : "")\(events) events, \(Self.perSecond(events, duration)) events per second, nothing broken"
+            "\(seeds) seeds, \(crashes ? "\(points) crashes, " : "")\(progress.events) events, \(progress.speed) events per second, nothing broken"
         )
     }
 
@@ -167,32 +178,18 @@ struct SupervisionSimulator: ParsableCommand {
     // MARK: - All orders
 
     private func runExhaustively() throws {
-        let clock = ContinuousClock()
-        let start = clock.now
+        var progress = Progress(isQuiet: quiet)
         var states = 0
-        var events = 0
-        for exploration in Exploration.all(children: children, events: self.events) {
-            if !quiet { say("\(exploration)") }
-            let outcome = exploration.run { depth, states in
-                if !quiet { say("  \(depth) of \(self.events) events, \(states) states") }
-            }
+        for exploration in Exploration.all(children: children, events: depth) {
+            progress.say("\(exploration)")
+            let outcome = exploration.run { progress.say("  \($0) of \(depth) events, \($1) states") }
             states += outcome.states
-            events += outcome.events
+            progress.events += outcome.events
             guard let violation = outcome.violation else { continue }
             print("\(exploration): \(violation)")
             for line in outcome.path { print("  \(line)") }
             throw ExitCode.failure
         }
-        let speed = Self.perSecond(events, clock.now - start)
-        print("\(states) states, \(events) events, \(speed) events per second, nothing broken")
-    }
-
-    private static func perSecond(_ count: Int, _ duration: Duration) -> Int {
-        Int(Double(count) / max(duration / .seconds(1), 0.000_001))
-    }
-
-    private func say(_ text: String) {
-        let line = Array((text + "\n").utf8)
-        _ = write(STDERR_FILENO, line, line.count)
+        print("\(states) states, \(progress.events) events, \(progress.speed) events per second, nothing broken")
     }
 }

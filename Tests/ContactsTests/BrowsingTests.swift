@@ -7,7 +7,7 @@ import WireProtocol
 
 @Suite("Browse, edit, and back", .timeLimit(.minutes(1)))
 struct BrowsingTests {
-    @Test("The editor is over the details, in its place", arguments: Where.allCases)
+    @Test("The editor's page lies over the details", arguments: Where.allCases)
     func editing(_ place: Where) async throws {
         try await RunningContacts.with(place) { contacts in
             #expect(try await contacts.runtime.stack() == ["/ list"])
@@ -21,7 +21,7 @@ struct BrowsingTests {
         }
     }
 
-    @Test("Stopping the editor rewinds to where it was started from, and what was saved is kept", arguments: Where.allCases)
+    @Test("Stopping the editor rewinds to the page that it was started from, and a saved contact is kept", arguments: Where.allCases)
     func saving(_ place: Where) async throws {
         try await RunningContacts.with(place) { contacts in
             try await contacts.runtime.ask(Contacts.Open(id: 2))
@@ -35,7 +35,7 @@ struct BrowsingTests {
         }
     }
 
-    @Test("What was cancelled stays as it was", arguments: Where.allCases)
+    @Test("A cancelled edit leaves the contact as it was", arguments: Where.allCases)
     func cancelling(_ place: Where) async throws {
         try await RunningContacts.with(place) { contacts in
             try await contacts.runtime.ask(Contacts.Edit(id: 1), timeout: .seconds(30))
@@ -45,7 +45,7 @@ struct BrowsingTests {
         }
     }
 
-    @Test("One edits as often as one likes; each editor has the contact as the one before left it", arguments: Where.allCases)
+    @Test("Each of several editors gets the contact as the one before left it", arguments: Where.allCases)
     func twice(_ place: Where) async throws {
         try await RunningContacts.with(place) { contacts in
             for number in 1...2 {
@@ -59,7 +59,7 @@ struct BrowsingTests {
         }
     }
 
-    @Test("One contact is edited at a time, and only one that there is", arguments: Where.allCases)
+    @Test("One contact is edited at a time, and only an existing one", arguments: Where.allCases)
     func refused(_ place: Where) async throws {
         try await RunningContacts.with(place) { contacts in
             let runtime = contacts.runtime

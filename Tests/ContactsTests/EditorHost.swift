@@ -5,7 +5,7 @@ import Synchronization
 
 /// Some other parent of an editor: it hears what the editor says, and so does a delegate that it has added.
 actor EditorHost: Coordinator {
-    /// What has been heard: by the host's row, and by the delegate.
+    /// The events that the host's row and the delegate have got.
     struct Heard: ResponderMessage {
         struct Reply: Codable, Sendable, Equatable {
             var byRow: [EditCoordinator.Event]

@@ -10,7 +10,7 @@ import WireProtocol
 struct EditorTests {
     private static let grace = Contact(id: 7, name: "Grace", phone: "1")
 
-    @Test("The configuration is in place before it starts: the first page has it", arguments: Where.allCases)
+    @Test("The configuration is in place before the start, and the first page shows it", arguments: Where.allCases)
     func configuredBeforeStart(_ place: Where) async throws {
         try await Self.run(place) { runtime in
             let form = try #require(try await runtime.navigation().first)
@@ -19,7 +19,7 @@ struct EditorTests {
         }
     }
 
-    @Test("Its delegates hear of every save and every cancel, in order", arguments: Where.allCases)
+    @Test("The delegates get every save and every cancel, in order", arguments: Where.allCases)
     func events(_ place: Where) async throws {
         try await Self.run(place) { runtime in
             try await runtime.ask(Editor.Save(name: "Grace H", phone: "2"), at: "/editor")
@@ -31,7 +31,7 @@ struct EditorTests {
         }
     }
 
-    @Test("What it refuses, no delegate hears of", arguments: Where.allCases)
+    @Test("A refused action sends no event to the delegates", arguments: Where.allCases)
     func refused(_ place: Where) async throws {
         try await Self.run(place, mayCancel: false) { runtime in
             await #expect(throws: (any Error).self) { try await runtime.ask(Editor.Save(name: "", phone: "2"), at: "/editor") }
@@ -42,7 +42,7 @@ struct EditorTests {
         }
     }
 
-    @Test("Once it's stopped nothing is left of it", arguments: Where.allCases)
+    @Test("A stopped editor leaves nothing behind", arguments: Where.allCases)
     func stopped(_ place: Where) async throws {
         try await Self.run(place) { runtime in
             try await runtime.ask(EditorHost.Stop())

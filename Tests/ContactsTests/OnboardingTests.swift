@@ -23,7 +23,7 @@ struct OnboardingTests {
         }
     }
 
-    @Test("Who has introduced herself is a contact like the others, and can be edited", arguments: Where.allCases)
+    @Test("A user who has introduced herself is a contact like the others, and can be edited", arguments: Where.allCases)
     func ends(_ place: Where) async throws {
         try await RunningContacts.with(place, isFirstLaunch: true) { contacts in
             try await contacts.end(Editor.Save(name: "Ada", phone: "0"))
@@ -36,7 +36,7 @@ struct OnboardingTests {
         }
     }
 
-    @Test("Who isn't new isn't asked")
+    @Test("A user who isn't new isn't asked")
     func notAgain() async throws {
         try await RunningContacts.with(.inProcess) { contacts in
             let children = try await contacts.runtime.snapshot().children

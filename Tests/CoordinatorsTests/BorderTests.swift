@@ -31,7 +31,7 @@ struct BorderTests {
         }
     }
 
-    @Test("A handler's error is thrown as it was wherever its type is known, whatever stands between and whoever asks")
+    @Test("A handler's error is thrown as it was wherever its type is known, through any processes and for any asker")
     func typedErrors() async throws {
         try await withRuntime(ForeignRoot.self, options: Support.options) { runtime in
             // The leaf and the middle are one program, below a root that makes them speak JSON.

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The responder chain", .timeLimit(.minutes(2)))
 struct ChainTests {
-    @Test("An ask climbs to whoever responds", arguments: Where.allCases)
+    @Test("An ask climbs to the coordinator that responds", arguments: Where.allCases)
     func climbs(_ place: Where) async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             try await runtime.startChild("middle", place)
@@ -33,12 +33,12 @@ struct ChainTests {
         }
     }
 
-    @Test("An ask that nobody responds to fails at once, and the root is told once", arguments: Where.allCases)
+    @Test("An ask without a responder fails at once, and the root is informed once", arguments: Where.allCases)
     func unhandled(_ place: Where) async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             try await runtime.startChild("middle", place)
             _ = try await runtime.perform(.echo("warm"), at: "/middle")
-            // Nobody waits for a deadline: it lies beyond the test's end.
+            // The error doesn't come from the deadline, which lies beyond the test's end.
             let error = await #expect(throws: CoordinatorError.self) {
                 try await runtime.perform(.unhandled, at: "/middle", timeout: .seconds(600))
             }

@@ -1,6 +1,6 @@
 @testable import Coordinators
 
-/// Both ends of a link as far as credit goes, and the books of somebody who watches.
+/// Both ends of a link as far as credit goes, and a record of what must hold.
 ///
 /// The books know by addition alone how much room there is: what the sender's side lets go or keeps waiting must agree with them.
 struct CreditBooks {
@@ -15,10 +15,10 @@ struct CreditBooks {
     private(set) var windows = Windows()
     private var credits = ReceiveCredits()
 
-    /// What has left and isn't handled begins at `oldest`.
+    /// The messages that have left; those that aren't handled begin at `oldest`.
     private var left: [Message] = []
     private var oldest = 0
-    /// How many of those in `left` have come.
+    /// The number of messages in `left` that have arrived.
     private var charged = 0
     private(set) var arrived: [Message] = []
     private(set) var complaints: [String] = []
@@ -128,7 +128,7 @@ struct CreditBooks {
         }
     }
 
-    /// What was let go must be the oldest of its route that is wanted, and there must have been room for it.
+    /// Checks that the released message is the oldest waiting one of its route, and that there was room for it.
     private mutating func take(_ free: [Message]) {
         for message in free {
             if !isOpen(message.route) { complaints.append("\(message.number) was let go without room") }

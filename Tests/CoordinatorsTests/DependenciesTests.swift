@@ -7,7 +7,7 @@ import WireProtocol
 struct DependenciesTests {
     // MARK: Names
 
-    @Test("Dependencies: the names of the keys behind a property are found")
+    @Test("The names of the keys behind a property are found")
     func names() {
         let one = Dependencies.names(of: \.tea)
         #expect(one == [TeaKey.name])
@@ -23,7 +23,7 @@ struct DependenciesTests {
         #expect(MessageRow.Needs().isProvided(by: Dependencies()))
     }
 
-    @Test("Dependencies: looking for names makes nothing")
+    @Test("Looking for names creates no service")
     func namesMakeNothing() {
         #expect(Dependencies.names(of: \.untouched) == [UntouchedKey.name])
         #expect(UntouchedKey.made.all.isEmpty)
@@ -31,7 +31,7 @@ struct DependenciesTests {
 
     // MARK: Values
 
-    @Test("Dependencies: what was provided is there, until it's taken back")
+    @Test("A provided value is available until it's withdrawn")
     func values() {
         var dependencies = Dependencies()
         #expect(dependencies.tea == nil)
@@ -42,7 +42,7 @@ struct DependenciesTests {
         #expect(dependencies.entries.isEmpty)
     }
 
-    @Test("Dependencies: what is laid over wins, and the rest stays")
+    @Test("Overriding values take precedence, and the others stay")
     func overlay() {
         var base = Dependencies()
         base.tea = "green"
@@ -55,7 +55,7 @@ struct DependenciesTests {
         #expect(base.tea == "green")
     }
 
-    @Test("Dependencies: one's own win over what is inherited, and a test's win over all")
+    @Test("A coordinator's own values take precedence over inherited ones, and a test's over all")
     func node() {
         var inherited = Dependencies()
         inherited.tea = "inherited"
@@ -77,7 +77,7 @@ struct DependenciesTests {
 
     // MARK: Made from a description
 
-    @Test("Dependencies: a described service is made once for all who inherit it, and only when it's needed")
+    @Test("A described service is made once for all that inherit it, and only when it's needed")
     func madeOnce() async throws {
         var dependencies = Dependencies()
         dependencies.describe(PotKey.self, by: "once")
@@ -95,7 +95,7 @@ struct DependenciesTests {
         #expect(PotKey.made.all.count { $0 == "once" } == 1)
     }
 
-    @Test("Dependencies: one that is described anew is made anew")
+    @Test("A service that is described again is made again")
     func describedAnew() {
         var dependencies = Dependencies()
         dependencies.describe(PotKey.self, by: "old")
@@ -104,7 +104,7 @@ struct DependenciesTests {
         #expect(dependencies.pot?.content == "new")
     }
 
-    @Test("Dependencies: a make that fails is reported, and tried again the next time")
+    @Test("A make that fails is reported, and tried again the next time")
     func failing() {
         var dependencies = Dependencies()
         dependencies.describe(LeakKey.self, by: "leaks")
@@ -114,7 +114,7 @@ struct DependenciesTests {
         #expect(LeakKey.tries.all.count == 2)
     }
 
-    @Test("Dependencies: what was not provided is named")
+    @Test("A missing dependency is named")
     func missing() throws {
         let error = try #require(throws: CoordinatorError.self) { try Dependencies().required(\.tea) }
         #expect(error.code == .unsupported)
@@ -123,7 +123,7 @@ struct DependenciesTests {
 
     // MARK: Crossing
 
-    @Test("Dependencies: a value crosses, and is the same on the other side", arguments: [PayloadCodec.json, .compact])
+    @Test("A value crosses, and is the same on the other side", arguments: [PayloadCodec.json, .compact])
     func valueCrosses(_ codec: PayloadCodec) throws {
         let entry = DependencyEntry(TeaKey.self, "green")
         let (own, bytes) = try #require(try entry.encoded(as: codec))
@@ -140,7 +140,7 @@ struct DependenciesTests {
         #expect(same == bytes)
     }
 
-    @Test("Dependencies: a description crosses, and each side makes its own from it once", arguments: [PayloadCodec.json, .compact])
+    @Test("A description crosses, and each side makes its own service from it once", arguments: [PayloadCodec.json, .compact])
     func descriptionCrosses(_ codec: PayloadCodec) throws {
         let descriptor = "crossing \(codec.rawValue)"
         let entry = DependencyEntry(describedBy: descriptor)
@@ -155,7 +155,7 @@ struct DependenciesTests {
         #expect(PotKey.made.all.count { $0 == descriptor } == 2)
     }
 
-    @Test("Dependencies: a live service stays in its process")
+    @Test("A live service stays in its process")
     func liveStays() throws {
         let crosses = try DependencyEntry(CupKey.self, Cup()).encoded(as: .json) != nil
         #expect(!crosses)
@@ -164,7 +164,7 @@ struct DependenciesTests {
         #expect(!describedCrosses)
     }
 
-    @Test("Dependencies: what can't be what the key says is an error, not a trap")
+    @Test("A value of another type than the key's is an error, not a trap")
     func mismatch() {
         let wrongDescriptor = DependencyEntry(describedBy: 7)
         let first = #expect(throws: CoordinatorError.self) { try wrongDescriptor.value(for: PotKey.self) }

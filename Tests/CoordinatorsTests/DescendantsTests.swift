@@ -11,7 +11,7 @@ import Testing
 /// Whatever a child forks ends with it, before its path lives again.
 @Suite("What descends from a child", .timeLimit(.minutes(3)))
 struct DescendantsTests {
-    @Test("A program is killed: what it has forked is gone when its path lives again, and at the end", arguments: Sleepers.Kind.allCases)
+    @Test("The descendants of a killed program are gone when its path lives again, and at the end", arguments: Sleepers.Kind.allCases)
     func program(_ kind: Sleepers.Kind) async throws {
         let sleepers = Sleepers()
         defer { sleepers.end() }
@@ -33,7 +33,7 @@ struct DescendantsTests {
         #expect(sleepers.living.isEmpty)
     }
 
-    @Test("A worker is killed: what its programs have forked is gone when its path lives again", arguments: Sleepers.Kind.allCases)
+    @Test("The descendants of a killed worker's programs are gone when its path lives again", arguments: Sleepers.Kind.allCases)
     func worker(_ kind: Sleepers.Kind) async throws {
         let sleepers = Sleepers()
         defer { sleepers.end() }
@@ -55,7 +55,7 @@ struct DescendantsTests {
         #expect(sleepers.living.isEmpty)
     }
 
-    @Test("A group whose number has become somebody else's is left alone")
+    @Test("A group whose number another group has taken is left alone")
     func stranger() async throws {
         let sleepers = Sleepers()
         defer { sleepers.end() }
@@ -70,14 +70,14 @@ struct DescendantsTests {
         #expect(!stranger.identity.isAlive && sleepers.living.isEmpty)
     }
 
-    @Test("What a runtime that was killed has left in the directory is ended before the next one starts", arguments: Sleepers.Kind.allCases)
+    @Test("The remains of a killed runtime in the directory are ended before the next one starts", arguments: Sleepers.Kind.allCases)
     func former(_ kind: Sleepers.Kind) async throws {
         let sleepers = Sleepers()
         defer { sleepers.end() }
         let directory = try TemporaryDirectory()
         let command = sleepers.command(kind)
         var specification = ProcessSpecification(executable: "/usr/bin/env", arguments: command)
-        // Whoever has written the journal is dead.
+        // The process that has written the journal is dead.
         let dead = ProcessIdentity(processID: getpid(), startTime: 1)
         specification.environment = ["PATH": "/usr/bin:/bin", ProcessMark.variable: "other/\(kind)entry"]
         let child = try await ProcessSpawner.shared.spawn(specification)
@@ -99,7 +99,7 @@ struct DescendantsTests {
         #expect(sleepers.living.isEmpty || kind == .session || kind == .deepSession || kind == .group)
     }
 
-    @Test("A group whose leader is gone is ended on a journal's word only if its members carry the mark", arguments: [true, false])
+    @Test("A group of the journal whose leader is gone is ended only if its members carry the mark", arguments: [true, false])
     func remembered(_ isMarked: Bool) async throws {
         let sleepers = Sleepers()
         defer { sleepers.end() }
@@ -138,7 +138,7 @@ struct DescendantsTests {
         }
     }
 
-    @Test("Who forks and exits, again and again, while it is looked for is caught", arguments: [true, false])
+    @Test("A process that forks and exits again and again during the search is found", arguments: [true, false])
     func hopper(_ isStray: Bool) async throws {
         let sleepers = Sleepers()
         defer { sleepers.end() }
@@ -147,11 +147,11 @@ struct DescendantsTests {
             let entry = ProcessMark.makeEntry()
             var specification = ProcessSpecification(executable: "/bin/sh", arguments: ["-c", "setsid sh -c '\(hop)' & exit"])
             specification.environment = ["PATH": "/usr/bin:/bin", ProcessMark.variable: "other/\(entry)"]
-            // What is found by its mark alone isn't ended with its leader.
+            // A process that is found by its mark alone isn't ended with its leader.
             specification.killsGroupAtExit = !isStray
             let leader = try await ProcessSpawner.shared.spawn(specification)
             _ = await leader.waitForExit()
-            // Another moment of its way each time.
+            // A different moment of the chain in each round.
             try await Task.sleep(for: .milliseconds(5 * round))
             let left =
                 isStray
@@ -159,12 +159,12 @@ struct DescendantsTests {
                 : await ProcessFamily.end([ProcessFamily(leader: leader.identity, entry: entry)])
             #expect(left.isEmpty)
         }
-        // Who has escaped sleeps in the end.
+        // A process that escaped goes on forking for a moment and then sleeps, where it's found: a second is enough for all three hundred.
         try await Task.sleep(for: .seconds(1))
         #expect(sleepers.living.isEmpty)
     }
 
-    @Test("What a killed runtime's mark is on is ended, and what a living one's is on is left alone")
+    @Test("Processes with a killed runtime's mark are ended, and those with a living one's are left alone")
     func marks() async throws {
         let sleepers = (Sleepers(), Sleepers())
         defer {
@@ -189,7 +189,7 @@ struct DescendantsTests {
         }
     }
 
-    @Test("What a new runtime ends of a killed one is logged")
+    @Test("A new runtime logs what it ends of a killed one")
     func logged() async throws {
         let directory = try TemporaryDirectory()
         let child = try await ProcessSpawner.shared.spawn(ProcessSpecification(executable: "/bin/sleep", arguments: ["1000"]))
@@ -216,7 +216,7 @@ struct DescendantsTests {
         #expect(next.lines.isEmpty)
     }
 
-    @Test("The journal tells what lives, and is gone after an orderly end")
+    @Test("The journal lists the living processes, and is gone after an orderly end")
     func journal() async throws {
         let directory = try TemporaryDirectory()
         var options = Support.options
@@ -238,7 +238,7 @@ struct DescendantsTests {
         #expect(directory.entries.isEmpty)
     }
 
-    @Test("A crash loop of three hundred lives keeps the journal short")
+    @Test("A crash loop of three hundred incarnations keeps the journal short")
     func compaction() async throws {
         let directory = try TemporaryDirectory()
         let journal = ProcessJournal(RuntimeFiles(directory.path))
@@ -257,7 +257,7 @@ struct DescendantsTests {
         #expect(directory.entries.isEmpty)
     }
 
-    @Test("Reports in any order: an end that overtakes its beginning leaves nothing")
+    @Test("A report of an end that overtakes that of the beginning leaves nothing")
     func reports() {
         let family = ProcessFamily(leader: ProcessIdentity(processID: 4711, startTime: 1), entry: "entry")
         var reported = ReportedProcesses()

@@ -7,7 +7,7 @@ struct RarelyThrown: Error, Codable {}
 
 @Suite("Types of errors")
 struct ErrorTypesTests {
-    @Test("Names that peers make up don't keep an error's type from being found, however many they are")
+    @Test("Invented names of a peer don't keep an error's type from being found, however many they are")
     func madeUp() {
         for number in 0..<5_000 { #expect(ErrorTypes.type(named: "Error@NotThere\(number)") == nil) }
         let name = ErrorTypes.wireName(of: RarelyThrown.self)

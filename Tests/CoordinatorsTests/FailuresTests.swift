@@ -8,7 +8,7 @@ import WireProtocol
 struct FailuresTests {
     private static let codecs: [PayloadCodec] = [.json, .compact]
 
-    @Test("An error that is passed on is passed on as it came, and restored where its type is known", arguments: codecs)
+    @Test("An error that is passed on stays as it arrived, and is restored where its type is known", arguments: codecs)
     func passedOn(_ codec: PayloadCodec) throws {
         let first = Failures.encode(Fixture.Refusal("full"), codec: codec)
         #expect(first.type.hasPrefix("Fixture.Refusal@"))
@@ -18,7 +18,7 @@ struct FailuresTests {
         #expect(Failures.restored(underWay) as? Fixture.Refusal == Fixture.Refusal("full"))
     }
 
-    @Test("An error in another codec than the answer's keeps its words alone")
+    @Test("An error in another codec than the answer's keeps its text alone")
     func otherCodec() throws {
         let underWay = Failures.decode(Failures.encode(Fixture.Refusal("full"), codec: .compact), codec: .compact)
         let next = Failures.encode(underWay, codec: .json)
@@ -27,7 +27,7 @@ struct FailuresTests {
     }
 
     @Test(
-        "Names that peers make up are no types, and payloads that don't fit no errors",
+        "Invented names of a peer give no type, and payloads that don't fit give no error",
         arguments: [
             "", "Cart.Full", "Cart.Full@", "@", "X@Si", "X@SS", "X@8Fixtures7FixtureO5PlaceV", "X@\u{1}aaaa",
             "X@$s8Fixtures7FixtureO7RefusalV",

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import CoordinatorsTesting
 import Fixtures
 import Glibc
@@ -16,7 +17,7 @@ struct HasteningTests {
     }
 
     @Test(
-        "A program that ignores SIGTERM and a worker whose stop hook hangs, two levels deep, with all the time of the world: both end in time",
+        "A program that ignores SIGTERM and a worker whose stop hook hangs, two levels deep with unlimited time, end in time when hastened",
         arguments: [Shutdown.timeout(.milliseconds(300)), .brutalKill]
     )
     func hasten(_ shutdown: Shutdown) async throws {
@@ -48,7 +49,7 @@ struct HasteningTests {
     }
 
     @Test(
-        "A child that is stopped again with less time ends in less; with more it isn't given more",
+        "A child that is stopped again with less time ends sooner, and with more time it gets no more",
         arguments: ["program", "worker", "in-process"]
     )
     func again(_ kind: String) async throws {
@@ -73,7 +74,7 @@ struct HasteningTests {
         }
     }
 
-    @Test("A grace that is shortened: the step that is under way ends, and later ones have no more")
+    @Test("A shortened grace ends the present step, and later steps get no more")
     func grace() async {
         let grace = Grace(nil)
         let step = Task { await grace.within { try? await Task.sleep(for: .seconds(60)) } }
@@ -101,7 +102,7 @@ struct HasteningTests {
         }
     }
 
-    @Test("Waiting for a turn to restart leaves what may interrupt it alone")
+    @Test("Waiting for a turn to restart doesn't settle the interruption")
     func restartTokens() async {
         let tokens = RestartTokens(TokenBucket(rate: 10, burst: 1))
         let interruption = OneShot<Void>()
@@ -112,7 +113,7 @@ struct HasteningTests {
         for _ in 0..<3 { await none.wait(orUntil: interruption) }
     }
 
-    @Test("A start that fails is told as an error of the library's, and a finish has one reason", arguments: Where.allCases)
+    @Test("A start that fails throws an error of the library's, and a finish has one reason", arguments: Where.allCases)
     func reasons(_ place: Where) async throws {
         try await withRuntime(StarterRoot.self, options: Support.options) { runtime in
             let failure = try await runtime.ask(StarterRoot.StartWorker("false", "/bin/false"), timeout: .seconds(30))

@@ -28,7 +28,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test("A key that another type lives under is in use")
+    @Test("A key of a living child of another type is in use")
     func keyInUse() async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             try await runtime.startChild("taken", .inProcess)
@@ -102,7 +102,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test("A key can be taken again as soon as a stop has returned: the late end of the old child doesn't touch its successor")
+    @Test("A key is free as soon as a stop has returned, and the old child's late end doesn't touch its successor")
     func immediateSuccessor() async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             for round in 1...2_000 {
@@ -114,7 +114,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test("run: start, finish, removed, output", arguments: Where.allCases, [true, false])
+    @Test("A run starts a child, waits for its finish, removes it, and returns the output", arguments: Where.allCases, [true, false])
     func run(_ place: Where, _ finishesAtOnce: Bool) async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             let output = Task {
@@ -133,7 +133,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test("run of a child that is stopped by somebody else throws", arguments: Where.allCases)
+    @Test("A run of a child that another caller stops throws", arguments: Where.allCases)
     func runStopped(_ place: Where) async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             let output = Task {
@@ -148,7 +148,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test("What the parent has asked for it learns by return, everything else by event", arguments: Where.allCases)
+    @Test("A parent gets the changes that it requested as returns, and all others as events", arguments: Where.allCases)
     func events(_ place: Where) async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             try await runtime.startChild("child", place)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Under load", .serialized, .timeLimit(.minutes(5)))
 struct LoadTests {
-    @Test("256 concurrent asks for ten seconds: none is lost, none answered twice", arguments: Where.allCases)
+    @Test("256 concurrent asks for ten seconds are each answered exactly once", arguments: Where.allCases)
     func concurrentAsks(_ place: Where) async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             try await runtime.startChild("child", place)
@@ -33,7 +33,7 @@ struct LoadTests {
         }
     }
 
-    @Test("Parent asks child while child asks parent: no deadlock", arguments: Where.allCases)
+    @Test("A parent and its child ask each other without a deadlock", arguments: Where.allCases)
     func mutualAsks(_ place: Where) async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             try await runtime.startChild("child", place)
@@ -51,7 +51,7 @@ struct LoadTests {
         }
     }
 
-    @Test("A kill -9 storm under load: every ask ends, with its own answer or with an error that says what happened")
+    @Test("Every ask ends during a kill -9 storm under load, with its own answer or with an error that says what happened")
     func storm() async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             for key in ["a", "b", "c"] { try await runtime.startChild(key, .worker) }

@@ -8,7 +8,7 @@ import Testing
 struct LogQueueTests {
     @TaskLocal private static var request = "none"
 
-    @Test("Entries come in their order, with what belongs to the logger and to the task that logged")
+    @Test("Entries arrive in order, with the metadata of the logger and of the task that logged")
     func order() async {
         let log = RecordedLog(.info)
         let queue = LogQueue()
@@ -22,7 +22,7 @@ struct LogQueueTests {
         #expect(log.lines == (1...3).map { "notice: entry number=\($0) path=/a request=7" })
     }
 
-    @Test("Who logs never waits; what is too much is dropped, and how much is said when there is room")
+    @Test("Logging never waits, and entries beyond the limit are dropped and counted")
     func full() async throws {
         let log = RecordedLog(.info)
         let queue = LogQueue(capacity: 10)
@@ -43,7 +43,7 @@ struct LogQueueTests {
         #expect(log.lines == (0...10).map { "notice: \($0)" } + [report, "notice: later"])
     }
 
-    @Test("A runtime's log is written when its tree has ended, and one that is held keeps nothing from ending")
+    @Test("A runtime's log is written when its tree has ended, and a blocked log keeps nothing from ending")
     func runtime() async throws {
         for isHeld in [false, true] {
             let log = RecordedLog(.info)

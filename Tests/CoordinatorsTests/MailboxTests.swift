@@ -7,7 +7,7 @@ import WireProtocol
 struct MailboxTests {
     // MARK: Order
 
-    @Test("Mailbox: messages and notices begin in the order of their arrival")
+    @Test("Messages and notices begin in the order of their arrival")
     func order() {
         var mailbox = Mailbox(MailboxPolicy())
         mailbox.put("a")
@@ -25,7 +25,7 @@ struct MailboxTests {
         #expect(!mailbox.isDraining)
     }
 
-    @Test("Mailbox: a batch is bounded, and the next goes on where it ended")
+    @Test("A batch is bounded, and the next goes on where it ended")
     func batches() {
         var mailbox = Mailbox(MailboxPolicy())
         for number in 0..<100 { mailbox.put("\(number)") }
@@ -35,7 +35,7 @@ struct MailboxTests {
         #expect(second == (64..<100).map(String.init))
     }
 
-    @Test("Mailbox: a pause holds up messages, and no notice")
+    @Test("A pause delays messages, and no notice")
     func pause() {
         var mailbox = Mailbox(MailboxPolicy())
         mailbox.put("a")
@@ -58,7 +58,7 @@ struct MailboxTests {
         #expect(messages == ["a", "b"])
     }
 
-    @Test("Mailbox: it's idle when nothing waits, runs or is about to")
+    @Test("A mailbox is idle when nothing waits, runs or is about to")
     func idle() {
         var mailbox = Mailbox(MailboxPolicy())
         #expect(mailbox.isIdle)
@@ -76,7 +76,7 @@ struct MailboxTests {
 
     // MARK: Needs
 
-    @Test("Mailbox: what needs something waits, and other rows pass it")
+    @Test("A message that needs a dependency waits, and other rows pass it")
     func needs() {
         var mailbox = Mailbox(MailboxPolicy())
         mailbox.put("needs 1", 1, isNeeding: true)
@@ -99,7 +99,7 @@ struct MailboxTests {
         #expect(last == ["other"])
     }
 
-    @Test("Mailbox: what waits for something takes room")
+    @Test("A message that waits for a dependency takes room")
     func needsAreBounded() {
         var mailbox = Mailbox(MailboxPolicy(messages: 2, whenFull: .fail))
         mailbox.put("needs 1", 1, isNeeding: true)
@@ -110,7 +110,7 @@ struct MailboxTests {
 
     // MARK: Policies
 
-    @Test("Mailbox: wait: one that finds no room is taken, and its sender waits")
+    @Test("The policy wait accepts a message without room, and its sender waits")
     func wait() {
         var mailbox = Mailbox(MailboxPolicy(messages: 2, whenFull: .wait))
         let admissions = (0..<4).map { mailbox.put("\($0)") }
@@ -118,7 +118,7 @@ struct MailboxTests {
         #expect(mailbox.messageCount == 4)
     }
 
-    @Test("Mailbox: fail: one that finds no room is refused")
+    @Test("The policy fail refuses a message without room")
     func fail() {
         var mailbox = Mailbox(MailboxPolicy(messages: 2, whenFull: .fail))
         let admissions = (0..<4).map { mailbox.put("\($0)") }
@@ -127,7 +127,7 @@ struct MailboxTests {
         #expect(begun == ["0", "1"])
     }
 
-    @Test("Mailbox: dropNewest: one that finds no room is dropped")
+    @Test("The policy dropNewest drops a message without room")
     func dropNewest() {
         var mailbox = Mailbox(MailboxPolicy(messages: 2, whenFull: .dropNewest))
         let admissions = (0..<3).map { mailbox.put("\($0)") }
@@ -136,7 +136,7 @@ struct MailboxTests {
         #expect(begun == ["0", "1"])
     }
 
-    @Test("Mailbox: dropOldest: the oldest make room, of those that wait for something too")
+    @Test("The policy dropOldest drops the oldest messages, including those that wait for a dependency")
     func dropOldest() {
         var mailbox = Mailbox(MailboxPolicy(messages: 2, whenFull: .dropOldest))
         mailbox.put("needs", 1, isNeeding: true)
@@ -154,7 +154,7 @@ struct MailboxTests {
         #expect(sixth == "instead of d")
     }
 
-    @Test("Mailbox: dropOldest drops until the new one fits, and no more")
+    @Test("The policy dropOldest drops until the new message fits, and no more")
     func dropOldestByBytes() {
         var mailbox = Mailbox(MailboxPolicy(messages: 10, bytes: 4 * (256 + 100), whenFull: .dropOldest))
         for word in ["a", "b", "c", "d"] { mailbox.put(word, bytes: 100) }
@@ -164,7 +164,7 @@ struct MailboxTests {
         #expect(begun == ["c", "d", "large"])
     }
 
-    @Test("Mailbox: dropOldest: where all run already, the new one is dropped")
+    @Test("The policy dropOldest drops the new message where all others run already")
     func dropOldestOfRunning() {
         var mailbox = Mailbox(MailboxPolicy(messages: 2, whenFull: .dropOldest))
         mailbox.put("a")
@@ -174,7 +174,7 @@ struct MailboxTests {
         #expect(third == "dropped")
     }
 
-    @Test("Mailbox: one that is larger than all the room finds it when nothing else is there")
+    @Test("A message that is larger than the whole limit is accepted when the mailbox is empty")
     func larger() {
         var mailbox = Mailbox(MailboxPolicy(messages: 4, bytes: 300, whenFull: .fail))
         let large = mailbox.put("large", bytes: 10_000)
@@ -184,7 +184,7 @@ struct MailboxTests {
         #expect(begun == ["large"])
     }
 
-    @Test("Mailbox: those that nobody waits for any more free their room")
+    @Test("Messages whose askers have gone free their room")
     func withdrawn() {
         var mailbox = Mailbox(MailboxPolicy(messages: 4, whenFull: .fail))
         let letters = (0..<4).map { Envelope.letter("\($0)") }
@@ -201,7 +201,7 @@ struct MailboxTests {
         #expect(begun == ["1", "3", "a", "b"])
     }
 
-    @Test("Mailbox: a one-way message that was taken isn't withdrawn by that")
+    @Test("A one-way message that was accepted isn't withdrawn by that")
     func taken() {
         var mailbox = Mailbox(MailboxPolicy(messages: 1, whenFull: .fail))
         let letter = Envelope.letter("sent", isOneWay: true)
@@ -216,7 +216,7 @@ struct MailboxTests {
 
     // MARK: Running
 
-    @Test("Mailbox: what runs is bounded like what waits")
+    @Test("Running messages are bounded like waiting ones")
     func running() {
         var mailbox = Mailbox(MailboxPolicy(messages: 2, whenFull: .wait))
         for number in 0..<5 { mailbox.put("\(number)") }
@@ -235,7 +235,7 @@ struct MailboxTests {
         #expect(notice == ["notice"])
     }
 
-    @Test("Mailbox: the bytes that run are bounded; one alone may always run")
+    @Test("The bytes of running messages are bounded, and one alone may always run")
     func runningBytes() {
         var mailbox = Mailbox(MailboxPolicy(messages: 10, bytes: 1_000, whenFull: .wait))
         for word in ["a", "b", "huge"] { mailbox.put(word, bytes: word == "huge" ? 5_000 : 344) }
@@ -249,7 +249,7 @@ struct MailboxTests {
         #expect(mailbox.messageCount == 0)
     }
 
-    @Test("Mailbox: after its close nothing begins, and what waits can be taken out")
+    @Test("Nothing begins after the close, and waiting messages can be taken out")
     func close() {
         var mailbox = Mailbox(MailboxPolicy())
         mailbox.put("running")
@@ -269,7 +269,7 @@ struct MailboxTests {
         #expect(mailbox.messageCount == 0)
     }
 
-    @Test("Mailbox: messages can be taken out without the notices")
+    @Test("Messages can be taken out without the notices")
     func removeMessages() {
         var mailbox = Mailbox(MailboxPolicy())
         mailbox.put("a")
@@ -282,7 +282,7 @@ struct MailboxTests {
         #expect(begun == ["notice"])
     }
 
-    @Test("Mailbox: events beyond their limit give way, the oldest first, and no other notice does")
+    @Test("Events beyond their limit are dropped, the oldest first, and no other notice is")
     func events() {
         let birth = NodeParameters(
             type: .of(Listener.self),
@@ -350,7 +350,7 @@ extension Mailbox {
 
     fileprivate mutating func post(_ name: String) { _ = append(.unhandled(UnhandledMessage(name: name, sender: "/sender"))) }
 
-    /// What begins now, as words.
+    /// The items that begin now, as words.
     fileprivate mutating func begin() -> [String] { takeBatch().map(\.word) }
 }
 

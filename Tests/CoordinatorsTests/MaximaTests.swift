@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Testing
 import WireProtocol
 
@@ -6,7 +7,7 @@ import WireProtocol
 /// Numbers that a peer may send, and no peer means well with.
 @Suite("Maxima: what a peer may claim")
 struct MaximaTests {
-    @Test("Maxima: credit beyond all numbers, first and later")
+    @Test("Credit beyond all numbers is harmless, first and later")
     func credit() {
         var windows = SendWindows<Int>()
         let all = CreditWindow(messages: .max, bytes: .max)
@@ -21,7 +22,7 @@ struct MaximaTests {
         #expect(left == CreditWindow.link.share.messages)
     }
 
-    @Test("Maxima: a window of nothing lets nothing go, and one that comes later does")
+    @Test("A window of nothing lets nothing leave, and a later one does")
     func noCredit() {
         var windows = SendWindows<Int>(waitsForWindow: true)
         let early = windows.take(1, route: "x", size: 1)
@@ -32,7 +33,7 @@ struct MaximaTests {
         #expect(free == [1])
     }
 
-    @Test("Maxima: what comes without credit isn't taken")
+    @Test("A message without credit isn't accepted")
     func received() {
         var credits = ReceiveCredits()
         var taken = 0
@@ -49,7 +50,7 @@ struct MaximaTests {
         #expect(isTaken)
     }
 
-    @Test("Maxima: dead letters beyond counting, and of any length")
+    @Test("Dead letters beyond counting, and of any length, are harmless")
     func deadLetters() {
         let long = String(repeating: "ü", count: 100_000)
         let path = CoordinatorPath("/" + long) ?? .root
@@ -65,13 +66,13 @@ struct MaximaTests {
         }
     }
 
-    @Test("Maxima: last words of any length", arguments: [Exit.Kind.failed, .startFailed, .escalated, .init(rawValue: 200)])
+    @Test("Last words of any length are harmless", arguments: [Exit.Kind.failed, .startFailed, .escalated, .init(rawValue: 200)])
     func lastWords(_ kind: Exit.Kind) {
         let reason = ExitReason(Exit(kind: kind, code: .min, message: String(repeating: "ü", count: 500_000)))
         #expect(reason.description.utf8.count <= 1_100)
     }
 
-    @Test("Maxima: times before and after all time")
+    @Test("Times before and after all time are harmless")
     func times() {
         let (first, last) = (MonotonicTime(nanoseconds: .min), MonotonicTime.distantFuture)
         #expect(last - first == .nanoseconds(Int64.max))

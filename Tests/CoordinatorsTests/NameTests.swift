@@ -4,10 +4,10 @@ import Fixtures
 import TestSupport
 import Testing
 
-/// Names that no link carries are the business of those who use them, and of nobody else on the link.
+/// Tests that a name that no link can carry fails its own message, and no other one on the link.
 @Suite("Names", .serialized, .timeLimit(.minutes(2)))
 struct NameTests {
-    @Test("Names: a path and a message's name that are too long fail by themselves, and a slow ask on the same link is answered")
+    @Test("A path and a message's name that are too long fail alone, and a slow ask on the same link is answered")
     func longNames() async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             try await runtime.startChild("child", .worker)
@@ -26,7 +26,7 @@ struct NameTests {
         }
     }
 
-    @Test("Names: keys that can't be part of a path are refused", arguments: Where.allCases)
+    @Test("Keys that can't be part of a path are refused", arguments: Where.allCases)
     func keys(_ place: Where) async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             for key in [

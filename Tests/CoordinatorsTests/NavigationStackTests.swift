@@ -8,7 +8,7 @@ import Testing
 struct NavigationStackTests {
     // MARK: Moves
 
-    @Test("Navigation: show appends, whoever is on top")
+    @Test("show appends, whichever coordinator is on top")
     func show() {
         let stack = stacked(("/a", 1))
         let effects = stack.apply(.show(.integer(2), isModal: false), by: "/a/b")
@@ -16,7 +16,7 @@ struct NavigationStackTests {
         #expect(effects == NavigationStack.Effects())
     }
 
-    @Test("Navigation: replaceTop replaces the coordinator's own top page, and takes away what is above it")
+    @Test("replaceTop replaces the coordinator's own top page, and removes the pages above it")
     func replaceTop() {
         let stack = stacked(("/a", 1), ("/a", 2), ("/a/b", 3))
         let effects = stack.apply(.replaceTop(.integer(4)), by: "/a")
@@ -26,7 +26,7 @@ struct NavigationStackTests {
         #expect(!effects.uncoversSomebody)
     }
 
-    @Test("Navigation: replaceTop of one that shows nothing shows")
+    @Test("replaceTop of a coordinator without pages shows the page")
     func replaceNothing() {
         let stack = stacked(("/a", 1))
         let effects = stack.apply(.replaceTop(.integer(2)), by: "/b")
@@ -34,7 +34,7 @@ struct NavigationStackTests {
         #expect(effects == NavigationStack.Effects())
     }
 
-    @Test("Navigation: a modal page that is replaced stays modal")
+    @Test("A modal page that is replaced stays modal")
     func replaceModal() {
         let stack = stacked(("/a", 1))
         _ = stack.apply(.show(.integer(2), isModal: true), by: "/a")
@@ -44,7 +44,7 @@ struct NavigationStackTests {
         #expect(stack.words == ["/a 1"])
     }
 
-    @Test("Navigation: setRoot leaves one page, and takes away what is above the first")
+    @Test("setRoot leaves one page, and removes the pages above the first")
     func setRoot() {
         let stack = stacked(("/", 0), ("/a", 1), ("/b", 2), ("/a", 3))
         let effects = stack.apply(.setRoot(.integer(4)), by: "/a")
@@ -54,7 +54,7 @@ struct NavigationStackTests {
         #expect(!effects.uncoversSomebody)
     }
 
-    @Test("Navigation: pop takes away the top page and everything above it")
+    @Test("pop removes the top page and everything above it")
     func pop() {
         let stack = stacked(("/a", 1), ("/a", 2), ("/b", 3))
         let effects = stack.apply(.pop, by: "/a")
@@ -67,7 +67,7 @@ struct NavigationStackTests {
         #expect(stack.words == ["/a 1"])
     }
 
-    @Test("Navigation: popping the first page finishes, and uncovers who is below")
+    @Test("Popping the first page finishes the coordinator, and uncovers the one below")
     func popFirst() {
         let stack = stacked(("/", 0), ("/a", 1))
         let effects = stack.apply(.pop, by: "/a")
@@ -78,7 +78,7 @@ struct NavigationStackTests {
         #expect(effects.uncovered?.page == .integer(0))
     }
 
-    @Test("Navigation: the last page of all leaves the stack empty, and says so")
+    @Test("Popping the last page of all leaves the stack empty, and reports it")
     func empty() throws {
         let stack = stacked(("/a", 1))
         let effects = stack.apply(.pop, by: "/a")
@@ -88,7 +88,7 @@ struct NavigationStackTests {
         #expect(uncovered.page == nil)
     }
 
-    @Test("Navigation: popTo leaves the page, and does nothing without it")
+    @Test("popTo leaves the page on top, and does nothing without it")
     func popTo() {
         let stack = stacked(("/a", 1), ("/a", 2), ("/b", 3))
         let nothing = stack.apply(.popTo(.integer(3)), by: "/a")
@@ -100,7 +100,7 @@ struct NavigationStackTests {
         #expect(again == NavigationStack.Effects())
     }
 
-    @Test("Navigation: dismiss takes away the topmost modal page of one's own and everything above it")
+    @Test("dismiss removes the coordinator's topmost modal page and everything above it")
     func dismiss() {
         let stack = stacked(("/a", 1))
         _ = stack.apply(.show(.integer(2), isModal: true), by: "/a")
@@ -115,7 +115,7 @@ struct NavigationStackTests {
 
     // MARK: Effects
 
-    @Test("Navigation: whose slice has changed by another's move is told what is left of it")
+    @Test("A coordinator whose slice another's move has changed gets the rest of it")
     func slices() {
         let stack = stacked(("/b", 1), ("/a", 2), ("/b", 3), ("/c", 4))
         let effects = stack.apply(.pop, by: "/a")
@@ -125,14 +125,14 @@ struct NavigationStackTests {
         #expect(effects.uncovered?.path == "/b")
     }
 
-    @Test("Navigation: the innermost are finished first")
+    @Test("The innermost coordinators are finished first")
     func innermostFirst() {
         let stack = stacked(("/", 0), ("/a", 1), ("/a/b/c", 2), ("/a/b", 3))
         let effects = stack.apply(.setRoot(.integer(9)), by: "/")
         #expect(effects.finished == ["/a/b/c", "/a/b", "/a"])
     }
 
-    @Test("Navigation: a rewind takes a subtree's pages out, wherever they are, and finishes nobody")
+    @Test("A rewind removes a subtree's pages, wherever they are, and finishes no coordinator")
     func rewind() {
         let stack = stacked(("/", 0), ("/a", 1), ("/ab", 2), ("/a/b", 3))
         let effects = stack.apply(.rewind, by: "/a")
@@ -145,7 +145,7 @@ struct NavigationStackTests {
         #expect(stack.entries.isEmpty)
     }
 
-    @Test("Navigation: a rewind below the top uncovers nobody")
+    @Test("A rewind below the top uncovers no coordinator")
     func rewindBelow() {
         let stack = stacked(("/", 0), ("/a", 1), ("/b", 2))
         let effects = stack.apply(.rewind, by: "/a")
@@ -156,7 +156,7 @@ struct NavigationStackTests {
     // MARK: Random walk
 
     @Test(
-        "Navigation: ten thousand random moves do what a naive model does, and each coordinator's view stays true",
+        "Ten thousand random moves do what a naive model does, and each coordinator's view stays correct",
         arguments: [UInt64(1), 2, 3, .random(in: 4 ... .max)]
     )
     func randomWalk(_ seed: UInt64) throws {
@@ -164,7 +164,7 @@ struct NavigationStackTests {
         let paths: [CoordinatorPath] = ["/", "/a", "/a/b", "/a/b/c", "/d", "/d/e", "/ab"]
         let stack = NavigationStack()
         var model = NaiveStack()
-        /// What each coordinator believes to be its pages.
+        /// The pages that each coordinator takes for its own.
         var views: [CoordinatorPath: [NavigationEntry]] = [:]
         for step in 1...10_000 {
             let path = paths[Int.random(in: 0..<paths.count, using: &dice)]

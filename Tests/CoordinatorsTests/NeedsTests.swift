@@ -81,7 +81,7 @@ private actor Kitchen: Coordinator {
 
 @Suite("Rows and what they need", .timeLimit(.minutes(3)))
 struct NeedsTests {
-    @Test("A property that reads several keys is waited for until all are there, whichever come first")
+    @Test("A row with a property that reads several keys waits until all are provided, in any order")
     func severalKeys() async throws {
         let gifts: [Tea.Give] = [.init(leaves: "assam"), .init(water: "rain"), .init(sugar: "candy")]
         for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {

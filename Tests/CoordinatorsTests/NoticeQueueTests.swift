@@ -23,7 +23,7 @@ struct NoticeQueueTests {
         return numbers
     }
 
-    @Test("Large events give way beyond four megabytes, the oldest first, and are counted")
+    @Test("Large events are dropped beyond four megabytes, the oldest first, and are counted")
     func bytes() async {
         let queue = queue()
         for number in 0..<20 { queue.append(event(UInt8(number), bytes: 1 << 20)) }
@@ -32,7 +32,7 @@ struct NoticeQueueTests {
         #expect(await numbers(queue) == [16, 17, 18, 19])
     }
 
-    @Test("One event may wait whatever its size; what was read makes room")
+    @Test("One event may wait whatever its size, and read events make room")
     func single() async {
         let queue = queue()
         var reader = queue.makeAsyncIterator()
@@ -45,7 +45,7 @@ struct NoticeQueueTests {
         #expect(await numbers(queue) == [3])
     }
 
-    @Test("Small ones give way beyond 256")
+    @Test("Small events are dropped beyond 256")
     func count() async {
         let queue = queue()
         for number in 0..<300 { queue.append(event(UInt8(number % 256), bytes: 1)) }
@@ -53,7 +53,7 @@ struct NoticeQueueTests {
         #expect(await numbers(queue) == (44..<300).map { UInt8($0 % 256) })
     }
 
-    @Test("What comes after the end is neither kept nor counted, whether the queue has finished or its reader was cancelled")
+    @Test("Events after the end are neither kept nor counted, whether the queue has finished or its reader was cancelled")
     func end() async {
         let finished = queue()
         finished.append(event(1, bytes: 1))

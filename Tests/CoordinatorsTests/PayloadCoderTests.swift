@@ -6,7 +6,7 @@ import WireProtocol
 
 @Suite("Payloads")
 struct PayloadCoderTests {
-    @Test("Payloads: numbers that aren't finite cross in both encodings", arguments: [PayloadCodec.json, .compact])
+    @Test("Numbers that aren't finite cross in both encodings", arguments: [PayloadCodec.json, .compact])
     func notFinite(_ codec: PayloadCodec) throws {
         struct Numbers: Codable {
             var doubles: [Double] = [.infinity, -.infinity, .nan, 1.5, .greatestFiniteMagnitude]
@@ -20,7 +20,7 @@ struct PayloadCoderTests {
         #expect(numbers.float == -.infinity && numbers.optional == .infinity)
     }
 
-    @Test("Payloads: the written texts stand for them, and others for nothing")
+    @Test("The documented texts stand for such numbers, and other texts for nothing")
     func texts() throws {
         let bytes = try PayloadCoder.encode([Double.infinity, -.infinity, .nan], as: .json)
         #expect(String(decoding: bytes, as: UTF8.self) == #"["Infinity","-Infinity","NaN"]"#)
@@ -29,7 +29,7 @@ struct PayloadCoderTests {
         }
     }
 
-    @Test("Payloads: an enumeration a hundred deep crosses in both encodings", arguments: [PayloadCodec.json, .compact])
+    @Test("An enumeration a hundred deep crosses in both encodings", arguments: [PayloadCodec.json, .compact])
     func deep(_ codec: PayloadCodec) throws {
         indirect enum Nested: Codable, Equatable {
             case end
@@ -41,7 +41,7 @@ struct PayloadCoderTests {
         #expect(try PayloadCoder.decode(Nested.self, from: bytes, codec: codec) == nested)
     }
 
-    @Test("Payloads: the runtime asks with a number that isn't finite")
+    @Test("The runtime asks with a number that isn't finite")
     func asked() async throws {
         try await withRuntime(Echoing.self) { runtime in
             let infinity = try await runtime.ask(Echoing.Echo(number: .infinity))

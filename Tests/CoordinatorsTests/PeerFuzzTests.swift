@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Links
 import Synchronization
 import TestSupport
@@ -6,11 +7,11 @@ import WireProtocol
 
 @testable import Coordinators
 
-/// What comes after the decoder: well-formed frames in senseless order, with senseless numbers.
+/// Tests of the code after the decoder: well-formed frames in senseless order, with senseless numbers.
 @Suite("Peers: senseless frames", .serialized, .timeLimit(.minutes(3)))
 struct PeerFuzzTests {
     @Test(
-        "Senseless frames: nothing traps, what is kept stays bounded, and everything ends with the link",
+        "Senseless frames don't trap, the stored data stays bounded, and everything ends with the link",
         arguments: [UInt64(1), 2, .random(in: 3 ... .max), .random(in: 3 ... .max)]
     )
     func walk(_ seed: UInt64) async throws {
@@ -52,7 +53,7 @@ struct PeerFuzzTests {
         #expect(Resident.bytes - before < 256 << 20, "seed \(seed)")
     }
 
-    /// What a host does with what a worker tells.
+    /// The owner of a peer, which does with a worker's notices what a host does.
     @Sendable private static func notice(_ name: String, _ codec: PayloadCodec, _ payload: Bytes) {
         if let report = try? PayloadCoder.decode(DeadLetterReport.self, from: payload, codec: codec) { letters.add(report) }
         _ = try? PayloadCoder.decode(TreeEvent.self, from: payload, codec: codec)
@@ -76,7 +77,7 @@ struct PeerFuzzTests {
 }
 
 private enum Resident {
-    /// What this process occupies.
+    /// The memory that this process occupies.
     static var bytes: Int {
         let fields = (Files.text(of: "/proc/self/statm") ?? "").split(separator: " ")
         return fields.count > 1 ? (Int(fields[1]) ?? 0) * 4_096 : 0

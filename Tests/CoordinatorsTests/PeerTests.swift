@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Links
 import Synchronization
 import TestSupport
@@ -11,7 +12,7 @@ import WireProtocol
 struct PeerTests {
     // MARK: What the other side may have under way
 
-    @Test("Peers: asks of 900 KiB without credit: the link is closed, the reason says why, and no more is kept than may be")
+    @Test("A link whose peer sends asks of 900 KiB without credit is closed, with the reason, and no more is kept than is allowed")
     func flood() async throws {
         try await RawPeer.with { raw in
             let flooding = Task {
@@ -32,7 +33,7 @@ struct PeerTests {
         }
     }
 
-    @Test("Peers: as many as there is credit for are taken on all routes together, and one more is not")
+    @Test("Messages within the credit are accepted on all routes together, and one more is not")
     func wholeLink() async throws {
         try await RawPeer.with { raw in
             for number in 0..<16 {
@@ -47,7 +48,7 @@ struct PeerTests {
         }
     }
 
-    @Test("Peers: what was handled makes room for as many again")
+    @Test("Handled messages make room for as many again")
     func givenBack() async throws {
         try await RawPeer.with(messageReceived: { envelope, _ in envelope.complete(.success(.none)) }) { raw in
             var credit = CreditWindow.link.share.messages
@@ -70,7 +71,7 @@ struct PeerTests {
         }
     }
 
-    @Test("Peers: messages of the runtime are bounded too, and so are its requests")
+    @Test("Messages of the runtime are bounded too, and so are its requests")
     func builtins() async throws {
         try await RawPeer.with { raw in
             for number in 1...32 {
@@ -95,7 +96,7 @@ struct PeerTests {
         }
     }
 
-    @Test("Peers: a number that is in use, and a trace that is none, close the link", arguments: [false, true])
+    @Test("A number that is in use, and a malformed trace, close the link", arguments: [false, true])
     func violations(_ isTrace: Bool) async throws {
         try await RawPeer.with { raw in
             try raw.ask("Message", 1)
@@ -106,7 +107,7 @@ struct PeerTests {
         }
     }
 
-    @Test("Peers: one that reads nothing is given up before it costs all memory")
+    @Test("A peer that reads nothing is given up before it costs all memory")
     func unread() async throws {
         try await RawPeer.with { raw in
             raw.withoutReading {
@@ -119,7 +120,7 @@ struct PeerTests {
         }
     }
 
-    @Test("Peers: events that nobody reads are refused beyond a few megabytes, and taken again when there is room")
+    @Test("Events that aren't read are refused beyond a few megabytes, and accepted again when there is room")
     func notices() async throws {
         try await RawPeer.with { raw in
             let event = Bytes([UInt8](repeating: 0x20, count: 100_000))
@@ -143,7 +144,7 @@ struct PeerTests {
         }
     }
 
-    @Test("Peers: a stream that floods ends with an error, and the link lives on")
+    @Test("A stream that floods ends with an error, and the link lives on")
     func stream() async throws {
         try await RawPeer.with { raw in
             let read = Mutex(0)
@@ -161,7 +162,7 @@ struct PeerTests {
     }
 
     @Test(
-        "Peers: a name that is defined out of order, or is too long, closes the link",
+        "A name that is defined out of order, or is too long, closes the link",
         arguments: [DefineName(id: 7, text: "gap"), DefineName(id: 1, text: String(repeating: "n", count: 1_025))]
     )
     func definitions(_ definition: DefineName) async throws {
@@ -173,7 +174,7 @@ struct PeerTests {
 
     // MARK: What leaves
 
-    @Test("Peers: a message with a name of the runtime's own is refused alone, for nobody would give credit for it")
+    @Test("A message with a name of the runtime's own is refused alone, since it would never get credit")
     func runtimeNames() async throws {
         try await RawPeer.with { raw in
             let outcome = RawPeer.Outcome()
@@ -186,7 +187,7 @@ struct PeerTests {
         }
     }
 
-    @Test("Peers: a stream whose error is larger than a frame ends all the same, with an error that says so")
+    @Test("A stream whose error is larger than a frame ends with an error that says so")
     func largeStreamError() async throws {
         try await RawPeer.with { raw in
             raw.peer.link.limitFrames(to: 4_096)
@@ -200,7 +201,7 @@ struct PeerTests {
         }
     }
 
-    @Test("Peers: a name, a path or a frame beyond the other side's limits fails alone")
+    @Test("A name, a path or a frame beyond the other side's limits fails alone")
     func limits() async throws {
         try await RawPeer.with { raw in
             let (_, slow) = raw.forward("Slow")
@@ -231,7 +232,7 @@ struct PeerTests {
         }
     }
 
-    @Test("Peers: nothing leaves for a runtime before it has said how much it takes; then all of it does, in order")
+    @Test("Messages wait until the peer has announced its limits, and then leave in order")
     func waitsForWindow() async throws {
         try await RawPeer.with(announcesCredit: true) { raw in
             for number in 0..<10 { raw.forward("early \(number)", to: "/route") }
@@ -243,7 +244,7 @@ struct PeerTests {
         }
     }
 
-    @Test("Peers: what was given up before it left never leaves, and no cancellation overtakes its ask")
+    @Test("A message that is given up before it left never leaves, and no cancellation overtakes its ask")
     func cancellations() async throws {
         try await RawPeer.with { raw in
             let ended = Envelope(.encoded(name: "ended", .json, Payload([0x7B, 0x7D])), sender: "/sender", deadline: nil)
@@ -282,7 +283,7 @@ struct PeerTests {
     }
 
     @Test(
-        "Peers: asks that one has left unanswered that said farewell are told how it ended",
+        "Asks that a peer has left unanswered at its farewell end with the peer's exit reason",
         arguments: [ExitReason.shutdown, .failed("x")]
     )
     func farewell(_ reason: ExitReason) async throws {

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A stop wins over starts that are under way", .timeLimit(.minutes(3)))
 struct PendingStartsTests {
-    /// How many starts have succeeded.
+    /// The number of starts that have succeeded.
     private final class Successes: Sendable {
         let count = Atomic(0)
     }
@@ -36,7 +36,7 @@ struct PendingStartsTests {
         #expect(successes.count.load(ordering: .relaxed) == 0)
     }
 
-    @Test("Workers that are only on their way are not waited for until they're ready")
+    @Test("A stop doesn't wait until workers that are still starting are ready")
     func workers() async throws {
         let directory = try TemporaryDirectory()
         var options = Support.options

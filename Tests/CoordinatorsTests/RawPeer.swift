@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Glibc
 import Links
 import Synchronization
@@ -7,7 +8,7 @@ import WireProtocol
 
 @testable import Coordinators
 
-/// A peer of this process, and at the other end of its link somebody who sends whatever a test wants.
+/// A peer of this process, and at the other end of its link a test that sends any frames.
 final class RawPeer: Sendable {
     let peer: Peer
     /// The other end.
@@ -17,7 +18,7 @@ final class RawPeer: Sendable {
     private let serving: Task<Void, Never>
     private let log: Log
 
-    /// What has come at either end.
+    /// The frames and messages that have arrived at either end.
     final class Log: Sendable {
         let frames = Mutex<[Frame]>([])
         let names = Mutex<[UInt64: String]>([:])
@@ -27,7 +28,7 @@ final class RawPeer: Sendable {
         let reading = Mutex(())
     }
 
-    /// What the peer's owner does with messages: keeps them, unless a test says otherwise.
+    /// The handler of the owner's messages, which keeps them unless a test replaces it.
     typealias MessageReceived = @Sendable (_ envelope: Envelope, _ log: Log) -> Void
 
     static func with(
@@ -94,7 +95,7 @@ final class RawPeer: Sendable {
         (self.peer, self.counts, self.listener, self.log) = (peer, counts, listener, log)
     }
 
-    /// What the other end has received.
+    /// The frames that the other end has received.
     var frames: [Frame] { log.frames.withLock { $0 } }
 
     /// The names of the messages that it was asked.
@@ -124,7 +125,7 @@ final class RawPeer: Sendable {
         }
     }
 
-    /// Everything that was sent before has been read, and acted upon.
+    /// Waits until everything that was sent before has been read and handled.
     func settle() async throws {
         let number = UInt64.random(in: 1 << 32 ... .max)
         try link.send(Frame(.ping(Probe(timestampNanoseconds: number, kind: .link)), correlation: number))

@@ -2,7 +2,7 @@ import Glibc
 import Logging
 import Synchronization
 
-/// What was logged, a line for each.
+/// The log's entries, one line each.
 final class RecordedLog: Sendable {
     private struct State {
         var lines: [String] = []
@@ -17,7 +17,7 @@ final class RecordedLog: Sendable {
 
     var lines: [String] { state.withLock { $0.lines } }
 
-    /// How often something was logged, also what is held.
+    /// The number of entries, including those that are held.
     var calls: Int { state.withLock { $0.calls } }
 
     var logger: Logger { logger(with: nil) }

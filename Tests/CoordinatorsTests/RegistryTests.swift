@@ -29,7 +29,7 @@ private enum Twins {
 
 @Suite("Types that a program can host")
 struct RegistryTests {
-    @Test("A type's rows are made when it's first wanted, not when it's registered")
+    @Test("A type's rows are made when it's first needed, not when it's registered")
     func lazily() throws {
         var options = CoordinatorRuntime.Options()
         options.coordinators = [Unused.self]
@@ -39,7 +39,7 @@ struct RegistryTests {
         #expect(Unused.evaluations.load(ordering: .relaxed) == 1)
     }
 
-    @Test("A private type's name has nothing in it that differs from process to process")
+    @Test("A private type's name is the same in every process")
     func privateNames() {
         let name = TypeNames.name(of: Unused.self)
         #expect(name.hasPrefix("(private ") && name.hasSuffix(").Unused"))
@@ -47,7 +47,7 @@ struct RegistryTests {
         #expect(TypeNames.name(of: Other.Namesake.self) != TypeNames.name(of: Unused.self))
     }
 
-    @Test("Two messages of one name in a table are noticed; a message that two rows are for isn't")
+    @Test("Two messages of one name in a table are reported, and a message with two rows isn't")
     func twins() {
         func names(_ rows: [Responder<Unused>]) -> [String] { ResponderTable(rows.map(\.row)).ambiguousNames }
         let first = Responder<Unused>.respond(to: Twins.First.self) { _, _ in }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Replies: a stream's window", .timeLimit(.minutes(1)))
 struct ReplyFlowTests {
-    @Test("Replies: sixty-four may be unread, then the handler waits")
+    @Test("Sixty-four replies may be unread, then the handler waits")
     func window() async throws {
         let replies = Collected<Int>()
         let flow = makeFlow(to: replies)
@@ -21,7 +21,7 @@ struct ReplyFlowTests {
         #expect(replies.all == Array(0...64))
     }
 
-    @Test("Replies: what was never sent can't be read: the window is never wider than sixty-four")
+    @Test("Grants beyond the sent replies never widen the window beyond sixty-four")
     func granted() async throws {
         let replies = Collected<Int>()
         let flow = makeFlow(to: replies)
@@ -34,7 +34,7 @@ struct ReplyFlowTests {
         #expect(replies.all.count == 65)
     }
 
-    @Test("Replies: whatever is granted, each who waits is looked at once", .timeLimit(.minutes(1)))
+    @Test("Every waiting sender is considered once, whatever is granted", .timeLimit(.minutes(1)))
     func maxima() async throws {
         let replies = Collected<Int>()
         let flow = try await exhausted(to: replies)
@@ -53,7 +53,7 @@ struct ReplyFlowTests {
         #expect(grants.all.allSatisfy { $0 <= ReplyFlow.window })
     }
 
-    @Test("Replies: a flood that nobody reads ends with an error")
+    @Test("A flood that isn't read ends with an error")
     func flood() throws {
         let replies = Collected<Int>()
         let flow = makeFlow(to: replies)
@@ -64,7 +64,7 @@ struct ReplyFlowTests {
         try flow.pass(.value(1_000))
     }
 
-    @Test("Replies: those who wait are let through as many as are granted")
+    @Test("As many waiting senders continue as replies are granted")
     func several() async throws {
         let replies = Collected<Int>()
         let flow = try await exhausted(to: replies)
@@ -75,7 +75,7 @@ struct ReplyFlowTests {
         #expect(replies.all.dropFirst(64).sorted() == Array(100..<105))
     }
 
-    @Test("Replies: one that waits and is cancelled sends nothing")
+    @Test("A sender that is cancelled while it waits sends nothing")
     func cancel() async throws {
         let replies = Collected<Int>()
         let flow = try await exhausted(to: replies)
@@ -89,7 +89,7 @@ struct ReplyFlowTests {
         #expect(replies.all.last == 101)
     }
 
-    @Test("Replies: one that was cancelled takes no other's turn")
+    @Test("A cancelled sender doesn't use up a grant")
     func cancelledTurn() async throws {
         let replies = Collected<Int>()
         let flow = try await exhausted(to: replies)
@@ -99,12 +99,12 @@ struct ReplyFlowTests {
         _ = await cancelled.result
         flow.grant(1)
         try await eventually("the one that still waits is let through") { replies.all.last == 101 }
-        // However that went, nobody waits when the test ends.
+        // Whatever the result, no sender waits when the test ends.
         flow.grant(2)
         try await waiting.value
     }
 
-    @Test("Replies: what can't be handed on is the sender's error")
+    @Test("A reply that can't be handed on is the sender's error")
     func undeliverable() async {
         let flow = ReplyFlow { _ in throw CoordinatorError(.messageTooLarge, "a reply") }
         let error = await #expect(throws: CoordinatorError.self) { try await flow.send(.value(1)) }
@@ -113,7 +113,7 @@ struct ReplyFlowTests {
 
     // MARK: Relaying
 
-    @Test("Replies: what was granted before there was a relay is relayed, and everything after it")
+    @Test("Grants before a relay is set are relayed, and all later ones")
     func early() {
         let flow = makeFlow(to: Collected())
         let grants = Collected<Int>()
@@ -125,7 +125,7 @@ struct ReplyFlowTests {
         #expect(grants.all == [5, 4])
     }
 
-    @Test("Replies: nothing is relayed where nothing was granted")
+    @Test("Nothing is relayed where nothing was granted")
     func notEarly() {
         let flow = makeFlow(to: Collected())
         let grants = Collected<Int>()
@@ -133,7 +133,7 @@ struct ReplyFlowTests {
         #expect(grants.all.isEmpty)
     }
 
-    @Test("Replies: a second relay isn't told again what the first was")
+    @Test("A second relay doesn't get the grants of the first again")
     func secondRelay() {
         let flow = makeFlow(to: Collected())
         let (first, second) = (Collected<Int>(), Collected<Int>())
@@ -145,7 +145,7 @@ struct ReplyFlowTests {
         #expect(second.all == [1])
     }
 
-    @Test("Replies: the asker's flow makes room in the one nearer to the handler")
+    @Test("The asker's flow makes room in the one nearer to the handler")
     func chained() async throws {
         let replies = Collected<Int>()
         let outer = makeFlow(to: replies)
@@ -172,7 +172,7 @@ struct ReplyFlowTests {
     }
 }
 
-/// What has come, in order.
+/// The collected values, in order.
 final class Collected<Element: Sendable>: Sendable {
     private let elements = Mutex<[Element]>([])
 

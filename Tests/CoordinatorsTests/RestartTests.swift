@@ -24,7 +24,7 @@ struct RestartTests {
         }
     }
 
-    @Test("kill -9: the path lives again under another pid; its open asks end with peerLost at once, new ones wait")
+    @Test("After kill -9 the path lives again under another pid, its open asks end with peerLost at once, and new ones wait")
     func killed() async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             try await runtime.startChild("child", .worker)
@@ -88,7 +88,7 @@ struct RestartTests {
         #expect(directory.entries.isEmpty)
     }
 
-    @Test("A worker that hangs is killed and restarted; one that only works hard is left alone")
+    @Test("A worker that hangs is killed and restarted, and one that only works hard is left alone")
     func hang() async throws {
         var options = Support.options
         options.heartbeatTimeout = .seconds(6)
@@ -108,7 +108,7 @@ struct RestartTests {
         }
     }
 
-    @Test("A worker that hangs says nothing of itself; those around it do, the one above it too")
+    @Test("A snapshot marks a hung worker below another as unresponsive, and no other one")
     func hungBelow() async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             for key in ["a", "b"] { try await runtime.startChild(key, .worker) }
@@ -134,7 +134,7 @@ struct RestartTests {
         }
     }
 
-    @Test("A deadline that never comes is none")
+    @Test("A deadline in the infinite future never passes")
     func endlessDeadline() async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             try await runtime.startChild("child", .worker)
@@ -142,7 +142,7 @@ struct RestartTests {
         }
     }
 
-    @Test("Exit codes: 78 is for good, others are restarted")
+    @Test("Exit code 78 is final, and others lead to a restart")
     func exitCodes() async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             try await runtime.startChild("child", .worker)

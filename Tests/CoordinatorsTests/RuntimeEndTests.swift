@@ -33,7 +33,7 @@ struct RuntimeEndTests {
         }
     }
 
-    @Test("Everybody who stops a runtime waits until nothing is left of it")
+    @Test("Every caller that stops a runtime waits until nothing is left of it")
     func stoppedTwice() async throws {
         let runtime = CoordinatorRuntime(RootCoordinator.self, options: Support.options)
         try await runtime.start()

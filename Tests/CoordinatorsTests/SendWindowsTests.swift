@@ -8,7 +8,7 @@ import Testing
 struct SendWindowsTests {
     private typealias Windows = SendWindows<Int>
 
-    @Test("Credit: there are no bounds until the other side has named one")
+    @Test("There are no limits until the other side has announced some")
     func unbounded() {
         var windows = Windows()
         var left = 0
@@ -17,7 +17,7 @@ struct SendWindowsTests {
         #expect(windows.count == 0)
     }
 
-    @Test("Credit: a hundred routes with two hundred messages each never stall, and each keeps its order")
+    @Test("A hundred routes with two hundred messages each never stall, and each keeps its order")
     func manyRoutes() {
         var books = CreditBooks()
         for number in 0..<200 {
@@ -37,7 +37,7 @@ struct SendWindowsTests {
         }
     }
 
-    @Test("Credit: a message larger than the window leaves, and its room comes back when it's taken back")
+    @Test("A message larger than the window leaves, and its room comes back when it's taken back")
     func takenBack() {
         var windows = Windows()
         _ = windows.add(.init(messages: 1_000, bytes: 10_000), route: "")
@@ -56,7 +56,7 @@ struct SendWindowsTests {
         #expect(left == 61)
     }
 
-    @Test("Credit: one that is taken back many times costs nothing")
+    @Test("A message that is taken back many times costs nothing")
     func takenBackOften() {
         var books = CreditBooks()
         for _ in 0..<1_000 { books.sendTooLarge("a", size: 2 << 20) }
@@ -67,7 +67,7 @@ struct SendWindowsTests {
         #expect(books.arrived.count == 1)
     }
 
-    @Test("Credit: queued messages that are given up cost nothing")
+    @Test("Queued messages that are given up cost nothing")
     func givenUp() {
         var windows = Windows()
         _ = windows.add(.init(messages: 16, bytes: 64_000), route: "")
@@ -92,7 +92,7 @@ struct SendWindowsTests {
         #expect(last)
     }
 
-    @Test("Credit: everything that waits can be taken out")
+    @Test("All waiting messages can be taken out")
     func removeAll() {
         var windows = Windows()
         _ = windows.add(.init(messages: 16, bytes: 64_000), route: "")
@@ -104,7 +104,7 @@ struct SendWindowsTests {
     }
 
     @Test(
-        "Credit: a random walk loses none and makes none, and nothing waits at its end",
+        "A random walk loses and makes no credit, and no message waits at its end",
         arguments: [UInt64(1), 2, 3, .random(in: 4 ... .max)]
     )
     func randomWalk(_ seed: UInt64) {

@@ -20,7 +20,7 @@ actor StarterRoot: Coordinator {
         var inWorker: Bool
     }
 
-    /// What the children have gone through.
+    /// The changes of the children.
     struct Changes: ResponderMessage {
         typealias Reply = [String]
     }

@@ -4,7 +4,7 @@ import Fixtures
 import TestSupport
 import Testing
 
-/// Whoever looks at the interface alone sees a Codable value behind it.
+/// The interface alone shows a Codable value behind it.
 private protocol Greeting: Sendable { var text: String { get } }
 
 private struct Hello: Greeting, Codable { var text = "hello" }
@@ -33,7 +33,7 @@ extension Dependencies {
 
 @Suite("Dependencies that can't cross", .timeLimit(.minutes(3)))
 struct StayingDependencyTests {
-    @Test("What doesn't reach workers is named in the log, once")
+    @Test("A dependency that doesn't reach workers is named in the log, once")
     func named() async throws {
         let log = RecordedLog()
         var options = Support.options

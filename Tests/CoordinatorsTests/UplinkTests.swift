@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import CoordinatorsTesting
 import Fixtures
 import Glibc
@@ -12,7 +13,7 @@ import WireProtocol
 /// The way up from a worker.
 @Suite("Uplinks: moves of pages, and parents that are none", .serialized, .timeLimit(.minutes(2)))
 struct UplinkTests {
-    @Test("Moves: those that are made while there is no link leave on the next, in order")
+    @Test("Moves of pages without a link leave on the next one, in order")
     func kept() async throws {
         let listener = try LinkListener(address: "ipc:///tmp/moves-\(getpid())-\(UInt32.random(in: .min ... .max)).sock")
         let pages = Collected<Int64>()
@@ -35,15 +36,15 @@ struct UplinkTests {
             listener.close()
             serving.cancel()
         }
-        let uplink = Uplink(Self.ticket(listener.address), counts: LiveCounts(), events: .none)
+        let uplink = Uplink(Self.ticket(listener.address), counts: LiveCounts())
         for page in 0..<50 { Self.show(page, on: uplink) }
-        try await uplink.connect()
+        uplink.connect(for: LossRecorder())
         try await eventually("the first have come") { pages.all.count >= 50 }
         for page in 50..<60 { Self.show(page, on: uplink) }
         try await eventually("all have come") { pages.all.count == 60 }
         #expect(pages.all == Array(0..<60))
         // There is a bound; what is beyond it fails, and nothing is kept for ever.
-        let down = Uplink(Self.ticket(listener.address), counts: LiveCounts(), events: .none)
+        let down = Uplink(Self.ticket(listener.address), counts: LiveCounts())
         let failures = (0..<2_000).count { Self.show($0, on: down).hasEnded }
         #expect(failures == 2_000 - 1_024)
     }
@@ -69,20 +70,20 @@ struct UplinkTests {
         )
     }
 
-    @Test("A parent that hangs up at once is dialled by one at a time, with pauses, until the worker gives it up")
+    @Test("A worker dials a parent that hangs up at once with pauses, one dial at a time, until it gives up")
     func hangsUp() async throws {
         let parent = try RudeParent()
-        let isOrphaned = OneShot<Void>()
-        let ticket = Self.ticket(parent.address, orphanGraceMilliseconds: 1_000)
-        let uplink = Uplink(ticket, counts: LiveCounts(), events: .heard { isOrphaned.settle(()) })
-        try await uplink.connect()
+        let recorder = LossRecorder()
+        let uplink = Uplink(Self.ticket(parent.address, orphanGraceMilliseconds: 1_000), counts: LiveCounts())
+        uplink.connect(for: recorder)
+        try await eventually("the worker has dialled") { parent.arrivals == 1 }
         parent.hangUp()
-        try await eventually("the worker gives it up") { isOrphaned.outcome != nil }
+        try await eventually("the worker gives it up") { recorder.isOrphaned }
         // The first, and ten a second at most.
         #expect((2...12).contains(parent.arrivals))
     }
 
-    @Test("A parent that takes next to nothing is none")
+    @Test("A parent with too small limits is refused")
     func tinyFrames() async throws {
         let listener = try LinkListener(address: "ipc:///tmp/moves-\(getpid())-\(UInt32.random(in: .min ... .max)).sock")
         let serving = Task {
@@ -95,13 +96,27 @@ struct UplinkTests {
             listener.close()
             serving.cancel()
         }
-        let isOrphaned = OneShot<Void>()
-        let uplink = Uplink(Self.ticket(listener.address), counts: LiveCounts(), events: .heard { isOrphaned.settle(()) })
-        try await uplink.connect()
-        try await eventually("the worker gives it up") { isOrphaned.outcome != nil }
+        let recorder = LossRecorder()
+        let uplink = Uplink(Self.ticket(listener.address), counts: LiveCounts())
+        uplink.connect(for: recorder)
+        try await eventually("the worker gives it up") { recorder.isOrphaned }
     }
 
-    @Test("Moves: a child whose pages were popped is dismissed, and a later life of it isn't", arguments: Where.allCases)
+    @Test("A parent that can't be dialled at all is told as such, once")
+    func nobodyListens() async throws {
+        let address = "ipc:///tmp/moves-\(getpid())-\(UInt32.random(in: .min ... .max)).sock"
+        let recorder = LossRecorder()
+        let uplink = Uplink(Self.ticket(address, orphanGraceMilliseconds: 60_000), counts: LiveCounts())
+        uplink.connect(for: recorder)
+        try await eventually("the worker gives it up") { !recorder.losses.all.isEmpty }
+        guard case .unreachable = recorder.losses.all[0] else {
+            Issue.record("\(recorder.losses.all)")
+            return
+        }
+        #expect(recorder.losses.all.count == 1)
+    }
+
+    @Test("A child whose pages were popped is dismissed, and a later incarnation of it isn't", arguments: Where.allCases)
     func laterLife(_ place: Where) async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             try await runtime.startChild("child", place)
@@ -189,22 +204,16 @@ private final class RudeParent: Sendable {
     }
 }
 
-extension Uplink.Events {
-    /// Nobody listens.
-    static var none: Uplink.Events { heard {} }
+/// Takes note of nothing but the loss of the parent.
+private final class LossRecorder: UplinkOwner {
+    let losses = Collected<Uplink.Loss>()
 
-    /// Somebody hears only that the parent is gone.
-    static func heard(_ orphaned: @escaping @Sendable () -> Void) -> Uplink.Events {
-        Uplink.Events(
-            started: { _, _ in },
-            stopRequested: { _, _ in },
-            dismissed: {},
-            orphaned: orphaned,
-            paused: { _, _ in {} },
-            inherited: { _ in },
-            tapped: { _ in },
-            messageReceived: { _, _, _ in },
-            inspected: { _, _, _ in .null }
-        )
+    var isOrphaned: Bool {
+        losses.all.contains { if case .orphaned = $0 { true } else { false } }
     }
+
+    func messageReceived(_ envelope: Envelope, _ target: String, _ isDirect: Bool) {}
+    func inspected(_ operation: String, _ target: String, _ payload: JSONValue) async throws -> JSONValue { .null }
+    func frameReceived(_ frame: Frame, on link: Link) {}
+    func parentLost(_ loss: Uplink.Loss) { losses.append(loss) }
 }

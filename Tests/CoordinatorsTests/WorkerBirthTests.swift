@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import CoordinatorsTesting
 import Fixtures
 import Glibc
@@ -11,7 +12,7 @@ import WorkerLifecycle
 
 @testable import Coordinators
 
-/// How a worker gets its ticket, finds its parent, and proves who it is.
+/// Tests of the way in which a worker gets its ticket, finds its parent, and proves its identity.
 @Suite("How workers are born", .timeLimit(.minutes(3)))
 struct WorkerBirthTests {
     private static func withStarter(
@@ -22,7 +23,7 @@ struct WorkerBirthTests {
     }
 
     @Test(
-        "One that ends before it has read its ticket: its exit says why, every time",
+        "The exit of a worker that ends before it has read its ticket is reported, every time",
         arguments: ["exec 3<&-; exit 78", "exit 125", "exit 1"]
     )
     func endsAtOnce(_ script: String) async throws {
@@ -34,7 +35,7 @@ struct WorkerBirthTests {
         }
     }
 
-    @Test("One that has closed its end and lives on is ended")
+    @Test("A worker that has closed its link and lives on is ended")
     func closesDescriptor() async throws {
         let sleepers = Sleepers()
         defer { sleepers.end() }
@@ -51,7 +52,7 @@ struct WorkerBirthTests {
         }
     }
 
-    @Test("A launcher that stays may stand between: the worker starts, and dies with it")
+    @Test("A worker behind a launcher that stays starts, and dies with it")
     func launcher() async throws {
         try await Self.withStarter { runtime in
             let script = "\(Support.worker.path); true"
@@ -102,7 +103,7 @@ struct WorkerBirthTests {
         await listening.value
     }
 
-    @Test("A stranger with a stolen secret is refused, and the worker keeps its link and its asks")
+    @Test("A process with a stolen secret is refused, and the worker keeps its link and its asks")
     func stolenSecret() async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             try await runtime.startChild("a", .worker)
@@ -122,7 +123,7 @@ struct WorkerBirthTests {
         }
     }
 
-    @Test("Wrong secrets are told of, once for many, and without the secret")
+    @Test("Wrong secrets are logged, once for many, and without the secret")
     func wrongSecrets() async throws {
         let log = RecordedLog()
         var options = Support.options
@@ -194,7 +195,7 @@ struct WorkerBirthTests {
         }
     }
 
-    @Test("Children inherit what is this process's to give, byte for byte, and nothing that systemd has told it alone")
+    @Test("Children inherit this process's environment byte for byte, without the variables that systemd set for it alone")
     func environment() {
         let entries = ["A=b", "NOTIFY_SOCKET=/x", "LISTEN_FDS=1", "LISTEN_PID=1", "LISTEN_FDNAMES=a", "WATCHDOG_USEC=1", "WATCHDOG_PID=1"]
         let bytes: [UInt8] = Array("LATIN=".utf8) + [0xE9]
@@ -203,7 +204,7 @@ struct WorkerBirthTests {
         #expect(inherited["A"] == "b" && inherited["NOTIFY_SOCKET"] == nil)
     }
 
-    @Test("tree doesn't wait for a worker that never describes itself")
+    @Test("A snapshot doesn't wait for a worker that never describes itself")
     func silent() async throws {
         try await Self.withStarter { runtime in
             let answer = try await runtime.ask(StarterRoot.StartWorker("a", Support.worker.path, ["--silent"]), timeout: .seconds(30))
@@ -220,7 +221,7 @@ struct WorkerBirthTests {
         }
     }
 
-    @Test("tree doesn't wait for a worker that is stopped, and shows it again when it goes on")
+    @Test("A snapshot doesn't wait for a worker that is stopped, and shows it again when it goes on")
     func suspended() async throws {
         var options = Support.options
         // The test may take longer than that on a loaded machine.
@@ -231,7 +232,9 @@ struct WorkerBirthTests {
             let host = try #require(try runtime.root.existingChildren?.host(of: "a") as? WorkerHost)
             kill(place.pid, SIGSTOP)
             defer { kill(place.pid, SIGCONT) }
-            try await eventually("it's suspected") { host.state.withLock { $0.machine.lastSign.map { MonotonicTime.now.sinceOrigin - $0 > .seconds(3) } == true } }
+            try await eventually("it's suspected") {
+                host.state.withLock { $0.machine.lastSign.map { MonotonicTime.now.sinceOrigin - $0 > .seconds(3) } == true }
+            }
             for _ in 0..<2 {
                 let begin = ContinuousClock.now
                 #expect(try await runtime.snapshot().children.map(\.isUnresponsive) == [true])
@@ -243,7 +246,7 @@ struct WorkerBirthTests {
         }
     }
 
-    @Test("The socket that workers dial is made anew when somebody has removed it")
+    @Test("The socket that workers dial is made again after its removal")
     func removedSocket() async throws {
         try await withTemporaryDirectory { directory in
             var options = Support.options
@@ -258,7 +261,7 @@ struct WorkerBirthTests {
         }
     }
 
-    @Test("A worker whose link is being made anew is waited for")
+    @Test("A worker whose link is being replaced is waited for")
     func linkless() async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             try await runtime.startChild("a", .worker)

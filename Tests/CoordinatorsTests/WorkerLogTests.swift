@@ -29,7 +29,7 @@ struct WorkerLogTests {
     }
 }
 
-/// What workers have written.
+/// The output of the workers.
 private final class Log: Sendable {
     private let bytes = Mutex<[UInt8]>([])
 

@@ -3,14 +3,14 @@ import TestSupport
 /// An article of the catalogue, and the Swift blocks in it.
 struct Article {
     struct Block: Equatable {
-        /// Where its opening fence stands, from 1.
+        /// The line of the opening fence, counted from 1.
         var line: Int
         var text: [String]
     }
 
     let name: String
     var blocks: [Block] = []
-    /// Where a block begins that never ends.
+    /// The line at which a block without an end begins.
     var openFence: Int?
 
     init(name: String, text: String) {

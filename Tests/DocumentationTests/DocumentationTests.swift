@@ -2,7 +2,7 @@ import Testing
 
 @Suite("The catalogue's articles")
 struct DocumentationTests {
-    @Test("There are articles and snippets to look at")
+    @Test("The catalogue has articles and snippets")
     func exist() {
         #expect(Catalogue.articles.contains("RuntimeSemantics"))
         #expect(Catalogue.snippetFiles.contains("GettingStarted"))
@@ -51,7 +51,7 @@ struct DocumentationTests {
         #expect(article.openFence == 10)
     }
 
-    @Test("A region is found without its marks, and wrong marks are told")
+    @Test("A region is found without its marks, and wrong marks are reported")
     func regionReading() {
         let good = SnippetFile(name: "Sample", text: "x\n    // snippet: one\n    let a = 1\n    // end\ny")
         #expect(good.regions.map(\.text) == [["let a = 1"]])

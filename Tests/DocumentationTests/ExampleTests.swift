@@ -36,7 +36,7 @@ struct ExampleTests {
         }
     }
 
-    @Test("Delegates: the parent acts on an event, and an auditor hears it too")
+    @Test("The delegates example: the parent acts on an event, and an auditor gets it too")
     func delegates() async throws {
         try await withRuntime(GateCoordinator.self, inOneProcess: true) { runtime in
             #expect(try await runtime.ask(Login.Submit(name: "eve", password: "apple"), at: "/login") == false)
@@ -47,7 +47,7 @@ struct ExampleTests {
         }
     }
 
-    @Test("Dependencies: what is asked too early waits, and a test's own value wins")
+    @Test("The dependencies example: an early message waits, and a test's own value takes precedence")
     func dependencies() async throws {
         try await withRuntime(BankCoordinator.self, inOneProcess: true) { runtime in
             let isIn = try await runtime.ask(Account.SignIn(name: "ada", password: "lovelace"), at: "/account")
@@ -80,7 +80,7 @@ struct ExampleTests {
         }
     }
 
-    @Test("Workers: the same program in one process")
+    @Test("The workers example: the same program runs in one process")
     func workers() async throws {
         try await withRuntime(StudioCoordinator.self, inOneProcess: true) { runtime in
             let picture = try await runtime.ask(Studio.Render(scene: "dawn"))
@@ -88,7 +88,7 @@ struct ExampleTests {
         }
     }
 
-    @Test("Migration: registration ends, and the dashboard follows")
+    @Test("The migration example: registration ends, and the dashboard follows")
     func migration() async throws {
         try await withRuntime(EntryCoordinator.self, inOneProcess: true) { runtime in
             try await eventually("the registration runs") { try await runtime.snapshot().children.map(\.path) == ["/registration"] }

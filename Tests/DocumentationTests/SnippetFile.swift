@@ -4,14 +4,14 @@ import TestSupport
 struct SnippetFile {
     struct Region {
         var name: String
-        /// Where it begins, from 1.
+        /// The line at which it begins, counted from 1.
         var line: Int
         var text: [String]
     }
 
     let name: String
     var regions: [Region] = []
-    /// What is wrong with the marks, each with its line.
+    /// The mistakes in the marks, each with its line.
     var problems: [String] = []
 
     init(name: String, text: String) {

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Several delegates of one login", .timeLimit(.minutes(1)))
 struct DelegateTests {
-    @Test("Each hears each event once, however often it was added, and none after it was removed", arguments: Where.allCases)
+    @Test("Each delegate gets each event once, however often it was added, and none after it was removed", arguments: Where.allCases)
     func multicast(_ place: Where) async throws {
         try await withRuntime(StageCoordinator.self, options: place.options) { runtime in
             let heard = try await runtime.ask(Stage.Play(), timeout: .seconds(30))

@@ -9,7 +9,7 @@ import WireProtocol
 @Suite("The login and what comes after it", .timeLimit(.minutes(1)))
 struct LoginTests {
     @Test(
-        "A wrong password is presented and written down; the right one ends the login and starts the main experience",
+        "A wrong password is presented and recorded, and the right one ends the login and starts the main experience",
         arguments: Where.allCases
     )
     func login(_ place: Where) async throws {
@@ -33,7 +33,7 @@ struct LoginTests {
         }
     }
 
-    @Test("Who is logged in already sees no login", arguments: Where.allCases)
+    @Test("A user who is logged in already sees no login", arguments: Where.allCases)
     func session(_ place: Where) async throws {
         try await withApp(place, session: Session(user: ada)) { app in
             let children = try await app.ask(App.Children())
@@ -43,7 +43,7 @@ struct LoginTests {
         }
     }
 
-    @Test("The address of the last time is filled in", arguments: Where.allCases)
+    @Test("The address of the last user is filled in", arguments: Where.allCases)
     func cachedEmail(_ place: Where) async throws {
         for email in [ada.email, ""] {
             try await withApp(place, session: Session(cachedEmail: email)) { app in
@@ -65,7 +65,7 @@ struct LoginTests {
         }
     }
 
-    /// Who owns the pages on the screen, bottom first.
+    /// The owners of the pages on the screen, bottom first.
     private func pages(_ app: CoordinatorRuntime) async throws -> [CoordinatorPath] {
         try await app.navigation().map(\.path)
     }

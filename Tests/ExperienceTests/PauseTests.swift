@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Background and foreground", .timeLimit(.minutes(1)))
 struct PauseTests {
-    @Test("Pausing the main experience pauses all of it, resuming it all of it again", arguments: Where.allCases)
+    @Test("Pausing the main experience pauses all of it, and resuming resumes all of it", arguments: Where.allCases)
     func cascade(_ place: Where) async throws {
         try await withApp(place, session: Session(user: ada)) { app in
             let changed = try await app.ask(App.EnterBackground())
@@ -18,7 +18,7 @@ struct PauseTests {
         }
     }
 
-    @Test("A second pause, and a second resume, are none", arguments: Where.allCases)
+    @Test("A second pause and a second resume have no effect", arguments: Where.allCases)
     func twice(_ place: Where) async throws {
         try await withApp(place, session: Session(user: ada)) { app in
             for _ in 0..<2 { #expect(try await app.ask(App.EnterBackground()).count == 3) }
@@ -28,7 +28,7 @@ struct PauseTests {
         }
     }
 
-    @Test("Who was paused by name stays so when the app comes back", arguments: Where.allCases)
+    @Test("A coordinator that was paused by name stays paused when the app comes back", arguments: Where.allCases)
     func byName(_ place: Where) async throws {
         try await withApp(place, session: Session(user: ada)) { app in
             _ = try await app.pause("/main/player")
@@ -40,7 +40,7 @@ struct PauseTests {
         }
     }
 
-    @Test("What is asked of a feed that rests waits until it doesn't, or until its time is over", arguments: Where.allCases)
+    @Test("A message to a resting feed waits until the feed is resumed, or until its deadline", arguments: Where.allCases)
     func parked(_ place: Where) async throws {
         try await withApp(place, session: Session(user: ada)) { app in
             _ = try await app.ask(App.EnterBackground())

@@ -4,8 +4,9 @@ import Glibc
 /// A coordinator that can't be started.
 public actor BrokenCoordinator: Coordinator {
     public struct Configuration: CoordinatorConfiguration {
-        /// `codable`, `other`, `exit`, `failAtOnce`, `stubborn` or `hang`; or a path: it hangs, and writes that file (and before, with `.begun`
-        /// behind its name, another) three seconds after it was cancelled.
+        /// `codable`, `other`, `exit`, `failAtOnce`, `stubborn` (two seconds that ignore the cancellation, so that it becomes ready after a
+        /// stop) or `hang`; or a path: the start hangs, and writes that file (and before, with `.begun` behind its name, another) three
+        /// seconds after it was cancelled.
         public var how = "codable"
         public init() {}
     }

@@ -83,13 +83,13 @@ extension Fixture {
         }
     }
 
-    /// What the root's lifecycle rows have heard.
+    /// Asks for the changes that the root's lifecycle rows have got.
     public struct Lifecycle: ResponderMessage {
         public typealias Reply = [String]
         public init() {}
     }
 
-    /// What the root's `unhandled` hook has heard.
+    /// Asks for the messages that the root's `unhandled` hook has got.
     public struct Unhandled: ResponderMessage {
         public typealias Reply = [String]
         public init() {}

@@ -1,7 +1,7 @@
 public import Coordinators
 import Glibc
 
-/// What the tests ask of the fixture's coordinators.
+/// The messages of the tests to the fixture's coordinators.
 public enum Fixture {
     public struct Place: Codable, Sendable, Hashable {
         public var path: String
@@ -25,7 +25,7 @@ public enum Fixture {
         public init(_ text: String) { self.text = text }
     }
 
-    /// How many echoes the root has answered.
+    /// Asks for the number of echoes that the root has answered.
     public struct Echoes: ResponderMessage {
         public typealias Reply = Int
         public init() {}
@@ -42,7 +42,7 @@ public enum Fixture {
         }
     }
 
-    /// Noted down by the root, in order of arrival.
+    /// A number that the root notes down, in order of arrival.
     public struct Note: ResponderMessage {
         public var number: Int
         public init(_ number: Int) { self.number = number }
@@ -60,7 +60,7 @@ public enum Fixture {
         public init(_ amount: Int) { self.amount = amount }
     }
 
-    /// What an interceptor has seen.
+    /// Asks for the messages that an interceptor has got.
     public struct Seen: ResponderMessage {
         public typealias Reply = [String]
         public init() {}

@@ -45,7 +45,7 @@ public actor MiddleCoordinator: Coordinator {
         if configuration.finishesAtOnce { context.finish(configuration.greeting) }
     }
 
-    /// One whose greeting says so never ends by itself.
+    /// A coordinator whose greeting begins with "stubborn" never ends by itself.
     public func stop() async {
         guard configuration.greeting.hasPrefix("stubborn") else { return }
         await Task.detached { try? await Task.sleep(for: .seconds(600)) }.value
@@ -127,7 +127,7 @@ public actor MiddleCoordinator: Coordinator {
     }
 }
 
-/// How many coordinators with a greeting exist in this process: after stop, finish and give-up there are none.
+/// The numbers of coordinators in this process by greeting: after stop, finish and give-up there are none.
 public enum LiveInstances {
     private static let counts = Mutex<[String: Int]>([:])
 

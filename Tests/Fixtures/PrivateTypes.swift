@@ -22,7 +22,7 @@ extension Fixture {
         public init() {}
     }
 
-    /// What a program must name for its workers, without anybody's knowing the type.
+    /// The types that a program must list for its workers, although the types are private.
     public static var privateWorkers: [any Coordinator.Type] { [HiddenCoordinator.self] }
 }
 

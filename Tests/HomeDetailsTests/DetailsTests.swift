@@ -9,7 +9,7 @@ import WireProtocol
 
 @Suite("Details that come and go", .timeLimit(.minutes(1)))
 struct DetailsTests {
-    @Test("Home starts the details when they are wanted, and nothing of them before", arguments: Where.allCases)
+    @Test("Home starts the details when they are opened, and nothing of them before", arguments: Where.allCases)
     func onDemand(_ place: Where) async throws {
         try await withRuntime(HomeCoordinator.self, options: Where.options) { home in
             #expect(try await home.snapshot().children.isEmpty)
@@ -33,7 +33,7 @@ struct DetailsTests {
         }
     }
 
-    @Test("The service is made from its description in whichever process needs it", arguments: Where.allCases)
+    @Test("The service is made from its description in each process that needs it", arguments: Where.allCases)
     func service(_ place: Where) async throws {
         try await withRuntime(HomeCoordinator.self, options: Where.options) {
             $0.language = "de"
@@ -54,7 +54,7 @@ struct DetailsTests {
         }
     }
 
-    @Test("Nothing is left of details that were left: no child, no page, no process, no counter", arguments: Where.allCases)
+    @Test("Closed details leave nothing: no child, no page, no process, no counter", arguments: Where.allCases)
     func gone(_ place: Where) async throws {
         try await withRuntime(HomeCoordinator.self, options: Where.options) { home in
             // Once before, so that what is made when it's first needed is there.

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Peers that say nothing", .timeLimit(.minutes(1)))
 struct ArrivalTests {
-    @Test("Few of them wait at a time: the oldest give way, long before their time is over")
+    @Test("At most a few silent peers wait at a time, and the oldest are dropped long before their time-out")
     func crowd() async throws {
         let temporary = try TemporaryDirectory()
         let path = temporary.file("links.sock")

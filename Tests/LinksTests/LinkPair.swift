@@ -12,7 +12,7 @@ final class LinkPair: Sendable {
     private let received: Received
     private let serving: Task<Void, Never>
 
-    /// What the parent's end has received.
+    /// The frames that the parent's end has received.
     private final class Received: Sendable {
         let frames = Mutex<[Frame]>([])
         let names = Mutex<[UInt64: String]>([:])

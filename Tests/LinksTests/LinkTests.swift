@@ -29,7 +29,7 @@ struct LinkTests {
         }
     }
 
-    @Test("More names than a link can have: older ones make room, and every frame keeps its meaning")
+    @Test("A link with more names than it can hold drops older ones, and every frame keeps its meaning")
     func manyNames() async throws {
         try await LinkPair.with { pair in
             let count = 80_000
@@ -70,7 +70,7 @@ struct LinkTests {
         }
     }
 
-    @Test("A peer that knows no secret is let go without a word, one that is silent after the time-out, and good ones get in")
+    @Test("A peer with a wrong secret is dropped without an answer, a silent one after the time-out, and good ones get in")
     func handshake() async throws {
         let address = LinkPair.freshAddress()
         let listener = try LinkListener(address: address, handshakeTimeout: .seconds(2))

@@ -68,7 +68,7 @@ struct ByteStreamTests {
         let error = await #expect(throws: NNGError.self) { try await ByteStream.dial(directory.url("none")) }
         #expect(error?.code == .connectionRefused)
         #expect(error?.description.contains("dial \(directory.url("none"))") == true)
-        #expect(error?.description.contains("nobody listens there") == true)
+        #expect(error?.description.contains("no process listens there") == true)
     }
 
     @Test func aFullBacklogIsWaitedFor() async throws {

@@ -130,7 +130,8 @@ struct CancellationTests {
             do { received.append(try await task.value) } catch let error as NNGError {
                 #expect(error.code == .canceled)
                 cancelled += 1
-                // It's the next one's. Taken now: what nobody reads would fill the kernel's buffer, and the sender would wait for ever.
+                // The next receive gets the message. It is taken now, since unread messages would fill the kernel's buffer, and the sender
+                // would wait for ever.
                 received.append(try await pair.accepted.receive())
             }
             try await sending
@@ -168,7 +169,7 @@ struct CancellationTests {
         let pair = try await Pair(maximumMessageSize: Pair.unholdable)
         // Begun before anything else is sent.
         let started = Task.immediate { try await pair.dialled.send([UInt8](repeating: 1, count: Pair.unholdable)) }
-        // More than the kernel holds, and nobody reads: it is under way when it is cancelled.
+        // The message is larger than the kernel's buffers, and isn't read: the send is under way when it is cancelled.
         #expect(await eventually { pair.dialledIsBusy })
         started.cancel()
         let error = await #expect(throws: NNGError.self) { try await started.value }

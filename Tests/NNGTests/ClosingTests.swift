@@ -24,7 +24,7 @@ struct ClosingTests {
 
         let pair = try await Pair(maximumMessageSize: Pair.unholdable)
         let waiting = Task { await code { () async throws(NNGError) in try await pair.accepted.receive() } }
-        // Nobody receives at the other end, so it stays under way.
+        // The other end doesn't receive, so the send stays under way.
         let transmitting = Task { await pair.accepted.transmitted([UInt8](repeating: 0, count: Pair.unholdable))?.code }
         for _ in 0..<20 { await Task.yield() }
         pair.accepted.close()
@@ -33,7 +33,7 @@ struct ClosingTests {
         pair.close()
     }
 
-    /// What the callbacks own may include the connection itself: its end must not come under a lock.
+    /// The callbacks may own the connection itself: its end must not come under a lock.
     @Test func callbacksMayOwnTheConnection() async throws {
         let pair = try await Pair()
         let directory = pair.directory
@@ -126,7 +126,7 @@ struct ClosingTests {
         listener.close()
     }
 
-    /// nng's poller (1.5.2) spins on a stream whose peer has gone and that nobody waits on.
+    /// nng's poller (1.5.2) spins on a stream whose peer has gone and that has no pending read.
     @Test func anIdleConnectionWhosePeerHasGoneCostsNoTime() async throws {
         let directory = try TemporaryDirectory()
         let listener = try StreamListener(directory.url())
@@ -135,7 +135,7 @@ struct ClosingTests {
         try await peer.write(Wire.greeting)
         let connection = try await negotiated
         peer.close()
-        // The connection noticed by itself: nobody receives.
+        // The connection notices this by itself: no receive is under way.
         listener.close()
         #expect(await eventually { directory.socketCount == 0 })
         #expect(await code { () async throws(NNGError) in try await connection.receive() } == .connectionShut)

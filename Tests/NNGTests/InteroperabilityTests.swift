@@ -81,7 +81,7 @@ struct InteroperabilityTests {
         let directory = try TemporaryDirectory()
         let output = Transcript()
         try await withChild(Self.tool(["--listen", directory.url()], output)) { _ in
-            // Between its bind and its listen, nobody listens there.
+            // Between its bind and its listen, the address has no listener.
             let connection = try await dialed(directory.url())
             try await connection.send(Array("hello, nngcat".utf8))
             #expect(await eventually { output.text == "hello, nngcat" })

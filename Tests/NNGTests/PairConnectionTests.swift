@@ -203,7 +203,7 @@ struct PairConnectionTests {
         for _ in 0..<2 {
             #expect(await code { () async throws(NNGError) in try await pair.accepted.receive() } == .connectionShut)
         }
-        // The descriptor is given back although nobody called close.
+        // The descriptor is given back without a call of close.
         pair.listener.close()
         #expect(await eventually { pair.directory.socketCount == 0 })
     }
@@ -232,7 +232,7 @@ struct PairConnectionTests {
 
     @Test func aSecondTransmissionIsRefusedNotAborted() async throws {
         let pair = try await Pair(maximumMessageSize: Pair.unholdable)
-        // Nobody reads: the first one stays under way.
+        // The peer doesn't read: the first transmission stays under way.
         let first = Task.immediate { await pair.dialled.transmitted([UInt8](repeating: 1, count: Pair.unholdable)) }
         #expect(
             await eventually {

@@ -3,7 +3,7 @@ import NNG
 import TestSupport
 import Testing
 
-/// What a connection does with peers that break the protocol or the limits.
+/// Tests of connections whose peers break the protocol or the limits.
 @Suite("Refusals", .serialized, .timeLimit(.minutes(1)))
 struct RefusalTests {
     /// A connection of ours, and the raw socket at its other end, greetings exchanged.

@@ -34,7 +34,7 @@ public actor Leaf: Coordinator {
         for await way in ends { return try Self.end(way) }
     }
 
-    /// Ends in a way; to return is one.
+    /// Ends in the given way; returning is one of them.
     private static func end(_ way: OTP.Way) throws {
         switch way {
         case .normally: break
@@ -50,7 +50,7 @@ public actor Leaf: Coordinator {
 
     public func stop() async {
         if let code = configuration.stopExitCode { _exit(code) }
-        // In tasks of their own, which nobody cancels.
+        // The waits run in tasks of their own, which aren't cancelled.
         if let gate = configuration.stopGate { await Task { try? await Self.wait(for: gate) }.value }
         guard configuration.stopMilliseconds > 0 else { return }
         let duration = Duration.milliseconds(configuration.stopMilliseconds)

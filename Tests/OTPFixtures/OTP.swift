@@ -1,6 +1,6 @@
 public import Coordinators
 
-/// What the conformance tests ask of their coordinators.
+/// The messages of the conformance tests to their coordinators.
 public enum OTP {
     /// Asks a supervisor to start a child, and to say so when it's ready.
     public struct Start: ResponderMessage {
@@ -36,13 +36,13 @@ public enum OTP {
         public init(_ how: Way) { self.how = how }
     }
 
-    /// What a child says of itself: its key as its configuration has it, and the number of its life.
+    /// Asks a child for its key, as its configuration has it, and the number of its incarnation.
     public struct Describe: ResponderMessage {
         public typealias Reply = String
         public init() {}
     }
 
-    /// How a child ends by itself.
+    /// The way in which a child ends by itself.
     public enum Way: Codable, Sendable, Hashable {
         /// Its `run` returns.
         case normally
@@ -54,7 +54,7 @@ public enum OTP {
         case killed
     }
 
-    /// What a child throws that fails as planned.
+    /// The error of a child that fails as planned.
     public struct Failure: Error, Codable, Hashable {
         public var text: String
         public init(_ text: String) { self.text = text }

@@ -11,15 +11,15 @@ public struct Plan: CoordinatorConfiguration, Hashable, ExpressibleByStringLiter
     public var failingLives: ClosedRange<UInt32>?
     /// The lives that decline: they finish within their start.
     public var decliningLives: ClosedRange<UInt32>?
-    /// How long its stop takes; longer than any grace means that it ignores the stop.
+    /// The time that its stop takes; longer than any grace means that it ignores the stop.
     public var stopMilliseconds = 0
     /// Its process ends with this code within its stop.
     public var stopExitCode: Int32?
-    /// It ends by itself, in this way, once a file is there.
+    /// The way in which the child ends by itself once a file exists.
     public var ending: Ending?
     /// Its stop waits until this file is there.
     public var stopGate: String?
-    /// It's a supervisor with this policy and these children.
+    /// The policy of a child that is a supervisor, with the children below.
     public var policy: Policies?
     public var children: [Plan] = []
 

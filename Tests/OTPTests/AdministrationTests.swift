@@ -136,7 +136,7 @@ struct AdministrationTests {
             await bench.becomes("first:1 second:1")
             for life in 1...2 {
                 await bench.becomes("x:1 y:1", of: "first")
-                // Contained: nobody but itself is new.
+                // The restart is contained: only the child itself is new.
                 await bench.end("first/x", .abnormally)
                 await bench.becomes("x:2 y:1", of: "first")
                 await bench.becomes("first:\(life) second:1")

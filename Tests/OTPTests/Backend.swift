@@ -1,6 +1,6 @@
 import Testing
 
-/// What carries out a case: each is run on all that it fits, with the same expectations.
+/// The implementation that carries out a case: each case runs on all that it fits, with the same expectations.
 enum Backend: String, CaseIterable, CustomTestStringConvertible {
     /// Coordinators in the process of the tests.
     case inProcess

@@ -56,7 +56,7 @@ extension Bench {
 
     /// Expects a child, or with the empty key the supervisor, to have ended so often, and the last time for a reason that fits.
     ///
-    /// - Parameter times: nil means that nobody counts: a wait for siblings that is broken off is told like an end.
+    /// - Parameter times: The expected number; nil: any, since an interrupted wait for siblings is reported like an end.
     func ended(
         _ key: String = "",
         times: Int? = 1,

@@ -22,20 +22,20 @@ protocol Bench: Sendable {
     func beginShutDown() async
     /// The children of a supervisor in start order, or nil when it isn't there.
     func children(of key: String) async -> [Seen]?
-    /// What has become of the children, and of the supervisor, so far.
+    /// The changes of the children, and of the supervisor, so far.
     var log: [Entry] { get async }
     /// Lets a little time pass.
     func pass() async
 }
 
-/// What came of a request.
+/// The result of a request.
 enum Outcome: Sendable, Hashable {
     case done
     /// The start has failed, with what it threw.
     case failed
-    /// It makes no sense.
+    /// The request is invalid.
     case invalid
-    /// Nobody is called so, or the supervisor has ended.
+    /// There is no such child, or the supervisor has ended.
     case unknown
     /// A child of another type has the key.
     case taken
@@ -66,12 +66,12 @@ struct Seen: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Something that has become of a child.
+/// A change of a child.
 struct Entry: Sendable, Hashable {
     var key: String
     var change: LifecycleChange
 
-    /// How a life has ended, if this is an end.
+    /// The exit reason, if this change is an end.
     var end: ExitReason? {
         switch change {
         case .stopped(let reason), .crashed(let reason): reason

@@ -99,7 +99,7 @@ struct LiveChangeTests {
         #expect(machine.isEnding)
     }
 
-    /// What can't be is refused, and the old is kept.
+    /// An invalid change is refused, and the former values are kept.
     private func keepsOld(_ backend: Backend, _ ids: [String]) throws {
         guard try Skips.fits(backend) else { return }
         var machine = makeMachine(autoShutdown: .never, ids.map { Child(id: $0) })

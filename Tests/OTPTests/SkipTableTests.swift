@@ -1,6 +1,6 @@
 import Testing
 
-/// What the other tests don't run, and why.
+/// The cases that the other tests don't run, and the reasons.
 @Suite("OTP what is left out")
 struct SkipTableTests {
     @Test("OTP every case is run somewhere") func everyCaseIsRunSomewhere() {

@@ -14,7 +14,7 @@ struct Skips: TestTrait {
     let backends: [Backend]
     let reason: String
 
-    /// What the tests of this run skip, by the tests' names; all are prepared before the first one runs.
+    /// The cases that the tests of this run skip, by the tests' names; all are prepared before the first one runs.
     static var rows: [Row] {
         noted.withLock { $0 }.sorted { ($0.test, $0.backend.rawValue) < ($1.test, $1.backend.rawValue) }
     }

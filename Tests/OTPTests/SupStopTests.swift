@@ -102,7 +102,7 @@ struct SupStopTests {
             for (key, way) in keys { await bench.ended(key) { reason in Self.fits(reason, way) } }
             stopGate.open()
             await bench.ended { $0 == .shutdown }
-            // Nobody came back.
+            // No child was started again.
             let log = await bench.log
             for (key, _) in keys { #expect(log.filter { $0.key == key }.compactMap(\.sign) == ["\(key)+", "\(key)-"]) }
         }

@@ -112,7 +112,7 @@ struct TreeBench: Bench {
         await outcome { try await runtime.ask(OTP.StartOther(key), at: "/top", timeout: .seconds(60)) }
     }
 
-    /// What a child says of itself; its end may have lost a word before.
+    /// The description that a child gives of itself; its end may have lost a word before.
     func describe(_ key: String) async throws -> String {
         try await runtime.ask(OTP.Describe(), at: Self.path(of: key), timeout: .seconds(60))
     }

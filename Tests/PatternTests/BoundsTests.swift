@@ -5,14 +5,14 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Nobody who is slow may cost others more than the room that is set aside for it.
+/// Tests that a slow coordinator costs others no more than the room that is set aside for it.
 ///
 /// Ratios are printed and never asserted: they are the machine's affair.
 @Suite("Pattern: bounds", .serialized, .timeLimit(.minutes(5)))
 struct BoundsTests {
     // MARK: Observers
 
-    @Test("Bounds: a slow observer delays nobody", arguments: Where.allCases)
+    @Test("A slow observer delays no coordinator", arguments: Where.allCases)
     func slowObserver(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
@@ -31,7 +31,7 @@ struct BoundsTests {
 
     // MARK: Memory
 
-    /// What a process may grow by for reasons of its own: allocator, thread stacks, the runtime's first use of what it uses.
+    /// The growth that a process may have for other reasons: allocator, thread stacks, first uses of the runtime.
     ///
     /// Other suites run in the process of the tests at the same time. Without a bound the senders would take gigabytes.
     private static func noise(of pid: Int32) -> Int { pid == getpid() ? 64 << 20 : 4 << 20 }
@@ -39,7 +39,7 @@ struct BoundsTests {
     /// allocator keeps what the encoded ones took.
     private static func allowed(blocks: Bool) -> Int { SlowCoordinator.mailbox.bytes * (blocks ? 11 : 30) / 10 }
 
-    @Test("Bounds: ten fast senders and a slow coordinator", arguments: Where.allCases, [false, true])
+    @Test("Ten fast senders are held to the pace of a slow coordinator", arguments: Where.allCases, [false, true])
     func slowCoordinator(_ senders: Where, _ blocks: Bool) async throws {
         // The slow one is always in a worker; what differs is where the senders are, and whether it blocks or awaits.
         try await PageTree.run { tree in
@@ -103,7 +103,7 @@ struct BoundsTests {
 
     // MARK: Policies
 
-    @Test("Bounds: wait: the fifth sender waits until there is room", arguments: Where.allCases)
+    @Test("The policy wait makes the fifth sender wait until there is room", arguments: Where.allCases)
     func waiting(_ place: Where) async throws {
         try await PageTree.run { tree in
             let box = try await tree.paused(WaitingBox.self, place)
@@ -127,7 +127,7 @@ struct BoundsTests {
         }
     }
 
-    @Test("Bounds: wait: a one-way send waits too", arguments: Where.allCases)
+    @Test("The policy wait makes a one-way send wait too", arguments: Where.allCases)
     func waitingSend(_ place: Where) async throws {
         try await PageTree.run { tree in
             let box = try await tree.paused(WaitingBox.self, place)
@@ -148,7 +148,7 @@ struct BoundsTests {
         }
     }
 
-    @Test("Bounds: fail: the fifth sender is told at once", arguments: Where.allCases)
+    @Test("The policy fail refuses the fifth message at once", arguments: Where.allCases)
     func failing(_ place: Where) async throws {
         try await PageTree.run { tree in
             let box = try await tree.paused(FailingBox.self, place)
@@ -169,7 +169,7 @@ struct BoundsTests {
         }
     }
 
-    @Test("Bounds: bytes fill a mailbox too")
+    @Test("Bytes fill a mailbox too")
     func bytes() async throws {
         // One placement: messages within a process are never encoded, and have no length.
         try await PageTree.run { tree in
@@ -186,7 +186,7 @@ struct BoundsTests {
         }
     }
 
-    @Test("Bounds: dropOldest: the newest four are handled, and each drop is a dead letter", arguments: Where.allCases)
+    @Test("The policy dropOldest handles the newest four, and each drop is a dead letter", arguments: Where.allCases)
     func dropOldest(_ place: Where) async throws {
         try await PageTree.run { tree in
             let box = try await tree.paused(OldestDroppingBox.self, place)
@@ -198,7 +198,7 @@ struct BoundsTests {
         }
     }
 
-    @Test("Bounds: dropNewest: the oldest four are handled, and each drop is a dead letter", arguments: Where.allCases)
+    @Test("The policy dropNewest handles the oldest four, and each drop is a dead letter", arguments: Where.allCases)
     func dropNewest(_ place: Where) async throws {
         try await PageTree.run { tree in
             let box = try await tree.paused(NewestDroppingBox.self, place)
@@ -210,7 +210,7 @@ struct BoundsTests {
         }
     }
 
-    @Test("Bounds: an ask that is dropped is told so", arguments: Where.allCases)
+    @Test("An ask that is dropped fails with an error that says so", arguments: Where.allCases)
     func droppedAsk(_ place: Where) async throws {
         try await PageTree.run { tree in
             let box = try await tree.paused(OldestDroppingBox.self, place)

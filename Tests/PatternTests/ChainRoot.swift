@@ -2,7 +2,7 @@ import Coordinators
 import PatternFixtures
 
 extension LifecycleRoot {
-    /// What the root answers at the end of a chain.
+    /// The rows of the root, at the end of a chain.
     static let chainRows: [Responder<LifecycleRoot>] = [
         .respond(to: Climb.Nearest.self) { me, _ in me.context.path.description },
         .respond(to: Climb.Own.self) { me, _ in me.context.path.description },

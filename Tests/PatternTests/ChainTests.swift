@@ -6,10 +6,10 @@ import Testing
 
 @Suite("Pattern: the responder chain", .serialized, .timeLimit(.minutes(3)))
 struct PatternChainTests {
-    // MARK: Row 24: travels up until somebody responds
+    // MARK: The way up to a responder
 
-    @Test("Row 24: a message goes to the sender's own table first, then up the tree", arguments: Where.allCases)
-    func row24_ownTableFirst(_ place: Where) async throws {
+    @Test("A message goes to the sender's own table first, then up the tree", arguments: Where.allCases)
+    func ownTableFirst(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             try await tree.startChain(place)
             // The leaf and the root have a row for it.
@@ -22,8 +22,8 @@ struct PatternChainTests {
         }
     }
 
-    @Test("Row 24: the order is the tree's, whatever the processes", arguments: Where.allCases, Where.allCases)
-    func row24_orderOfTheTree(_ middle: Where, _ leaf: Where) async throws {
+    @Test("Messages climb in the tree's order, whatever the processes", arguments: Where.allCases, Where.allCases)
+    func orderOfTheTree(_ middle: Where, _ leaf: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.context.start(ClimbMiddle.self, as: "middle", in: middle.placement)
             _ = try await child.ask(Climb.Do(.startLeaf("leaf", inWorker: leaf.isWorker)), timeout: .seconds(30))
@@ -33,10 +33,10 @@ struct PatternChainTests {
         }
     }
 
-    // MARK: Row 25: nobody responds
+    // MARK: No responder
 
-    @Test("Row 25: an ask that nobody responds to throws at once, a send returns false, the root is told", arguments: Where.allCases)
-    func row25_unhandled(_ place: Where) async throws {
+    @Test("An ask without a responder throws at once, a send returns false, and the root is informed", arguments: Where.allCases)
+    func unhandled(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             try await tree.startChain(place)
             // With ten minutes to wait: what isn't told at once would end the test.
@@ -50,10 +50,10 @@ struct PatternChainTests {
         }
     }
 
-    // MARK: Row 26: override, and continue or not
+    // MARK: Interceptors
 
-    @Test("Row 26: an interceptor lets pass, changes the message, changes the reply, or swallows", arguments: Where.allCases)
-    func row26_intercept(_ place: Where) async throws {
+    @Test("An interceptor passes a message on, changes it, changes the reply, or swallows it", arguments: Where.allCases)
+    func intercept(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             try await tree.startChain(place)
             #expect(try await tree.climb(.add(1, .pass)) == "1")
@@ -66,8 +66,8 @@ struct PatternChainTests {
         }
     }
 
-    @Test("Row 26: what is intercepted continues with the rows that follow in the same table", arguments: Where.allCases)
-    func row26_sameTable(_ place: Where) async throws {
+    @Test("An intercepted message continues with the rows that follow in the same table", arguments: Where.allCases)
+    func sameTable(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             try await tree.startChain(place)
             #expect(try await tree.climb(.both) == "answered by /middle, intercepted")
@@ -76,10 +76,10 @@ struct PatternChainTests {
         }
     }
 
-    // MARK: Row 27: results come back down
+    // MARK: Replies and errors
 
-    @Test("Row 27: errors come back through those between, with the handler's words", arguments: Where.allCases)
-    func row27_errors(_ place: Where) async throws {
+    @Test("Errors come back through the interceptors, with the handler's words", arguments: Where.allCases)
+    func errors(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             try await tree.startChain(place)
             for (isCodable, words) in [(true, "not today"), (false, "won't say why")] {
@@ -101,8 +101,8 @@ struct PatternChainTests {
         }
     }
 
-    @Test("Row 27: a reply finds its own asker among many", arguments: Where.allCases)
-    func row27_replies(_ place: Where) async throws {
+    @Test("A reply finds its own asker among many", arguments: Where.allCases)
+    func replies(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place)
             try await withThrowingTaskGroup(of: Bool.self) { group in
@@ -114,10 +114,10 @@ struct PatternChainTests {
         }
     }
 
-    // MARK: Row 28: more than one answer
+    // MARK: Streams
 
-    @Test("Row 28: a stream brings all answers in order and ends with the handler; ask takes the first", arguments: Where.allCases)
-    func row28_stream(_ place: Where) async throws {
+    @Test("A stream returns all answers in order and ends with the handler, and an ask gets the first", arguments: Where.allCases)
+    func stream(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             try await tree.startChain(place)
             #expect(try await tree.climb(.feed(2_000, .returns, takes: nil)) == "2000 in order")
@@ -127,8 +127,8 @@ struct PatternChainTests {
         }
     }
 
-    @Test("Row 28: leaving the loop cancels the handler", arguments: Where.allCases)
-    func row28_leavingTheLoop(_ place: Where) async throws {
+    @Test("Leaving a stream's loop cancels the handler", arguments: Where.allCases)
+    func leavingTheLoop(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             try await tree.startChain(place)
             #expect(try await tree.climb(.feed(5, .never, takes: 2)) == "2 in order")
@@ -136,8 +136,8 @@ struct PatternChainTests {
         }
     }
 
-    @Test("Row 28: a stream whose asker's process dies cancels the handler")
-    func row28_askerDies() async throws {
+    @Test("A stream whose asker's process dies cancels the handler")
+    func askerDies() async throws {
         // A worker only: a child in the process can't be killed.
         try await LifecycleTree.run { tree in
             try await tree.startChain(.worker)
@@ -150,10 +150,10 @@ struct PatternChainTests {
         }
     }
 
-    // MARK: Row 29: on the caller's executor
+    // MARK: On the caller's executor
 
-    @Test("Row 29: an ask resumes where it was made, and nng's threads run nobody's code", arguments: Where.allCases)
-    func row29_executor(_ place: Where) async throws {
+    @Test("An ask resumes on its caller's executor, and nng's threads run no user code", arguments: Where.allCases)
+    func executor(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             try await tree.startChain(place)
             #expect(try await tree.climb(.addUp(100)) == "4950")
@@ -166,10 +166,10 @@ struct PatternChainTests {
         }
     }
 
-    // MARK: Row 30: the sender
+    // MARK: The sender
 
-    @Test("Row 30: a handler knows who asked first, and how much time is left", arguments: Where.allCases)
-    func row30_sender(_ place: Where) async throws {
+    @Test("A handler knows the first sender, and the remaining time", arguments: Where.allCases)
+    func sender(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             try await tree.startChain(place)
             #expect(try await tree.climb(.origin(milliseconds: 20_000)) == "/middle/leaf, in time")
@@ -180,8 +180,8 @@ struct PatternChainTests {
         }
     }
 
-    @Test("Row 30: the trace goes with a message, and with what its handlers ask", arguments: Where.allCases)
-    func row30_trace(_ place: Where) async throws {
+    @Test("The trace goes with a message, and with the asks of its handlers", arguments: Where.allCases)
+    func trace(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             try await tree.startChain(place)
             let traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

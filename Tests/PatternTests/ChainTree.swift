@@ -10,7 +10,7 @@ extension LifecycleTree {
         _ = try await middle.ask(Climb.Do(.startLeaf("leaf", inWorker: place.isWorker)), timeout: .seconds(30))
     }
 
-    /// Has the leaf ask, or whoever is at the path.
+    /// Makes the leaf ask, or the coordinator at the path.
     func climb(_ action: Climb.Action, at path: CoordinatorPath = "/middle/leaf") async throws -> String {
         try await runtime.ask(Climb.Do(action), at: path, timeout: .seconds(60))
     }

@@ -9,7 +9,7 @@ struct DeepLinkTests {
 
     private let page = Page.product(7)
 
-    @Test("Beyond: a deep link crosses levels, and is delivered exactly once", arguments: Where.allCases)
+    @Test("A deep link crosses levels, and is delivered exactly once", arguments: Where.allCases)
     func delivered(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.step("shop", place)
@@ -22,7 +22,7 @@ struct DeepLinkTests {
         }
     }
 
-    @Test("Beyond: a section without a page is only passed", arguments: Where.allCases)
+    @Test("A deep link passes a section without a page", arguments: Where.allCases)
     func passing(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.step("shop", place)
@@ -33,7 +33,7 @@ struct DeepLinkTests {
         }
     }
 
-    @Test("Beyond: missing sections are opened on the way, each once, and the step isn't delivered twice", arguments: Where.allCases)
+    @Test("Missing sections are opened on the way, each once, and the step isn't delivered twice", arguments: Where.allCases)
     func missing(_ place: Where) async throws {
         let sections = ["shop": place.isWorker, "catalog": place.isWorker]
         try await PageTree.run(configure: { $0.sections = sections }) { tree in
@@ -51,7 +51,7 @@ struct DeepLinkTests {
         }
     }
 
-    @Test("Beyond: links that come at the same time start a missing section once, and each is delivered", arguments: Where.allCases)
+    @Test("Links that arrive at the same time start a missing section once, and each is delivered", arguments: Where.allCases)
     func concurrent(_ place: Where) async throws {
         try await PageTree.run(configure: { $0.sections = ["shop": place.isWorker] }) { tree in
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -66,7 +66,7 @@ struct DeepLinkTests {
         }
     }
 
-    @Test("Beyond: a link waits for a target that isn't ready", arguments: Where.allCases)
+    @Test("A link waits for a target that isn't ready", arguments: Where.allCases)
     func notReady(_ place: Where) async throws {
         try await PageTree.run { tree in
             let starting = Task { try await tree.step("shop", place) { $0.startsAt = "start now" } }
@@ -82,7 +82,7 @@ struct DeepLinkTests {
         }
     }
 
-    @Test("Beyond: a link waits for a target that is being restarted", arguments: Where.allCases)
+    @Test("A link waits for a target that is being restarted", arguments: Where.allCases)
     func restarting(_ place: Where) async throws {
         var options = Support.options
         let backoff = Backoff(minimum: .seconds(1), maximum: .seconds(1), jitter: 0)
@@ -103,7 +103,7 @@ struct DeepLinkTests {
         }
     }
 
-    @Test("Beyond: a link whose target never becomes ready times out, and isn't delivered later", arguments: Where.allCases)
+    @Test("A link whose target never becomes ready times out, and isn't delivered later", arguments: Where.allCases)
     func timesOut(_ place: Where) async throws {
         try await PageTree.run { tree in
             let starting = Task { try await tree.step("shop", place) { $0.startsAt = "start now" } }
@@ -119,7 +119,7 @@ struct DeepLinkTests {
         }
     }
 
-    @Test("Beyond: a section that nobody opens is no such child", arguments: Where.allCases)
+    @Test("A link to a section that no coordinator opens fails with noSuchChild", arguments: Where.allCases)
     func nobodyOpens(_ place: Where) async throws {
         try await PageTree.run { tree in
             // Its type has no `open` hook: the default.
@@ -133,7 +133,7 @@ struct DeepLinkTests {
         }
     }
 
-    @Test("Beyond: a link opened by a coordinator goes on from there", arguments: Where.allCases)
+    @Test("A link opened by a coordinator goes on from there", arguments: Where.allCases)
     func fromWithin(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.step("shop", place) { $0.sections = ["catalog": place.isWorker, "product": place.isWorker] }
@@ -147,7 +147,7 @@ struct DeepLinkTests {
         }
     }
 
-    @Test("Beyond: without a hook of its own a coordinator shows the page", arguments: Where.allCases)
+    @Test("A coordinator without a hook of its own shows the page", arguments: Where.allCases)
     func defaultDisplay(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.root.start(LoginFlow.self, as: "login", in: place.isWorker ? .worker : .inProcess)

@@ -5,8 +5,8 @@ import Testing
 
 @Suite("Pattern: dismissal", .timeLimit(.minutes(3)))
 struct DelegateDismissalTests {
-    @Test("Row 41: without a row the parent lets the child go", arguments: Where.allCases)
-    func row41_default(_ place: Where) async throws {
+    @Test("A parent without a dismissal row dismisses the child", arguments: Where.allCases)
+    func byDefault(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.root.start(AuditCoordinator.self, as: "audit", in: place.isWorker ? .worker : .inProcess) {
                 $0.notebook = tree.notebook
@@ -15,15 +15,15 @@ struct DelegateDismissalTests {
             await tree.asksToGo("/audit/step", milliseconds: 15_000)
             try await tree.isGone("/audit/step")
             try await tree.reads("/audit/step stop")
-            // Dismissed is not crashed: nobody starts it again.
+            // A dismissal is no crash: the child isn't started again.
             #expect(tree.count("/audit/step start") == 1)
             let snapshot = try await tree.runtime.snapshot(of: "/audit")
             #expect(snapshot.state == .active)
         }
     }
 
-    @Test("Row 41: a parent may dismiss or refuse", arguments: Where.allCases, [Flow.Decision.dismiss, .refuse])
-    func row41_decided(_ place: Where, _ decision: Flow.Decision) async throws {
+    @Test("A parent may dismiss or refuse", arguments: Where.allCases, [Flow.Decision.dismiss, .refuse])
+    func decided(_ place: Where, _ decision: Flow.Decision) async throws {
         try await PageTree.run(configure: { $0.decision = decision }) { tree in
             let child = try await tree.step("child", place)
             await tree.asksToGo("/child", milliseconds: 15_000)
@@ -41,8 +41,8 @@ struct DelegateDismissalTests {
         }
     }
 
-    @Test("Row 41: without an answer in time the child stays active", arguments: Where.allCases)
-    func row41_noAnswer(_ place: Where) async throws {
+    @Test("A child that gets no answer in time stays active", arguments: Where.allCases)
+    func noAnswer(_ place: Where) async throws {
         try await PageTree.run(configure: { $0.decision = .never }) { tree in
             let child = try await tree.step("child", place)
             await tree.asksToGo("/child", milliseconds: 300)
@@ -53,8 +53,8 @@ struct DelegateDismissalTests {
         }
     }
 
-    @Test("Row 41: a forwarded request is the parent's own", arguments: Where.allCases)
-    func row41_forward(_ place: Where) async throws {
+    @Test("A forwarded request becomes the parent's own", arguments: Where.allCases)
+    func forward(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.step("outer", place) { $0.decision = .forward }
             try await tree.step("inner", below: "/outer", place)
@@ -65,8 +65,8 @@ struct DelegateDismissalTests {
         }
     }
 
-    @Test("Row 41: a forwarded request that is refused above is refused below", arguments: Where.allCases)
-    func row41_forwardRefused(_ place: Where) async throws {
+    @Test("A forwarded request that is refused above is refused below", arguments: Where.allCases)
+    func forwardRefused(_ place: Where) async throws {
         try await PageTree.run(configure: { $0.decision = .refuse }) { tree in
             let outer = try await tree.step("outer", place) { $0.decision = .forward }
             try await tree.step("inner", below: "/outer", place)
@@ -79,8 +79,8 @@ struct DelegateDismissalTests {
         }
     }
 
-    @Test("Row 41: who owns the bottom of a navigation stack asks for the whole stack", arguments: Where.allCases)
-    func row41_navigationRoot(_ place: Where) async throws {
+    @Test("The owner of the bottom of a navigation stack asks for the whole stack", arguments: Where.allCases)
+    func navigationRoot(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.root.start(StackCoordinator.self, as: "stack", in: place.isWorker ? .worker : .inProcess) {
                 $0.notebook = tree.notebook
@@ -95,8 +95,8 @@ struct DelegateDismissalTests {
         }
     }
 
-    @Test("Row 41: who stands higher on a navigation stack asks for itself", arguments: Where.allCases)
-    func row41_notTheBottom(_ place: Where) async throws {
+    @Test("An owner of higher pages of a navigation stack asks for itself", arguments: Where.allCases)
+    func notTheBottom(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.root.start(StackCoordinator.self, as: "stack", in: place.isWorker ? .worker : .inProcess) {
                 $0.notebook = tree.notebook

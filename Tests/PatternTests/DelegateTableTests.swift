@@ -5,8 +5,8 @@ import Testing
 
 @Suite("Pattern: names, tables and directions", .timeLimit(.minutes(3)))
 struct DelegateTableTests {
-    @Test("Row 31: a prefix names a namespace, and intercepts it", arguments: Where.allCases)
-    func row31_prefix(_ place: Where) async throws {
+    @Test("A prefix row intercepts all messages of a namespace", arguments: Where.allCases)
+    func prefix(_ place: Where) async throws {
         #expect(Basket.Add.name == "Basket.Add")
         #expect(Basketball.Throw.name == "Basketball.Throw")
         try await PageTree.run { tree in
@@ -31,8 +31,8 @@ struct DelegateTableTests {
         }
     }
 
-    @Test("Row 31: what nobody answers stays unhandled behind a prefix", arguments: Where.allCases)
-    func row31_unhandledBehindPrefix(_ place: Where) async throws {
+    @Test("A message that no coordinator answers stays unhandled behind a prefix row", arguments: Where.allCases)
+    func unhandledBehindPrefix(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.root.start(AuditCoordinator.self, as: "audit", in: place.isWorker ? .worker : .inProcess) {
                 $0.notebook = tree.notebook
@@ -48,11 +48,11 @@ struct DelegateTableTests {
         }
     }
 
-    @Test("Row 32: a message and an event of one child meet in one table of its parent", arguments: Where.allCases)
-    func row32_oneTable(_ place: Where) async throws {
+    @Test("A message and an event of one child reach one table of its parent", arguments: Where.allCases)
+    func oneTable(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.step("child", place)
-            // Nobody has asked for a delegate.
+            // No delegate was added.
             let echo = try await tree.perform(.echo("up the chain"), at: "/child")
             #expect(echo == "up the chain")
             try await tree.perform(.emit(.count(7)), at: "/child")
@@ -60,8 +60,8 @@ struct DelegateTableTests {
         }
     }
 
-    @Test("Row 33: a flow knows its input and its output, and neither its parent's type nor its siblings", arguments: Where.allCases)
-    func row33_isolation(_ place: Where) async throws {
+    @Test("A flow knows its input and its output, and neither its parent's type nor its siblings", arguments: Where.allCases)
+    func isolation(_ place: Where) async throws {
         try await PageTree.run { tree in
             // One type below two types of parents.
             try await tree.root.start(AuditCoordinator.self, as: "audit", in: place.isWorker ? .worker : .inProcess) {
@@ -79,8 +79,8 @@ struct DelegateTableTests {
         }
     }
 
-    @Test("Row 34: a child's events are a sequence, for who is no coordinator", arguments: Where.allCases)
-    func row34_events(_ place: Where) async throws {
+    @Test("A child's events are a sequence for code outside the tree", arguments: Where.allCases)
+    func events(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
             let events = child.events()
@@ -99,8 +99,8 @@ struct DelegateTableTests {
         }
     }
 
-    @Test("Row 34: a closure hears events until it's cancelled", arguments: Where.allCases)
-    func row34_onEvent(_ place: Where) async throws {
+    @Test("A closure gets events until it's cancelled", arguments: Where.allCases)
+    func onEvent(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
             let first = Heard()
@@ -117,8 +117,8 @@ struct DelegateTableTests {
         }
     }
 
-    @Test("Row 34: a sequence that nobody reads keeps the newest 256", arguments: Where.allCases)
-    func row34_bounded(_ place: Where) async throws {
+    @Test("A sequence without a reader keeps the newest 256 events", arguments: Where.allCases)
+    func bounded(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
             let events = child.events()
@@ -139,11 +139,11 @@ struct DelegateTableTests {
         }
     }
 
-    @Test("Row 35: what a parent asks of its child stays there", arguments: Where.allCases)
-    func row35_straightDown(_ place: Where) async throws {
+    @Test("An ask of a parent to its child stays with the child", arguments: Where.allCases)
+    func straightDown(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
-            let there = try await child.ask(Flow.WhereAmI(), timeout: .seconds(15))
+            let there = try await child.ask(WhereAmI(), timeout: .seconds(15))
             #expect(there.path == "/child")
             // The root would answer it.
             let error = await #expect(throws: CoordinatorError.self) { try await child.ask(Flow.Echo("no"), timeout: .seconds(15)) }
@@ -153,13 +153,13 @@ struct DelegateTableTests {
         }
     }
 
-    @Test("Row 35: a child that is gone says so at once", arguments: Where.allCases)
-    func row35_deadChild(_ place: Where) async throws {
+    @Test("An ask to a child that is gone fails at once", arguments: Where.allCases)
+    func deadChild(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
             try await tree.root.stop("child")
             // The deadline is longer than the test may take.
-            let error = await #expect(throws: CoordinatorError.self) { try await child.ask(Flow.WhereAmI(), timeout: .seconds(600)) }
+            let error = await #expect(throws: CoordinatorError.self) { try await child.ask(WhereAmI(), timeout: .seconds(600)) }
             #expect([.stopped, .noSuchChild, .peerLost].contains(error?.code))
             #expect(child.state == .inactive)
             // Twice is not an error.

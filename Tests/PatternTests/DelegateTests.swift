@@ -5,8 +5,8 @@ import Testing
 
 @Suite("Pattern: delegates", .timeLimit(.minutes(3)))
 struct DelegateTests {
-    @Test("Row 36: a delegate hears of every change, in order; the defaults are empty", arguments: Where.allCases)
-    func row36_changes(_ place: Where) async throws {
+    @Test("A delegate gets every change in order, and its defaults do nothing", arguments: Where.allCases)
+    func changes(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
             let auditor = Auditor()
@@ -30,8 +30,8 @@ struct DelegateTests {
         }
     }
 
-    @Test("Row 36: giving up is a change too", arguments: Where.allCases)
-    func row36_gaveUp(_ place: Where) async throws {
+    @Test("A delegate is informed when a child is given up", arguments: Where.allCases)
+    func gaveUp(_ place: Where) async throws {
         var options = Support.options
         options.supervision = SupervisionPolicy(.oneForOne, intensity: 1, period: .seconds(60), backoff: .none)
         try await PageTree.run(options: options) { tree in
@@ -46,8 +46,8 @@ struct DelegateTests {
         }
     }
 
-    @Test("Row 37: the parent observes before the start", arguments: Where.allCases)
-    func row37_parentFirst(_ place: Where) async throws {
+    @Test("A parent observes a child before its start", arguments: Where.allCases)
+    func parentFirst(_ place: Where) async throws {
         try await PageTree.run { tree in
             for round in 1...3 {
                 try await tree.step("child", place) { $0.eventsAtStart = [.loggedIn(user: "ann"), .count(round)] }
@@ -61,8 +61,8 @@ struct DelegateTests {
         }
     }
 
-    @Test("Row 38: one audits while another presents; adding twice is adding once", arguments: Where.allCases)
-    func row38_multicast(_ place: Where) async throws {
+    @Test("One delegate audits while another presents, and adding one twice is adding it once", arguments: Where.allCases)
+    func multicast(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
             let auditor = Auditor()
@@ -85,8 +85,8 @@ struct DelegateTests {
         }
     }
 
-    @Test("Row 38: delegates survive the child's restart", arguments: Where.allCases)
-    func row38_restart(_ place: Where) async throws {
+    @Test("Delegates survive the child's restart", arguments: Where.allCases)
+    func restart(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
             let auditor = Auditor()
@@ -98,8 +98,8 @@ struct DelegateTests {
         }
     }
 
-    @Test("Row 38: a slow delegate delays neither another nor the child", arguments: Where.allCases)
-    func row38_slow(_ place: Where) async throws {
+    @Test("A slow delegate delays neither another nor the child", arguments: Where.allCases)
+    func slow(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
             let slow = Dawdler(.seconds(600))
@@ -115,8 +115,8 @@ struct DelegateTests {
         }
     }
 
-    @Test("Row 39: delegates are weak", arguments: Where.allCases)
-    func row39_weak(_ place: Where) async throws {
+    @Test("Delegates are held weakly", arguments: Where.allCases)
+    func weak(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
             let stays = Auditor()
@@ -132,8 +132,8 @@ struct DelegateTests {
         }
     }
 
-    @Test("Row 39: a listener's subscription ends with its process, and the subject's end ends the listening", arguments: Where.allCases)
-    func row39_listener(_ place: Where) async throws {
+    @Test("A listener's subscription ends with its process, and with its subject", arguments: Where.allCases)
+    func listener(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.step("child", place)
             let before = "\(try await tree.runtime.counters(of: "/child"))"
@@ -147,7 +147,7 @@ struct DelegateTests {
                 try await tree.reads("/listener heard count(\(round))")
                 if place.isWorker { _ = try await tree.runtime.kill("/listener") }
                 try await tree.root.stop("listener")
-                // Nobody listens, and telling is no error.
+                // There is no listener, and sending an event is no error.
                 try await tree.perform(.emit(.failed(reason: "\(round)")), at: "/child")
             }
             try await eventually("the subject has no observer left") {
@@ -165,8 +165,8 @@ struct DelegateTests {
         }
     }
 
-    @Test("Row 40: events are typed, for children of several types in one table", arguments: Where.allCases)
-    func row40_typedEvents(_ place: Where) async throws {
+    @Test("Events are typed, for children of several types in one table", arguments: Where.allCases)
+    func typedEvents(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.step("step", place)
             let login = try await tree.root.start(LoginFlow.self, as: "login", in: place.isWorker ? .worker : .inProcess)

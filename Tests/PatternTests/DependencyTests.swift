@@ -7,8 +7,8 @@ import Testing
 
 @Suite("Pattern: dependencies", .timeLimit(.minutes(3)))
 struct DependencyTests {
-    @Test("Row 42: a dependency is there at every level, in the initialiser already", arguments: Where.allCases)
-    func row42_everyLevel(_ place: Where) async throws {
+    @Test("A dependency is available at every level, even in the initialiser", arguments: Where.allCases)
+    func everyLevel(_ place: Where) async throws {
         try await PageTree.run { tree in
             await tree.root.provide(\.greeting, "hello")
             try await tree.clerk("clerk", place)
@@ -24,8 +24,8 @@ struct DependencyTests {
         }
     }
 
-    @Test("Row 42: the root inherits what the options say", arguments: Where.allCases)
-    func row42_options(_ place: Where) async throws {
+    @Test("The root inherits the dependencies of the options", arguments: Where.allCases)
+    func options(_ place: Where) async throws {
         var options = Support.options
         options.dependencies.greeting = "good evening"
         try await PageTree.run(options: options) { tree in
@@ -36,8 +36,8 @@ struct DependencyTests {
         }
     }
 
-    @Test("Row 42: a test's overrides win over what the tree provides", arguments: [true, false])
-    func row42_overrides(_ inOneProcess: Bool) async throws {
+    @Test("A test's overrides take precedence over provided dependencies", arguments: [true, false])
+    func overrides(_ inOneProcess: Bool) async throws {
         // With `inOneProcess` the clerk that asks for a worker lives here, and sees the live ledger; without, it's the other placement.
         let notebook = try Notebook.temporary()
         defer { notebook.remove() }
@@ -58,13 +58,13 @@ struct DependencyTests {
             #expect(greeting == "the test's")
             let ledger = try await clerk.ask(Flow.ReadLedger(), timeout: .seconds(15))
             #expect(ledger == (inOneProcess ? "a fake" : "none"))
-            let there = try await clerk.ask(Flow.WhereAmI(), timeout: .seconds(15))
-            #expect((there.pid == getpid()) == inOneProcess)
+            let there = try await clerk.ask(WhereAmI(), timeout: .seconds(15))
+            #expect((there.processID == getpid()) == inOneProcess)
         }
     }
 
-    @Test("Row 43: an update reaches the whole subtree, and nothing beside it", arguments: Where.allCases)
-    func row43_update(_ place: Where) async throws {
+    @Test("An update reaches the whole subtree, and nothing beside it", arguments: Where.allCases)
+    func update(_ place: Where) async throws {
         try await PageTree.run { tree in
             await tree.root.provide(\.greeting, "one")
             try await tree.clerk("clerk", place)
@@ -86,8 +86,8 @@ struct DependencyTests {
         }
     }
 
-    @Test("Row 43: children have the new value before their parent takes up what waited", arguments: Where.allCases)
-    func row43_childrenFirst(_ place: Where) async throws {
+    @Test("Children have the new value before their parent handles waiting messages", arguments: Where.allCases)
+    func childrenFirst(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.clerk("clerk", place)
             try await tree.clerk("inner", below: "/clerk", place)
@@ -100,8 +100,8 @@ struct DependencyTests {
         }
     }
 
-    @Test("Row 43: a new life has the newest value", arguments: Where.allCases)
-    func row43_restart(_ place: Where) async throws {
+    @Test("A new incarnation has the newest value", arguments: Where.allCases)
+    func restart(_ place: Where) async throws {
         try await PageTree.run { tree in
             await tree.root.provide(\.greeting, "one")
             let clerk = try await tree.clerk("clerk", place)
@@ -115,8 +115,8 @@ struct DependencyTests {
         }
     }
 
-    @Test("Row 44: messages wait for what they need, and are taken up in order", arguments: Where.allCases)
-    func row44_parking(_ place: Where) async throws {
+    @Test("Messages wait for their dependencies, and begin in order", arguments: Where.allCases)
+    func parking(_ place: Where) async throws {
         try await PageTree.run { tree in
             let clerk = try await tree.clerk("clerk", place)
             for number in 0..<50 { try await clerk.send(Flow.Greet("\(number)")) }
@@ -137,8 +137,8 @@ struct DependencyTests {
         }
     }
 
-    @Test("Row 45: who waits at a coordinator that stops is told so", arguments: Where.allCases)
-    func row45_stopped(_ place: Where) async throws {
+    @Test("A message that waits for a dependency fails when its coordinator stops", arguments: Where.allCases)
+    func stopped(_ place: Where) async throws {
         try await PageTree.run { tree in
             let clerk = try await tree.clerk("clerk", place)
             let waiting = Task.immediate { try await clerk.ask(Flow.Greet("ann"), timeout: .seconds(600)) }
@@ -155,8 +155,8 @@ struct DependencyTests {
         }
     }
 
-    @Test("Row 45: who waits at a coordinator that crashes is told so", arguments: Where.allCases)
-    func row45_crashed(_ place: Where) async throws {
+    @Test("A message that waits for a dependency fails when its coordinator crashes", arguments: Where.allCases)
+    func crashed(_ place: Where) async throws {
         try await PageTree.run { tree in
             let clerk = try await tree.clerk("clerk", place)
             let waiting = Task.immediate { try await clerk.ask(Flow.Greet("ann"), timeout: .seconds(600)) }
@@ -176,8 +176,8 @@ struct DependencyTests {
         }
     }
 
-    @Test("Row 46: what waits is bounded", arguments: Where.allCases)
-    func row46_bounded(_ place: Where) async throws {
+    @Test("Waiting messages are bounded", arguments: Where.allCases)
+    func bounded(_ place: Where) async throws {
         try await PageTree.run { tree in
             let clerk = try await tree.root.start(HoardingClerk.self, as: "clerk", in: place.isWorker ? .worker : .inProcess)
             let outcomes = try await withThrowingTaskGroup(of: Result<String, CoordinatorError>.self) { group in
@@ -210,8 +210,8 @@ struct DependencyTests {
         }
     }
 
-    @Test("Row 46: an ask whose deadline passes while it waits never runs", arguments: Where.allCases)
-    func row46_deadline(_ place: Where) async throws {
+    @Test("An ask whose deadline passes while it waits never runs", arguments: Where.allCases)
+    func deadline(_ place: Where) async throws {
         try await PageTree.run { tree in
             let clerk = try await tree.clerk("clerk", place)
             let error = await #expect(throws: CoordinatorError.self) {
@@ -229,8 +229,8 @@ struct DependencyTests {
         }
     }
 
-    @Test("Row 47: a live service stays in its process", arguments: Where.allCases)
-    func row47_live(_ place: Where) async throws {
+    @Test("A live service stays in its process", arguments: Where.allCases)
+    func live(_ place: Where) async throws {
         try await PageTree.run { tree in
             await tree.root.provide(\.ledger, Ledger("the root's"))
             let clerk = try await tree.clerk("clerk", place)
@@ -239,8 +239,8 @@ struct DependencyTests {
         }
     }
 
-    @Test("Row 47: each process builds a described service once, when it's first needed", arguments: Where.allCases)
-    func row47_described(_ place: Where) async throws {
+    @Test("Each process builds a described service once, when it's first needed", arguments: Where.allCases)
+    func described(_ place: Where) async throws {
         let descriptor = "vault of \(place) in \(getpid())"
         try await PageTree.run { tree in
             let clerk = try await tree.clerk("clerk", place)
@@ -249,9 +249,9 @@ struct DependencyTests {
             await tree.root.provide(VaultKey.self, describedBy: descriptor)
             try await tree.clerk("inner", below: "/clerk", .inProcess)
             try await tree.clerk("far", below: "/clerk", .worker)
-            let there = try await clerk.ask(Flow.WhereAmI(), timeout: .seconds(15))
+            let there = try await clerk.ask(WhereAmI(), timeout: .seconds(15))
             let first = try await parked.value
-            #expect(first == [descriptor, "\(there.pid)", "1"])
+            #expect(first == [descriptor, "\(there.processID)", "1"])
             // The same one for the whole process, and another one in another process.
             let inner = try await tree.runtime.ask(Flow.Withdraw(), at: "/clerk/inner", timeout: .seconds(15))
             #expect(inner == first)

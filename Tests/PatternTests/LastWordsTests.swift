@@ -5,15 +5,15 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What a worker has answered, told or sent before it ends arrives before its end does.
+/// Tests that the answers, events and messages of a worker arrive before its end does.
 @Suite("Last words", .serialized, .timeLimit(.minutes(5)))
 struct LastWordsTests {
-    /// How a life ends.
+    /// The way in which an incarnation ends.
     enum End: String, CaseIterable {
         case stop, finish, fail, `return`
     }
 
-    @Test("Last words: a thousand handlers that answer when they are cancelled", arguments: Where.allCases, End.allCases)
+    @Test("A thousand handlers answer when they are cancelled", arguments: Where.allCases, End.allCases)
     func answers(_ place: Where, _ end: End) async throws {
         try await PageTree.run { tree in
             let child = try await tree.startSpeaker(in: place)
@@ -34,7 +34,7 @@ struct LastWordsTests {
         }
     }
 
-    @Test("Last words: asks that wait for a paused worker are told that it has stopped", arguments: Where.allCases)
+    @Test("Asks that wait for a paused worker end with stopped", arguments: Where.allCases)
     func parked(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.startSpeaker(in: place)
@@ -54,7 +54,7 @@ struct LastWordsTests {
         }
     }
 
-    @Test("Last words: large answers of a worker that is replaced again and again")
+    @Test("Large answers of a worker that is replaced again and again arrive")
     func recycling() async throws {
         try await PageTree.run { tree in
             let child = try await tree.root.start(
@@ -83,7 +83,7 @@ struct LastWordsTests {
         }
     }
 
-    @Test("Last words: what the stop hook tells and sends", arguments: Where.allCases, End.allCases)
+    @Test("Events and messages of the stop hook arrive", arguments: Where.allCases, End.allCases)
     func hook(_ place: Where, _ end: End) async throws {
         try await PageTree.run { tree in
             let child = try await tree.startSpeaker(in: place, restart: .temporary) {

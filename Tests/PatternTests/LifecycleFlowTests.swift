@@ -6,10 +6,10 @@ import Testing
 
 @Suite("Pattern: flows", .serialized, .timeLimit(.minutes(3)))
 struct LifecycleFlowTests {
-    // MARK: Row 18: finish, removed, next
+    // MARK: Finishing
 
-    @Test("Row 18: run starts, waits for the finish, removes, and hands over the output", arguments: Where.allCases)
-    func row18_run(_ place: Where) async throws {
+    @Test("A run starts a child, waits for its finish, removes it, and returns the output", arguments: Where.allCases)
+    func run(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let login = Task {
                 try await tree.context.run(LifeChild.self, as: "login", in: place.placement) { $0.journal = tree.journal }
@@ -27,8 +27,8 @@ struct LifecycleFlowTests {
         }
     }
 
-    @Test("Row 18: one that finishes within its start hook has ended normally, and hasn't failed to start", arguments: Where.allCases)
-    func row18_declines(_ place: Where) async throws {
+    @Test("A child that finishes within its start hook has ended normally", arguments: Where.allCases)
+    func declines(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let happenings = tree.runtime.tap()
             _ = try await tree.context.run(LifeChild.self, as: "login", in: place.placement) { $0.opening = .finishes }
@@ -40,8 +40,8 @@ struct LifecycleFlowTests {
         }
     }
 
-    @Test("Row 18: registration first, then the dashboard, with the key free in between", arguments: Where.allCases)
-    func row18_registrationThenDashboard(_ place: Where) async throws {
+    @Test("The registration runs first, then the dashboard, and the key is free in between", arguments: Where.allCases)
+    func registrationThenDashboard(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let what = try await tree.runtime.ask(LifecycleRoot.Onboard(inWorker: place.isWorker), timeout: .seconds(30))
             #expect(what == "Ada, registration gone, then /dashboard")
@@ -51,8 +51,8 @@ struct LifecycleFlowTests {
         }
     }
 
-    @Test("Row 18: a child that finishes by itself is gone before its parent hears of it", arguments: Where.allCases)
-    func row18_finishIsHeard(_ place: Where) async throws {
+    @Test("A child that finishes by itself is gone before its parent gets the event", arguments: Where.allCases)
+    func finishIsHeard(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place)
             _ = try? await child.perform(.finish("done"))
@@ -62,8 +62,8 @@ struct LifecycleFlowTests {
         }
     }
 
-    @Test("Row 18: run throws when the child dies for good before it has finished", arguments: Where.allCases)
-    func row18_diesForGood(_ place: Where) async throws {
+    @Test("A run throws when the child ends for good before it has finished", arguments: Where.allCases)
+    func diesForGood(_ place: Where) async throws {
         var options = Support.options
         options.supervision = SupervisionPolicy(.oneForOne, intensity: 1, period: .seconds(60), backoff: .none)
         try await LifecycleTree.run(options) { tree in
@@ -82,10 +82,10 @@ struct LifecycleFlowTests {
         }
     }
 
-    // MARK: Row 19: nothing left
+    // MARK: Nothing is left
 
-    @Test("Row 19: after stop and finish nothing is left of a path", arguments: Where.allCases)
-    func row19_nothingLeft(_ place: Where) async throws {
+    @Test("A stop and a finish leave nothing of a path", arguments: Where.allCases)
+    func nothingLeft(_ place: Where) async throws {
         var options = Support.options
         let directory = try TemporaryDirectory()
         options.runtimeDirectory = directory.path
@@ -97,7 +97,7 @@ struct LifecycleFlowTests {
             let sockets = directory.entries
             let before = tree.runtime.counters
             for finishes in [true, false] {
-                let child = try await tree.startChild("a", place) { $0.greeting = "row 19" }
+                let child = try await tree.startChild("a", place) { $0.greeting = "nothing left" }
                 try await child.perform(.startChild("b", inWorker: place.isWorker))
                 try await child.perform(.show(1))
                 let processes = try await [tree.whereIs("/a").processID, tree.whereIs("/a/b").processID]
@@ -109,7 +109,7 @@ struct LifecycleFlowTests {
                 }
                 await Support.expect(.stopped) { _ = try await open.value }
                 try await eventually("the list is empty") { tree.context.children.isEmpty }
-                try await eventually("its actor is gone") { LifeInstances.count(of: "row 19") == 0 }
+                try await eventually("its actor is gone") { LifeInstances.count(of: "nothing left") == 0 }
                 if place.isWorker {
                     try await eventually("its processes are gone") {
                         processes.allSatisfy { kill($0, 0) == -1 && errno == ESRCH }
@@ -125,10 +125,10 @@ struct LifecycleFlowTests {
         #expect(directory.entries.isEmpty)
     }
 
-    // MARK: Row 20: a flow is entered through its coordinator
+    // MARK: A flow is entered through its coordinator
 
-    @Test("Row 20: another flow's page is reached by starting its coordinator, or by a deep link that does", arguments: Where.allCases)
-    func row20_entryPoint(_ place: Where) async throws {
+    @Test("Another flow's page is reached by starting its coordinator, or by a deep link that does", arguments: Where.allCases)
+    func entryPoint(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             #expect(try await tree.runtime.navigation().isEmpty)
             let flow = try await tree.startChild("flow", place)
@@ -149,8 +149,8 @@ struct LifecycleFlowTests {
         }
     }
 
-    @Test("Row 20: a deep link can't go around a coordinator that doesn't lead there", arguments: Where.allCases)
-    func row20_noWayAround(_ place: Where) async throws {
+    @Test("A deep link can't bypass a coordinator that doesn't lead there", arguments: Where.allCases)
+    func noWayAround(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             try await tree.context.start(LifeBare.self, as: "closed", in: place.placement)
             // Its `open` hook is the default one.
@@ -159,10 +159,10 @@ struct LifecycleFlowTests {
         }
     }
 
-    // MARK: Row 21: start chooses
+    // MARK: The choice of a start
 
-    @Test("Row 21: start chooses the child by what it knows, and after a crash the same", arguments: Where.allCases, [true, false])
-    func row21_startChooses(_ place: Where, _ isLoggedIn: Bool) async throws {
+    @Test("A start hook chooses the child by its data, and chooses the same after a crash", arguments: Where.allCases, [true, false])
+    func startChooses(_ place: Where, _ isLoggedIn: Bool) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.context.start(LifeChooser.self, as: "a", in: place.placement) { $0.isLoggedIn = isLoggedIn }
             let expected = isLoggedIn ? "/a/main" : "/a/login"
@@ -176,10 +176,10 @@ struct LifecycleFlowTests {
         }
     }
 
-    // MARK: Row 22: one flow, used twice
+    // MARK: One flow, used twice
 
-    @Test("Row 22: one type under two keys: each its own configuration and state", arguments: Where.allCases)
-    func row22_reuse(_ place: Where) async throws {
+    @Test("One type under two keys has two configurations and two states", arguments: Where.allCases)
+    func reuse(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let onboarding = try await tree.startChild("onboarding", place) { $0.greeting = "create" }
             let editing = try await tree.startChild("editing", place) { $0.greeting = "change" }
@@ -193,10 +193,10 @@ struct LifecycleFlowTests {
         }
     }
 
-    // MARK: Row 23: started by the parent only
+    // MARK: Started by the parent only
 
-    @Test("Row 23: a child comes into being through its parent, and its hooks run by the runtime alone", arguments: Where.allCases)
-    func row23_onlyByTheParent(_ place: Where) async throws {
+    @Test("A child is started through its parent, and only the runtime runs its hooks", arguments: Where.allCases)
+    func onlyByTheParent(_ place: Where) async throws {
         // A handle has no `start`, and a context no public initialiser: what remains to be tested is the operator's way.
         try await LifecycleTree.run { tree in
             await #expect(throws: CoordinatorError.self) { try await tree.runtime.start("/a") }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Holds back whoever comes to it until it's opened, or until they are cancelled.
+/// A gate that holds callers back until it's opened, or until they are cancelled.
 final class LifecycleGate: Sendable {
     private struct State {
         var isOpen = false
@@ -10,7 +10,7 @@ final class LifecycleGate: Sendable {
 
     private let state = Mutex(State())
 
-    /// How many are held back.
+    /// The number of callers that are held back.
     var waiting: Int { state.withLock { $0.waiting.count } }
 
     func pass() async {

@@ -6,10 +6,10 @@ import Testing
 
 @Suite("Pattern: starting and stopping", .serialized, .timeLimit(.minutes(3)))
 struct LifecycleHooksTests {
-    // MARK: Row 1: start
+    // MARK: Start
 
-    @Test("Row 1: the start hook runs once in a life, when the configuration is in place", arguments: Where.allCases)
-    func row01_startOncePerLife(_ place: Where) async throws {
+    @Test("The start hook runs once per incarnation, when the configuration is in place", arguments: Where.allCases)
+    func startOncePerLife(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place) { $0.greeting = "configured" }
             #expect(child.state == .active)
@@ -22,8 +22,8 @@ struct LifecycleHooksTests {
         }
     }
 
-    @Test("Row 1: a start that throws reaches whoever started, and the key is free", arguments: Where.allCases)
-    func row01_startThrows(_ place: Where) async throws {
+    @Test("A start that throws reaches its caller, and the key is free", arguments: Where.allCases)
+    func startThrows(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             for (opening, reason) in [(Life.Opening.refuses, "won't start"), (.refusesOpaquely, "won't say why")] {
                 do {
@@ -43,8 +43,8 @@ struct LifecycleHooksTests {
         }
     }
 
-    @Test("Row 1: a start that takes too long is ended", arguments: Where.allCases)
-    func row01_startTimesOut(_ place: Where) async throws {
+    @Test("A start that takes too long is ended", arguments: Where.allCases)
+    func startTimesOut(_ place: Where) async throws {
         var options = Support.options
         options.startTimeout = .seconds(3)
         try await LifecycleTree.run(options) { tree in
@@ -55,10 +55,10 @@ struct LifecycleHooksTests {
         }
     }
 
-    // MARK: Row 2: stop
+    // MARK: Stop
 
-    @Test("Row 2: stop ends the children first, then runs the hook, then rewinds, then tells", arguments: Where.allCases)
-    func row02_stopOrder(_ place: Where) async throws {
+    @Test("A stop ends the children, runs the hook, rewinds the pages, and then reports", arguments: Where.allCases)
+    func stopOrder(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             tree.context.show(.home)
             let child = try await tree.startChild("a", place)
@@ -79,8 +79,8 @@ struct LifecycleHooksTests {
         }
     }
 
-    @Test("Row 2: open asks from and to what is stopped end with stopped", arguments: Where.allCases)
-    func row02_openAsks(_ place: Where) async throws {
+    @Test("Open asks from and to a stopped coordinator end with stopped", arguments: Where.allCases)
+    func openAsks(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place)
             let fromIt = Task.immediate { try await child.perform(.passGate, timeout: .seconds(60)) }
@@ -96,8 +96,8 @@ struct LifecycleHooksTests {
         }
     }
 
-    @Test("Row 2: a stop hook that doesn't return counts as stopped after the grace", arguments: Where.allCases)
-    func row02_stopTimesOut(_ place: Where) async throws {
+    @Test("A stop hook that doesn't return counts as stopped after the grace", arguments: Where.allCases)
+    func stopTimesOut(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place, shutdown: .timeout(.milliseconds(300))) { $0.ignoresStop = true }
             let process = try await tree.whereIs("/a").processID
@@ -108,8 +108,8 @@ struct LifecycleHooksTests {
         }
     }
 
-    @Test("Row 2: stopping what has just died is no error", arguments: Where.allCases)
-    func row02_stopOfTheDead(_ place: Where) async throws {
+    @Test("Stopping a child that has just died is no error", arguments: Where.allCases)
+    func stopOfTheDead(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             for restart in [RestartType.permanent, .temporary] {
                 let child = try await tree.startChild("a", place, restart: restart)
@@ -125,10 +125,10 @@ struct LifecycleHooksTests {
         }
     }
 
-    // MARK: Row 5: transitions that make no sense
+    // MARK: Illegal transitions
 
-    @Test("Row 5: an illegal transition is a no-op: no hook, no event", arguments: Where.allCases)
-    func row05_noOps(_ place: Where) async throws {
+    @Test("An illegal transition does nothing: it runs no hook and sends no event", arguments: Where.allCases)
+    func noOps(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place)
             try await tree.startChild("a", place)
@@ -153,8 +153,8 @@ struct LifecycleHooksTests {
         }
     }
 
-    @Test("Row 5: transitions of one coordinator are serialised", arguments: Where.allCases)
-    func row05_serialised(_ place: Where) async throws {
+    @Test("Transitions of one coordinator are serialised", arguments: Where.allCases)
+    func serialised(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place) { $0.isSlow = true }
             await withTaskGroup(of: Void.self) { group in
@@ -172,10 +172,10 @@ struct LifecycleHooksTests {
         }
     }
 
-    // MARK: Row 6: hooks are optional
+    // MARK: Hooks are optional
 
-    @Test("Row 6: a coordinator without hooks goes through all transitions", arguments: Where.allCases)
-    func row06_noHooks(_ place: Where) async throws {
+    @Test("A coordinator without hooks goes through all transitions", arguments: Where.allCases)
+    func noHooks(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.context.start(LifeBare.self, as: "bare", in: place.placement)
             await child.pause()
@@ -187,8 +187,8 @@ struct LifecycleHooksTests {
         }
     }
 
-    @Test("Row 6: what is stopped while paused runs its stop hook only", arguments: Where.allCases)
-    func row06_pausedThenStopped(_ place: Where) async throws {
+    @Test("A coordinator that is stopped while paused runs its stop hook only", arguments: Where.allCases)
+    func pausedThenStopped(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place)
             await child.pause()
@@ -197,10 +197,10 @@ struct LifecycleHooksTests {
         }
     }
 
-    // MARK: Row 7: return is completion
+    // MARK: Return is completion
 
-    @Test("Row 7: a call returns when the child's process has confirmed", arguments: Where.allCases)
-    func row07_confirmed(_ place: Where) async throws {
+    @Test("A call returns when the child's process has confirmed", arguments: Where.allCases)
+    func confirmed(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place) { $0.isSlow = true }
             #expect(tree.journal.lines.last == "start /a")

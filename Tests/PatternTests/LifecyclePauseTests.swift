@@ -6,10 +6,10 @@ import Testing
 
 @Suite("Pattern: pausing and resuming", .serialized, .timeLimit(.minutes(3)))
 struct LifecyclePauseTests {
-    // MARK: Row 3: pause and resume
+    // MARK: Pause and resume
 
-    @Test("Row 3: a paused child's messages park, their deadlines run, and resume drains them in order", arguments: Where.allCases)
-    func row03_park(_ place: Where) async throws {
+    @Test("Messages to a paused child wait while their deadlines run, and begin in order at the resume", arguments: Where.allCases)
+    func park(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place)
             await child.pause()
@@ -31,8 +31,8 @@ struct LifecyclePauseTests {
         }
     }
 
-    @Test("Row 3: what climbs to a paused coordinator from below parks too, and goes on with the resume", arguments: Where.allCases)
-    func row03_climbing(_ place: Where) async throws {
+    @Test("Messages that climb to a paused coordinator wait too, and go on at the resume", arguments: Where.allCases)
+    func climbing(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let middle = try await tree.context.start(ClimbMiddle.self, as: "middle", in: place.placement)
             _ = try await middle.ask(Climb.Do(.startLeaf("leaf", inWorker: false)), timeout: .seconds(30))
@@ -52,8 +52,8 @@ struct LifecyclePauseTests {
         }
     }
 
-    @Test("Row 3: a handler that has begun goes on while its coordinator is paused", arguments: Where.allCases)
-    func row03_begunHandlers(_ place: Where) async throws {
+    @Test("A handler that has begun goes on while its coordinator is paused", arguments: Where.allCases)
+    func begunHandlers(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place)
             let begun = Task.immediate { try await child.perform(.passGate, timeout: .seconds(60)) }
@@ -66,8 +66,8 @@ struct LifecyclePauseTests {
         }
     }
 
-    @Test("Row 3: the pause of a parent reaches its children, its resume only those that nobody paused by name", arguments: Where.allCases)
-    func row03_cascade(_ place: Where) async throws {
+    @Test("A parent's pause reaches its children, and its resume only those that weren't paused by name", arguments: Where.allCases)
+    func cascade(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place)
             try await child.perform(.startChild("awake", inWorker: false))
@@ -89,8 +89,8 @@ struct LifecyclePauseTests {
         }
     }
 
-    @Test("Row 3: what crashes while it's paused starts again and is paused again", arguments: Where.allCases)
-    func row03_crashWhilePaused(_ place: Where) async throws {
+    @Test("A child that crashes while it's paused starts again and is paused again", arguments: Where.allCases)
+    func crashWhilePaused(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place)
             // A handler that has begun is what still can fail.
@@ -111,8 +111,8 @@ struct LifecyclePauseTests {
         }
     }
 
-    @Test("Row 3: a worker that is killed while it's paused starts again and is paused again")
-    func row03_killedWhilePaused() async throws {
+    @Test("A worker that is killed while it's paused starts again and is paused again")
+    func killedWhilePaused() async throws {
         // A worker only: a child in the process can't be killed.
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", .worker)
@@ -128,10 +128,10 @@ struct LifecyclePauseTests {
         }
     }
 
-    // MARK: Row 4: states
+    // MARK: States
 
-    @Test("Row 4: a handle tells active, paused and inactive", arguments: Where.allCases)
-    func row04_states(_ place: Where) async throws {
+    @Test("A handle tells active, paused and inactive apart", arguments: Where.allCases)
+    func states(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place)
             try await tree.startChild("b", place)
@@ -149,8 +149,8 @@ struct LifecyclePauseTests {
         }
     }
 
-    @Test("Row 4: an operator sees what is on its way", arguments: Where.allCases)
-    func row04_diagnostics(_ place: Where) async throws {
+    @Test("A snapshot shows a starting child, a living one and a stopped one", arguments: Where.allCases)
+    func diagnostics(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let start = Task { try await tree.startChild("a", place) { $0.opening = .passesGate } }
             try await eventually("its start hook asks the root") { tree.root.gate.waiting == 1 }

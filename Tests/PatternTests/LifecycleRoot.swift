@@ -34,7 +34,7 @@ actor LifecycleRoot: Coordinator {
     nonisolated let context: Context<LifecycleRoot>
     nonisolated let gate = LifecycleGate()
     nonisolated let journal: Journal
-    /// What the lifecycle row has heard, as "what path".
+    /// The changes that the lifecycle row has got, as "change path".
     private(set) var heard: [String] = []
     private(set) var unhandledMessages: [String] = []
     var sum = 0

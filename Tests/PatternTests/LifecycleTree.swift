@@ -59,15 +59,15 @@ struct LifecycleTree: Sendable {
         try await runtime.ask(Life.Do(action), at: path, timeout: .seconds(30))
     }
 
-    func whereIs(_ path: CoordinatorPath) async throws -> Life.Place {
-        try await runtime.ask(Life.WhereAmI(), at: path, timeout: .seconds(30))
+    func whereIs(_ path: CoordinatorPath) async throws -> Place {
+        try await runtime.ask(WhereAmI(), at: path, timeout: .seconds(30))
     }
 
     /// Asks until a certain life answers: what is sent while a life ends may be lost with it, and says so.
-    func place(of path: CoordinatorPath, incarnation: UInt32) async throws -> Life.Place {
-        var place: Life.Place?
+    func place(of path: CoordinatorPath, incarnation: UInt32) async throws -> Place {
+        var place: Place?
         try await eventually("\(path) has incarnation \(incarnation)") {
-            place = try? await runtime.ask(Life.WhereAmI(), at: path, timeout: .seconds(5))
+            place = try? await runtime.ask(WhereAmI(), at: path, timeout: .seconds(5))
             return place?.incarnation == incarnation
         }
         return try #require(place)

@@ -12,18 +12,18 @@ private actor Unlisted: Coordinator {
 
 @Suite("Pattern: the tree", .serialized, .timeLimit(.minutes(3)))
 struct LifecycleTreeTests {
-    // MARK: Row 8: start registers, then starts, then returns the child
+    // MARK: Start registers, then starts, then returns the child
 
-    @Test("Row 8: a child is registered before its start hook, which may ask the parent that is starting it", arguments: Where.allCases)
-    func row08_registeredBeforeStart(_ place: Where) async throws {
+    @Test("A child is registered before its start hook, which may ask the parent that is starting it", arguments: Where.allCases)
+    func registeredBeforeStart(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             try await tree.runtime.ask(LifecycleRoot.StartChild(key: "a", inWorker: place.isWorker), timeout: .seconds(30))
             #expect(tree.journal.lines == ["known true", "start /a"])
         }
     }
 
-    @Test("Row 8: start returns the child it has started", arguments: Where.allCases)
-    func row08_returnsTheChild(_ place: Where) async throws {
+    @Test("A start returns the child that it has started", arguments: Where.allCases)
+    func returnsTheChild(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place) { $0.greeting = "mine" }
             #expect(child.path == "/a")
@@ -35,10 +35,10 @@ struct LifecycleTreeTests {
         }
     }
 
-    // MARK: Row 9: configured before it starts
+    // MARK: Configured before it starts
 
-    @Test("Row 9: the configuration is a value, given before the start and again at every restart", arguments: Where.allCases)
-    func row09_configurationIsReplayed(_ place: Where) async throws {
+    @Test("The configuration is a value, given before the start and again at every restart", arguments: Where.allCases)
+    func configurationIsReplayed(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             var greeting = "as it was then"
             let child = try await tree.startChild("a", place) { $0.greeting = greeting }
@@ -51,8 +51,8 @@ struct LifecycleTreeTests {
         }
     }
 
-    @Test("Row 9: nothing starts when the configuring closure throws", arguments: Where.allCases)
-    func row09_closureThrows(_ place: Where) async throws {
+    @Test("A child whose configuring closure throws isn't started", arguments: Where.allCases)
+    func closureThrows(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             await #expect(throws: Life.Refusal.self) {
                 try await tree.context.start(LifeChild.self, as: "a", in: place.placement) {
@@ -65,10 +65,10 @@ struct LifecycleTreeTests {
         }
     }
 
-    // MARK: Row 10: one initialiser
+    // MARK: One initialiser
 
-    @Test("Row 10: any coordinator is made from a context and a configuration", arguments: Where.allCases)
-    func row10_uniformInitialiser(_ place: Where) async throws {
+    @Test("Any coordinator is made from a context and a configuration", arguments: Where.allCases)
+    func uniformInitialiser(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             try await tree.context.start(LifeBare.self, as: "bare", in: place.placement)
             try await tree.context.start(LifeChooser.self, as: "chooser", in: place.placement)
@@ -78,8 +78,8 @@ struct LifecycleTreeTests {
         }
     }
 
-    @Test("Row 10: a worker that doesn't know the type refuses, and lives no longer", arguments: Where.allCases)
-    func row10_unknownType(_ place: Where) async throws {
+    @Test("A worker that doesn't have the type refuses, and ends", arguments: Where.allCases)
+    func unknownType(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             // In the parent's process the type itself is at hand, and no name is looked up.
             if place == .inProcess {
@@ -95,10 +95,10 @@ struct LifecycleTreeTests {
         }
     }
 
-    // MARK: Row 11: identity
+    // MARK: Identity
 
-    @Test("Row 11: a place has a path, a life a number", arguments: Where.allCases)
-    func row11_identity(_ place: Where) async throws {
+    @Test("A coordinator has a path, and its incarnation a number", arguments: Where.allCases)
+    func identity(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("account", place)
             try await child.perform(.startChild("login", inWorker: place.isWorker))
@@ -121,10 +121,10 @@ struct LifecycleTreeTests {
         }
     }
 
-    // MARK: Row 12: typed keys
+    // MARK: Typed keys
 
-    @Test("Row 12: children are named by an enum, so that a misspelt name doesn't compile", arguments: Where.allCases)
-    func row12_typedKeys(_ place: Where) async throws {
+    @Test("Children are named by an enum, so that a misspelt name doesn't compile", arguments: Where.allCases)
+    func typedKeys(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.context.start(LifeKeyed.self, as: "keyed", in: place.placement)
             let paths = try await child.ask(LifeKeyed.StartBoth(), timeout: .seconds(30))
@@ -137,10 +137,10 @@ struct LifecycleTreeTests {
         }
     }
 
-    // MARK: Row 13: the list of children
+    // MARK: The list of children
 
-    @Test("Row 13: a parent finds its children by key and by type, an operator sees them all", arguments: Where.allCases)
-    func row13_children(_ place: Where) async throws {
+    @Test("A parent finds its children by key and by type, and an operator lists them all", arguments: Where.allCases)
+    func children(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             #expect(tree.context.children.isEmpty)
             try await tree.startChild("a", place)
@@ -166,10 +166,10 @@ struct LifecycleTreeTests {
         }
     }
 
-    // MARK: Row 14: as many and as deep as one likes
+    // MARK: Number and depth
 
-    @Test("Row 14: two hundred children, all active at once, need no processes of their own", arguments: Where.allCases)
-    func row14_manyChildren(_ place: Where) async throws {
+    @Test("Two hundred active children need no processes of their own", arguments: Where.allCases)
+    func manyChildren(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place)
             try await child.perform(.startChildren(200))
@@ -187,8 +187,8 @@ struct LifecycleTreeTests {
         }
     }
 
-    @Test("Row 14: a tree is as deep as one likes", arguments: Where.allCases)
-    func row14_depth(_ place: Where) async throws {
+    @Test("A tree may have any depth", arguments: Where.allCases)
+    func depth(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             try await tree.startChild("level", place)
             var path: CoordinatorPath = "/level"
@@ -202,10 +202,10 @@ struct LifecycleTreeTests {
         }
     }
 
-    // MARK: Row 15: the root lives, the others come on demand
+    // MARK: The root and children on demand
 
-    @Test("Row 15: only the root is there from the beginning, and it outlives its children's crashes", arguments: Where.allCases)
-    func row15_root(_ place: Where) async throws {
+    @Test("The root lives from the beginning and outlives its children's crashes", arguments: Where.allCases)
+    func root(_ place: Where) async throws {
         var options = Support.options
         options.supervision = SupervisionPolicy(.oneForOne, intensity: 2, period: .seconds(60), backoff: .none)
         try await LifecycleTree.run(options) { tree in
@@ -223,10 +223,10 @@ struct LifecycleTreeTests {
         }
     }
 
-    // MARK: Row 16: no parent after the stop
+    // MARK: No parent after the stop
 
-    @Test("Row 16: what is left running of a stopped coordinator has no parent: its asks end with stopped", arguments: Where.allCases)
-    func row16_orphan(_ place: Where) async throws {
+    @Test("Asks of tasks that a stopped coordinator has left end with stopped", arguments: Where.allCases)
+    func orphan(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             // The process must outlive the coordinator: so the one that stops is the child's child.
             let child = try await tree.startChild("a", place)
@@ -240,10 +240,10 @@ struct LifecycleTreeTests {
         }
     }
 
-    // MARK: Row 17: the runtime owns the children
+    // MARK: The runtime owns the children
 
-    @Test("Row 17: the actor is gone after stop, finish and crash, and there is nothing to drop by hand", arguments: Where.allCases)
-    func row17_ownership(_ place: Where) async throws {
+    @Test("A stop, a finish and a crash release the actor", arguments: Where.allCases)
+    func ownership(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place)
             let ends: [(String, Life.Action?)] = [("stopped", nil), ("finished", .finish("done")), ("failed", .fail)]

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Workers: live change of policy", .timeLimit(.minutes(1)))
 struct LivePolicyTests {
-    @Test("A policy that is changed judges the next failure", arguments: Where.allCases)
+    @Test("A replaced policy judges the next failure", arguments: Where.allCases)
     func change(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)

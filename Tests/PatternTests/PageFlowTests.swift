@@ -6,8 +6,8 @@ import Testing
 
 @Suite("Pattern: handles, names and whole flows", .timeLimit(.minutes(3)))
 struct PageFlowTests {
-    @Test("Row 53: the typed and the erased handle lead to the same child", arguments: Where.allCases)
-    func row53_handles(_ place: Where) async throws {
+    @Test("The typed and the erased handle lead to the same child", arguments: Where.allCases)
+    func handles(_ place: Where) async throws {
         try await PageTree.run { tree in
             let typed = try await tree.step("child", place)
             let erased = try #require(tree.root.child("child"))
@@ -24,8 +24,8 @@ struct PageFlowTests {
         }
     }
 
-    @Test("Row 54: a type's name is enough to start it", arguments: Where.allCases)
-    func row54_byName(_ place: Where) async throws {
+    @Test("A coordinator is started by its type's name alone", arguments: Where.allCases)
+    func byName(_ place: Where) async throws {
         // A start by name asks for a worker; the other placement is what the options make of it.
         var options = Support.options
         options.coordinators = PatternFlows.coordinators
@@ -33,9 +33,9 @@ struct PageFlowTests {
         try await PageTree.run(options: options) { tree in
             let child = try await tree.root.start(worker: "StepCoordinator", as: "child", executable: nil)
             #expect(child.state == .active)
-            let there = try await tree.runtime.ask(Flow.WhereAmI(), at: "/child", timeout: .seconds(15))
-            let here = try await tree.runtime.ask(Flow.WhereAmI(), timeout: .seconds(15))
-            #expect((there.pid == here.pid) == (place == .inProcess))
+            let there = try await tree.runtime.ask(WhereAmI(), at: "/child", timeout: .seconds(15))
+            let here = try await tree.runtime.ask(WhereAmI(), timeout: .seconds(15))
+            #expect((there.processID == here.processID) == (place == .inProcess))
             let typed = try #require(tree.root.child(StepCoordinator.self, as: "child"))
             #expect(typed.path == child.path)
             let error = await #expect(throws: (any Error).self) {
@@ -46,14 +46,14 @@ struct PageFlowTests {
         }
     }
 
-    @Test("Row 55: the login flow: the error comes back to the login page, success replaces it", arguments: Where.allCases)
-    func row55_login(_ place: Where) async throws {
+    @Test("A failed login returns its error to the login page, and a successful one replaces it", arguments: Where.allCases)
+    func login(_ place: Where) async throws {
         try await PageTree.run { tree in
             // 1: the flow shows its login page.
             let login = try await tree.root.start(LoginFlow.self, as: "login", in: place.isWorker ? .worker : .inProcess)
             let first = try await login.ask(LoginFlow.Shown(), timeout: .seconds(15))
             #expect(first == [.login(error: nil)])
-            // 2 and 3: what is submitted climbs to whoever knows the accounts, and the error comes back to the page.
+            // 2 and 3: the submitted login climbs to the coordinator that knows the accounts, and the error comes back to the page.
             try await login.ask(LoginFlow.Submit(name: "ann", password: "guess"), timeout: .seconds(15))
             let second = try await login.ask(LoginFlow.Shown(), timeout: .seconds(15))
             #expect(second == [.login(error: "wrong password")])
@@ -69,8 +69,8 @@ struct PageFlowTests {
     }
 
     // The shop that the seed describes is an example with tests of its own; here are the four things that it does.
-    @Test("Row 56: the shop: the badge from the reply, a toggle from anywhere, buying now", arguments: Where.allCases)
-    func row56_shop(_ place: Where) async throws {
+    @Test("The shop shows the badge from the reply, toggles the cart from anywhere, and buys at once", arguments: Where.allCases)
+    func shop(_ place: Where) async throws {
         try await PageTree.run { tree in
             let shelf = try await tree.root.start(ShelfCoordinator.self, as: "shelf", in: place.isWorker ? .worker : .inProcess)
             let none = try await shelf.ask(ShelfCoordinator.Badge(), timeout: .seconds(15))
@@ -95,8 +95,8 @@ struct PageFlowTests {
         }
     }
 
-    @Test("Row 57: a coordinator needs a context and an initialiser, and nothing else", arguments: Where.allCases)
-    func row57_smallest(_ place: Where) async throws {
+    @Test("A coordinator needs a context and an initialiser, and nothing else", arguments: Where.allCases)
+    func smallest(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.root.start(SmallestCoordinator.self, as: "small", in: place.isWorker ? .worker : .inProcess)
             #expect(child.state == .active)

@@ -5,8 +5,8 @@ import Testing
 
 @Suite("Pattern: pages", .timeLimit(.minutes(3)))
 struct PageTests {
-    @Test("Row 48: a section is a coordinator, a page a step with its values", arguments: Where.allCases)
-    func row48_sections(_ place: Where) async throws {
+    @Test("A section is a coordinator, and a page is a step with its values", arguments: Where.allCases)
+    func sections(_ place: Where) async throws {
         try await PageTree.run(configure: { $0.sections = ["shop": place.isWorker] }) { tree in
             let product = StepCoordinator.Page.product(7)
             let review = StepCoordinator.Page.review(of: 7, stars: 5)
@@ -20,8 +20,8 @@ struct PageTests {
         }
     }
 
-    @Test("Row 49: one stack for the tree, of which each owns its slice", arguments: Where.allCases)
-    func row49_sharedStack(_ place: Where) async throws {
+    @Test("A tree has one stack, of which each coordinator owns its slice", arguments: Where.allCases)
+    func sharedStack(_ place: Where) async throws {
         try await PageTree.run { tree in
             tree.root.show(.list)
             try await tree.step("child", place) { $0.pagesAtStart = [.product(1)] }
@@ -43,8 +43,8 @@ struct PageTests {
         }
     }
 
-    @Test("Row 49: show, replaceTop, pop, pop to, set root", arguments: Where.allCases)
-    func row49_operations(_ place: Where) async throws {
+    @Test("A coordinator shows, replaces, pops and sets the root of its pages", arguments: Where.allCases)
+    func operations(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.step("child", place)
             try await tree.perform(.show(.list), at: "/child")
@@ -67,8 +67,8 @@ struct PageTests {
         }
     }
 
-    @Test("Row 49: dismiss removes the topmost modal page and all above it", arguments: Where.allCases)
-    func row49_modal(_ place: Where) async throws {
+    @Test("Dismissing removes the topmost modal page and all above it", arguments: Where.allCases)
+    func modal(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.step("child", place) { $0.pagesAtStart = [.list] }
             try await tree.perform(.present(.product(1)), at: "/child")
@@ -83,8 +83,8 @@ struct PageTests {
         }
     }
 
-    @Test("Row 49: what a coordinator presented goes with the pages of others above it", arguments: Where.allCases)
-    func row49_modalOfOthers(_ place: Where) async throws {
+    @Test("Dismissing a coordinator's modal page removes the pages of others above it", arguments: Where.allCases)
+    func modalOfOthers(_ place: Where) async throws {
         try await PageTree.run { tree in
             tree.root.show(.list)
             tree.root.present(.product(1))
@@ -97,8 +97,8 @@ struct PageTests {
         }
     }
 
-    @Test("Row 49: a navigation coordinator has a stack of its own", arguments: Where.allCases)
-    func row49_ownStack(_ place: Where) async throws {
+    @Test("A navigation coordinator has a stack of its own", arguments: Where.allCases)
+    func ownStack(_ place: Where) async throws {
         try await PageTree.run { tree in
             tree.root.show(.list)
             try await tree.root.start(StackCoordinator.self, as: "stack", in: place.isWorker ? .worker : .inProcess) {
@@ -115,8 +115,8 @@ struct PageTests {
         }
     }
 
-    @Test("Row 50: a stop rewinds to what was before the start", arguments: Where.allCases)
-    func row50_stop(_ place: Where) async throws {
+    @Test("A stop rewinds to the pages before the start", arguments: Where.allCases)
+    func stop(_ place: Where) async throws {
         try await PageTree.run { tree in
             tree.root.show(.list)
             try await tree.step("child", place) { $0.pagesAtStart = [.product(1)] }
@@ -132,8 +132,8 @@ struct PageTests {
         }
     }
 
-    @Test("Row 50: a stop between others takes out its own alone", arguments: Where.allCases)
-    func row50_between(_ place: Where) async throws {
+    @Test("A stop of a coordinator between others removes its own pages alone", arguments: Where.allCases)
+    func between(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.step("one", place) { $0.pagesAtStart = [.product(1)] }
             try await tree.shows(["/one product(1)"])
@@ -149,8 +149,8 @@ struct PageTests {
         }
     }
 
-    @Test("Row 50: with no page of the parent's own, the parent's section is uncovered without a page", arguments: Where.allCases)
-    func row50_uncovered(_ place: Where) async throws {
+    @Test("A parent without a page of its own is uncovered without a page", arguments: Where.allCases)
+    func uncovered(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.step("child", place) { $0.pagesAtStart = [.list] }
             try await tree.shows(["/child list"])
@@ -160,7 +160,7 @@ struct PageTests {
         }
     }
 
-    @Test("A page that no link carries is shown nowhere, and is a dead letter")
+    @Test("A page that no link can carry is not shown, and becomes a dead letter")
     func tooLarge() async throws {
         // Placement: a worker, for within a process there is no such limit.
         try await PageTree.run { tree in
@@ -176,8 +176,8 @@ struct PageTests {
         }
     }
 
-    @Test("Row 50: a new life shows its pages again; those of the old one are gone", arguments: Where.allCases)
-    func row50_restart(_ place: Where) async throws {
+    @Test("A new incarnation shows its pages again, and those of the old one are gone", arguments: Where.allCases)
+    func restart(_ place: Where) async throws {
         try await PageTree.run { tree in
             tree.root.show(.list)
             try await tree.step("child", place) { $0.pagesAtStart = [.product(1)] }
@@ -190,8 +190,8 @@ struct PageTests {
         }
     }
 
-    @Test("Row 50: giving up rewinds too", arguments: Where.allCases)
-    func row50_gaveUp(_ place: Where) async throws {
+    @Test("Giving up a child rewinds its pages too", arguments: Where.allCases)
+    func gaveUp(_ place: Where) async throws {
         var options = Support.options
         options.supervision = SupervisionPolicy(.oneForOne, intensity: 1, period: .seconds(60), backoff: .none)
         try await PageTree.run(options: options) { tree in
@@ -208,8 +208,8 @@ struct PageTests {
         }
     }
 
-    @Test("Row 51: popping past its first page finishes a child, and the run throws", arguments: Where.allCases)
-    func row51_dismissed(_ place: Where) async throws {
+    @Test("Popping past a child's first page finishes it, and the run throws", arguments: Where.allCases)
+    func dismissed(_ place: Where) async throws {
         try await PageTree.run { tree in
             tree.root.show(.list)
             let running = Task {
@@ -233,8 +233,8 @@ struct PageTests {
         }
     }
 
-    @Test("Row 51: popping to a page below a child finishes it, and its subtree", arguments: Where.allCases)
-    func row51_popTo(_ place: Where) async throws {
+    @Test("Popping to a page below a child finishes it and its subtree", arguments: Where.allCases)
+    func popTo(_ place: Where) async throws {
         try await PageTree.run { tree in
             tree.root.show(.list)
             tree.root.show(.product(0))
@@ -249,8 +249,8 @@ struct PageTests {
         }
     }
 
-    @Test("Row 51: a permanent child is finished by the pop all the same", arguments: Where.allCases)
-    func row51_permanent(_ place: Where) async throws {
+    @Test("Popping finishes a permanent child as well", arguments: Where.allCases)
+    func permanent(_ place: Where) async throws {
         try await PageTree.run { tree in
             tree.root.show(.list)
             // Permanent is the default of `start`.
@@ -266,8 +266,8 @@ struct PageTests {
         }
     }
 
-    @Test("Row 51: the child between is told when the one above it is popped", arguments: Where.allCases)
-    func row51_exposed(_ place: Where) async throws {
+    @Test("Popping a child's pages uncovers the child below it, and not the root", arguments: Where.allCases)
+    func exposed(_ place: Where) async throws {
         try await PageTree.run { tree in
             tree.root.show(.list)
             try await tree.step("child", place) { $0.pagesAtStart = [.product(1)] }

@@ -75,7 +75,7 @@ struct PageTree: Sendable {
         _ = try? await perform(.requestDismissal(milliseconds: milliseconds), at: path)
     }
 
-    /// How often the notebook reads a line.
+    /// Returns the number of times that a line occurs in the notebook.
     func count(_ line: String) -> Int { notebook.lines.count { $0 == line } }
 
     /// Waits until the notebook reads a line so many times.

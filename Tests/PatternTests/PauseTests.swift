@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Pattern: pause and resume in depth", .timeLimit(.minutes(3)))
 struct PauseTests {
-    @Test("Beyond: what is sent to a paused coordinator parks, and is taken up in order", arguments: Where.allCases)
+    @Test("Messages to a paused coordinator wait, and begin in order at the resume", arguments: Where.allCases)
     func parking(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
@@ -28,7 +28,7 @@ struct PauseTests {
         }
     }
 
-    @Test("Beyond: deadlines run while a message parks, and then it never runs", arguments: Where.allCases)
+    @Test("A message whose deadline passes while it waits never runs", arguments: Where.allCases)
     func deadline(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
@@ -46,7 +46,7 @@ struct PauseTests {
         }
     }
 
-    @Test("Beyond: handlers that have begun go on", arguments: Where.allCases)
+    @Test("Handlers that have begun go on during a pause", arguments: Where.allCases)
     func begunHandlers(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
@@ -61,7 +61,7 @@ struct PauseTests {
         }
     }
 
-    @Test("Beyond: an interceptor of a paused coordinator holds up what passes it", arguments: Where.allCases)
+    @Test("An interceptor of a paused coordinator delays the messages that pass it", arguments: Where.allCases)
     func interceptors(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.root.start(AuditCoordinator.self, as: "audit", in: place.isWorker ? .worker : .inProcess) {
@@ -89,7 +89,7 @@ struct PauseTests {
         }
     }
 
-    @Test("Beyond: pause cascades, and resume lifts only what the cascade has set", arguments: Where.allCases)
+    @Test("A pause cascades, and a resume lifts only what the cascade has set", arguments: Where.allCases)
     func reasons(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.step("child", place)
@@ -112,7 +112,7 @@ struct PauseTests {
         }
     }
 
-    @Test("Beyond: who is paused by name within a cascade stays paused, and who is resumed by name waits for it", arguments: Where.allCases)
+    @Test("A child paused by name within a cascade stays paused, and one resumed by name waits for the cascade", arguments: Where.allCases)
     func reasonsWithinCascade(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.step("child", place)
@@ -133,7 +133,7 @@ struct PauseTests {
         }
     }
 
-    @Test("Beyond: a pause in the middle leaves the cascade above it alone", arguments: Where.allCases)
+    @Test("A pause in the middle leaves the cascade above it alone", arguments: Where.allCases)
     func middle(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.step("child", place)
@@ -151,7 +151,7 @@ struct PauseTests {
         }
     }
 
-    @Test("Beyond: a child that is started below a paused one is paused", arguments: Where.allCases)
+    @Test("A child that is started below a paused one is paused", arguments: Where.allCases)
     func startedBelow(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
@@ -166,7 +166,7 @@ struct PauseTests {
         }
     }
 
-    @Test("Beyond: who crashes while it's paused is paused again", arguments: Where.allCases)
+    @Test("A coordinator that crashes while it's paused is paused again", arguments: Where.allCases)
     func crash(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
@@ -188,7 +188,7 @@ struct PauseTests {
         }
     }
 
-    @Test("Beyond: the stop of a paused child runs only the stop hook", arguments: Where.allCases)
+    @Test("The stop of a paused child runs only the stop hook", arguments: Where.allCases)
     func stop(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
@@ -204,7 +204,7 @@ struct PauseTests {
         }
     }
 
-    @Test("Beyond: pausing who is paused and resuming who is active does nothing", arguments: Where.allCases)
+    @Test("Pausing a paused coordinator and resuming an active one does nothing", arguments: Where.allCases)
     func idempotent(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
@@ -225,7 +225,7 @@ struct PauseTests {
         }
     }
 
-    @Test("Beyond: concurrent pauses and resumes are serialised", arguments: Where.allCases)
+    @Test("Concurrent pauses and resumes are serialised", arguments: Where.allCases)
     func serialised(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
@@ -243,7 +243,7 @@ struct PauseTests {
         }
     }
 
-    @Test("Beyond: the initiator learns by return, everybody else by event", arguments: Where.allCases)
+    @Test("The initiator of a pause gets its result as a return, all others as an event", arguments: Where.allCases)
     func events(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.step("child", place)
@@ -260,7 +260,7 @@ struct PauseTests {
 }
 
 extension PageTree {
-    /// What the child, its two children and the grandchild of these tests must be now: a pause has arrived everywhere when it returns.
+    /// Checks the states of the child, its two children and the grandchild: a pause has arrived everywhere when it returns.
     fileprivate func expect(_ states: [CoordinatorSnapshot.State], _ location: SourceLocation = #_sourceLocation) async throws {
         var found: [CoordinatorSnapshot.State] = []
         for path: CoordinatorPath in ["/child", "/child/named", "/child/other", "/child/other/deep"] {

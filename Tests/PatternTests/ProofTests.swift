@@ -4,31 +4,31 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-/// The proofs that the tree leaves nothing behind and never waits for itself; the numbers are printed.
-@Suite("Pattern: proofs", .serialized, .timeLimit(.minutes(5)))
+/// Scenarios after which the tree has left nothing behind, and in which it could wait for itself; the counts are printed.
+@Suite("Pattern: nothing left behind", .serialized, .timeLimit(.minutes(5)))
 struct PatternProofTests {
-    // MARK: a: nothing is left
+    // MARK: Nothing is left
 
-    @Test("Proof a: a thousand children run to their ends in the root's process, and everything is as before")
-    func a_cyclesBesideTheRoot() async throws {
+    @Test("A thousand children that run to their ends in the root's process leave nothing behind")
+    func cyclesBesideTheRoot() async throws {
         try await LifecycleTree.run { tree in
             let before = Alive(tree.runtime.counters)
             for _ in 0..<1_000 {
                 let output = try await tree.context.run(LifeChild.self, as: "cycle") {
-                    $0.greeting = "proof a"
+                    $0.greeting = "cycle"
                     $0.opening = .finishes
                 }
-                try #require(output == "proof a")
+                try #require(output == "cycle")
             }
             try await eventually("everything is as before") {
-                Alive(tree.runtime.counters) == before && LifeInstances.count(of: "proof a") == 0
+                Alive(tree.runtime.counters) == before && LifeInstances.count(of: "cycle") == 0
             }
             #expect(tree.context.children.isEmpty)
-            print("proof a, 1000 beside the root: before \(before), after \(Alive(tree.runtime.counters))")
+            print("1000 children in the root's process: before \(before), after \(Alive(tree.runtime.counters))")
         }
     }
 
-    /// Where the children run to their ends: each time in a process that does nothing else, for other tests run in this one.
+    /// The process in which the children run to their ends: one that does nothing else, since other tests run in this one.
     enum Cycles: String, CaseIterable, CustomTestStringConvertible {
         case inTheProcessOfTheirParent = "in their parent's process"
         case inOneLongLivedWorker = "in one long-lived worker"
@@ -38,8 +38,8 @@ struct PatternProofTests {
         var testDescription: String { rawValue }
     }
 
-    @Test("Proof a: children by the thousand, workers by the fifty: everything is as before", arguments: Cycles.allCases)
-    func a_cyclesInAWorker(_ cycles: Cycles) async throws {
+    @Test("Children by the thousand and workers by the fifty leave nothing behind", arguments: Cycles.allCases)
+    func cyclesInAWorker(_ cycles: Cycles) async throws {
         var options = Support.options
         let temporary = try TemporaryDirectory()
         let directory = temporary.path
@@ -72,20 +72,20 @@ struct PatternProofTests {
                 after = try await Remains.found(in: tree, at: paths, sockets: directory)
                 return after.isNoMore(than: before)
             }
-            print("proof a, \(cycles.count) \(cycles.rawValue):\n  before \(before)\n  after  \(after)")
+            print("\(cycles.count) \(cycles.rawValue):\n  before \(before)\n  after  \(after)")
         }
         #expect(Files.names(in: directory).isEmpty)
     }
 
-    // MARK: b: one instance
+    // MARK: One instance
 
-    @Test("Proof b: a hundred concurrent starts of one key make one instance", arguments: Where.allCases)
-    func b_oneInstance(_ place: Where) async throws {
+    @Test("A hundred concurrent starts of one key make one instance", arguments: Where.allCases)
+    func oneInstance(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let greetings = try await withThrowingTaskGroup(of: String.self) { group in
                 for number in 0..<100 {
                     group.addTask {
-                        let child = try await tree.startChild("one", place) { $0.greeting = "proof b \(number)" }
+                        let child = try await tree.startChild("one", place) { $0.greeting = "one \(number)" }
                         #expect(child.incarnation == 1)
                         return try await child.perform(.greeting)
                     }
@@ -95,16 +95,16 @@ struct PatternProofTests {
             #expect(greetings.count == 1)
             #expect(tree.journal.lines == ["start /one"])
             #expect(tree.context.children.map(\.path) == ["/one"])
-            if place == .inProcess { #expect((0..<100).map { LifeInstances.count(of: "proof b \($0)") }.reduce(0, +) == 1) }
+            if place == .inProcess { #expect((0..<100).map { LifeInstances.count(of: "one \($0)") }.reduce(0, +) == 1) }
             // All hundred have learnt it by return.
             #expect(await tree.root.heard.isEmpty)
         }
     }
 
-    // MARK: c: a late stop
+    // MARK: A late stop
 
-    @Test("Proof c: a stop that ends late never removes the successor", arguments: Where.allCases)
-    func c_lateStop(_ place: Where) async throws {
+    @Test("A stop that ends late never removes the successor", arguments: Where.allCases)
+    func lateStop(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let rounds = place.isWorker ? 15 : 300
             for round in 1...rounds {
@@ -124,8 +124,8 @@ struct PatternProofTests {
         }
     }
 
-    @Test("Proof c: the late end of one that has finished never removes the successor", arguments: Where.allCases)
-    func c_lateFinish(_ place: Where) async throws {
+    @Test("The late end of a finished child never removes the successor", arguments: Where.allCases)
+    func lateFinish(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             for _ in 1...(place.isWorker ? 15 : 300) {
                 let output = try await tree.context.run(LifeChild.self, as: "a", in: place.placement) { $0.opening = .finishes }
@@ -139,10 +139,10 @@ struct PatternProofTests {
         }
     }
 
-    // MARK: d: finish twice
+    // MARK: Finishing twice
 
-    @Test("Proof d: finishing twice is one event, with the first output", arguments: Where.allCases)
-    func d_finishTwice(_ place: Where) async throws {
+    @Test("Finishing twice is one event, with the first output", arguments: Where.allCases)
+    func finishTwice(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place)
             _ = try? await child.perform(.finishTwice("first", "second"))
@@ -166,10 +166,10 @@ struct PatternProofTests {
         }
     }
 
-    // MARK: e: asking each other
+    // MARK: Asking each other
 
-    @Test("Proof e: a parent asks its child while the child asks the parent, a thousand times each: no deadlock", arguments: Where.allCases)
-    func e_askingEachOther(_ place: Where) async throws {
+    @Test("A parent and its child ask each other a thousand times at once without a deadlock", arguments: Where.allCases)
+    func askingEachOther(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             try await tree.startChild("a", place)
             for round in 0..<10 {
@@ -191,7 +191,7 @@ struct PatternProofTests {
     }
 }
 
-/// What the runtime itself counts of one tree.
+/// The runtime's own counts of one tree.
 private struct Alive: Equatable, CustomStringConvertible {
     var coordinators: Int
     var links: Int
@@ -208,7 +208,7 @@ private struct Alive: Equatable, CustomStringConvertible {
     var description: String { "\(coordinators) coordinators, \(links) links, \(openAsks) open asks, \(observers) observers" }
 }
 
-/// What is there of a tree at a moment: in the kernel's eyes, in the runtime's, and in the directory of its sockets.
+/// The parts of a tree at one moment: by the kernel, by the runtime, and in the directory of its sockets.
 private struct Remains: CustomStringConvertible {
     var root: Alive
     var processes: [Census]

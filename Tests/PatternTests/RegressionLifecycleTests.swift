@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Regression: lives and their ends", .serialized, .timeLimit(.minutes(3)))
 struct RegressionLifecycleTests {
-    @Test("Regression: a scene is closed when its coordinator won't start", arguments: Where.allCases)
+    @Test("A scene is closed when its coordinator won't start", arguments: Where.allCases)
     func refusingScene(_ place: Where) async throws {
         try await PageTree.run { tree in
             await #expect(throws: (any Error).self) {
@@ -17,7 +17,7 @@ struct RegressionLifecycleTests {
         }
     }
 
-    @Test("Regression: the pages of a worker below a worker are gone with the inner one")
+    @Test("The pages of a worker below a worker are gone with the inner one")
     func innerPages() async throws {
         try await PageTree.run { tree in
             tree.root.show(.list)
@@ -35,7 +35,7 @@ struct RegressionLifecycleTests {
         }
     }
 
-    @Test("Regression: who takes the key of a run that was stopped lives", arguments: Where.allCases)
+    @Test("A child that takes the key of a stopped run lives", arguments: Where.allCases)
     func successorOfStopped(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             for _ in 0..<(place.isWorker ? 15 : 300) {
@@ -52,7 +52,7 @@ struct RegressionLifecycleTests {
         }
     }
 
-    @Test("Regression: who takes the key of a run that has failed lives", arguments: Where.allCases)
+    @Test("A child that takes the key of a failed run lives", arguments: Where.allCases)
     func successorOfFailed(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             for _ in 0..<(place.isWorker ? 15 : 300) {

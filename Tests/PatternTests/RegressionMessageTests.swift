@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Regression: messages", .serialized, .timeLimit(.minutes(3)))
 struct RegressionMessageTests {
-    @Test("Regression: 20,000 messages to a hundred children below one worker are all answered")
+    @Test("20,000 messages to a hundred children below one worker are all answered")
     func credit() async throws {
         // Placement: a worker, for within a process there is no credit.
         try await PageTree.run { tree in
@@ -25,7 +25,7 @@ struct RegressionMessageTests {
         }
     }
 
-    @Test("Regression: after messages that were too large the same child still answers")
+    @Test("A child still answers after messages that were too large")
     func tooLarge() async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", .worker)
@@ -40,7 +40,7 @@ struct RegressionMessageTests {
         }
     }
 
-    @Test("Regression: a stream leaves nothing of its message alive", arguments: Where.allCases, Traces.Reading.allCases)
+    @Test("A stream leaves nothing of its message alive", arguments: Where.allCases, Traces.Reading.allCases)
     func streams(_ place: Where, _ reading: Traces.Reading) async throws {
         try await PageTree.run { tree in
             try await tree.root.start(TraceSource.self, as: "source") { $0.readsInWorker = place.isWorker }
@@ -54,13 +54,13 @@ struct RegressionMessageTests {
         }
     }
 
-    @Test("Regression: a message with a reply that is sent one way past an interceptor is handled once", arguments: Where.allCases)
+    @Test("A message with a reply that is sent one way past an interceptor is handled once", arguments: Where.allCases)
     func interceptedSend(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.root.start(DepotCoordinator.self, as: "depot") { $0.couriersInWorker = place.isWorker }
             let taken = try await tree.runtime.ask(Parcels.Dispatch(10), at: "/depot/courier", timeout: .seconds(20))
             #expect(taken == 10)
-            // The interceptor has seen the replies, although nobody else wants them.
+            // The interceptor has got the replies, although the sender doesn't want them.
             try await eventually("all have come back") {
                 try await tree.runtime.ask(Parcels.Seen(), at: "/depot/courier", timeout: .seconds(15)).count == 10
             }
@@ -74,7 +74,7 @@ struct RegressionMessageTests {
         }
     }
 
-    @Test("Regression: a described dependency is made once, although other things are provided later", arguments: Where.allCases)
+    @Test("A described dependency is made once, although other things are provided later", arguments: Where.allCases)
     func describedOnce(_ place: Where) async throws {
         let descriptor = "regression of \(place) in \(getpid())"
         try await PageTree.run { tree in
@@ -94,7 +94,7 @@ struct RegressionMessageTests {
         }
     }
 
-    @Test("Regression: an ask that is cancelled at once never runs in the worker")
+    @Test("An ask that is cancelled at once never runs in the worker")
     func cancelledAtOnce() async throws {
         try await PageTree.run { tree in
             try await tree.step("child", .worker)
@@ -111,7 +111,7 @@ struct RegressionMessageTests {
                     await #expect(throws: CancellationError.self) { try await ask.value }
                 }
                 // Behind the cancellations on the same link.
-                _ = try await runtime.ask(Flow.WhereAmI(), at: "/child", timeout: .seconds(20))
+                _ = try await runtime.ask(WhereAmI(), at: "/child", timeout: .seconds(20))
                 _ = try await runtime.resume("/child/box")
                 try await runtime.ask(Flow.Note(1_000 + round), at: "/child/box", timeout: .seconds(20))
             }
@@ -130,7 +130,7 @@ struct RegressionMessageTests {
 
     // MARK: Rows without await
 
-    @Test("Regression: asks that are answered directly and sends of the same sender keep their order", arguments: Where.allCases)
+    @Test("Asks that are answered directly and sends of the same sender keep their order", arguments: Where.allCases)
     func directOrder(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.root.start(OrderKeeper.self, as: "keeper", in: place.placement)
@@ -144,7 +144,7 @@ struct RegressionMessageTests {
         }
     }
 
-    @Test("Regression: a stop ends asks that are answered directly with stopped")
+    @Test("A stop ends asks that are answered directly with stopped")
     func directStop() async throws {
         for _ in 0..<20 {
             try await PageTree.run { tree in

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Regression: pausing", .serialized, .timeLimit(.minutes(3)))
 struct RegressionPauseTests {
-    @Test("Regression: a paused worker that is killed comes back paused, twenty times")
+    @Test("A paused worker that is killed comes back paused, twenty times")
     func killed() async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", .worker)
@@ -27,7 +27,7 @@ struct RegressionPauseTests {
         }
     }
 
-    @Test("Regression: a pause while the child starts holds", arguments: Where.allCases)
+    @Test("A pause while the child starts takes effect", arguments: Where.allCases)
     func whileStarting(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let starting = Task { try await tree.startChild("a", place) { $0.opening = .passesGate } }
@@ -45,7 +45,7 @@ struct RegressionPauseTests {
         }
     }
 
-    @Test("Regression: a pause and a resume while the child starts leave it active", arguments: Where.allCases)
+    @Test("A pause and a resume while the child starts leave it active", arguments: Where.allCases)
     func resumedWhileStarting(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let starting = Task { try await tree.startChild("a", place) { $0.opening = .passesGate } }
@@ -61,7 +61,7 @@ struct RegressionPauseTests {
         }
     }
 
-    @Test("Regression: a pause hook that never returns doesn't block the key after a stop", arguments: Where.allCases, [false, true])
+    @Test("A pause hook that never returns doesn't block the key after a stop", arguments: Where.allCases, [false, true])
     func stubborn(_ place: Where, _ isKept: Bool) async throws {
         try await PageTree.run { tree in
             let child = try await tree.stubborn(place, true)
@@ -77,7 +77,7 @@ struct RegressionPauseTests {
             await successor.pause()
             #expect(successor.state == .paused)
             await successor.resume()
-            let there = try await successor.ask(Flow.WhereAmI(), timeout: .seconds(15))
+            let there = try await successor.ask(WhereAmI(), timeout: .seconds(15))
             #expect(there.path == "/child")
             #expect(tree.count("/child pausing") == 2)
         }

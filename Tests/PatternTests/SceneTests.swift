@@ -5,8 +5,8 @@ import Testing
 
 @Suite("Pattern: scenes", .timeLimit(.minutes(3)))
 struct SceneTests {
-    @Test("Row 52: exactly one resource, made at init and closed at stop", arguments: Where.allCases)
-    func row52_lifetime(_ place: Where) async throws {
+    @Test("A scene coordinator has exactly one resource, made at init and closed at stop", arguments: Where.allCases)
+    func lifetime(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.lamp(place)
             let isLit = try await child.ask(ResourceCoordinator.IsLit(), timeout: .seconds(15))
@@ -18,8 +18,8 @@ struct SceneTests {
         }
     }
 
-    @Test("Row 52: when the resource dies its coordinator requests dismissal", arguments: Where.allCases)
-    func row52_death(_ place: Where) async throws {
+    @Test("A coordinator whose resource dies requests dismissal", arguments: Where.allCases)
+    func death(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.lamp(place)
             _ = try? await child.ask(ResourceCoordinator.BurnOut(), timeout: .seconds(15))
@@ -31,8 +31,8 @@ struct SceneTests {
         }
     }
 
-    @Test("Row 52: a parent may keep a coordinator whose resource is dead", arguments: Where.allCases)
-    func row52_kept(_ place: Where) async throws {
+    @Test("A parent may keep a coordinator whose resource is dead", arguments: Where.allCases)
+    func kept(_ place: Where) async throws {
         try await PageTree.run(configure: { $0.decision = .refuse }) { tree in
             let child = try await tree.lamp(place)
             try await child.ask(ResourceCoordinator.BurnOut(), timeout: .seconds(15))
@@ -44,8 +44,8 @@ struct SceneTests {
         }
     }
 
-    @Test("Row 52: a stop that closes the resource doesn't ask for dismissal", arguments: Where.allCases)
-    func row52_stopAsksNothing(_ place: Where) async throws {
+    @Test("A stop that closes the resource doesn't request dismissal", arguments: Where.allCases)
+    func stopAsksNothing(_ place: Where) async throws {
         try await PageTree.run { tree in
             for round in 1...3 {
                 let child = try await tree.lamp(place)
@@ -57,8 +57,8 @@ struct SceneTests {
         }
     }
 
-    @Test("Row 52: a new life has a new resource", arguments: Where.allCases)
-    func row52_restart(_ place: Where) async throws {
+    @Test("A new incarnation has a new resource", arguments: Where.allCases)
+    func restart(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.lamp(place)
             _ = try await tree.runtime.restart("/lamp")

@@ -5,8 +5,8 @@ import Testing
 
 @Suite("Pattern: streams", .timeLimit(.minutes(3)))
 struct StreamTests {
-    @Test("Row 28: replies come in order, and the stream ends with its handler", arguments: Where.allCases)
-    func row28_order(_ place: Where) async throws {
+    @Test("Replies arrive in order, and the stream ends with its handler", arguments: Where.allCases)
+    func order(_ place: Where) async throws {
         try await PageTree.run { tree in
             let reader = try await tree.reader(place)
             let read = try await reader.ask(Flow.Read(Flow.Count(to: 5_000)), timeout: .seconds(30))
@@ -17,8 +17,8 @@ struct StreamTests {
         }
     }
 
-    @Test("Row 28: a stream passes two processes", arguments: Where.allCases)
-    func row28_deep(_ place: Where) async throws {
+    @Test("A stream passes through two processes", arguments: Where.allCases)
+    func deep(_ place: Where) async throws {
         try await PageTree.run { tree in
             _ = try await tree.reader(place)
             try await tree.runtime.ask(Flow.StartReader("inner", inWorker: place.isWorker), at: "/reader", timeout: .seconds(20))
@@ -28,8 +28,8 @@ struct StreamTests {
         }
     }
 
-    @Test("Row 28: the first reply comes while the handler still works", arguments: Where.allCases)
-    func row28_early(_ place: Where) async throws {
+    @Test("The first reply arrives while the handler still works", arguments: Where.allCases)
+    func early(_ place: Where) async throws {
         try await PageTree.run { tree in
             let reader = try await tree.reader(place)
             let reading = Task { try await reader.ask(Flow.Read(Flow.Count(to: 2, holdsAt: 1)), timeout: .seconds(600)) }
@@ -41,8 +41,8 @@ struct StreamTests {
         }
     }
 
-    @Test("Row 28: a slow reader holds the handler up", arguments: Where.allCases)
-    func row28_backpressure(_ place: Where) async throws {
+    @Test("A slow reader makes the handler wait", arguments: Where.allCases)
+    func backpressure(_ place: Where) async throws {
         // 50,000 × 200 bytes: far more than any buffer between the two should hold.
         let total = 50_000
         try await PageTree.run { tree in
@@ -69,8 +69,8 @@ struct StreamTests {
         }
     }
 
-    @Test("Row 28: ending the loop cancels the handler", arguments: Where.allCases)
-    func row28_break(_ place: Where) async throws {
+    @Test("Leaving the loop cancels the handler", arguments: Where.allCases)
+    func leavingTheLoop(_ place: Where) async throws {
         try await PageTree.run { tree in
             let reader = try await tree.reader(place)
             let before = "\(tree.runtime.counters)"
@@ -88,8 +88,8 @@ struct StreamTests {
         }
     }
 
-    @Test("Row 28: cancelling the reader's task cancels the handler", arguments: Where.allCases)
-    func row28_cancel(_ place: Where) async throws {
+    @Test("Cancelling the reader's task cancels the handler", arguments: Where.allCases)
+    func cancel(_ place: Where) async throws {
         try await PageTree.run { tree in
             let reader = try await tree.reader(place)
             let reading = Task { try await reader.ask(Flow.Read(Flow.Count(to: 5, holdsAt: 3)), timeout: .seconds(600)) }
@@ -102,8 +102,8 @@ struct StreamTests {
         }
     }
 
-    @Test("Row 28: what the handler throws ends the stream, after what it has sent", arguments: Where.allCases)
-    func row28_failure(_ place: Where) async throws {
+    @Test("An error of the handler ends the stream, after the replies sent before it", arguments: Where.allCases)
+    func failure(_ place: Where) async throws {
         try await PageTree.run { tree in
             let reader = try await tree.reader(place)
             let read = try await reader.ask(Flow.Read(Flow.Count(to: 10, failsAt: 4)), timeout: .seconds(20))
@@ -112,8 +112,8 @@ struct StreamTests {
         }
     }
 
-    @Test("Row 28: a stream's deadline ends it and cancels the handler", arguments: Where.allCases)
-    func row28_timeout(_ place: Where) async throws {
+    @Test("A stream's deadline ends it and cancels the handler", arguments: Where.allCases)
+    func timeout(_ place: Where) async throws {
         try await PageTree.run { tree in
             let reader = try await tree.reader(place)
             // It may pass before the handler begins, on a busy machine.
@@ -127,8 +127,8 @@ struct StreamTests {
         }
     }
 
-    @Test("Row 28: ask takes the first reply", arguments: Where.allCases)
-    func row28_first(_ place: Where) async throws {
+    @Test("An ask of a stream gets the first reply", arguments: Where.allCases)
+    func first(_ place: Where) async throws {
         try await PageTree.run { tree in
             let reader = try await tree.reader(place)
             let first = try await reader.ask(Flow.ReadFirst(), timeout: .seconds(20))
@@ -140,8 +140,8 @@ struct StreamTests {
         }
     }
 
-    @Test("Row 28: the reader's end is the handler's", arguments: Where.allCases)
-    func row28_readerLost(_ place: Where) async throws {
+    @Test("The end of the reader ends the handler", arguments: Where.allCases)
+    func readerLost(_ place: Where) async throws {
         try await PageTree.run { tree in
             let reader = try await tree.reader(place)
             let reading = Task { try await reader.ask(Flow.Read(Flow.Count(to: 5, holdsAt: 3)), timeout: .seconds(600)) }
@@ -161,10 +161,10 @@ struct StreamTests {
         }
     }
 
-    @Test("Row 28: a stream whose handler's process dies ends with peerLost")
-    func row28_peerLost() async throws {
-        // One placement: only another process can be lost. A handler is above its reader, so the reader dies with it; who survives is
-        // whoever listens from the side, and for them the stream of events is what ends.
+    @Test("A stream whose handler's process dies ends with peerLost")
+    func peerLost() async throws {
+        // One placement: only another process can be lost. A handler is above its reader, so the reader dies with it; a listener from the
+        // side survives, whose stream of events ends.
         try await PageTree.run { tree in
             try await tree.step("middle", .worker)
             try await tree.step("child", below: "/middle", .inProcess)
@@ -180,8 +180,8 @@ struct StreamTests {
         }
     }
 
-    @Test("Row 28: many streams at once don't mix", arguments: Where.allCases)
-    func row28_concurrent(_ place: Where) async throws {
+    @Test("Many streams at once don't mix", arguments: Where.allCases)
+    func concurrent(_ place: Where) async throws {
         try await PageTree.run { tree in
             let reader = try await tree.reader(place)
             try await withThrowingTaskGroup(of: Bool.self) { group in

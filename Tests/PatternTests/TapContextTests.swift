@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Pattern: look-up, tasks and tabs", .timeLimit(.minutes(3)))
 struct TapContextTests {
-    @Test("Beyond: a child is found by key, by type, and by both", arguments: Where.allCases)
+    @Test("A child is found by key, by type, and by both", arguments: Where.allCases)
     func lookUp(_ place: Where) async throws {
         try await PageTree.run { tree in
             #expect(tree.root.child(StepCoordinator.self) == nil)
@@ -17,7 +17,7 @@ struct TapContextTests {
             let first = try #require(tree.root.child(StepCoordinator.self))
             #expect(first.path == "/one")
             let second = try #require(tree.root.child(StepCoordinator.self, as: "two"))
-            let there = try await second.ask(Flow.WhereAmI(), timeout: .seconds(15))
+            let there = try await second.ask(WhereAmI(), timeout: .seconds(15))
             #expect(there.path == "/two")
             let erased = try #require(tree.root.child("login"))
             #expect(erased.path == "/login")
@@ -31,7 +31,7 @@ struct TapContextTests {
         }
     }
 
-    @Test("Beyond: children by state", arguments: Where.allCases)
+    @Test("Children are listed by state", arguments: Where.allCases)
     func byState(_ place: Where) async throws {
         try await PageTree.run { tree in
             for key in ["one", "two", "three"] { try await tree.step(key, place) }
@@ -43,7 +43,7 @@ struct TapContextTests {
         }
     }
 
-    @Test("Beyond: a coordinator's tasks are cancelled and awaited when it stops", arguments: Where.allCases)
+    @Test("A coordinator's tasks are cancelled and awaited when it stops", arguments: Where.allCases)
     func tasks(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.step("child", place)
@@ -56,7 +56,7 @@ struct TapContextTests {
         }
     }
 
-    @Test("Beyond: tasks end with a life, not with a pause", arguments: Where.allCases)
+    @Test("A coordinator's tasks end with its incarnation, and go on during a pause", arguments: Where.allCases)
     func tasksAndPause(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.step("child", place)
@@ -71,7 +71,7 @@ struct TapContextTests {
         }
     }
 
-    @Test("Beyond: a task that throws is logged, and its coordinator lives on", arguments: Where.allCases)
+    @Test("A task that throws is logged, and its coordinator lives on", arguments: Where.allCases)
     func taskThatThrows(_ place: Where) async throws {
         var options = Support.options
         // The warning is expected.
@@ -87,7 +87,7 @@ struct TapContextTests {
         }
     }
 
-    @Test("Beyond: exactly one tab is active; tabs are started when they are first selected", arguments: Where.allCases)
+    @Test("Exactly one tab is active, and a tab is started when it is first selected", arguments: Where.allCases)
     func tabs(_ place: Where) async throws {
         try await PageTree.run { tree in
             let tabs = try await tree.tabs(place)
@@ -110,7 +110,7 @@ struct TapContextTests {
         }
     }
 
-    @Test("Beyond: selections at the same time leave one tab active", arguments: Where.allCases)
+    @Test("Selections at the same time leave one tab active", arguments: Where.allCases)
     func concurrentTabs(_ place: Where) async throws {
         try await PageTree.run { tree in
             let tabs = try await tree.tabs(place)
@@ -131,7 +131,7 @@ struct TapContextTests {
         }
     }
 
-    @Test("Beyond: a tab that can't be started leaves the former one selected", arguments: Where.allCases)
+    @Test("A tab that can't be started leaves the former one selected", arguments: Where.allCases)
     func failingTab(_ place: Where) async throws {
         try await PageTree.run { tree in
             let tabs = try await tree.tabs(place)
@@ -143,7 +143,7 @@ struct TapContextTests {
         }
     }
 
-    @Test("Beyond: a tab that crashes comes back as it was, covered or selected", arguments: Where.allCases)
+    @Test("A tab that crashes comes back as it was, covered or selected", arguments: Where.allCases)
     func crashingTab(_ place: Where) async throws {
         try await PageTree.run { tree in
             let tabs = try await tree.tabs(place)

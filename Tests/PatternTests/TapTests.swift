@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Pattern: the tap and the counters", .timeLimit(.minutes(3)))
 struct TapTests {
-    @Test("Beyond: the tap sees the lifecycle of the whole tree", arguments: Where.allCases)
+    @Test("The tap reports the lifecycle of the whole tree", arguments: Where.allCases)
     func lifecycle(_ place: Where) async throws {
         try await PageTree.run { tree in
             let tap = Tap(tree.runtime)
@@ -23,7 +23,7 @@ struct TapTests {
         }
     }
 
-    @Test("Beyond: the tap sees each message that is handled once, and each event", arguments: Where.allCases)
+    @Test("The tap reports each handled message once, and each event", arguments: Where.allCases)
     func messages(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.step("child", place)
@@ -43,7 +43,7 @@ struct TapTests {
         }
     }
 
-    @Test("Beyond: the tap sees dead letters, and they are counted for the whole tree", arguments: Where.allCases)
+    @Test("The tap reports dead letters, which are counted for the whole tree", arguments: Where.allCases)
     func deadLetters(_ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.step("child", place)
@@ -64,7 +64,7 @@ struct TapTests {
         }
     }
 
-    @Test("Beyond: dead letters of a worker are counted after its end", arguments: Where.allCases)
+    @Test("Dead letters of a worker are counted after its end", arguments: Where.allCases)
     func deadLettersSurvive(_ place: Where) async throws {
         try await PageTree.run { tree in
             let box = try await tree.root.start(OldestDroppingBox.self, as: "box", in: place.isWorker ? .worker : .inProcess)
@@ -78,19 +78,19 @@ struct TapTests {
         }
     }
 
-    @Test("Beyond: who doesn't read the tap holds nobody up", arguments: Where.allCases)
+    @Test("A viewer that doesn't read the tap delays no coordinator", arguments: Where.allCases)
     func unread(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
             let stream = tree.runtime.tap()
-            for _ in 0..<2_000 { _ = try await child.ask(Flow.WhereAmI(), timeout: .seconds(15)) }
-            let there = try await child.ask(Flow.WhereAmI(), timeout: .seconds(15))
+            for _ in 0..<2_000 { _ = try await child.ask(WhereAmI(), timeout: .seconds(15)) }
+            let there = try await child.ask(WhereAmI(), timeout: .seconds(15))
             #expect(there.incarnation == 1)
             withExtendedLifetime(stream) {}
         }
     }
 
-    @Test("Beyond: after a scenario the counters are what they were before", arguments: Where.allCases)
+    @Test("The counters after a scenario are what they were before", arguments: Where.allCases)
     func counters(_ place: Where) async throws {
         try await PageTree.run { tree in
             // Once for what is made when it's first needed, and then for good.
@@ -128,7 +128,7 @@ extension PageTree {
     }
 }
 
-/// What a runtime's tap has said, as text: what an event is called is the runtime's affair, that it names path and message is not.
+/// The events of a runtime's tap as text: their wording is up to the runtime, but they name path and message.
 private final class Tap: Sendable {
     private let seen = Mutex<[String]>([])
     private let reading = Mutex<Task<Void, Never>?>(nil)

@@ -6,7 +6,7 @@ import Testing
 @Suite("Watch: automatic shutdown", .serialized, .timeLimit(.minutes(3)))
 struct WorkerAutoShutdownTests {
     @Test(
-        "Watch: a significant child that ends by itself ends its parent with shutdown, which isn't restarted",
+        "A significant child that ends by itself ends its parent with shutdown, which isn't restarted",
         arguments: Where.allCases,
         Where.allCases
     )

@@ -12,46 +12,46 @@ struct WorkerRecyclingTests {
         return options
     }
 
-    @Test("Recycling: by messages: two hundred concurrent asks lose none, and nothing has failed", arguments: [0, 1])
+    @Test("Recycling by messages loses none of two hundred concurrent asks, and counts no failure", arguments: [0, 1])
     func messages(_ spares: Int) async throws {
         try await LifecycleTree.run(Self.options) { tree in
             let child = try await tree.startChild(in: .worker(spares: spares, recycling: Recycling(messages: 50)))
-            let places = try await withThrowingTaskGroup(of: Life.Place.self) { group in
-                for _ in 0..<200 { group.addTask { try await child.ask(Life.WhereAmI(), timeout: .seconds(60)) } }
-                return try await group.reduce(into: [Life.Place]()) { $0.append($1) }
+            let places = try await withThrowingTaskGroup(of: Place.self) { group in
+                for _ in 0..<200 { group.addTask { try await child.ask(WhereAmI(), timeout: .seconds(60)) } }
+                return try await group.reduce(into: [Place]()) { $0.append($1) }
             }
             #expect(places.count == 200)
             try await eventually("it was replaced, and is back") { child.incarnation >= 2 && child.state == .active }
             // The next fifty go to other lives than the first.
-            let later = try await child.ask(Life.WhereAmI(), timeout: .seconds(60))
+            let later = try await child.ask(WhereAmI(), timeout: .seconds(60))
             #expect(later.incarnation >= 2)
             #expect(Set(places.map(\.incarnation)).count == Set(places.map(\.processID)).count)
             try await tree.expectNoFailure()
         }
     }
 
-    @Test("Recycling: by messages: one ask after the other, each is answered")
+    @Test("Recycling by messages answers asks one after the other")
     func sequential() async throws {
         try await LifecycleTree.run(Self.options) { tree in
             let child = try await tree.startChild(in: .worker(recycling: Recycling(messages: 10)))
             var incarnations: [UInt32] = []
-            for _ in 0..<40 { incarnations.append(try await child.ask(Life.WhereAmI(), timeout: .seconds(60)).incarnation) }
+            for _ in 0..<40 { incarnations.append(try await child.ask(WhereAmI(), timeout: .seconds(60)).incarnation) }
             #expect(incarnations == incarnations.sorted())
             #expect(Set(incarnations).count >= 3)
             try await tree.expectNoFailure()
         }
     }
 
-    @Test("Recycling: what is under way is handled by the life that has taken it")
+    @Test("Messages under way are handled by the incarnation that has accepted them")
     func underWay() async throws {
         try await LifecycleTree.run(Self.options) { tree in
             let child = try await tree.startChild(in: .worker(recycling: Recycling(messages: 2)))
             let passing = Task.immediate { try await child.perform(.passGate, timeout: .seconds(60)) }
             try await eventually("it has begun") { tree.root.gate.waiting == 1 }
-            let second = try await child.ask(Life.WhereAmI(), timeout: .seconds(60))
+            let second = try await child.ask(WhereAmI(), timeout: .seconds(60))
             #expect(second.incarnation == 1)
-            let third = Task.immediate { try await child.ask(Life.WhereAmI(), timeout: .seconds(60)) }
-            // The gate is still closed, so that life goes on.
+            let third = Task.immediate { try await child.ask(WhereAmI(), timeout: .seconds(60)) }
+            // The gate is still closed, so the first incarnation goes on.
             try await Task.sleep(for: .milliseconds(300))
             #expect(tree.journal.count(of: "stop /a") == 0)
             tree.root.gate.open()
@@ -64,15 +64,15 @@ struct WorkerRecyclingTests {
         }
     }
 
-    @Test("Recycling: what is under way below the worker is handled too, in its process and in another", arguments: Where.allCases)
+    @Test("Messages under way below the worker are handled too, in its process and in another", arguments: Where.allCases)
     func underWayBelow(_ place: Where) async throws {
         try await LifecycleTree.run(Self.options) { tree in
             let child = try await tree.startChild(in: .worker(recycling: Recycling(messages: 4)))
             _ = try await child.perform(.startChild("b", inWorker: place.isWorker))
             let passing = Task.immediate { try await tree.perform(.passGate, at: "/a/b") }
             try await eventually("it has begun") { tree.root.gate.waiting == 1 }
-            for _ in 0..<2 { _ = try await child.ask(Life.WhereAmI(), timeout: .seconds(60)) }
-            let next = Task.immediate { try await child.ask(Life.WhereAmI(), timeout: .seconds(60)) }
+            for _ in 0..<2 { _ = try await child.ask(WhereAmI(), timeout: .seconds(60)) }
+            let next = Task.immediate { try await child.ask(WhereAmI(), timeout: .seconds(60)) }
             try await Task.sleep(for: .milliseconds(300))
             tree.root.gate.open()
             let passed = try await passing.value
@@ -83,14 +83,14 @@ struct WorkerRecyclingTests {
         }
     }
 
-    @Test("Recycling: one that is paused is replaced when it's resumed, and what waits in it is handled before")
+    @Test("A paused worker is replaced when it's resumed, and its waiting messages are handled before")
     func paused() async throws {
         try await LifecycleTree.run(Self.options) { tree in
-            // Less time to end than it stays paused.
+            // The time to end is shorter than the pause below, which a replacement that doesn't wait for the resume would not survive.
             let placement = Placement.worker(recycling: Recycling(messages: 3))
             let child = try await tree.startChild(in: placement, shutdown: .timeout(.seconds(1)))
             try await tree.runtime.pause("/a")
-            let waiting = (0..<3).map { _ in Task.immediate { try await child.ask(Life.WhereAmI(), timeout: .seconds(60)) } }
+            let waiting = (0..<3).map { _ in Task.immediate { try await child.ask(WhereAmI(), timeout: .seconds(60)) } }
             try await Task.sleep(for: .milliseconds(1_500))
             #expect(tree.journal.count(of: "stop /a") == 0)
             try await tree.runtime.resume("/a")
@@ -103,38 +103,38 @@ struct WorkerRecyclingTests {
         }
     }
 
-    @Test("Recycling: by age, while asks go on")
+    @Test("Recycling by age goes on while asks arrive")
     func age() async throws {
         try await LifecycleTree.run(Self.options) { tree in
             let child = try await tree.startChild(in: .worker(recycling: Recycling(age: .milliseconds(400), jitter: 0.2)))
             var incarnations: Set<UInt32> = []
             let deadline = ContinuousClock.now + .seconds(30)
             while incarnations.count < 4, ContinuousClock.now < deadline {
-                incarnations.insert(try await child.ask(Life.WhereAmI(), timeout: .seconds(60)).incarnation)
+                incarnations.insert(try await child.ask(WhereAmI(), timeout: .seconds(60)).incarnation)
             }
             #expect(incarnations.count == 4)
             try await tree.expectNoFailure()
         }
     }
 
-    @Test("Recycling: by memory, without a failure")
+    @Test("Recycling by memory counts no failure")
     func memory() async throws {
         try await LifecycleTree.run(Self.options) { tree in
             let child = try await tree.startChild(in: .worker(recycling: Recycling(memory: 200 << 20)))
-            let first = try await child.ask(Life.WhereAmI(), timeout: .seconds(60))
-            // It's looked at every second: one that takes little lives on.
+            let first = try await child.ask(WhereAmI(), timeout: .seconds(60))
+            // The memory is measured every second: after two measurements a worker that needs little must still live.
             try await Task.sleep(for: .milliseconds(2_500))
-            let still = try await child.ask(Life.WhereAmI(), timeout: .seconds(60))
+            let still = try await child.ask(WhereAmI(), timeout: .seconds(60))
             #expect(still.processID == first.processID)
             _ = try await child.perform(.grow(megabytes: 256), timeout: .seconds(60))
             try await eventually("it was replaced, and is back") { child.incarnation == 2 && child.state == .active }
-            let second = try await child.ask(Life.WhereAmI(), timeout: .seconds(60))
+            let second = try await child.ask(WhereAmI(), timeout: .seconds(60))
             #expect(second.processID != first.processID)
             try await tree.expectNoFailure()
         }
     }
 
-    @Test("Memory limit: an allocation beyond it ends the worker, which is restarted")
+    @Test("An allocation beyond the memory limit ends the worker, which is restarted")
     func memoryLimit() async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild(in: .worker(memoryLimit: 768 << 20))
@@ -150,12 +150,12 @@ struct WorkerRecyclingTests {
         }
     }
 
-    @Test("Recycling: a stop of one that is about to be replaced wins")
+    @Test("A stop of a worker that is about to be replaced wins")
     func stopped() async throws {
         try await LifecycleTree.run(Self.options) { tree in
             for _ in 0..<5 {
                 let child = try await tree.startChild(in: .worker(recycling: Recycling(messages: 1)))
-                _ = try await child.ask(Life.WhereAmI(), timeout: .seconds(60))
+                _ = try await child.ask(WhereAmI(), timeout: .seconds(60))
                 await child.stop()
                 #expect(child.state == .inactive)
                 #expect(tree.context.children.isEmpty)

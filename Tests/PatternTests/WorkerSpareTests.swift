@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Spares", .serialized, .timeLimit(.minutes(3)))
 struct WorkerSpareTests {
-    @Test("Spares: after kill -9 the next life is a process that was there before, and another takes its place")
+    @Test("After kill -9 the next incarnation runs in a process that was there before, and another takes its place")
     func nextLife() async throws {
         try await run { tree, worker in
             try await tree.startChild(sparing: 1)
@@ -27,21 +27,21 @@ struct WorkerSpareTests {
         }
     }
 
-    @Test("Spares: as many as were asked for are kept, and none of them is the child")
+    @Test("The requested number of spares is kept, and none of them is the child")
     func several() async throws {
         try await run { tree, worker in
             let child = try await tree.startChild(sparing: 3)
             let all = try await worker.settled(at: 4, in: tree)
             let there = try await tree.whereIs("/a")
             #expect(all.contains { $0.processID == there.processID })
-            // They are in nobody's way: the tree knows one child.
+            // The spares aren't part of the tree, which has one child.
             let snapshot = try await tree.runtime.snapshot()
             #expect(snapshot.children.count == 1)
             #expect(child.incarnation == 1)
         }
     }
 
-    @Test("Spares: an idle one that is killed is replaced, and the child doesn't notice")
+    @Test("An idle spare that is killed is replaced, without an effect on the child")
     func idleKilled() async throws {
         try await run { tree, worker in
             try await tree.startChild(sparing: 1)
@@ -60,7 +60,7 @@ struct WorkerSpareTests {
         }
     }
 
-    @Test("Spares: a stop leaves no process, and neither does the end of the runtime", arguments: [true, false])
+    @Test("A stop leaves no spare, and neither does the end of the runtime", arguments: [true, false])
     func gone(_ stopsChild: Bool) async throws {
         let worker = try NamedWorker()
         try await LifecycleTree.run(worker.options) { tree in
@@ -77,7 +77,7 @@ struct WorkerSpareTests {
         try await eventually("no process is left") { worker.children.isEmpty }
     }
 
-    @Test("Spares: a runtime that has stopped has none left, whether they were born, came or went", arguments: [1, 2, 5, 9])
+    @Test("A runtime that has stopped has no spares left, whether they were starting, idle or in use", arguments: [1, 2, 5, 9])
     func stopped(_ count: Int) async throws {
         let worker = try NamedWorker()
         try await LifecycleTree.run(worker.options) { tree in
@@ -97,7 +97,7 @@ struct WorkerSpareTests {
         }
     }
 
-    @Test("Spares: a child that is started anew with another plan has that plan's, or none")
+    @Test("A child that is started again with another plan has that plan's spares, or none")
     func otherPlan() async throws {
         try await run { tree, worker in
             try await tree.startChild(sparing: 2)
@@ -112,7 +112,7 @@ struct WorkerSpareTests {
         }
     }
 
-    @Test("Spares: one that has waited as long as a life may be is replaced")
+    @Test("A spare that has waited for the longest age is replaced")
     func age() async throws {
         try await run { tree, worker in
             let recycling = Recycling(age: .seconds(1), jitter: 0)
@@ -130,7 +130,7 @@ struct WorkerSpareTests {
         }
     }
 
-    @Test("Spares: those of a worker that is killed end with it, before its next life begins")
+    @Test("The spares of a killed worker end with it, before its next incarnation begins")
     func spawnerKilled() async throws {
         let worker = try NamedWorker()
         try await LifecycleTree.run(worker.options) { tree in
@@ -148,7 +148,7 @@ struct WorkerSpareTests {
         try await eventually("no process is left") { worker.children.isEmpty }
     }
 
-    @Test("Spares: a stop that is undone by a start has its spares again")
+    @Test("A child that is started again after a stop has its spares again")
     func startedAgain() async throws {
         try await run { tree, worker in
             try await tree.startChild(sparing: 1)
@@ -161,7 +161,7 @@ struct WorkerSpareTests {
         }
     }
 
-    @Test("Spares: an empty bucket of restarts delays them, and no more")
+    @Test("An empty bucket of restarts delays spares, and no more")
     func emptyBucket() async throws {
         let worker = try NamedWorker()
         var options = worker.options

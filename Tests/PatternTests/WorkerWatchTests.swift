@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Watch", .serialized, .timeLimit(.minutes(3)))
 struct WorkerWatchTests {
-    @Test("Watch: a stop is told once to everybody who watches", arguments: Where.allCases)
+    @Test("All watchers get a stop once", arguments: Where.allCases)
     func stop(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place)
@@ -21,7 +21,7 @@ struct WorkerWatchTests {
         }
     }
 
-    @Test("Watch: kill -9 is told with its signal")
+    @Test("Watchers get a kill -9 with its signal")
     func killed() async throws {
         try await LifecycleTree.run { tree in
             try await tree.startChild("a", .worker)
@@ -39,7 +39,7 @@ struct WorkerWatchTests {
         }
     }
 
-    @Test("Watch: a restart is the end of a life", arguments: Where.allCases)
+    @Test("Watchers get a restart as the end of an incarnation", arguments: Where.allCases)
     func restart(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             try await tree.startChild("a", place)
@@ -53,7 +53,7 @@ struct WorkerWatchTests {
         }
     }
 
-    @Test("Watch: a child that is given up is told, and told at once to who watches later", arguments: Where.allCases)
+    @Test("Watchers get a child's final failure, and later watchers at once", arguments: Where.allCases)
     func gaveUp(_ place: Where) async throws {
         var options = Support.options
         options.supervision = SupervisionPolicy(.oneForOne, intensity: 0, period: .seconds(60), backoff: .none)
@@ -70,7 +70,7 @@ struct WorkerWatchTests {
         }
     }
 
-    @Test("Watch: who is gone, or never was, is told at once", arguments: Where.allCases)
+    @Test("A watcher of a child that is gone, or never was, gets an answer at once", arguments: Where.allCases)
     func nobody(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             try await tree.startChild("a", place)
@@ -85,7 +85,7 @@ struct WorkerWatchTests {
         }
     }
 
-    @Test("Watch: one that is stopped and kept is told as it ended")
+    @Test("A watcher of a stopped child gets its exit reason")
     func kept() async throws {
         try await LifecycleTree.run { tree in
             try await tree.startChild("a", .inProcess)
@@ -96,7 +96,7 @@ struct WorkerWatchTests {
         }
     }
 
-    @Test("Watch: it ends with the process of the supervisor of whom it watches", arguments: Where.allCases)
+    @Test("A watch ends with the process of the watched child's supervisor", arguments: Where.allCases)
     func supervisorKilled(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let middle = try await tree.startChild("middle", .worker)
@@ -110,7 +110,7 @@ struct WorkerWatchTests {
         }
     }
 
-    @Test("Watch: a coordinator in another process is watched from a third", arguments: Where.allCases)
+    @Test("A coordinator in another process is watched from a third", arguments: Where.allCases)
     func acrossProcesses(_ place: Where) async throws {
         try await PageTree.run { tree in
             let watcher = try await tree.root.start(WatcherCoordinator.self, as: "watcher", in: place.placement) {
@@ -130,7 +130,7 @@ struct WorkerWatchTests {
         }
     }
 
-    @Test("Watch: a watcher that is cancelled is told so, and the others of the end")
+    @Test("A cancelled watcher gets its cancellation, and the others the end")
     func cancelled() async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", .inProcess)
@@ -144,7 +144,7 @@ struct WorkerWatchTests {
         }
     }
 
-    @Test("Watch: a watcher that stops itself is told stopped, and not that the other has ended")
+    @Test("A watcher that stops itself ends with stopped, and not with the other's end")
     func watcherStops() async throws {
         try await PageTree.run { tree in
             try await tree.step("child", .inProcess)
@@ -156,7 +156,7 @@ struct WorkerWatchTests {
         }
     }
 
-    @Test("Watch: after its own stop a coordinator watches nobody")
+    @Test("A coordinator watches no other after its own stop")
     func afterStop() async throws {
         try await PageTree.run { tree in
             let root = tree.root

@@ -106,7 +106,7 @@ extension ProcessesTests {
                     ledger.plan(.init(call: .reap, number: 1, isForever: true, errno: errno))
                     let child = try await spawner.spawn(ProcessSpecification(executable: "/bin/true"))
                     #expect(await child.waitForExit() == .unknown)
-                    // Really ours in this test, so somebody has to.
+                    // The process is really a child in this test, so the test has to reap it.
                     if errno == ECHILD {
                         var information = siginfo_t()
                         #expect(waitid(P_PID, id_t(child.identity.processID), &information, WEXITED) == 0)
@@ -202,7 +202,7 @@ extension ProcessesTests {
             #expect(error.text == "err\n")
         }
 
-        /// When its spawner is gone, nothing is.
+        /// Checks that nothing is left when the spawner is gone.
         private func expectNothingLeft(_ ledger: Ledger, _ what: String) async throws {
             for processID in ledger.processIDs { #expect(!isOurChild(processID), "\(what)") }
             try await eventually("closed descriptors after \(what)") { ledger.openDescriptors.isEmpty }

@@ -33,7 +33,7 @@ final class Ledger: Sendable {
     /// Descriptors that were closed without being ours: closed twice, probably.
     var strangersClosed: [Int32] { state.withLock { $0.strangersClosed } }
     var processIDs: [Int32] { state.withLock { $0.processIDs } }
-    /// How often a call was made to fail.
+    /// The number of times that a call was made to fail.
     var hits: Int { state.withLock { $0.hits } }
 
     func plan(_ fault: Fault?) {

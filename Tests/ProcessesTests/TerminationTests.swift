@@ -103,11 +103,11 @@ extension ProcessesTests {
                 do {
                     try child.sendToGroup(.kill)
                     await grandchild.waitUntilGone()
-                    // Nobody is left: not an error, and the descriptor is given back.
+                    // The group is empty: not an error, and the descriptor is given back.
                     try await eventually("the empty group") {
                         try child.sendToGroup(.kill)
                         if case .ended(_, .gone) = child.state.withLock({ $0.life }) { return true }
-                        // Where the first process reaps nobody, as in some containers, the dead stay in their group.
+                        // Where the first process doesn't reap, as in some containers, the dead stay in their group.
                         return ProcessIdentity(processID: grandchild.processID) == grandchild
                     }
                 } catch let error as ProcessError where error.code == .unsupported {

@@ -32,7 +32,7 @@ extension ProcessesTests {
             try await withChild(armed(seconds: 2).collecting(output)) { child in
                 #expect(try await output.line() == "armed")
                 while child.exitStatus == nil {
-                    // Threads of the pool, and threads of nobody, spawning and ending.
+                    // Threads of the pool, and other threads, spawning and ending.
                     await withTaskGroup(of: Void.self) { group in
                         for _ in 0..<20 { group.addTask { await Task.yield() } }
                     }

@@ -6,7 +6,7 @@ actor ClientCoordinator: Coordinator {
     let context: Context<ClientCoordinator>
     init(_ context: Context<ClientCoordinator>, _ configuration: Configuration) { self.context = context }
     func run() async throws {
-        print("\(context.path) has learnt:", try await context.ask(Square(number: 12)))
+        print("\(context.path) received:", try await context.ask(Square(number: 12)))
     }
 }
 

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The README's program")
 struct ReadmeTests {
-    @Test("It has at most 25 lines, and it's the one that is compiled")
+    @Test("The program has at most 25 lines, and is the one that is compiled")
     func isCompiled() throws {
         let readme = try Self.read("README.md")
         let block = try #require(readme.split(separator: "```swift\n", maxSplits: 1).last?.split(separator: "```").first)
@@ -13,7 +13,7 @@ struct ReadmeTests {
         #expect(try Self.read("Tests/ReadmeProgram/ReadmeProgram.swift") == String(block))
     }
 
-    @Test("It does what it says, and ends when told", .timeLimit(.minutes(1)))
+    @Test("The program prints its lines, and ends on request", .timeLimit(.minutes(1)))
     func runs() async throws {
         let (lines, line) = AsyncStream.makeStream(of: [UInt8].self)
         let process = try await ProcessSpawner.shared.spawn(
@@ -24,7 +24,7 @@ struct ReadmeTests {
             output += String(decoding: bytes, as: UTF8.self)
             if bytes.isEmpty || output.contains("\n") { break }
         }
-        #expect(output == "/client has learnt: 144\n")
+        #expect(output == "/client received: 144\n")
         #expect(await process.terminate(grace: .seconds(10)) == .exited(code: 0))
     }
 

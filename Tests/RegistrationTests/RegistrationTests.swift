@@ -9,7 +9,7 @@ struct RegistrationTests {
     private static let ada = Profile(name: "Ada", email: "ada@example.org")
     private static let no = Preferences(newsletter: false)
 
-    @Test("Somebody unknown takes all three steps, and then sees the dashboard alone", arguments: Where.allCases)
+    @Test("An unknown user takes all three steps, and then sees the dashboard alone", arguments: Where.allCases)
     func allSteps(_ place: Where) async throws {
         try await RunningRegistration.with(place) { registration in
             let diary = try await registration.end()
@@ -25,7 +25,7 @@ struct RegistrationTests {
         }
     }
 
-    @Test("Whose preferences are known isn't asked for them", arguments: Where.allCases)
+    @Test("A user whose preferences are known isn't asked for them", arguments: Where.allCases)
     func preferencesKnown(_ place: Where) async throws {
         try await RunningRegistration.with(place) {
             $0.app.known.preferences = Self.no
@@ -42,7 +42,7 @@ struct RegistrationTests {
         }
     }
 
-    @Test("Whose profile is known isn't asked for it", arguments: Where.allCases)
+    @Test("A user whose profile is known isn't asked for it", arguments: Where.allCases)
     func profileKnown(_ place: Where) async throws {
         try await RunningRegistration.with(place) {
             $0.app.known.profile = Self.ada
@@ -59,7 +59,7 @@ struct RegistrationTests {
         }
     }
 
-    @Test("Of whom all is known is asked nothing", arguments: Where.allCases)
+    @Test("A user of whom all is known is asked nothing", arguments: Where.allCases)
     func allKnown(_ place: Where) async throws {
         try await RunningRegistration.with(place) {
             $0.app.known = DeviceManagement(profile: Self.ada, preferences: Self.no)
@@ -69,7 +69,7 @@ struct RegistrationTests {
         }
     }
 
-    @Test("Who has registered before isn't registered again")
+    @Test("A user who has registered before isn't registered again")
     func registered() async throws {
         try await RunningRegistration.with(.inProcess) {
             $0.app.user = User(profile: Self.ada, preferences: Self.no)
@@ -79,7 +79,7 @@ struct RegistrationTests {
         }
     }
 
-    @Test("While it's registering the application has one child, by its key", arguments: Where.allCases)
+    @Test("The application has one child, by its key, while the registration runs", arguments: Where.allCases)
     func children(_ place: Where) async throws {
         try await RunningRegistration.with(place) {
             $0.names = [""]

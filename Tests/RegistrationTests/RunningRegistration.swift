@@ -24,7 +24,7 @@ struct RunningRegistration {
         }
     }
 
-    /// What the user has been shown.
+    /// The screens that the user was shown.
     func diary() async throws -> [String] { try await runtime.ask(TestUser.Diary()) }
 
     /// Waits until the user has been shown so many screens.

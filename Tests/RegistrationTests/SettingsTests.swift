@@ -10,7 +10,7 @@ struct SettingsTests {
     private static let over = "/app/dashboard:overview /app/settings:menu"
     private static let inSheet = "/app/dashboard:overview /app/settings:menu /app/settings:sheet /app/settings/registration:profile"
 
-    @Test("Over the settings it asks for the profile alone; then the sheet is gone, and the change is known")
+    @Test("The registration over the settings asks for the profile alone; then the sheet is gone, and the change is known")
     func edit() async throws {
         try await RunningRegistration.with(.inProcess, Self.visitSettings) { registration in
             let diary = try await registration.end()
@@ -52,7 +52,7 @@ struct SettingsTests {
         }
     }
 
-    @Test("After the sheet was closed it can be opened again")
+    @Test("The sheet can be opened again after it was closed")
     func again() async throws {
         try await RunningRegistration.with(.inProcess) {
             Self.visitSettings(&$0)
@@ -67,7 +67,7 @@ struct SettingsTests {
         }
     }
 
-    @Test("Both registrations may be the same program: the first in its own process, the second in the settings'")
+    @Test("The same program runs both registrations: the first in its own process, the second in the settings'")
     func bothPlaces() async throws {
         try await RunningRegistration.with(.worker) {
             $0.names = ["Ada Byron", "Ada Lovelace"]
@@ -81,7 +81,7 @@ struct SettingsTests {
         }
     }
 
-    /// Somebody who has registered goes to the settings, edits her profile, closes them, and signs out.
+    /// A registered user goes to the settings, edits her profile, closes them, and signs out.
     private static func visitSettings(_ user: inout TestUser.Configuration) {
         user.app.user = User(profile: Profile(name: "Ada Byron", email: ""), preferences: Preferences(newsletter: false))
         user.names = ["Ada Lovelace"]

@@ -5,14 +5,14 @@ import WireProtocol
 
 /// A user who answers as told, and writes down what she was shown.
 actor TestUser: Coordinator {
-    /// What the user was shown, each screen with the stack as it was then; at last, how it ended.
+    /// The screens that the user was shown, each with the stack at that time; at last, the end.
     struct Diary: ResponderMessage {
         typealias Reply = [String]
     }
 
     struct Configuration: CoordinatorConfiguration {
         var app = AppCoordinator.Configuration()
-        /// What she answers when asked who she is; empty: she thinks, and doesn't stop thinking.
+        /// The name that she enters; empty: she never answers.
         var names = ["Ada"]
         var overview = [Screen.Overview.Reply.signOut]
         var menu = [Screen.SettingsMenu.Reply.close]

@@ -4,7 +4,7 @@ import WireProtocol
 
 @Suite("Account: the login flow", .timeLimit(.minutes(1)))
 struct AccountTests {
-    @Test("The five steps: login page, wrong password, the error on the login page, right password, the profile")
+    @Test("The login takes five steps: login page, wrong password, the error on the login page, right password, the profile")
     func fiveSteps() async throws {
         try await RunningShop.with { shop in
             // Step 1.
@@ -26,7 +26,7 @@ struct AccountTests {
         }
     }
 
-    @Test("Who knows neither name nor password learns of neither", arguments: ["nobody", "grace", ""])
+    @Test("A failed login doesn't reveal whether the name or the password was wrong", arguments: ["nobody", "grace", ""])
     func strangers(_ name: String) async throws {
         try await RunningShop.with { shop in
             let login: JSONValue = ["name": .string(name), "password": "lovelace"]
@@ -44,7 +44,7 @@ struct AccountTests {
         }
     }
 
-    @Test("A login climbs: any section may ask for it, and the account's answers")
+    @Test("A login climbs, so that any section may ask for it, and the account section answers")
     func fromElsewhere() async throws {
         try await RunningShop.with { shop in
             try await shop.ask("/shop/catalog", "Account.Login", ["name": "grace", "password": "hopper"])

@@ -4,7 +4,7 @@ import WireProtocol
 
 @Suite("Buy now", .timeLimit(.minutes(1)))
 struct BuyNowTests {
-    @Test("From the catalogue into the cart, through the checkout, to the receipt")
+    @Test("Buying now leads from the catalogue into the cart, through the checkout, to the receipt")
     func happy() async throws {
         try await RunningShop.with { shop in
             try await shop.logIn()
@@ -22,7 +22,7 @@ struct BuyNowTests {
         }
     }
 
-    @Test("Who isn't logged in buys nothing, and finds the product in the cart")
+    @Test("A customer who isn't logged in buys nothing, and finds the product in the cart")
     func stranger() async throws {
         try await RunningShop.with { shop in
             let refusal = try await shop.refusal("/shop/catalog", "Catalog.BuyNow", ["sku": "tea"])
@@ -32,7 +32,7 @@ struct BuyNowTests {
         }
     }
 
-    @Test("What there isn't can't be bought")
+    @Test("A product that doesn't exist can't be bought")
     func unknown() async throws {
         try await RunningShop.with { shop in
             try await shop.logIn()

@@ -4,7 +4,7 @@ import WireProtocol
 
 @Suite("Catalogue and cart", .timeLimit(.minutes(1)))
 struct CartTests {
-    @Test("What is added in the catalogue is in the cart, and the catalogue's badge has seen it on its way down")
+    @Test("A product added in the catalogue is in the cart, and the catalogue's badge has counted it")
     func badge() async throws {
         try await RunningShop.with { shop in
             #expect(try await shop.ask("/shop/catalog", "Catalog.Badge") == 0)
@@ -28,7 +28,7 @@ struct CartTests {
         }
     }
 
-    @Test("What can't be added isn't, and says why; the badge stays as it is")
+    @Test("A product that can't be added is refused with the reason, and the badge stays as it is")
     func refused() async throws {
         try await RunningShop.with { shop in
             let unknown = try await shop.refusal("/shop/catalog", "Cart.Add", ["sku": "unicorn"])

@@ -4,7 +4,7 @@ import WireProtocol
 
 @Suite("Payment: the checkout", .timeLimit(.minutes(1)))
 struct CheckoutTests {
-    @Test("What is in the cart becomes an order, and the cart is empty for the next one")
+    @Test("The content of the cart becomes an order, and the cart is empty for the next one")
     func happy() async throws {
         try await RunningShop.with { shop in
             try await shop.logIn()
@@ -26,7 +26,7 @@ struct CheckoutTests {
         }
     }
 
-    @Test("Nobody pays who hasn't logged in, and nobody pays for nothing")
+    @Test("A customer who hasn't logged in can't pay, and an empty cart can't be paid")
     func sad() async throws {
         try await RunningShop.with { shop in
             try await shop.ask("/shop/catalog", "Cart.Add", ["sku": "tea"])
@@ -39,7 +39,7 @@ struct CheckoutTests {
         }
     }
 
-    @Test("An order is settled once; what was added meanwhile is in the next cart")
+    @Test("An order is settled once, and products added meanwhile are in the next cart")
     func settledOnce() async throws {
         try await RunningShop.with { shop in
             try await shop.logIn()

@@ -39,7 +39,7 @@ struct CrashTests {
         }
     }
 
-    @Test("Whichever process dies in the middle of a checkout, asking again pays the cart once", arguments: sectionPaths + ["/shop"])
+    @Test("A checkout that is repeated after any process has died in its middle pays the cart once", arguments: sectionPaths + ["/shop"])
     func checkout(_ victim: CoordinatorPath) async throws {
         try await RunningShop.with { shop in
             try await shop.logIn()

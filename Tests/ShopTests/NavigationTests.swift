@@ -25,7 +25,7 @@ struct NavigationTests {
         }
     }
 
-    @Test("A deep link to a product that there isn't says so, and shows nothing")
+    @Test("A deep link to a product that doesn't exist fails with an error, and shows nothing")
     func unknownProduct() async throws {
         try await RunningShop.with { shop in
             await #expect(throws: (any Error).self) {
@@ -48,7 +48,7 @@ struct NavigationTests {
         }
     }
 
-    @Test("The login page shows the error; the profile replaces it, and the login page the profile")
+    @Test("The login page shows the error, and the profile replaces the login page")
     func login() async throws {
         try await RunningShop.with { shop in
             try await shop.ask("/shop", "Shop.Open", ["section": ["account": [:]]])
@@ -63,7 +63,7 @@ struct NavigationTests {
         }
     }
 
-    @Test("A login from elsewhere puts no page in the customer's way; the account's page is the profile then")
+    @Test("A login from another section adds no page, and the account's page is then the profile")
     func loginFromElsewhere() async throws {
         try await RunningShop.with { shop in
             try await shop.ask("/shop/catalog", "Account.Login", ["name": "ada", "password": "lovelace"])
@@ -73,7 +73,7 @@ struct NavigationTests {
         }
     }
 
-    @Test("The cart is shown, and hidden, above whatever else is shown")
+    @Test("The cart is shown, and hidden, above all other pages")
     func toggle() async throws {
         try await RunningShop.with { shop in
             for _ in 0..<2 {

@@ -7,7 +7,7 @@ import WireProtocol
 
 @Suite("Promoted products", .timeLimit(.minutes(1)))
 struct PromotedTests {
-    @Test("Who asks gets what is known at once; the list page goes on to what is promoted now")
+    @Test("The asker gets the known products at once, and the list page goes on to the present ones")
     func cachedThenFresh() async throws {
         try await RunningShop.with { shop in
             // Nothing is known yet, so the first answer is fresh.
@@ -23,7 +23,7 @@ struct PromotedTests {
         }
     }
 
-    @Test("Asked from another section, the catalogue's answer comes through the shop")
+    @Test("The catalogue's answer reaches another section through the shop")
     func fromElsewhere() async throws {
         try await RunningShop.with { shop in
             let products = try await shop.ask("/shop/payment", "Catalog.Promoted")

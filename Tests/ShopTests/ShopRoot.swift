@@ -1,7 +1,7 @@
 import Coordinators
 import WireProtocol
 
-/// What a daemon would be: a root that starts the shop by name, from a program that it wasn't built into.
+/// A root as a daemon has one: it starts the shop by name, from a program that it wasn't built into.
 actor ShopRoot: Coordinator {
     struct Configuration: CoordinatorConfiguration {
         var executable = ""

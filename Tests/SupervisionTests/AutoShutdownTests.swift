@@ -42,7 +42,7 @@ import Testing
         #expect(!stage.supervisor.isEnding)
     }
 
-    /// It has ended by itself and won't come back; a group that waits for all would wait for ever.
+    /// The child has ended by itself and isn't started again; a group that waits for all would wait for ever.
     @Test(arguments: asking, RestartTests.permanentFailures)
     func aPermanentFailureCounts(autoShutdown: AutoShutdown, reason: ExitReason) {
         var stage = Stage(autoShutdown: autoShutdown)

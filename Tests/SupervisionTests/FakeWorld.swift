@@ -18,9 +18,9 @@ struct FakeWorld {
     var complaints: [String] { book.complaints }
     private(set) var isOver = false
     private(set) var wake: Duration?
-    /// Whether the time of a wake has passed and nobody has said so yet.
+    /// Whether the time of a wake has passed and wasn't reported yet.
     private var isWakeLate = false
-    /// How often each kind of thing has happened, to see that a run was worth its time.
+    /// The number of events of each kind, to see that a run was worth its time.
     private(set) var tally: [String: Int] = [:]
 
     /// A class, so that a complaint may quote the world while it is written down.
@@ -32,24 +32,24 @@ struct FakeWorld {
     private var known: Set<String> = []
     /// Ids that shall be forgotten.
     private var leaving: Set<String> = []
-    /// Ids that were to be forgotten and are wanted again: they come back as the last, and as nobody's siblings.
+    /// Ids that were to be forgotten and are requested again: they come back as the last, and take part in no restart of siblings.
     private var returning: Set<String> = []
     /// Ids that failed for good.
     private var givenUp: Set<String> = []
     /// Ids that are to be started again together.
     private var together: Set<String> = []
-    /// Those, and the ones among their siblings that have failed for good: wanted again, they take part again.
+    /// The ids in `together`, and their siblings that have failed for good: requested again, they take part again.
     private var siblings: Set<String> = []
     /// Whether an end has come that may end the supervisor.
     private var hasEndThatCounts = false
     private var mustEnd = false
     private var highest: [String: Incarnation] = [:]
-    /// Ids whose start nobody has taken back: nothing else may be started.
+    /// Ids whose start was not withdrawn: nothing else may be started.
     private var wanted: Set<String> = []
     /// Starts that have been ordered and not yet been answered to those who watch.
     private var unanswered: [String: Incarnation] = [:]
     private var restarts: [Duration] = []
-    /// When a child that failed may be started again at the earliest, unless somebody wishes it sooner.
+    /// The earliest time at which a failed child may be started again, unless a request comes sooner.
     private var notBefore: [String: Duration] = [:]
     /// The children in start order when the end began, and what has been stopped since.
     private var orderAtEnd: [String]?
@@ -86,7 +86,7 @@ struct FakeWorld {
         compare()
     }
 
-    /// What the world itself knows from the event, before the supervisor speaks.
+    /// Updates the world's own knowledge from the event, before the supervisor decides.
     private mutating func note(_ event: Event, wasEnding: Bool) {
         switch event {
         case .startRequested(let specification):
@@ -194,7 +194,7 @@ struct FakeWorld {
             leaveSiblings(id)
             wanted.remove(id)
         case .wake(let time):
-            // Nobody has said that the time of the one before has passed.
+            // The time of the wake before was not reported as passed.
             expect(time > now || isWakeLate, "a wake at \(time), which has passed")
             expect(time != wake, "the same wake twice")
             wake = time

@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    /// What becomes of a permanent child that is alone, by kind of state: `-` for a child that isn't known.
+    /// The next state of a permanent child without siblings, by kind of state: `-` for a child that isn't known.
     static let expected: [Row: String] = [
         //               started   startFailed crashed ended   forGood  old old  future   start   stop    remove  restart time  shutdown policy
         // and in the second line: finished, specificationChanged

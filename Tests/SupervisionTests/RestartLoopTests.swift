@@ -1,7 +1,7 @@
 import Supervision
 import Testing
 
-/// OTP's hanging_restart_loop cases: whoever wants something is heard between any two attempts.
+/// OTP's hanging_restart_loop cases: a request is handled between any two attempts.
 @Suite struct RestartLoopTests {
     /// The second of three children has crashed, and its starts have failed a hundred times.
     private func stage(_ strategy: Strategy, _ backoff: Backoff) -> Stage {

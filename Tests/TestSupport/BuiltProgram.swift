@@ -9,7 +9,7 @@ public struct BuiltProgram: Sendable {
 
     public var path: String { "\(Self.directory)/\(name)" }
 
-    /// How a program has ended, and what it has printed until then.
+    /// The end of a program, and its output until then.
     public struct Ended: Equatable, Sendable {
         /// The code it exited with, or minus the signal that ended it.
         public var exitCode: Int32

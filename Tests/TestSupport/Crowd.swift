@@ -28,7 +28,7 @@ public final class Crowd: Sendable {
         }
     }
 
-    /// How many the other end has closed.
+    /// The number of connections that the other end has closed.
     public var closedCount: Int {
         descriptors.count { descriptor in
             var state = pollfd(fd: descriptor, events: 0, revents: 0)

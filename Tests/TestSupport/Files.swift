@@ -1,9 +1,9 @@
 public import Glibc
 import Testing
 
-/// What is on the disk and in `/proc`.
+/// Access to the files of the disk and of `/proc`.
 public enum Files {
-    /// Where the sources of this package are.
+    /// The directory of this package's sources.
     public static let packageRoot = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
 
     /// The names in a directory, sorted; none if it can't be read.
@@ -22,7 +22,7 @@ public enum Files {
     /// The names in a directory of `/proc` that are numbers.
     public static func numbers(in directory: String) -> [Int] { names(in: directory).compactMap(Int.init).sorted() }
 
-    /// What a file holds; nil if it can't be read.
+    /// Returns the content of a file; nil if it can't be read.
     public static func text(of path: String) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }

@@ -3,7 +3,7 @@ public import Processes
 
 /// Programs that sleep, found among all processes by a number that no other test has.
 public struct Sleepers: Sendable {
-    /// How long they sleep, which is what tells them from others.
+    /// The time that they sleep, which distinguishes them from others.
     public let seconds = "9999\(UInt32.random(in: 100_000 ... 999_999)).\(getpid())"
 
     public init() {}

@@ -1,7 +1,7 @@
 public import Processes
 import Synchronization
 
-/// What a process has printed so far, and whether the end has come.
+/// The output of a process so far, and whether it has ended.
 public final class Transcript: Sendable {
     private struct State {
         var bytes: [UInt8] = []
@@ -23,6 +23,6 @@ public final class Transcript: Sendable {
 
     public var bytes: [UInt8] { state.withLock { $0.bytes } }
     public var text: String { String(decoding: bytes, as: UTF8.self) }
-    /// How often the end was told.
+    /// The number of times that the end was reported.
     public var ends: Int { state.withLock { $0.ends } }
 }

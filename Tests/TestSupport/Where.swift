@@ -1,6 +1,6 @@
 public import Testing
 
-/// Where what a scenario is about lives: the scenario is run for both, with the same expectations.
+/// The place of the coordinator that a scenario is about: the scenario runs for both places, with the same expectations.
 public enum Where: String, CaseIterable, CustomTestStringConvertible, Sendable {
     case inProcess, worker
 

@@ -107,7 +107,7 @@ struct CompactRobustnessTests {
         #expect(throws: DecodingError.self) { try CompactDecoder().decode(Zoo.Either.self, from: listBomb(2000)) }
     }
 
-    @Test("What is as deep as may be takes a part of the smallest stack that a thread of the runtime has")
+    @Test("A value of the greatest depth takes a part of the smallest stack of the runtime's threads")
     func stack() throws {
         let most = try StackUse.bytes {
             var tree = Zoo.Tree.leaf(0)

@@ -118,7 +118,7 @@ struct FrameRobustnessTests {
         #expect(error(encodeAll([Frame(.reply(.failure(Failure(code: "", type: long, message: long))))])) == nil)
     }
 
-    @Test("What precedes a fault is delivered, and the fault is reported again and again, where it is")
+    @Test("Frames before a fault are delivered, and the fault is reported again and again, with its place")
     func faultStays() throws {
         let bad = try patched("ready", 5, 99)
         let good = encodeAll([Frame(.cancel)])

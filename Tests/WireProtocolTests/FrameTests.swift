@@ -4,7 +4,7 @@ import WireProtocol
 
 @Suite("Frames")
 struct FrameTests {
-    @Test("A vector of the written format is what its frame encodes to, and decodes to its frame", arguments: Samples.frames.keys.sorted())
+    @Test("A frame encodes to its vector in the written format, and the vector decodes to it", arguments: Samples.frames.keys.sorted())
     func vector(name: String) throws {
         let vector = try #require(try HexVectors.load()[name])
         let frame = try #require(Samples.frames[name])
@@ -12,7 +12,7 @@ struct FrameTests {
         #expect(try decodeAll(vector) == [frame])
     }
 
-    @Test("The written format has a vector for every kind, and none that nobody checks")
+    @Test("The written format has a vector for every kind, and each one is checked")
     func vectorsAreComplete() throws {
         let vectors = try HexVectors.load()
         let kinds = Set(vectors.filter { Samples.frames[$0.key] != nil }.map { $0.value[5] })
@@ -55,7 +55,7 @@ struct FrameTests {
         #expect(try decodeAll([]).isEmpty)
     }
 
-    @Test("Appending leaves what is in the batch already")
+    @Test("Appending keeps the content of the batch")
     func appending() throws {
         var batch: [UInt8] = encodeAll([Frame(.cancel, correlation: 1)])
         let before = batch

@@ -27,7 +27,7 @@ struct JSONValueTests {
         #expect(try CompactDecoder().decode(JSONValue.self, from: try CompactEncoder().encode([1, 2] as [UInt8])) == [1, 2])
     }
 
-    @Test("What one coder wrote of a type, a value carries to the other")
+    @Test("A value carries a type's data from one coder to the other")
     func conversion() throws {
         let event = Zoo.Event.labelled(name: "n", at: Zoo.Point(x: 1, y: 2))
         let value = try CompactDecoder().decode(JSONValue.self, from: try CompactEncoder().encode(event))
@@ -71,7 +71,7 @@ struct JSONValueTests {
         #expect(value["list"]?.arrayValue?.count == 5)
     }
 
-    @Test("A case of an enumeration that is laid over another case replaces it")
+    @Test("A case of an enumeration that is overlaid by another case is replaced")
     func cases() {
         let base: JSONValue = ["shutdown": ["timeout": ["_0": 5]], "name": "a", "nested": ["x": 1, "y": 2]]
         let overlay: JSONValue = ["shutdown": ["infinity": [:]], "nested": ["y": 3]]

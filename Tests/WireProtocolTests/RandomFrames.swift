@@ -16,7 +16,7 @@ extension SeededGenerator {
         )
     }
 
-    /// How many kinds of content ``content(_:)`` knows.
+    /// The number of kinds of content that ``content(_:)`` makes.
     static let kinds = 27
 
     mutating func content() -> Content { content(Int.random(in: 0..<Self.kinds, using: &self)) }

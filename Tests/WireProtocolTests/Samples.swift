@@ -1,6 +1,6 @@
 import WireProtocol
 
-/// What the vectors in the written format mean.
+/// The values of the vectors in the written format.
 enum Samples {
     static let secret = [UInt8](0..<32)
 

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// How much stack something takes.
+/// A measurement of the stack that a function takes.
 enum StackUse {
     private static let size = 4 << 20
     private static let pattern: UInt8 = 0xA5

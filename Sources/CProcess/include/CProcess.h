@@ -8,7 +8,7 @@
 #include "CSignals.h"
 
 // The few kernel calls that Swift can't make by itself: variadic functions, packed structures, macros. Linux and glibc 2.34 or newer.
-// Convention: a result below zero is the negated errno. Nothing here keeps state, and every descriptor is close-on-exec from birth.
+// Convention: a result below zero is the negated errno. No function keeps state, and every descriptor is close-on-exec from its creation.
 
 // One descriptor of the child. A source of -1 stands for /dev/null.
 struct coordinator_process_descriptor {
@@ -16,16 +16,16 @@ struct coordinator_process_descriptor {
     int target;
 };
 
-// How a child ended: `signal` is 0 when it exited by itself.
+// The end of a child: `signal` is 0 when it exited by itself.
 struct coordinator_process_exit {
     int code;
     int signal;
     int core_dumped;
 };
 
-// A child in a new session, no signal blocked or ignored, with exactly the descriptors given; as posix_spawnp(3), which can't arm
-// the parent-death signal: `dies_with_parent` has the child killed when the calling *thread* ends, see PR_SET_PDEATHSIG(2const).
-// Every source must be above every target. `environment` NULL inherits ours; `working_directory` NULL stays here.
+// Spawns a child in a new session, with no signal blocked or ignored and exactly the given descriptors, like posix_spawnp(3), which can't
+// arm the parent-death signal: with `dies_with_parent` the kernel kills the child when the calling *thread* ends, see
+// PR_SET_PDEATHSIG(2const). Every source must be above every target. NULL for `environment` or `working_directory` inherits the caller's.
 pid_t coordinator_process_spawn(
     const char *executable,
     char *const *arguments,
@@ -40,7 +40,7 @@ int coordinator_process_open(pid_t process);
 int coordinator_process_signal(int descriptor, int signal);
 int coordinator_process_signal_group(int descriptor, int signal);
 
-// waitid(2). 1: reaped; 0: still running. The first never blocks; the second does if told so.
+// waitid(2). 1: reaped; 0: still running. The first never blocks; the second does if `block` isn't 0.
 int coordinator_process_reap(int descriptor, struct coordinator_process_exit *result);
 int coordinator_process_reap_number(pid_t process, int block);
 
@@ -74,10 +74,10 @@ int coordinator_process_limit_data(pid_t pid, uint64_t bytes);
 int coordinator_process_set_parent_death_signal(int signal);
 int coordinator_process_parent_death_signal(void);
 
-// prctl(2) PR_SET_CHILD_SUBREAPER: orphans below us become our children, whose exit status somebody has to take.
+// prctl(2) PR_SET_CHILD_SUBREAPER: orphans below this process become its children, whose exit status it must take.
 int coordinator_process_become_subreaper(void);
 
-// waitid(2) with WNOWAIT: waits until any child has ended, and leaves its exit status where it is. The child's number.
+// waitid(2) with WNOWAIT: waits until any child has ended, without reaping it, and returns the child's number.
 pid_t coordinator_process_ended_child(void);
 
 // 1 on the thread that main() runs on.

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import FoundationEssentials
 import NNG
 public import Processes
@@ -118,7 +119,7 @@ public final class ControlClient: Sendable {
             group.addTask { [sender] in
                 // When sending fails, the connection has ended, and the reader ends the call with the reason.
                 try? await sender.send { bytes }
-                return await answer.value()
+                return await answer.valueUnlessCancelled()
             }
             group.addTask {
                 try? await Task.sleep(for: limit)
@@ -170,12 +171,12 @@ public final class ControlClient: Sendable {
             defer { state.pending = [:] }
             return state.pending.values
         }
-        for call in open { call.set(.failure(end)) }
+        for call in open { call.settle(.failure(end)) }
     }
 
     private static func settle(_ id: Int64, _ outcome: Outcome, _ calls: Calls) {
         let call = calls.state.withLock { $0.pending.removeValue(forKey: id) }
-        call?.set(outcome)
+        call?.settle(outcome)
     }
 
     private static func failure(_ error: NNGError, socket: String) -> ControlError {

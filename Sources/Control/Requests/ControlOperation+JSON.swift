@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import WireProtocol
 
 extension ControlOperation {

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import NNG
 import Synchronization
 import WireProtocol
@@ -147,13 +148,13 @@ final class ControlConversation: Sendable {
 
     private func cancel(_ id: Int64) -> Bool {
         let cancellation = state.withLock { $0.open[id]?.cancellation }
-        return cancellation?.set(()) ?? false
+        return cancellation?.settle() ?? false
     }
 
     /// Cancels the open questions of a client that is gone; changes that were begun are carried out to their ends.
     private func abandonQuestions() {
         let questions = state.withLock { $0.open.values.filter(\.operation.endsWithItsRequester) }
-        for question in questions { question.cancellation.set(()) }
+        for question in questions { question.cancellation.settle() }
     }
 
     private func carryOut(_ request: ControlRequest, _ cancellation: OneShot<Void>) async {
@@ -180,7 +181,7 @@ final class ControlConversation: Sendable {
         await withTaskGroup(of: RequestLedger.Outcome?.self) { group in
             group.addTask { await self.onlyOnce(request) }
             group.addTask {
-                _ = await cancellation.value()
+                _ = await cancellation.valueUnlessCancelled()
                 return nil
             }
             var outcome: RequestLedger.Outcome?
@@ -202,7 +203,7 @@ final class ControlConversation: Sendable {
             ledger.end(requestID, outcome, wasCancelled: wasCancelled)
             return outcome
         case .join(let shared):
-            return await shared.value() ?? .failure(ControlError(.cancelled, "the request was cancelled"))
+            return await shared.valueUnlessCancelled() ?? .failure(ControlError(.cancelled, "the request was cancelled"))
         case .conflict:
             return .failure(ControlError(.invalidRequest, "the request id \(requestID) was used for another request; use a new one"))
         }

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Glibc
 import NNG
 import Synchronization
@@ -141,7 +142,7 @@ public final class ControlServer: Sendable {
         case .listening(let endpoint): endpoint.remove()
         case .serving(let endpoint):
             endpoint.listener.close()
-            if closing.conversations.isEmpty { drained.set(()) }
+            if closing.conversations.isEmpty { drained.settle() }
             for conversation in closing.conversations { conversation.drain() }
         case .idle, .closing, .closed: break
         }
@@ -214,7 +215,7 @@ public final class ControlServer: Sendable {
                 guard case .closing = state.phase else { return false }
                 return state.conversations.isEmpty
             }
-            if isLast { drained.set(()) }
+            if isLast { drained.settle() }
         } catch {
             // The peer spoke another protocol or went away: there is no one to answer.
         }
@@ -233,7 +234,7 @@ public final class ControlServer: Sendable {
     /// Waits until every conversation has ended, at most as long as the grace lasts.
     private func drain() async {
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { _ = await self.drained.value() }
+            group.addTask { _ = await self.drained.valueUnlessCancelled() }
             group.addTask { try? await Task.sleep(for: self.grace) }
             await group.next()
             group.cancelAll()

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Synchronization
 import WireProtocol
 
@@ -58,6 +59,6 @@ final class RequestLedger: Sendable {
             }
             return shared
         }
-        shared?.set(outcome)
+        shared?.settle(outcome)
     }
 }

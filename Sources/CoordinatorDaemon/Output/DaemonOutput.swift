@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Coordinators
 import Glibc
 public import Logging
@@ -28,14 +29,14 @@ public final class DaemonOutput: Sendable {
         /// Writes the bytes of a lane.
         case write([UInt8], lane: Int)
         /// Ends, and reports to the waiting flushes that everything is written.
-        case end(flushes: [OneTimeSignal])
+        case end(flushes: [OneShot<Void>])
     }
 
     private struct State {
         var lanes: [Lane]
         var turn = 0
         var isWriting = false
-        var flushes: [OneTimeSignal] = []
+        var flushes: [OneShot<Void>] = []
     }
 
     private let descriptor: Int32
@@ -71,14 +72,14 @@ public final class DaemonOutput: Sendable {
 
     /// Waits until all bytes that were taken are written, up to a time limit.
     public func flush(within limit: Duration) async {
-        let isEmpty = OneTimeSignal()
+        let isEmpty = OneShot<Void>()
         let mustWait = state.withLock { state -> Bool in
             if state.isWriting { state.flushes.append(isEmpty) }
             return state.isWriting
         }
         guard mustWait else { return }
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { await isEmpty.wait() }
+            group.addTask { _ = await isEmpty.valueUnlessCancelled() }
             group.addTask { try? await Task.sleep(for: limit) }
             await group.next()
             group.cancelAll()
@@ -98,7 +99,7 @@ public final class DaemonOutput: Sendable {
                 writeAll(text)
                 state.withLock { $0.lanes[lane].bytes -= text.count }
             case .end(let flushes):
-                for flush in flushes { flush.send() }
+                for flush in flushes { flush.settle() }
                 return
             }
         }

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Coordinators
 import Synchronization
 
@@ -7,8 +8,8 @@ final class ShutdownSignal: Sendable {
     static let hurriedGrace = Duration.seconds(1)
 
     private let runtime: CoordinatorRuntime
-    private let asked = OneTimeSignal()
-    private let completion = OneTimeSignal()
+    private let asked = OneShot<Void>()
+    private let completion = OneShot<Void>()
     private let hurry = Mutex(Hurry())
 
     private struct Hurry {
@@ -21,7 +22,7 @@ final class ShutdownSignal: Sendable {
     init(_ runtime: CoordinatorRuntime) { self.runtime = runtime }
 
     /// Requests the shutdown; the second call does nothing.
-    func begin() { asked.send() }
+    func begin() { asked.settle() }
 
     /// Requests the shutdown, with a limit to the time that each running process is given.
     func hasten(_ shutdown: Shutdown) {
@@ -34,10 +35,10 @@ final class ShutdownSignal: Sendable {
     }
 
     /// Whether the shutdown was requested.
-    var isRequested: Bool { asked.isSent }
+    var isRequested: Bool { asked.isSettled }
 
     /// Waits until the shutdown is requested or the waiting task is cancelled.
-    func requested() async { await asked.wait() }
+    func requested() async { _ = await asked.valueUnlessCancelled() }
 
     /// Stops the tree.
     func carryOut() async {
@@ -47,11 +48,11 @@ final class ShutdownSignal: Sendable {
             await group.next()
             group.cancelAll()
         }
-        completion.send()
+        completion.settle()
     }
 
     /// Waits until the tree has stopped.
-    func completed() async { await completion.wait() }
+    func completed() async { _ = await completion.valueUnlessCancelled() }
 
     private func hastenTree() {
         guard let shutdown = hurry.withLock({ $0.isKnown ? nil : $0.shutdown }), runtime.hasten(shutdown) else { return }

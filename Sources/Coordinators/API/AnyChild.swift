@@ -1,6 +1,6 @@
 /// A handle on a started child whose type doesn't matter.
 ///
-/// It follows the path, not the incarnation.
+/// The handle follows the path, not the incarnation.
 public struct AnyChild: Sendable {
     let supervisor: ChildSupervisor
     let key: String
@@ -11,18 +11,18 @@ public struct AnyChild: Sendable {
     /// The child's place in the tree.
     public var path: CoordinatorPath { supervisor.node.path.appending(key) }
 
-    /// The child's key, as the parent's type of keys.
+    /// Returns the child's key as a key of the parent's type; `nil` if it isn't one.
     public func key<Key: CoordinatorKey>(as type: Key.Type = Key.self) -> Key? { Key(pathComponent: key) }
 
-    /// How the child is doing; `inactive` when it's gone.
+    /// The state of the child; `inactive` when it's gone.
     public var state: CoordinatorSnapshot.State { supervisor.snapshotState(of: key) }
 
-    /// Counts the child's lives; 0 when it's gone.
+    /// The number of the child's current incarnation, counted from 1; 0 when the child is gone.
     public var incarnation: UInt32 { supervisor.incarnation(of: key) }
 
     /// Stops the child and frees its key.
     ///
-    /// Stopping one that is gone does nothing.
+    /// Stopping a child that is gone does nothing.
     public func stop() async {
         try? await supervisor.stop(key, isByParent: true, forgets: true)
     }
@@ -37,14 +37,14 @@ public struct AnyChild: Sendable {
         try? await supervisor.pause(key, false, isByParent: true)
     }
 
-    /// Ends the child and its subtree, whatever its state, and starts it anew with the configuration it was given first.
+    /// Ends the child and its subtree, whatever its state, and starts it again with the configuration of its first start.
     ///
-    /// - Throws: `noSuchChild`; what its `start` threw.
+    /// - Throws: `noSuchChild`; the error that its `start` threw.
     public func restart() async throws {
         try await supervisor.restart(key)
     }
 
-    /// The child as one of a type; `nil` when it's of another.
+    /// Returns a typed handle; `nil` when the child is of another type.
     public func typed<K: Coordinator>(as type: K.Type = K.self) -> Child<K>? {
         typeName == TypeNames.name(of: type) ? Child(supervisor: supervisor, key: key) : nil
     }

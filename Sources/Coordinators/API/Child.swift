@@ -1,8 +1,9 @@
+import ConcurrencySupport
 import Synchronization
 
 /// A typed handle on a started child, in this process or another; never the actor itself.
 ///
-/// It follows the path: after a restart it leads to the new incarnation.
+/// The handle follows the path: after a restart it leads to the new incarnation.
 public struct Child<C: Coordinator>: Sendable {
     let supervisor: ChildSupervisor
     let key: String
@@ -10,31 +11,31 @@ public struct Child<C: Coordinator>: Sendable {
     /// The child's place in the tree.
     public var path: CoordinatorPath { supervisor.node.path.appending(key) }
 
-    /// How the child is doing; `inactive` when it's gone.
+    /// The state of the child; `inactive` when it's gone.
     public var state: CoordinatorSnapshot.State { supervisor.snapshotState(of: key) }
 
-    /// Counts the child's lives; 0 when it's gone.
+    /// The number of the child's current incarnation, counted from 1; 0 when the child is gone.
     public var incarnation: UInt32 { supervisor.incarnation(of: key) }
 
-    /// Asks the child itself: only its own rows are looked at.
+    /// Asks the child itself: only its own rows are searched.
     ///
     /// While the child is restarted the ask waits, until the deadline.
     ///
-    /// - Throws: `unhandled` when it has no row for the message; otherwise as `Context.ask`.
+    /// - Throws: `unhandled` when the child has no row for the message; otherwise as `Context.ask`.
     public func ask<M: ResponderMessage>(_ message: M, timeout: Duration = .seconds(5)) async throws -> M.Reply {
         try await M.retried(within: timeout) { remaining in
             try await deliver(message, timeout: remaining, isOneWay: false).decoded(as: M.Reply.self)
         }
     }
 
-    /// Asks the child what has no reply, and returns when the handler has ended.
+    /// Asks the child a message without a reply, and returns when the handler has ended.
     public func ask<M: ResponderMessage>(_ message: M, timeout: Duration = .seconds(5)) async throws where M.Reply == NoReply {
         let _: NoReply = try await ask(message, timeout: timeout)
     }
 
     /// Sends the child a message one way.
     ///
-    /// - Returns: whether it has a row for the message.
+    /// - Returns: Whether the child has a row for the message.
     @discardableResult
     public func send<M: ResponderMessage>(_ message: M) async throws -> Bool {
         do {
@@ -45,33 +46,33 @@ public struct Child<C: Coordinator>: Sendable {
         }
     }
 
-    /// The child's key, as the parent's type of keys.
+    /// Returns the child's key as a key of the parent's type; `nil` if it isn't one.
     public func key<Key: CoordinatorKey>(as type: Key.Type = Key.self) -> Key? { Key(pathComponent: key) }
 
-    /// Ends the child and its subtree, whatever its state, and starts it anew with the configuration it was given first.
+    /// Ends the child and its subtree, whatever its state, and starts it again with the configuration of its first start.
     ///
-    /// Returns when it's ready; not cancellable.
+    /// Returns when the child is ready; cancellation has no effect.
     ///
-    /// - Throws: `noSuchChild`; what its `start` threw.
+    /// - Throws: `noSuchChild`; the error that its `start` threw.
     public func restart() async throws {
         try await supervisor.restart(key)
     }
 
     /// Stops the child and frees its key.
     ///
-    /// Stopping one that is gone does nothing.
+    /// Stopping a child that is gone does nothing.
     public func stop() async {
         try? await supervisor.stop(key, isByParent: true, forgets: true)
     }
 
     /// Pauses the child and those below it: new messages wait for them.
     ///
-    /// Returns when they have followed. Pausing one that is paused by name, or gone, does nothing.
+    /// Returns when all of them are paused. Pausing a child that is paused by name already, or gone, does nothing.
     public func pause() async {
         try? await supervisor.pause(key, true, isByParent: true)
     }
 
-    /// Resumes the child, unless an ancestor is paused; what has waited begins in order.
+    /// Resumes the child, unless an ancestor is paused; messages that have waited begin in order.
     public func resume() async {
         try? await supervisor.pause(key, false, isByParent: true)
     }

@@ -1,20 +1,21 @@
+import ConcurrencySupport
 public import WireProtocol
 
 extension Context {
     /// Starts a child, and returns when it's ready in its own process.
     ///
-    /// If a child of the same type lives under the key it's returned as it is; a hundred concurrent starts of one key make one child.
+    /// If a child of the same type lives under the key, it's returned as it is; a hundred concurrent starts of one key make one child.
     ///
     ///     try await context.start(CartCoordinator.self, as: .cart, in: .worker) { $0.currency = "EUR" }
     ///
     /// - Parameters:
-    ///   - restart: when the child is restarted; `permanent` by default.
-    ///   - isSignificant: whether its end by itself may end this coordinator too: see `SupervisionPolicy.autoShutdown`. It must be transient or
-    ///     temporary then.
-    ///   - shutdown: how long it's given to end; five seconds by default.
-    ///   - configure: sets the configuration before the child starts; kept, and given again at every restart.
-    /// - Throws: what the child's `start` threw; `keyInUse`, `invalidKey`, `unknownType`, `startTimedOut`, `spawnFailed`, `stopped`. Nothing
-    ///   is left of the child then. Cancelling the task that waits removes the child, unless somebody else waits for it too.
+    ///   - restart: The rule for when the child is restarted; `permanent` by default.
+    ///   - isSignificant: Whether the child's end by itself may end this coordinator too: see `SupervisionPolicy.autoShutdown`. Such a
+    ///     child must be transient or temporary.
+    ///   - shutdown: The time that the child is given to end; five seconds by default.
+    ///   - configure: A function that sets the configuration before the child starts; the configuration is kept for every restart.
+    /// - Throws: The error that the child's `start` threw; `keyInUse`, `invalidKey`, `unknownType`, `startTimedOut`, `spawnFailed`,
+    ///   `stopped`. The child is then removed. Cancelling the waiting task removes the child, unless another task waits for it too.
     @discardableResult
     public func start<K: Coordinator>(
         _ type: K.Type = K.self,
@@ -59,8 +60,8 @@ extension Context {
     ///
     /// The child is `transient`: it's restarted when it fails, and removed when it finishes.
     ///
-    /// - Throws: when the child ends for good without finishing: `dismissed`, `stopped`, what its last `start` threw. Cancelling the task that
-    ///   waits stops the child.
+    /// - Throws: An error when the child ends for good without finishing: `dismissed`, `stopped`, or the error that its last `start` threw.
+    ///   Cancelling the waiting task stops the child.
     public func run<K: Coordinator>(
         _ type: K.Type = K.self,
         as key: C.ChildKey,
@@ -90,19 +91,19 @@ extension Context {
         } onCancel: {
             children.tasks.add { try? await children.stop(component, isByParent: true, forgets: true, tenure: tenure) }
         }
-        // One that has finished is removed already; its key may have been taken again.
+        // A child that has finished is removed already; its key may have been taken again.
         if case .failure = outcome { try? await children.stop(component, isByParent: true, forgets: true, tenure: tenure) }
         try Task.checkCancellation()
         return try outcome.get().decoded(as: K.Output.self)
     }
 
-    /// Starts a coordinator by its type's name, in a worker whose program may be another one: what a configuration file can say.
+    /// Starts a coordinator by its type's name, in a worker whose program may be another one, as a configuration file can.
     ///
     /// - Parameters:
-    ///   - configuration: laid over the type's defaults.
-    ///   - restartLimits: how often and how soon it may be restarted, if not as this coordinator's policy says.
-    ///   - retriesFirstStart: a first start that fails is a failure like any other, and retried as the policy says, instead of the
-    ///     child's end; the call returns when the child is ready, or throws when it's given up.
+    ///   - configuration: The fields that differ from the type's defaults.
+    ///   - restartLimits: The limits on the child's restarts where they differ from this coordinator's policy.
+    ///   - retriesFirstStart: Whether a first start that fails is retried as the policy says, instead of ending the child. The call then
+    ///     returns when the child is ready, or throws when it's given up.
     @discardableResult
     public func start(
         worker typeName: String,
@@ -129,7 +130,7 @@ extension Context {
 
     /// Starts any program as a supervised child.
     ///
-    /// - Parameter restartLimits: how often and how soon it may be restarted, if not as this coordinator's policy says.
+    /// - Parameter restartLimits: The limits on the child's restarts where they differ from this coordinator's policy.
     @discardableResult
     public func start(
         program: ProgramSpecification,
@@ -144,42 +145,42 @@ extension Context {
 
     /// Stops a child and frees its key; returns when nothing is left of it.
     ///
-    /// It may be asking this coordinator meanwhile.
+    /// The child can still ask this coordinator while it stops.
     ///
     /// - Throws: `noSuchChild`.
     public func stop(_ key: C.ChildKey) async throws {
         try await node.children.stop(key.pathComponent, isByParent: true, forgets: true)
     }
 
-    /// Ends a child and its subtree, whatever its state, and starts it anew with the configuration it was given first.
+    /// Ends a child and its subtree, whatever its state, and starts it again with the configuration of its first start.
     ///
-    /// Returns when it's ready; not cancellable.
+    /// Returns when the child is ready; cancellation has no effect.
     ///
-    /// - Throws: `noSuchChild`; what its `start` threw.
+    /// - Throws: `noSuchChild`; the error that its `start` threw.
     public func restart(_ key: C.ChildKey) async throws {
         try await node.children.restart(key.pathComponent)
     }
 
-    /// Supervises the children by another policy from now on; what was decided stays decided.
+    /// Replaces the policy by which the children are supervised; earlier decisions stand.
     ///
-    /// - Throws: `SupervisionError`, naming the value to mend; the former policy stays.
+    /// - Throws: A `SupervisionError` that names the value to correct; the former policy then stays.
     public func supervise(by policy: SupervisionPolicy) throws(SupervisionError) {
         try policy.validate()
         node.children.handle(.policyChanged(policy))
     }
 
-    /// Pauses a child and those below it: new messages wait for them, and what has begun goes on.
+    /// Pauses a child and those below it: new messages wait for them, and handlers that have begun go on.
     ///
-    /// Returns when they have followed. Pausing one that is paused by name does nothing.
+    /// Returns when all of them are paused. Pausing a child that is paused by name already does nothing.
     ///
     /// - Throws: `noSuchChild`.
     public func pause(_ key: C.ChildKey) async throws {
         try await node.children.pause(key.pathComponent, true, isByParent: true)
     }
 
-    /// Resumes a child that was paused by name; what has waited begins in order.
+    /// Resumes a child that was paused by name; messages that have waited begin in order.
     ///
-    /// It stays paused as long as an ancestor is.
+    /// The child stays paused as long as an ancestor is.
     public func resume(_ key: C.ChildKey) async throws {
         try await node.children.pause(key.pathComponent, false, isByParent: true)
     }

@@ -1,6 +1,6 @@
 /// An actor that owns one flow: its state and its children.
 ///
-/// The unit of supervision.
+/// A coordinator is the unit of supervision.
 ///
 /// A coordinator needs a `context` and the initialiser, and nothing else:
 ///
@@ -12,15 +12,15 @@
 /// The runtime creates it, calls its hooks, and drops it. Hooks are plain user code: the bookkeeping is the runtime's, so there is
 /// nothing to call on a superclass.
 public protocol Coordinator: Actor {
-    /// What the coordinator is given before it starts, and again at every restart.
+    /// The configuration that the coordinator gets before it starts, and again at every restart.
     associatedtype Configuration: Codable & Sendable = NoConfiguration
-    /// What it finishes with.
+    /// The value that the coordinator finishes with.
     associatedtype Output: Codable & Sendable = NoOutput
-    /// How its children are called.
+    /// The type of its children's keys.
     associatedtype ChildKey: CoordinatorKey = String
-    /// What it tells its delegates.
+    /// The type of the events that its delegates get.
     associatedtype Event: Codable & Sendable = Never
-    /// The steps of its flow that it shows.
+    /// The type of the pages that it shows, the steps of its flow.
     associatedtype Page: Codable & Sendable & Equatable = Never
 
     /// The coordinator's handle on its parent, its children and the runtime.
@@ -29,21 +29,21 @@ public protocol Coordinator: Actor {
     /// The uniform initialiser. It stores; work belongs into `start`.
     init(_ context: Context<Self>, _ configuration: Configuration)
 
-    /// Which messages it answers or intercepts, and what it observes. Empty by default.
+    /// The messages that the coordinator answers or intercepts, and the events that it observes. Empty by default.
     static var responders: [Responder<Self>] { get }
 
-    /// How it restarts its children. `oneForOne`, at most five restarts in a minute, by default; read once in a process.
+    /// The policy by which it restarts its children. `oneForOne`, at most five restarts in a minute, by default; read once in a process.
     static var supervision: SupervisionPolicy { get }
 
-    /// How much may wait for it. 1,024 messages and 4 MiB by default; senders wait for more. Read once in a process.
+    /// The limits of its mailbox. 1,024 messages and 4 MiB by default, after which senders wait; read once in a process.
     static var mailbox: MailboxPolicy { get }
 
     /// Runs once per incarnation, when the configuration is in place; the coordinator is ready when it returns.
     ///
-    /// The mailbox is open to descendants meanwhile. Throwing makes the start fail: the error reaches whoever started it.
+    /// Descendants can already send messages meanwhile. If this throws, the start fails, and the caller of `Context.start` gets the error.
     func start() async throws
 
-    /// An optional long-lived hook, begun when the coordinator is ready and cancelled when it stops.
+    /// Runs from when the coordinator is ready until it stops, when it's cancelled; optional.
     ///
     /// Returning is the exit `normal`, throwing an abnormal one; the restart type decides what follows. The default waits for the stop.
     func run() async throws
@@ -51,17 +51,18 @@ public protocol Coordinator: Actor {
     /// Runs once when the coordinator ends, after its children have ended and its handlers have been cancelled.
     func stop() async
 
-    /// Runs when it has been paused, by name or with an ancestor; from now on messages wait, until it's resumed.
+    /// Runs when the coordinator has been paused, by name or with an ancestor; from now on messages wait, until it's resumed.
     ///
     /// Handlers that have begun go on.
     func pause() async
 
-    /// Runs when it has been resumed, before what has waited begins.
+    /// Runs when the coordinator has been resumed, before waiting messages begin.
     func resume() async
 
-    /// Told when one of its pages is on top again, because what was above is gone by somebody else's doing.
+    /// Runs when one of the coordinator's pages is on top again because the pages above it were removed by an event outside this
+    /// coordinator.
     ///
-    /// - Parameter page: `nil` when the stack, which is this coordinator's, is empty.
+    /// - Parameter page: The page that is on top; `nil` when the stack, which is this coordinator's, is empty.
     func popped(to page: Page?) async
 
     /// Starts a child that a deep link leads to, or that is selected, and that doesn't live. Throws `noSuchChild` by default.
@@ -70,30 +71,30 @@ public protocol Coordinator: Actor {
     /// Shows the page that a deep link leads to. Shows it on top by default, unless it's there.
     func display(_ page: Page) async throws
 
-    /// Told once for each message that nobody responded to, at the root only.
+    /// Runs, at the root only, once for each message that no coordinator responded to.
     func unhandled(_ message: UnhandledMessage) async
 }
 
 extension Coordinator {
-    /// No rows.
+    /// An empty list: the coordinator responds to no message.
     public static var responders: [Responder<Self>] { [] }
-    /// `oneForOne`, at most five restarts in a minute.
+    /// The default policy: `oneForOne`, at most five restarts in a minute.
     public static var supervision: SupervisionPolicy { SupervisionPolicy() }
-    /// Nothing to do.
+    /// Does nothing.
     public func start() async throws {}
     /// Waits for the stop, without a task of its own: see `RunHook`.
     public func run() async throws { throw RunHook.absent }
-    /// 1,024 messages and 4 MiB; senders wait for more.
+    /// The default limits: 1,024 messages and 4 MiB, after which senders wait.
     public static var mailbox: MailboxPolicy { MailboxPolicy() }
-    /// Nothing to do.
+    /// Does nothing.
     public func stop() async {}
-    /// Nothing to do.
+    /// Does nothing.
     public func pause() async {}
-    /// Nothing to do.
+    /// Does nothing.
     public func resume() async {}
-    /// Nothing to do.
+    /// Does nothing.
     public func popped(to page: Page?) async {}
-    /// No section can be opened.
+    /// Throws `noSuchChild`: by default no section can be opened.
     public func open(_ section: ChildKey) async throws {
         throw CoordinatorError(.noSuchChild, "\(context.path) opens no section '\(section.pathComponent)' by itself: implement `open`")
     }
@@ -101,49 +102,49 @@ extension Coordinator {
     public func display(_ page: Page) async throws {
         if context.pages.last != page { context.show(page) }
     }
-    /// Nothing to do.
+    /// Does nothing.
     public func unhandled(_ message: UnhandledMessage) async {}
 }
 
-/// How the runtime tells a coordinator without a `run` hook from one whose hook failed.
+/// An error by which the runtime tells a coordinator without a `run` hook from one whose hook failed.
 enum RunHook: Error { case absent }
 
-/// A configuration with nothing in it.
+/// A configuration without fields.
 public struct NoConfiguration: CoordinatorConfiguration {
-    /// Creates it.
+    /// Creates the value.
     public init() {}
 }
 
-/// The output of a coordinator that finishes with nothing.
+/// The output of a coordinator that finishes without a value.
 public struct NoOutput: Codable, Sendable, Hashable {
-    /// Creates it.
+    /// Creates the value.
     public init() {}
 }
 
-/// A configuration whose fields all have defaults, so that a closure, a file or a foreign peer need give only what differs.
+/// A configuration whose fields all have defaults, so that a closure, a file or a peer needs to give only those that differ.
 public protocol CoordinatorConfiguration: Codable, Sendable {
     /// Creates the configuration with its defaults.
     init()
 }
 
-/// How a parent calls a child: a `String`, or an enum of strings, so that a misspelt key doesn't compile.
+/// The key by which a parent names a child: a `String`, or an enum of strings, so that a misspelt key doesn't compile.
 public protocol CoordinatorKey: Hashable, Sendable {
-    /// The key as one component of a path: not empty, without a slash.
+    /// The key as one component of a path: not empty, and without a slash.
     var pathComponent: String { get }
-    /// The key that a path component stands for, if any.
+    /// Creates the key that a path component stands for; `nil` if there is none.
     init?(pathComponent: String)
 }
 
 extension String: CoordinatorKey {
     /// The string itself.
     public var pathComponent: String { self }
-    /// The component itself.
+    /// Creates the key from the component itself.
     public init?(pathComponent: String) { self = pathComponent }
 }
 
 extension CoordinatorKey where Self: RawRepresentable, RawValue == String {
     /// The raw value.
     public var pathComponent: String { rawValue }
-    /// The case with that raw value.
+    /// Creates the case with that raw value.
     public init?(pathComponent: String) { self.init(rawValue: pathComponent) }
 }

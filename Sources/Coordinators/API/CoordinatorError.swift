@@ -1,8 +1,8 @@
 import WireProtocol
 
-/// What the runtime throws.
+/// An error that the runtime throws.
 public struct CoordinatorError: Error, Sendable, Hashable, Codable, CustomStringConvertible {
-    /// The kinds of failure, open for more.
+    /// The kind of a failure; more kinds may be added.
     public struct Code: Sendable, Hashable, Codable, CustomStringConvertible {
         enum Kind: String, Codable {
             case unhandled, timedOut, stopped, peerLost, restarting, keyInUse, noSuchChild, noSuchPath, unknownType, failed
@@ -12,13 +12,13 @@ public struct CoordinatorError: Error, Sendable, Hashable, Codable, CustomString
         }
         let kind: Kind
 
-        /// Nobody up there responds to the message.
+        /// No coordinator from the sender up to the root responds to the message.
         public static let unhandled = Code(kind: .unhandled)
         /// The deadline passed; the handler has been cancelled, or had not begun.
         public static let timedOut = Code(kind: .timedOut)
         /// The coordinator that asks or is asked has stopped.
         public static let stopped = Code(kind: .stopped)
-        /// It was dismissed, or its pages were popped, before it finished.
+        /// The coordinator was dismissed, or its pages were popped, before it finished.
         public static let dismissed = Code(kind: .dismissed)
         /// The process of the other side is gone; `maybeExecuted` tells whether the handler may have begun.
         public static let peerLost = Code(kind: .peerLost)
@@ -32,11 +32,11 @@ public struct CoordinatorError: Error, Sendable, Hashable, Codable, CustomString
         public static let noSuchPath = Code(kind: .noSuchPath)
         /// The worker's program doesn't know the coordinator's type.
         public static let unknownType = Code(kind: .unknownType)
-        /// The coordinator has failed, and nobody above it restarts it.
+        /// The coordinator has failed, and no supervisor above restarts it.
         public static let failed = Code(kind: .failed)
         /// The coordinator could not be started.
         public static let startFailed = Code(kind: .startFailed)
-        /// The child was asked for in a way that makes no sense, as a permanent one that is significant.
+        /// The child's specification contradicts itself, such as a permanent child that is significant.
         public static let invalidSpecification = Code(kind: .invalidSpecification)
         /// The coordinator was not ready in time.
         public static let startTimedOut = Code(kind: .startTimedOut)
@@ -44,7 +44,7 @@ public struct CoordinatorError: Error, Sendable, Hashable, Codable, CustomString
         public static let invalidKey = Code(kind: .invalidKey)
         /// The operation needs a worker process, and the child has none.
         public static let notAWorker = Code(kind: .notAWorker)
-        /// The link has as many open asks as it may have.
+        /// The link has reached its limit of open asks.
         public static let tooManyOpenAsks = Code(kind: .tooManyOpenAsks)
         /// The mailbox is full.
         public static let mailboxFull = Code(kind: .mailboxFull)
@@ -54,7 +54,7 @@ public struct CoordinatorError: Error, Sendable, Hashable, Codable, CustomString
         public static let coding = Code(kind: .coding)
         /// The worker's process could not be spawned.
         public static let spawnFailed = Code(kind: .spawnFailed)
-        /// The operation makes no sense for this child.
+        /// The operation doesn't apply to this child.
         public static let unsupported = Code(kind: .unsupported)
 
         /// The code's name, as it stands on the wire.
@@ -68,11 +68,11 @@ public struct CoordinatorError: Error, Sendable, Hashable, Codable, CustomString
         init(kind: Kind) { self.kind = kind }
     }
 
-    /// What kind of failure it is.
+    /// The kind of the failure.
     public let code: Code
-    /// What happened, where, and what to do.
+    /// The description of what happened, where, and what to do.
     public let message: String
-    /// With `peerLost`: whether the handler may have begun.
+    /// Whether the handler may have begun; for `peerLost`.
     ///
     /// Nothing is retried unless the message declares itself idempotent.
     public let maybeExecuted: Bool
@@ -88,13 +88,13 @@ public struct CoordinatorError: Error, Sendable, Hashable, Codable, CustomString
     public var description: String { "\(code): \(message)" }
 }
 
-/// A handler's error whose type can't cross: it isn't Codable, or the asker's program doesn't have it.
+/// A handler's error whose type can't cross processes: it isn't Codable, or the asker's program doesn't have it.
 public struct RemoteError: Error, Sendable, CustomStringConvertible {
     /// The error type's name.
     public let type: String
-    /// What the error said of itself.
+    /// The description that the error gave of itself.
     public let description: String
-    /// The error as it came, for whoever it's passed on to.
+    /// The encoded error as it arrived, so that it can be passed on to another process.
     let encoded: Encoded?
 
     /// An error in the form that it has between processes.
@@ -116,12 +116,12 @@ public struct RemoteError: Error, Sendable, CustomStringConvertible {
 }
 
 extension RemoteError: Hashable {
-    /// Whether the two say the same of themselves.
+    /// Returns whether both have the same type name and description.
     public static func == (left: RemoteError, right: RemoteError) -> Bool {
         left.type == right.type && left.description == right.description
     }
 
-    /// Hashes what the error says of itself.
+    /// Hashes the type name and the description.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(type)
         hasher.combine(description)
@@ -131,7 +131,7 @@ extension RemoteError: Hashable {
 extension RemoteError: Codable {
     private enum CodingKeys: CodingKey { case type, description }
 
-    /// Reads what an error has said of itself.
+    /// Decodes the type name and the description.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
@@ -140,7 +140,7 @@ extension RemoteError: Codable {
         )
     }
 
-    /// Writes what the error says of itself.
+    /// Encodes the type name and the description.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(type, forKey: .type)

@@ -10,7 +10,7 @@ public struct CoordinatorPath: Sendable, Hashable, Codable, CustomStringConverti
 
     /// Reads a path; `nil` unless it begins with a slash and has no empty component.
     ///
-    /// A slash at the end is forgiven.
+    /// A slash at the end is ignored.
     public init?(_ text: String) {
         guard text.hasPrefix("/") else { return nil }
         if text == "/" {
@@ -22,9 +22,9 @@ public struct CoordinatorPath: Sendable, Hashable, Codable, CustomStringConverti
         description = String(body)
     }
 
-    /// A path written in the program.
+    /// Creates a path from a literal.
     ///
-    /// One that isn't a path is a mistake in the program, and traps.
+    /// A literal that isn't a path is a mistake in the program, and traps.
     public init(stringLiteral text: String) {
         guard let path = CoordinatorPath(text) else {
             preconditionFailure("'\(text)' is no path: it must begin with a slash and have no empty component")
@@ -63,12 +63,12 @@ public struct CoordinatorPath: Sendable, Hashable, Codable, CustomStringConverti
         return slash == description.startIndex ? .root : CoordinatorPath(unchecked: String(description[..<slash]))
     }
 
-    /// The path of a child.
+    /// Returns the path of a child.
     public func appending(_ key: String) -> CoordinatorPath {
         CoordinatorPath(unchecked: isRoot ? "/\(key)" : "\(description)/\(key)")
     }
 
-    /// The longest key, and the longest path, in bytes of UTF-8: every process of the tree has to be able to name it.
+    /// The longest key, and the longest path, in bytes of UTF-8: limits that hold in every process of the tree.
     static let keyLimit = 255
     static let limit = 1_024
 
@@ -77,10 +77,10 @@ public struct CoordinatorPath: Sendable, Hashable, Codable, CustomStringConverti
     /// - Throws: `invalidKey`.
     func check(_ key: String) throws(CoordinatorError) {
         guard !key.isEmpty, !key.contains("/") else {
-            throw CoordinatorError(.invalidKey, "'\(key)' is no key: it must not be empty nor have a slash in it")
+            throw CoordinatorError(.invalidKey, "'\(key)' is not a key: give one that is not empty and has no slash")
         }
         guard !key.unicodeScalars.contains(where: \.breaksLines) else {
-            throw CoordinatorError(.invalidKey, "\(key.debugDescription) is no key: it must not have control characters in it")
+            throw CoordinatorError(.invalidKey, "\(key.debugDescription) is not a key: give one without control characters")
         }
         guard key.utf8.count <= Self.keyLimit else {
             throw CoordinatorError(
@@ -94,20 +94,20 @@ public struct CoordinatorPath: Sendable, Hashable, Codable, CustomStringConverti
         }
     }
 
-    /// Whether this path is `other` or lies below it.
+    /// Returns whether this path is `other` or lies below it.
     public func isWithin(_ other: CoordinatorPath) -> Bool {
         if other.isRoot || self == other { return true }
         return description.hasPrefix(other.description) && description.dropFirst(other.description.count).first == "/"
     }
 
-    /// The keys from `ancestor` down to here; `nil` when it's no ancestor.
+    /// Returns the keys from `ancestor` down to this path; `nil` when `ancestor` is none.
     func components(below ancestor: CoordinatorPath) -> ArraySlice<Substring>? {
         isWithin(ancestor) ? components.dropFirst(ancestor.components.count) : nil
     }
 }
 
 extension Unicode.Scalar {
-    /// Whether it would spoil a line of a log.
+    /// Whether the character would break a line of a log.
     fileprivate var breaksLines: Bool {
         switch properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: true

@@ -1,59 +1,59 @@
-/// What the tree looked like at a place, a moment ago.
+/// The state of a coordinator and its subtree at one moment.
 public struct CoordinatorSnapshot: Sendable, Hashable, Codable {
-    /// How a child is doing.
+    /// The state of a child.
     public enum State: String, Sendable, Hashable, Codable {
-        /// It isn't running, and was told so or has ended as it should.
+        /// The child isn't running: it was stopped, or has ended as it should.
         case inactive
-        /// Its `start` hook runs, or its process is on its way.
+        /// The child's `start` hook runs, or its process is being started.
         case starting
-        /// It's ready.
+        /// The child is ready.
         case active
-        /// It's ready, and what is sent to it waits until it's resumed.
+        /// The child is ready, and messages to it wait until it's resumed.
         case paused
-        /// It's ending.
+        /// The child is ending.
         case stopping
-        /// It has failed and comes back, at once or after a pause.
+        /// The child has failed and is started again, at once or after a delay.
         case restarting
-        /// It has failed more often than the policy allows, or for good.
+        /// The child has failed more often than the policy allows, or for good.
         case failed
     }
 
-    /// Where it lives.
+    /// The place where the coordinator runs.
     public enum Placement: String, Sendable, Hashable, Codable {
-        /// In its parent's process.
+        /// The process of the parent.
         case inProcess = "in_process"
-        /// In a worker process of its own.
+        /// A worker process of its own.
         case worker
-        /// It's a plain program.
+        /// A process of its own that runs a plain program.
         case program
     }
 
-    /// Where in the tree.
+    /// The coordinator's place in the tree.
     public var path: CoordinatorPath
     /// The coordinator's type, or the program's name.
     public var type: String
-    /// How it's doing.
+    /// The state of the coordinator.
     public var state: State
-    /// Where it lives.
+    /// The place where the coordinator runs.
     public var placement: Placement
-    /// The process that hosts it.
+    /// The number of the process that hosts the coordinator.
     public var processID: Int32?
-    /// When that process started, in clock ticks since boot: with the pid it names the process beyond doubt.
+    /// The start time of that process, in clock ticks since boot: together with the number it identifies the process.
     public var processStartTime: UInt64?
-    /// Counts its lives.
+    /// The number of the current incarnation, counted from 1.
     public var incarnation: UInt32
-    /// How often supervision has restarted it because it had failed; what an operator or recycling has restarted isn't counted.
+    /// The number of restarts by supervision after failures; restarts by an operator or by recycling aren't counted.
     public var restarts: Int
-    /// While it waits for its next start: the number of restarts in a row, from 1.
+    /// The number of restarts in a row, from 1, while the coordinator waits for its next start.
     public var restartAttempt: Int?
-    /// While it waits for its next start: the time that remains, in milliseconds.
+    /// The time until the next start, in milliseconds, while the coordinator waits for it.
     public var nextStartMilliseconds: Int64?
-    /// Since when it's ready, in milliseconds.
+    /// The time for which the coordinator has been ready, in milliseconds.
     public var uptimeMilliseconds: Int64?
-    /// How its last life ended.
+    /// The reason why the previous incarnation ended.
     public var lastExit: String?
-    /// Whether its process didn't answer in time, so that its children are unknown.
+    /// Whether the coordinator's process didn't answer in time, so that its children are unknown.
     public var isUnresponsive: Bool
-    /// Its children, in start order.
+    /// The coordinator's children, in start order.
     public var children: [CoordinatorSnapshot]
 }

@@ -1,4 +1,4 @@
-/// Where a child lives.
+/// The place where a child runs: its parent's process, or a worker process of its own.
 ///
 ///     try await context.start(CartCoordinator.self, as: .cart, in: .worker)
 ///     try await context.start(RenderCoordinator.self, as: .render, in: .worker(spares: 1, recycling: Recycling(age: .seconds(3_600))))
@@ -10,38 +10,38 @@ public struct Placement: Sendable, Hashable {
 
     let place: Place
 
-    /// In the process of its parent.
+    /// The process of the parent.
     public static let inProcess = Placement(place: .inProcess)
 
-    /// In a worker process of its own, together with its subtree.
+    /// A worker process of its own, which the child shares with its subtree.
     public static let worker = Placement(place: .worker(WorkerPlan()))
 
-    /// In a worker process of its own, with more to say about it.
+    /// Returns a placement in a worker process of its own, with further options.
     ///
     /// - Parameters:
-    ///   - spares: how many processes are kept started and waiting to become the next life: a restart takes one instead of spawning.
-    ///   - recycling: when the process is replaced by a fresh one, without a failure; never by default.
-    ///   - memoryLimit: the bytes of memory (`RLIMIT_DATA`) at which the kernel refuses it more; none by default.
+    ///   - spares: The number of processes that are kept started and waiting, so that a restart takes one instead of spawning.
+    ///   - recycling: The rules for replacing the process by a fresh one without a failure; none by default.
+    ///   - memoryLimit: The bytes of memory (`RLIMIT_DATA`) beyond which the kernel refuses the process more; unlimited by default.
     public static func worker(spares: Int = 0, recycling: Recycling = Recycling(), memoryLimit: Int? = nil) -> Placement {
         Placement(place: .worker(WorkerPlan(spares: max(spares, 0), recycling: recycling, memoryLimit: memoryLimit)))
     }
 }
 
-/// When a worker's process is replaced by a fresh one: planned, drained, and counted as no failure.
+/// The rules for when a worker's process is replaced by a fresh one: planned, drained, and not counted as a failure.
 ///
-/// From then on new messages wait; those that are there are handled, within the child's shutdown time; then the process ends and the next
-/// takes what has waited.
+/// When a rule applies, new messages wait and those in the mailbox are handled, within the child's shutdown time. Then the process ends,
+/// and the next one takes the messages that have waited.
 public struct Recycling: Sendable, Hashable {
-    /// How long a life may be, and how long a spare may wait for one.
+    /// The longest time that an incarnation may live, and that a spare may wait.
     public var age: Duration?
-    /// By how much an age may differ, as a share from 0 to 1, so that many workers don't end at once.
+    /// The share of the age, from 0 to 1, by which it may differ at random, so that many workers don't end at once.
     public var jitter: Double
-    /// How many messages a life may be sent.
+    /// The number of messages that an incarnation may be sent.
     public var messages: Int?
-    /// How many bytes of memory it may occupy (resident set); looked at every second.
+    /// The number of bytes of memory (resident set) that the process may occupy; measured every second.
     public var memory: Int?
 
-    /// Creates the rules; those that are left out don't count.
+    /// Creates the rules; a limit of `nil` doesn't apply.
     public init(age: Duration? = nil, jitter: Double = 0.1, messages: Int? = nil, memory: Int? = nil) {
         self.age = age
         self.jitter = min(max(jitter, 0), 1)
@@ -49,11 +49,11 @@ public struct Recycling: Sendable, Hashable {
         self.memory = memory
     }
 
-    /// How long the next life may be, jitter included.
+    /// The longest time that the next incarnation may live, jitter included.
     var nextAge: Duration? { age.map { $0 * (1 + jitter * Double.random(in: -1...1)) } }
 }
 
-/// What there is to say about a worker's process, beside the program.
+/// The options of a worker's process, besides its program.
 struct WorkerPlan: Sendable, Hashable {
     var spares = 0
     var recycling = Recycling()

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import WireProtocol
 
 /// A key's place among a coordinator's children: it stays while incarnations come and go.

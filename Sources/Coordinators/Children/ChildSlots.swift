@@ -1,3 +1,5 @@
+import ConcurrencySupport
+
 /// The slots of a coordinator's children, by key.
 ///
 /// Each is kept apart, and changed where it is: a table of a hundred thousand has as many empty places, and they shall be small.

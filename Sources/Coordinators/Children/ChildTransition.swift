@@ -1,3 +1,5 @@
+import ConcurrencySupport
+
 /// What a change of a child leads to: noted in its slot under the supervisor's lock, and told when the lock is free.
 struct ChildTransition {
     let path: CoordinatorPath

@@ -1,3 +1,5 @@
+import ConcurrencySupport
+
 infix operator => : AssignmentPrecedence
 
 /// Who hears of a child: any number of delegates, added and removed.

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Synchronization
 
 /// What a coordinator tells its delegates, as a sequence.

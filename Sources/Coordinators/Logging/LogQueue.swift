@@ -1,12 +1,13 @@
+import ConcurrencySupport
 import DequeModule
 import Glibc
 import Logging
 import Synchronization
 
-/// What has been logged and isn't written yet.
+/// A queue of log entries that aren't written yet, so that logging never blocks.
 ///
-/// Handlers may block, on a terminal that is held or a pipe that is full. They are called on a thread of the queue's own, which lives while
-/// something waits; who logs never waits. When too many entries wait, the newest are dropped, and their number is logged when there is room.
+/// Handlers may block, on a stopped terminal or a full pipe. They are called on a thread of the queue's own, which lives while entries
+/// wait; code that logs never waits. When too many entries wait, the newest are dropped, and their number is logged when there is room.
 final class LogQueue: Sendable {
     private struct Entry {
         let handler: any LogHandler
@@ -19,17 +20,17 @@ final class LogQueue: Sendable {
         /// The handler of the latest entry.
         var latest: (any LogHandler)?
         var isWriting = false
-        /// Who waits until nothing waits.
+        /// The callers that wait until the queue is empty.
         var flushes: [OneShot<Void>] = []
     }
 
     private let capacity: Int
     private let state = Mutex(State())
 
-    /// - Parameter capacity: how many entries may wait.
+    /// - Parameter capacity: The number of entries that may wait.
     init(capacity: Int = 4_096) { self.capacity = capacity }
 
-    /// Takes an entry for a handler, and returns at once.
+    /// Adds an entry for a handler, and returns at once.
     func append(_ event: LogEvent, to handler: any LogHandler) {
         let mustStart = state.withLock { state -> Bool in
             guard state.waiting.count < capacity else {
@@ -45,7 +46,7 @@ final class LogQueue: Sendable {
         if mustStart { startThread() }
     }
 
-    /// Waits until what has been taken is written, at most this long.
+    /// Waits until the entries in the queue are written, for at most this time.
     func flush(within limit: Duration) async {
         let isEmpty = OneShot<Void>()
         let mustWait = state.withLock { state -> Bool in

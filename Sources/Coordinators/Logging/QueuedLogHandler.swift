@@ -1,10 +1,10 @@
 import Logging
 
-/// A log handler that never blocks: what is logged goes through a queue to another handler.
+/// A log handler that never blocks: it passes entries through a queue to another handler.
 struct QueuedLogHandler: LogHandler {
     private var base: any LogHandler
     private let queue: LogQueue
-    /// Asked when something is logged: it may look at the task that logs.
+    /// The provider that is called at each entry, in the task that logs.
     var metadataProvider: Logger.MetadataProvider?
 
     init(_ base: any LogHandler, queue: LogQueue) {
@@ -39,7 +39,7 @@ struct QueuedLogHandler: LogHandler {
 }
 
 extension Logger {
-    /// The same logger, except that it never waits for what it logs to be written.
+    /// Returns a copy of this logger that never waits for its entries to be written.
     func queued(by queue: LogQueue) -> Logger {
         var logger = self
         logger.handler = QueuedLogHandler(handler, queue: queue)

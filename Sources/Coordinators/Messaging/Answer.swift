@@ -1,15 +1,15 @@
 import WireProtocol
 
-/// What a handler has answered, in the form in which it came.
+/// The answer of a handler, in the form in which it arrived.
 enum Answer: Sendable {
-    /// A one-way message was taken.
+    /// A one-way message was accepted.
     case none
-    /// From a handler in this process: never encoded.
+    /// A value from a handler in this process, which is never encoded.
     case value(any Codable & Sendable)
-    /// From another process.
+    /// An encoded value from another process.
     case encoded(PayloadCodec, Bytes)
 
-    /// What it takes, if it has come from another process.
+    /// The size of the answer in bytes, if it has come from another process.
     var receivedBytes: Int {
         if case .encoded(_, let bytes) = self { bytes.count } else { 0 }
     }
@@ -27,13 +27,14 @@ enum Answer: Sendable {
         }
     }
 
-    /// The answer for a process that asked in `codec`, where each answer says for itself how it's encoded: JSON can go anywhere.
+    /// Returns the answer for a process that asked in `codec`, together with its own codec, since each answer names it: JSON can go
+    /// anywhere.
     func wire(for codec: PayloadCodec) throws(CoordinatorError) -> (PayloadCodec, Bytes) {
         if case .encoded(.json, let bytes) = self { return (.json, bytes) }
         return (codec, try encoded(as: codec))
     }
 
-    /// The answer for a process that asked in `codec`.
+    /// Returns the answer for a process that asked in `codec`.
     func encoded(as codec: PayloadCodec) throws(CoordinatorError) -> Bytes {
         switch self {
         case .none: return try PayloadCoder.encode(NoReply(), as: codec)

@@ -1,6 +1,6 @@
 import WireProtocol
 
-/// A message between runtimes rather than between coordinators: control, which no pause or full mailbox holds up.
+/// A message between runtimes rather than between coordinators, which no pause or full mailbox delays.
 protocol BuiltinMessage: ResponderMessage {}
 
 extension BuiltinMessage {
@@ -8,57 +8,57 @@ extension BuiltinMessage {
 }
 
 enum Builtins {
-    /// Names that begin so are the runtime's own.
+    /// The prefix of the names that belong to the runtime.
     static let prefix = "coordinators."
 
     static func isName(_ name: String) -> Bool { name.utf8.starts(with: prefix.utf8) }
 }
 
-/// Climbs to the owner of the stack.
+/// A request that climbs to the owner of the stack.
 struct Navigate: BuiltinMessage {
     var move: NavigationMove
     var path: CoordinatorPath
     var incarnation: Incarnation
 }
 
-/// Climbs to the owner of the stack.
+/// A request that climbs to the owner of the stack.
 struct ReadNavigation: BuiltinMessage {
     typealias Reply = [NavigationEntry]
 }
 
-/// Somebody else has changed the coordinator's slice of the stack.
+/// A notice that another coordinator has changed the receiver's slice of the stack.
 struct SetPages: BuiltinMessage {
     var pages: [NavigationEntry]
 }
 
-/// The coordinator is on top again.
+/// A notice that the coordinator is on top again.
 struct Uncovered: BuiltinMessage {
     var page: JSONValue?
 }
 
-/// A child's first page was popped; to its parent.
+/// A notice to the parent that a child's first page was popped.
 struct FinishPopped: BuiltinMessage {
     var key: String
-    /// Which life has shown the page; a later one isn't meant.
+    /// The incarnation that has shown the page; a later one isn't meant.
     var incarnation: Incarnation
 }
 
-/// Listens to the events of a child; to its parent.
+/// A request to the parent for the events of a child.
 ///
-/// The first reply is empty: it says that it listens.
+/// The first reply is empty and confirms that the parent observes the child.
 struct ReadEvents: BuiltinMessage {
-    /// An event, or nothing, as its coordinator's type encodes it.
+    /// The reply: an event, or nothing, as its coordinator's type encodes it.
     typealias Reply = NoReply
     var key: String
 }
 
-/// Waits for the end of a child's present life; to its parent.
+/// A request to the parent to reply at the end of a child's present incarnation.
 struct WatchChild: BuiltinMessage {
     typealias Reply = Termination
     var key: String
 }
 
-/// The coordinator shows a page of its own, and opens the rest of the route below it.
+/// A request to show a page of the coordinator's own, and to open the rest of the route below it.
 struct OpenRoute: BuiltinMessage {
     var page: JSONValue?
     var rest: [Route.Step]

@@ -2,14 +2,14 @@
 public struct Chain<M: ResponderMessage>: Sendable {
     let onward: Onward
 
-    /// What came with the message.
+    /// The sender, deadline and trace of the message.
     public var context: MessageContext { MessageContext(onward.envelope) }
 
-    /// Lets the message climb on, and waits for the reply.
+    /// Lets the message climb further, and waits for the reply.
     ///
     /// Later rows of the same table come first, then the ancestors'.
     ///
-    /// - Throws: `unhandled` when nobody further up responds; whatever the responder threw.
+    /// - Throws: `unhandled` when no coordinator further up responds; the error that the responder threw.
     public func next(_ message: M) async throws -> M.Reply {
         // An interceptor of a one-way message sees the reply all the same, if there is one.
         let isReplyless = M.Reply.self == NoReply.self
@@ -27,36 +27,36 @@ public struct AnyChain: Sendable {
     }
 }
 
-/// A message that is seen by its name.
+/// A message whose type doesn't matter, known by its name.
 public struct AnyMessage: Sendable {
     let envelope: Envelope
 
     /// The wire name, "Cart.Add".
     public var name: String { envelope.body.name }
 
-    /// What came with the message.
+    /// The sender, deadline and trace of the message.
     public var context: MessageContext { MessageContext(envelope) }
 
-    /// The message as one of its type.
+    /// Returns the message as a value of its type.
     ///
-    /// - Throws: `coding` when it's another one.
+    /// - Throws: `coding` when the message is of another type.
     public func decoded<M: ResponderMessage>(as type: M.Type = M.self) throws -> M { try envelope.message(as: type) }
 }
 
-/// The reply to a message that is seen by its name.
+/// The reply to a message whose type doesn't matter.
 public struct AnyReply: Sendable {
     let answer: Answer
 
-    /// Answers with a value, which must be of the message's reply type.
+    /// Creates a reply from a value, which must be of the message's reply type.
     public init(_ reply: some Codable & Sendable) { answer = .value(reply) }
 
     init(answer: Answer) { self.answer = answer }
 
-    /// The reply as one of its type.
+    /// Returns the reply as a value of its type.
     public func decoded<Reply: Codable & Sendable>(as type: Reply.Type = Reply.self) throws -> Reply { try answer.decoded(as: type) }
 }
 
-/// Where a message goes that an interceptor lets climb on.
+/// The rest of a message's way, from the row of an interceptor that lets it climb.
 struct Onward: Sendable {
     let node: Node
     let envelope: Envelope
@@ -83,7 +83,7 @@ struct Onward: Sendable {
         let answer = try await onward.delivered(owner: node.openAsks) { node.climb($0, after: index) }
         guard flow != nil else { return answer }
         if case .none = answer { return last.reply ?? .none }
-        // A single answer, though several were welcome: the interceptor may still change it.
+        // A single answer, though the asker accepts several: the interceptor may still change it.
         return answer
     }
 }

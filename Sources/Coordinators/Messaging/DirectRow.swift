@@ -1,14 +1,15 @@
 /// A row whose body doesn't suspend: it may run in the asker's task.
 ///
-/// The order of messages holds, because nothing else waits or runs when it does; no deadline can pass that would have cancelled it.
+/// The order of messages is kept, because no other message waits or is handled while it runs; and without a suspension there is nothing
+/// that a deadline could cancel.
 class DirectRow<M: ResponderMessage>: AnyDirectRow, @unchecked Sendable {
     /// Runs the body on its coordinator.
     ///
-    /// - Returns: `nil` when the coordinator can't take it any more.
+    /// - Returns: `nil` when the coordinator doesn't accept messages any more.
     func run(_ message: M, on instance: any Coordinator, of node: Node) async throws -> M.Reply? { nil }
 }
 
-/// Immutable, like its subclasses.
+/// The base of direct rows; unchecked, but immutable, like its subclasses.
 class AnyDirectRow: @unchecked Sendable {}
 
 /// A direct row that knows its coordinator's type.
@@ -20,7 +21,7 @@ final class TypedDirectRow<C: Coordinator, M: ResponderMessage>: DirectRow<M>, @
     init(_ body: @escaping Body) { self.body = body }
 
     override func run(_ message: M, on instance: any Coordinator, of node: Node) async throws -> M.Reply? {
-        // Rows are only ever called for coordinators of their table.
+        // Rows are called only for coordinators of their table.
         try await perform(message, unsafeDowncast(instance, to: C.self), node)
     }
 

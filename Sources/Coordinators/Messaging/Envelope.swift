@@ -1,10 +1,11 @@
+import ConcurrencySupport
 import Synchronization
 import WireProtocol
 
-/// A message on its way, and what becomes of it: it ends exactly once, with an answer or an error.
+/// A message in transit together with its end, which comes exactly once: an answer or an error.
 ///
-/// Whoever asks opens it; whoever ends it first (the handler, the deadline, a cancelled asker, a lost peer, a stop) wins, and the
-/// handler is cancelled unless it was the one.
+/// The asker opens an envelope. The first of the handler, the deadline, a cancelled asker, a lost peer and a stop ends it; unless that was
+/// the handler, the handler is cancelled.
 final class Envelope: Sendable {
     typealias Completion = @Sendable (Result<Answer, any Error>) -> Void
 
@@ -27,7 +28,7 @@ final class Envelope: Sendable {
             }
         }
 
-        /// What a message takes beside its payload, roughly.
+        /// The approximate size of a message besides its payload.
         private static let overhead = 256
 
         private static func size<M: ResponderMessage>(of message: M) -> Int { MemoryLayout<M>.size + overhead }
@@ -37,15 +38,15 @@ final class Envelope: Sendable {
     /// The coordinator that asked first.
     let sender: CoordinatorPath
     let deadline: MonotonicTime?
-    /// W3C trace context, opaque here.
+    /// The W3C trace context, which isn't parsed here.
     let trace: Bytes
-    /// Nobody waits for the handler: the answer is that it has been taken.
+    /// Whether the asker doesn't wait for the handler: the answer then is that the message was accepted.
     let isOneWay: Bool
-    /// Where the replies go when several are welcome.
+    /// The flow that takes the replies when the asker accepts several.
     let flow: ReplyFlow?
-    /// It's between runtimes: control.
+    /// Whether the message is one between runtimes.
     let isBuiltin: Bool
-    /// What it takes of a bound, in bytes: its payload where it's encoded, else the value's own size.
+    /// The size that counts against limits, in bytes: that of the payload where it's encoded, else the value's own.
     let size: Int
 
     private enum Phase {
@@ -59,7 +60,7 @@ final class Envelope: Sendable {
         var canceller: (@Sendable () -> Void)?
         var timer: Timers.Timer?
         var owner: OpenAsks?
-        /// Told once that the message isn't under way any more.
+        /// The function that is called once when the message isn't under way any more.
         var released: (@Sendable () -> Void)?
         var isReleased = false
     }
@@ -89,7 +90,7 @@ final class Envelope: Sendable {
         }
     }
 
-    /// Whether it has ended; a handler need not begin then.
+    /// Whether the message has ended; a handler need not begin then.
     var hasEnded: Bool {
         state.withLock { state in
             switch state.phase {
@@ -100,7 +101,7 @@ final class Envelope: Sendable {
         }
     }
 
-    /// Whether a handler need not begin: nobody waits any more, or a one-way message was never taken.
+    /// Whether a handler need not begin: the asker doesn't wait any more, or a one-way message was never accepted.
     var isWithdrawn: Bool {
         state.withLock { state in
             switch state.phase {
@@ -111,11 +112,11 @@ final class Envelope: Sendable {
         }
     }
 
-    /// Names who is told of the end.
+    /// Sets the function that is called at the end.
     ///
-    /// If the end came before, it's told now.
+    /// If the end came before, the function is called now.
     ///
-    /// - Parameter owner: ends the envelope when its coordinator stops.
+    /// - Parameter owner: The asks that end when their coordinator stops.
     func open(owner: OpenAsks? = nil, _ completion: @escaping Completion) {
         let early = state.withLock { state -> (any Error)? in
             guard case .unopened(let ended) = state.phase else { return nil }
@@ -132,23 +133,23 @@ final class Envelope: Sendable {
         armTimer()
     }
 
-    /// Ends it, unless it has ended.
+    /// Ends the message, unless it has ended.
     ///
-    /// The handler goes on if it's the one that ends it.
+    /// The handler isn't cancelled, since it's the caller.
     func complete(_ result: Result<Answer, any Error>) {
-        // A one-way message that was taken still waits for its handler.
+        // A one-way message that was accepted still waits for its handler.
         if case .success = result, isOneWay {} else { release() }
         finish(result, cancels: false)
     }
 
-    /// Ends it and cancels whatever works on it.
+    /// Ends the message and cancels its handler.
     func end(_ result: Result<Answer, any Error>) {
         release()
         finish(result, cancels: true)
     }
 
-    /// Names who is told, once, that the message isn't under way any more: a mailbox had room for it, its handler has begun, it has left
-    /// for another process, or it has ended.
+    /// Sets the function that is called, once, when the message isn't under way any more: a mailbox had room for it, its handler has begun,
+    /// it has left for another process, or it has ended.
     func whenReleased(_ released: @escaping @Sendable () -> Void) {
         let isLate = state.withLock { state -> Bool in
             if !state.isReleased { state.released = released }
@@ -157,7 +158,7 @@ final class Envelope: Sendable {
         if isLate { released() }
     }
 
-    /// The message isn't under way any more.
+    /// Marks the message as not under way any more.
     func release() {
         state.withLock { state in
             state.isReleased = true
@@ -166,7 +167,7 @@ final class Envelope: Sendable {
         }?()
     }
 
-    /// Ends it because the asker was cancelled.
+    /// Ends the message because the asker was cancelled.
     func cancel() {
         let wasUnopened = state.withLock { state -> Bool in
             guard case .unopened(nil) = state.phase else { return false }
@@ -176,7 +177,7 @@ final class Envelope: Sendable {
         if !wasUnopened { end(.failure(CancellationError())) }
     }
 
-    /// Notes down how the work on the message is cancelled; does so at once if the message has ended meanwhile.
+    /// Sets the function that cancels the work on the message; calls it at once if the message has ended meanwhile.
     func work(cancelledBy canceller: @escaping @Sendable () -> Void) {
         let hasEnded = state.withLock { state -> Bool in
             if case .ended = state.phase, !isOneWay { return true }
@@ -186,7 +187,7 @@ final class Envelope: Sendable {
         if hasEnded { canceller() }
     }
 
-    /// Cancels the work without ending the message: the handler of a one-way message when its coordinator stops.
+    /// Cancels the work without ending the message: for the handler of a one-way message when its coordinator stops.
     func cancelWork() {
         state.withLock { state in
             defer { state.canceller = nil }
@@ -217,7 +218,7 @@ final class Envelope: Sendable {
         guard let deadline else { return }
         let timer = Timers.shared.schedule(at: deadline) { [weak self] in
             guard let self else { return }
-            end(.failure(CoordinatorError(.timedOut, "\(body.name) was not answered in time")))
+            end(.failure(CoordinatorError(.timedOut, "\(body.name), asked by \(sender), was not answered in time")))
         }
         let isTooLate = state.withLock { state -> Bool in
             guard case .open = state.phase else { return true }
@@ -233,14 +234,14 @@ extension Envelope {
     ///
     /// Cancelling the waiting task cancels the handler.
     ///
-    /// It's on its way before the first suspension: two asks that begin one after the other are sent one after the other.
+    /// The message is sent before the first suspension: two asks that begin one after the other are sent one after the other.
     func delivered(owner: OpenAsks?, by dispatch: (Envelope) -> Void) async throws -> Answer {
         let ending = OneShot<Result<Answer, any Error>>()
         try Task.checkCancellation()
         open(owner: owner) { ending.settle($0) }
         if !hasEnded { dispatch(self) }
         if let outcome = ending.outcome {
-            // A loop that tries again and again must let others run, or nobody else would.
+            // Yields, so that a loop that retries lets other tasks run.
             if case .failure = outcome { await Task.yield() }
             return try outcome.restored().get()
         }

@@ -1,8 +1,10 @@
-/// What comes with a message.
+import ConcurrencySupport
+
+/// The sender, remaining time and trace of a message.
 public struct MessageContext: Sendable {
     /// The coordinator that asked first.
     public let sender: CoordinatorPath
-    /// How much of the asker's time remains; `nil`: no deadline.
+    /// The time that remains until the asker's deadline; `nil`: no deadline.
     public let remainingTime: Duration?
     /// The trace that the message belongs to.
     public let trace: TraceContext?
@@ -14,9 +16,9 @@ public struct MessageContext: Sendable {
     }
 }
 
-/// The trace that a message belongs to: the value of a W3C `traceparent` header, opaque to the runtime.
+/// The trace that a message belongs to: the value of a W3C `traceparent` header, which the runtime doesn't parse.
 ///
-/// It goes with every message that is sent while it's ``current``, through every process, and is current in their handlers.
+/// A trace goes with every message that is sent while it's ``current``, through every process, and is current in their handlers.
 /// Follows https://www.w3.org/TR/trace-context/.
 public struct TraceContext: Sendable, Hashable, Codable {
     /// The header's value, `00-<trace>-<span>-<flags>`.

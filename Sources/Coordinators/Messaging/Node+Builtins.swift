@@ -2,9 +2,9 @@ import Logging
 import Synchronization
 
 extension Node {
-    /// A message of the runtime on its way up.
+    /// Handles a message of the runtime on its way up.
     func climbBuiltin(_ envelope: Envelope) {
-        // Whoever shows pages below must be rewound from here.
+        // Pages that are shown below must be rewound from here.
         runtime.hasNavigated.store(true, ordering: .relaxed)
         var node = self
         while node.ownNavigation == nil {
@@ -22,7 +22,7 @@ extension Node {
         }
     }
 
-    /// A message of the runtime for this coordinator.
+    /// Handles a message of the runtime for this coordinator.
     func acceptBuiltin(_ envelope: Envelope) {
         switch envelope.body.name {
         case OpenRoute.name: return accept(envelope, Self.openRow)

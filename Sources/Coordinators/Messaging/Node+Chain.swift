@@ -1,9 +1,10 @@
+import ConcurrencySupport
 import WireProtocol
 
 extension Node {
-    /// Looks for a row from this coordinator upwards, in tree order whatever the process.
+    /// Searches a row from this coordinator upwards, in tree order across processes.
     ///
-    /// - Parameter index: only later rows of this coordinator's own table count.
+    /// - Parameter index: The index of the row after which the search in this coordinator's own table begins.
     func climb(_ envelope: Envelope, after index: Int = -1) {
         if envelope.isBuiltin { return climbBuiltin(envelope) }
         var node = self
@@ -41,8 +42,8 @@ extension Node {
     /// Delivers to a coordinator at or below this one.
     ///
     /// - Parameters:
-    ///   - rest: the keys from here down.
-    ///   - isDirect: only the coordinator's own table counts; otherwise the message climbs from there.
+    ///   - rest: The keys from here down.
+    ///   - isDirect: Whether only the coordinator's own table is searched; otherwise the message climbs from there.
     func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
         guard let key = rest.first else { return isDirect ? acceptDirectly(envelope) : climb(envelope) }
         guard let children = existingChildren else { return envelope.end(.failure(noSuchPath(key))) }

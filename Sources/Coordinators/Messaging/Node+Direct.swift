@@ -1,9 +1,9 @@
 import Synchronization
 
 extension Node {
-    /// Finds whether an ask can run in the asker's task: its responder is in this process, idle, and doesn't suspend.
+    /// Returns the row of an ask that can run in the asker's task: its responder is in this process, idle, and doesn't suspend.
     func directRow<M: ResponderMessage>(for message: M.Type) -> (DirectRow<M>, any Coordinator, Node)? {
-        // What is left running of a stopped coordinator asks nobody.
+        // Tasks that a stopped coordinator has left running can't ask.
         guard !openAsks.isClosed else { return nil }
         var node = self
         while true {
@@ -11,13 +11,13 @@ extension Node {
                 guard let direct = row.direct as? DirectRow<M>, let instance = node.takeDirectAsk() else { return nil }
                 return (direct, instance, node)
             }
-            // Something else may be meant by the name, or it leaves the process.
+            // Another row may match by the name, or the message leaves the process.
             guard node.type.table.isPlain(for: message), let parent = node.parent else { return nil }
             node = parent
         }
     }
 
-    /// - Returns: the coordinator, if nothing waits for it and nothing runs: the ask is the next.
+    /// Claims the coordinator for a direct ask, if no message waits for it or is handled: the ask is then the next.
     private func takeDirectAsk() -> (any Coordinator)? {
         guard !runtime.tap.isActive else { return nil }
         return state.withLock { state in
@@ -27,9 +27,9 @@ extension Node {
         }
     }
 
-    /// The ask has got its coordinator's executor; what has come meanwhile begins after it.
+    /// Begins a direct ask, which now runs on its coordinator's executor; messages that have arrived meanwhile begin after it.
     ///
-    /// - Returns: false when the coordinator is stopping.
+    /// - Returns: False when the coordinator is stopping.
     func directAskBegins() -> Bool {
         let (isActive, instance) = state.withLock { state -> (Bool, (any Coordinator)?) in
             state.isDirectAskPending = false
@@ -53,10 +53,10 @@ extension Node {
 }
 
 extension Node.State {
-    /// No handler runs, and none is about to begin.
+    /// Whether no handler runs, and none is about to begin.
     var isIdle: Bool { handlers.isEmpty && !mailbox.isDraining }
 
-    /// The coordinator, if somebody has to begin draining its mailbox.
+    /// Returns the coordinator, if the caller must begin to drain its mailbox.
     mutating func instanceToDrain() -> (any Coordinator)? {
         guard let instance, !isDirectAskPending, mailbox.beginDraining() else { return nil }
         return instance

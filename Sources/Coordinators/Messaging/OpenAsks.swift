@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The asks that a coordinator has open: they end when it stops.
+/// The open asks of a coordinator, which end when it stops.
 final class OpenAsks: Sendable {
     private struct State {
         var envelopes: Set<ByIdentity> = []
@@ -18,7 +18,7 @@ final class OpenAsks: Sendable {
     /// Whether the coordinator has stopped.
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    /// - Returns: false once the coordinator has stopped.
+    /// Adds an ask; returns false once the coordinator has stopped.
     func insert(_ envelope: Envelope) -> Bool {
         state.withLock { state in
             guard !state.isClosed else { return false }
@@ -31,7 +31,7 @@ final class OpenAsks: Sendable {
         state.withLock { _ = $0.envelopes.remove(ByIdentity(envelope: envelope)) }
     }
 
-    /// Ends those that are open, and with `forGood` every later one too.
+    /// Ends the open asks, and with `forGood` every later one too.
     func end(with error: CoordinatorError, forGood: Bool) {
         let envelopes = state.withLock { state in
             if forGood { state.isClosed = true }

@@ -1,9 +1,9 @@
 import Synchronization
 import WireProtocol
 
-/// A message's bytes, until its handler has the message itself: both together would take twice what the mailbox counts.
+/// A message's bytes, which are released once the handler has the message itself: both together would take twice what the mailbox counts.
 final class Payload: Sendable {
-    /// How many bytes there were.
+    /// The number of bytes at the start.
     let count: Int
     private let content: Mutex<Bytes>
 
@@ -14,7 +14,7 @@ final class Payload: Sendable {
 
     var bytes: Bytes { content.withLock { $0 } }
 
-    /// The bytes, which nobody needs any more after this.
+    /// Returns the bytes and releases them.
     func take() -> Bytes {
         content.withLock { content in
             defer { content = [] }

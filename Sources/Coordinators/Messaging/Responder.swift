@@ -1,4 +1,4 @@
-/// One row of a coordinator's table: what it answers, intercepts or observes.
+/// One row of a coordinator's table, which answers or intercepts messages, or observes children.
 ///
 ///     static let responders: [Responder<AppCoordinator>] = [
 ///         .respond(to: Account.Login.self, needs: \.accounts) { me, login, accounts in try await accounts.verify(login) },
@@ -18,9 +18,10 @@ public struct Responder<C: Coordinator>: Sendable {
 extension Responder {
     /// Answers a message at once; the chain ends here.
     ///
-    /// A body that doesn't await is chosen for by itself, and may run in the asker's task: the fastest way to be answered.
+    /// A body that doesn't await selects this overload, and may run in the asker's task, which is the fastest way to answer.
     ///
-    /// What the body throws reaches the asker: as thrown if it's Codable, else as `RemoteError`. No deadline ends a body that doesn't await.
+    /// The asker gets the error that the body throws: as thrown if it's Codable, else as `RemoteError`. No deadline ends a body that
+    /// doesn't await.
     @_disfavoredOverload
     public static func respond<M: ResponderMessage>(
         to message: M.Type,
@@ -44,8 +45,8 @@ extension Responder {
 
     /// Answers a message; the chain ends here.
     ///
-    /// What the body throws reaches the asker: as thrown if it's Codable, else as `RemoteError`. Disfavoured among the overloads, so that a
-    /// body that only throws is no ambiguity where the message has no reply.
+    /// The asker gets the error that the body throws: as thrown if it's Codable, else as `RemoteError`. This overload is disfavoured, so
+    /// that a body that only throws is not ambiguous where the message has no reply.
     @_disfavoredOverload
     public static func respond<M: ResponderMessage>(
         to message: M.Type,
@@ -65,7 +66,7 @@ extension Responder {
         }
     }
 
-    /// Answers a message, knowing who sent it and until when.
+    /// Answers a message with the help of its sender, remaining time and trace.
     @_disfavoredOverload
     public static func respond<M: ResponderMessage>(
         to message: M.Type,
@@ -77,7 +78,7 @@ extension Responder {
         return Responder(row: .message(row))
     }
 
-    /// Answers a message that has no reply, knowing who sent it and until when.
+    /// Answers a message that has no reply, with the help of its sender, remaining time and trace.
     public static func respond<M: ResponderMessage>(
         to message: M.Type,
         _ body: @escaping @Sendable (isolated C, M, MessageContext) async throws -> Void
@@ -90,7 +91,7 @@ extension Responder {
 
     /// Answers a message with the help of a dependency.
     ///
-    /// Until somebody at or above the coordinator has provided it the messages wait, in order, bounded and until their deadlines.
+    /// Until the coordinator or one above it has provided the dependency, the messages wait in order, bounded and until their deadlines.
     @_disfavoredOverload
     public static func respond<M: ResponderMessage, Value: Sendable>(
         to message: M.Type,
@@ -116,9 +117,9 @@ extension Responder {
         return Responder(row: .message(row))
     }
 
-    /// Answers a message more than once: what is known already, then what is fresh.
+    /// Answers a message with several replies: the values that are known already, then each new one.
     ///
-    /// The stream ends when the body returns or throws. Who asked with `ask` gets the first reply, and the body is cancelled.
+    /// The stream ends when the body returns or throws. An asker that uses `ask` gets the first reply, and the body is cancelled.
     public static func stream<M: ResponderMessage>(
         _ message: M.Type,
         _ body: @escaping @Sendable (isolated C, M, Replies<M>) async throws -> Void
@@ -134,10 +135,10 @@ extension Responder {
 // MARK: - Intercepting
 
 extension Responder {
-    /// Sees a message pass: it may change it, answer it, or let it climb on with `chain.next` and see the reply come back.
+    /// Intercepts a message: the body may change it, answer it, or let it climb with `chain.next` and see the reply.
     ///
-    /// Of a stream it sees the request; the replies pass it by, `chain.next` returns the last of them, and what the body returns counts
-    /// only if it hasn't let the message climb.
+    /// Of a stream the body sees the request; the replies don't pass through it. `chain.next` returns the last of them, and the body's
+    /// result counts only if it hasn't let the message climb.
     @_disfavoredOverload
     public static func intercept<M: ResponderMessage>(
         _ message: M.Type,
@@ -151,7 +152,7 @@ extension Responder {
         return Responder(row: .message(row))
     }
 
-    /// Sees a message pass that has no reply.
+    /// Intercepts a message that has no reply.
     public static func intercept<M: ResponderMessage>(
         _ message: M.Type,
         _ body: @escaping @Sendable (isolated C, M, Chain<M>) async throws -> Void
@@ -162,7 +163,7 @@ extension Responder {
         }
     }
 
-    /// Sees every message pass whose name begins so, for audit and authorisation.
+    /// Intercepts every message whose name begins with the prefix, for audit and authorisation.
     ///
     ///     .intercept(prefix: "Cart.") { me, message, chain in
     ///         me.seen.append(message.name)
@@ -185,7 +186,7 @@ extension Responder {
 // MARK: - Observing children
 
 extension Responder {
-    /// Hears what children of a type tell their delegates.
+    /// Observes the events that children of a type send to their delegates.
     ///
     /// The coordinator observes a child before it starts, so that nothing is missed. At most 1,024 events wait; then the oldest goes to the
     /// dead letters.
@@ -201,9 +202,9 @@ extension Responder {
         )
     }
 
-    /// Hears of what happens to the children, each change once.
+    /// Observes the changes of the children, each change once.
     ///
-    /// What the coordinator has asked for itself it learns by return instead.
+    /// Changes that the coordinator has requested itself are not observed; the request's own call returns instead.
     public static func lifecycle(
         _ body: @escaping @Sendable (isolated C, AnyChild, LifecycleChange) async -> Void
     ) -> Responder {
@@ -215,7 +216,7 @@ extension Responder {
         )
     }
 
-    /// Decides about a child that would like to be dismissed.
+    /// Decides about a child that asks to be dismissed.
     ///
     /// Without this row the child is dismissed.
     public static func dismissal(
@@ -230,12 +231,12 @@ extension Responder {
     }
 }
 
-/// What becomes of a child's request to be dismissed.
+/// The answer to a child's request to be dismissed.
 public enum DismissalDecision: Sendable, Hashable {
-    /// It's stopped and removed.
+    /// The child is stopped and removed.
     case dismiss
-    /// It stays.
+    /// The child stays.
     case refuse
-    /// This coordinator asks its own parent to be dismissed, the child with it.
+    /// This coordinator asks its own parent to be dismissed, together with the child.
     case forward
 }

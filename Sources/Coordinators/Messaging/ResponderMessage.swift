@@ -1,22 +1,25 @@
+import ConcurrencySupport
+
 /// A value that climbs the tree until a coordinator responds.
 ///
 ///     enum Cart { struct Add: ResponderMessage { typealias Reply = Int; var sku: String } }    // on the wire: "Cart.Add"
 public protocol ResponderMessage: Codable, Sendable {
-    /// What the answer is; `NoReply` by default.
+    /// The type of the answer; `NoReply` by default.
     associatedtype Reply: Codable & Sendable = NoReply
-    /// How the message is called between processes: by default the type's name without its module.
+    /// The name of the message between processes: by default the type's name without its module.
     static var name: String { get }
-    /// Whether running it twice is the same as running it once, so that it may be sent again after the peer was lost. False by default.
+    /// Whether handling the message twice is the same as handling it once, so that it may be sent again after the peer was lost. False by
+    /// default.
     static var isIdempotent: Bool { get }
 }
 
 extension ResponderMessage {
     /// The type's name without its module.
     public static var name: String { TypeNames.name(of: Self.self) }
-    /// False.
+    /// The default: the message is not sent again.
     public static var isIdempotent: Bool { false }
 
-    /// Asks, and asks again when the peer was lost, if the message may be sent twice.
+    /// Asks, and asks again when the peer was lost, if the message is idempotent.
     static func retried<Reply>(within timeout: Duration, _ ask: (_ remaining: Duration) async throws -> Reply) async throws -> Reply {
         let deadline = MonotonicTime.now + timeout
         while true {
@@ -29,16 +32,16 @@ extension ResponderMessage {
     }
 }
 
-/// The answer to a message that has none.
+/// The answer to a message that has no reply.
 public struct NoReply: Codable, Sendable, Hashable {
-    /// Creates it.
+    /// Creates the value.
     public init() {}
 }
 
-/// A message that climbed past the root.
+/// A message that no coordinator up to the root responded to.
 public struct UnhandledMessage: Sendable {
     /// The message's wire name.
     public let name: String
-    /// Who sent it.
+    /// The coordinator that sent the message.
     public let sender: CoordinatorPath
 }

@@ -1,17 +1,17 @@
 /// The rows of a coordinator's type.
 ///
-/// One table serves all its instances. Rows stand in the order of the array: the first that matches gets the message, and what it lets
-/// climb on goes to the next that matches, before it goes up.
+/// All instances share one table. Rows are in the order of the array: the first that matches gets the message; if it lets the message
+/// climb, the next that matches gets it, before the parent.
 final class ResponderTable: Sendable {
     private let byType: [ObjectIdentifier: [MessageRow]]
     private let byName: [String: [MessageRow]]
     /// Rows that match a prefix of the name.
     private let prefixed: [MessageRow]
     let lifecycle: [Row.Lifecycle]
-    /// By the name of the child's type.
+    /// The rows for events, by the name of the child's type.
     let observers: [String: [Row.Observe]]
     let dismissal: Row.Dismissal?
-    /// Names that stand for several types of messages: one that comes from another process may be taken for the wrong one.
+    /// Names that several types of messages share: a message of such a name from another process may be decoded as the wrong one.
     let ambiguousNames: [String]
 
     init(_ rows: [Row]) {
@@ -46,18 +46,18 @@ final class ResponderTable: Sendable {
         self.dismissal = dismissal
     }
 
-    /// The row for a message, if it's the only one.
+    /// Returns the row for a message, if it's the only one.
     func onlyRow<M: ResponderMessage>(for message: M.Type) -> MessageRow? {
         guard prefixed.isEmpty, let rows = byType[ObjectIdentifier(message)], rows.count == 1 else { return nil }
         return rows[0]
     }
 
-    /// Whether no row is for the message.
+    /// Returns whether no row matches the message.
     func isPlain<M: ResponderMessage>(for message: M.Type) -> Bool {
         prefixed.isEmpty && byType[ObjectIdentifier(message)] == nil
     }
 
-    /// The first row for a message, or the first after another one.
+    /// Returns the first row for a message, or the first after another row.
     func row(for body: Envelope.Body, after index: Int = -1) -> MessageRow? {
         let rows =
             switch body {

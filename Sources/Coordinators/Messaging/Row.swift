@@ -8,7 +8,7 @@ enum Row: Sendable {
 
     case message(MessageRow)
     case lifecycle(Lifecycle)
-    /// For the events of children whose type has this name.
+    /// A row for the events of children whose type has this name.
     case observe(String, Observe)
     case dismissal(Dismissal)
 }
@@ -17,7 +17,7 @@ enum Row: Sendable {
 struct MessageRow: Sendable {
     typealias Body = @Sendable (any Coordinator, Envelope, Node, _ index: Int) async throws -> Answer
 
-    /// Which messages it's for.
+    /// The messages that a row matches.
     enum Match: Sendable {
         case type(name: String, ObjectIdentifier)
         case prefix(String)
@@ -27,12 +27,12 @@ struct MessageRow: Sendable {
     let isInterceptor: Bool
     let needs: Needs
     let body: Body
-    /// The same, if it doesn't suspend.
+    /// The body in the form that doesn't suspend, if it has one.
     var direct: AnyDirectRow?
-    /// Its place in the table.
+    /// The row's index in the table.
     var index = 0
 
-    /// What has to be provided before the row can run.
+    /// The dependencies that must be provided before the row can run.
     struct Needs: Sendable {
         private var keys: Keys?
 
@@ -46,20 +46,21 @@ struct MessageRow: Sendable {
             if !keys.areNone { self.keys = keys }
         }
 
-        /// Whether all keys are there that the property is known to read.
+        /// Returns whether all keys are provided that the property is known to read.
         func isProvided(by dependencies: Dependencies) -> Bool { keys?.areIn(dependencies) ?? true }
 
-        /// Whether these may show that the property reads more: it may have returned at the first key that was absent.
+        /// Returns whether these dependencies may show that the property reads further keys, since it may have returned at the first absent
+        /// key.
         func canLearn(from dependencies: Dependencies) -> Bool { keys.map { !$0.areComplete && $0.areIn(dependencies) } ?? false }
 
-        /// Reads the property, which may make a service: not under a lock that the service's author could want.
+        /// Reads the property, which may create a service: to be called without a lock that the service's author could need.
         func learn(from dependencies: Dependencies) { keys?.learn(from: dependencies) }
     }
 
     /// The keys that a property of the dependencies reads, as far as is known.
     private final class Keys: Sendable {
         private let names = Mutex<[String]>([])
-        /// It has been read with all its keys there.
+        /// Whether the property has been read with all its keys provided.
         private let isComplete = Atomic(false)
         private let read: @Sendable (Dependencies) -> [String]
 
@@ -85,12 +86,12 @@ struct MessageRow: Sendable {
         self.body = body
     }
 
-    /// The only type of messages that it's for, if there is one.
+    /// The only type of messages that the row matches; nil if it matches by prefix.
     var typeOfMessage: ObjectIdentifier? {
         if case .type(_, let type) = match { type } else { nil }
     }
 
-    /// A row whose body wants its coordinator and its message typed.
+    /// Creates a row whose body takes its coordinator and its message typed.
     init<C: Coordinator, M: ResponderMessage>(
         _ message: M.Type,
         of coordinator: C.Type,
@@ -107,7 +108,7 @@ struct MessageRow: Sendable {
         }
     }
 
-    /// The coordinator as its own type; rows are only ever called for coordinators of their table.
+    /// Returns the coordinator as its own type; rows are called only for coordinators of their table.
     static func cast<C: Coordinator>(_ coordinator: any Coordinator) throws -> C {
         if let me = coordinator as? C { return me }
         throw CoordinatorError(.unsupported, "a row of \(C.self) was called for a \(Swift.type(of: coordinator))")
@@ -115,9 +116,9 @@ struct MessageRow: Sendable {
 }
 
 extension Envelope {
-    /// The message as its handler wants it: as it is, or decoded once.
+    /// Returns the message as its handler's type: the value itself, or decoded once.
     ///
-    /// - Parameter isLast: nobody will look at it again.
+    /// - Parameter isLast: Whether the message isn't read again, so that its bytes are released.
     func message<M: ResponderMessage>(as type: M.Type, isLast: Bool = false) throws -> M {
         switch body {
         case .value(let message):

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import WireProtocol
 
 /// A worker's request, on behalf of its coordinator, to be dismissed.

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Synchronization
 
 /// How long the steps of an end may take, all together, from the first one's beginning: it can become shorter meanwhile, never longer.

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import WireProtocol
 
 /// How long a description of a process may take.

@@ -1,26 +1,26 @@
-/// A message or event that was dropped, and why.
+/// A message or event that was dropped, and the reason.
 public struct DeadLetter: Sendable, Hashable, Codable {
-    /// Why it was dropped.
+    /// The reason why the message or event was dropped.
     public enum Reason: Sendable, Hashable, Codable {
         /// The handler of a one-way message threw.
         case handlerFailed(String)
-        /// The mailbox was full, and that was its policy.
+        /// The mailbox was full, and its policy dropped the message.
         case mailboxFull(MailboxPolicy.Overflow)
-        /// An observer was too slow, and this was the oldest that waited for it.
+        /// An observer was too slow, and this was the oldest event that waited for it.
         case observerTooSlow
         /// The coordinator stopped before the message that it had taken was handled.
         case stopped
-        /// It couldn't be delivered; the text says why.
+        /// The message couldn't be delivered; the text says why.
         case undeliverable(String)
     }
 
-    /// The message's name.
+    /// The name of the message or event.
     public let name: String
-    /// Who sent it.
+    /// The coordinator that sent it.
     public let sender: CoordinatorPath
-    /// Whom it would have reached.
+    /// The coordinator that it was sent to.
     public let target: CoordinatorPath
-    /// Why it was dropped.
+    /// The reason why the message or event was dropped.
     public let reason: Reason
 
     init(name: String, sender: CoordinatorPath, target: CoordinatorPath, reason: Reason) {
@@ -44,10 +44,10 @@ extension DeadLetter.Reason: CustomStringConvertible {
     }
 }
 
-/// What was dropped in a whole tree.
+/// The messages and events that were dropped in a whole tree.
 public struct DeadLetterReport: Sendable, Hashable, Codable {
-    /// How many since the tree was started.
+    /// The number of drops since the tree was started.
     public internal(set) var count: UInt64
-    /// The latest of them, oldest first: at most 256.
+    /// The latest dropped messages and events, oldest first: at most 256.
     public internal(set) var letters: [DeadLetter]
 }

@@ -1,9 +1,10 @@
+import ConcurrencySupport
 import Synchronization
 
-/// Counts every drop and keeps the latest; a worker's go up to the root's process, so that they outlive it.
+/// A counter of all drops that keeps the latest ones; a worker sends its drops up to the root's process, so that they outlive the worker.
 final class DeadLetters: Sendable {
     static let kept = 256
-    /// How long letters collect before they are sent up.
+    /// The time for which letters are collected before they are sent up.
     private static let delay = Duration.milliseconds(20)
 
     private struct State {
@@ -28,7 +29,7 @@ final class DeadLetters: Sendable {
         add(DeadLetterReport(count: 1, letters: [letter]))
     }
 
-    /// Takes over what was dropped below, or here.
+    /// Adds drops of this process or of one below.
     func add(_ report: DeadLetterReport) {
         let mustSchedule = state.withLock { state -> Bool in
             state.report.add(report)
@@ -41,7 +42,7 @@ final class DeadLetters: Sendable {
         _ = Timers.shared.schedule(at: .now + Self.delay) { [weak self] in self?.flush() }
     }
 
-    /// Sends up what has collected.
+    /// Sends the collected letters up.
     func flush() {
         guard let uplink else { return }
         let report = state.withLock { state in
@@ -50,13 +51,13 @@ final class DeadLetters: Sendable {
             return state.upward
         }
         guard report.count > 0, !uplink.notify(Notification.deadLetters, report) else { return }
-        // The link is down: they wait for the next.
+        // The link is down: the letters wait for the next one.
         state.withLock { $0.upward.add(report) }
     }
 }
 
 extension DeadLetterReport {
-    /// Adds what another process tells, which may be anything.
+    /// Adds a report from another process, whose values aren't trusted.
     mutating func add(_ other: DeadLetterReport) {
         count = count.addingSaturating(other.count)
         letters += other.letters.suffix(DeadLetters.kept).map(\.shortened)
@@ -65,7 +66,7 @@ extension DeadLetterReport {
 }
 
 extension DeadLetter {
-    /// The letter without what nobody would read of its reason.
+    /// The letter with its reason cut to a readable length.
     fileprivate var shortened: DeadLetter {
         let reason: Reason =
             switch reason {
@@ -78,7 +79,7 @@ extension DeadLetter {
 }
 
 extension String {
-    /// The beginning, of a kilobyte at most: what another process says of itself is kept for long.
+    /// The beginning of the text, of a kilobyte at most, since texts of other processes are stored for long.
     var shortened: String { utf8.count <= 1_024 ? self : String(decoding: utf8.prefix(1_021), as: UTF8.self) + "…" }
 }
 
@@ -86,7 +87,7 @@ extension CoordinatorPath {
     fileprivate var shortened: CoordinatorPath { description.utf8.count <= 1_024 ? self : .root }
 }
 
-/// What a process tells the one above of its own accord, as events with these names.
+/// The names of the events that a process sends to the one above by itself.
 enum Notification {
     static let deadLetters = "coordinators.dead-letters"
     static let tap = "coordinators.tap"

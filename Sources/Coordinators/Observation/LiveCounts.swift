@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What is alive in a runtime, counted as it comes and goes.
+/// The numbers of live objects in a runtime.
 final class LiveCounts: Sendable {
     let coordinators = Atomic<Int>(0)
     let links = Atomic<Int>(0)

@@ -1,6 +1,6 @@
-/// What is alive in one process: after everything has been stopped, as before it was started.
+/// The numbers of live objects in one process: after everything has been stopped they are what they were before it was started.
 public struct RuntimeCounters: Sendable, Hashable, Codable {
-    /// Coordinators that take up memory: one that has ended counts until the last task that knows it has let go, a moment later.
+    /// Coordinators in memory: one that has ended counts until the last task with a reference to it has ended, a moment later.
     public var coordinators: Int
     /// Links to other processes.
     public var links: Int
@@ -8,12 +8,12 @@ public struct RuntimeCounters: Sendable, Hashable, Codable {
     public var openAsks: Int
     /// Delegates, event streams and subscriptions.
     public var observers: Int
-    /// Processes that wait to become a child's next life.
+    /// Processes that wait to become a child's next incarnation.
     public var spares: Int
 }
 
 extension RuntimeCounters {
-    /// A worker of an older build doesn't know all of them.
+    /// Decodes the counters; those that a worker of an older build doesn't have are 0.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         func count(_ key: CodingKeys) throws -> Int { try container.decodeIfPresent(Int.self, forKey: key) ?? 0 }

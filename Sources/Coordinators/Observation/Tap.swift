@@ -1,23 +1,24 @@
+import ConcurrencySupport
 import Glibc
 import Synchronization
 import WireProtocol
 
-/// Where everything that happens in a process passes, if somebody looks: in this process, or in one above.
+/// The distributor of all events of a process to its viewers, in this process or in one above.
 final class Tap: Sendable {
-    /// How many events may wait for one that looks; then the oldest are gone.
+    /// The number of events that may wait for one viewer; beyond it the oldest are dropped.
     private static let capacity = 4_096
 
     private struct State {
         var viewers: [UInt64: AsyncStream<TreeEvent>.Continuation] = [:]
         var isWantedAbove = false
         var next: UInt64 = 0
-        /// Told when somebody begins to look, and when nobody does any more.
+        /// The functions that are called when the first viewer comes and when the last one has gone.
         var switches: [UInt64: @Sendable (Bool) -> Void] = [:]
     }
 
     private let uplink: Uplink?
     private let isOn = Atomic<Bool>(false)
-    /// How many events the process above was not told, because it reads too slowly or can't be reached.
+    /// The number of events that weren't sent to the process above, because it reads too slowly or can't be reached.
     let dropped = Atomic<UInt64>(0)
     private let state = Mutex(State())
 
@@ -33,7 +34,7 @@ final class Tap: Sendable {
         if isWantedAbove, uplink?.notify(Notification.tap, event) == false { dropped.add(1, ordering: .relaxed) }
     }
 
-    /// A new look at everything from now on.
+    /// Opens a stream of all events from now on.
     func open() -> AsyncStream<TreeEvent> {
         let (stream, continuation) = AsyncStream<TreeEvent>.makeStream(bufferingPolicy: .bufferingNewest(Self.capacity))
         let id = state.withLock { state -> UInt64 in
@@ -49,13 +50,13 @@ final class Tap: Sendable {
         return stream
     }
 
-    /// Whether the process above wants to see what happens here.
+    /// Sets whether the process above wants the events of this one.
     func setWantedAbove(_ isWanted: Bool) {
         state.withLock { $0.isWantedAbove = isWanted }
         update()
     }
 
-    /// Names somebody who passes on that this process looks: a link to a process below.
+    /// Adds a function that is called when this process begins or ends to view events: for a link to a process below.
     func whenSwitched(_ change: @escaping @Sendable (Bool) -> Void) -> UInt64 {
         state.withLock { state in
             state.next += 1
@@ -68,7 +69,7 @@ final class Tap: Sendable {
         state.withLock { _ = $0.switches.removeValue(forKey: id) }
     }
 
-    /// Ends every look.
+    /// Ends every stream.
     func close() {
         for viewer in state.withLock({ Array($0.viewers.values) }) { viewer.finish() }
     }

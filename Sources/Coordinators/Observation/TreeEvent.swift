@@ -1,23 +1,23 @@
-/// Something that has happened somewhere in the tree: for tracing and audit.
+/// An event somewhere in the tree, for tracing and audit.
 public struct TreeEvent: Sendable, Hashable, Codable {
-    /// What has happened.
+    /// The kind of the event.
     public enum Kind: Sendable, Hashable, Codable {
         /// A coordinator has changed.
         case lifecycle(LifecycleChange)
-        /// A message was handled by a row of the coordinator: by whom it was sent, how long that took, and what it threw.
+        /// A row of the coordinator has handled a message: with its sender, the time that it took, and the error that it threw.
         case handled(message: String, sender: CoordinatorPath, duration: Duration, error: String?)
-        /// A coordinator has told its delegates an event.
+        /// A coordinator has sent an event to its delegates.
         case event(type: String)
         /// A message was dropped.
         case dropped(DeadLetter)
     }
 
-    /// The coordinator that it's about.
+    /// The coordinator that the event is about.
     public let path: CoordinatorPath
-    /// The process in which it happened.
+    /// The number of the process in which the event occurred.
     public let processID: Int32
     /// The trace of the message.
     public let trace: TraceContext?
-    /// What has happened.
+    /// The kind of the event.
     public let kind: Kind
 }

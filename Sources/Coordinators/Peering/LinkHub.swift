@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Glibc
 import Links
 import Logging

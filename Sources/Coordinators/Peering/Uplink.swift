@@ -1,52 +1,65 @@
+import ConcurrencySupport
 import DequeModule
 import Glibc
 import Links
 import Processes
 import Synchronization
 import WireProtocol
+import WorkerLifecycle
+
+/// What a worker does about its parent.
+///
+/// Called on the link's threads: an owner must not block there.
+protocol UplinkOwner: AnyObject, Sendable {
+    /// A message has come.
+    ///
+    /// `target`: for which coordinator; empty: the one that the process begins with.
+    func messageReceived(_ envelope: Envelope, _ target: String, _ isDirect: Bool)
+    /// The parent wants something of the runtime.
+    func inspected(_ operation: String, _ target: String, _ payload: JSONValue) async throws -> JSONValue
+    /// The parent has told something else: all but messages, answers, pings and the handshake.
+    func frameReceived(_ frame: Frame, on link: Link)
+    /// There is no parent any more.
+    func parentLost(_ loss: Uplink.Loss)
+}
 
 /// A worker's end of the link to its parent.
 ///
-/// When the link breaks and the parent lives, the worker dials again with its ticket. When nobody answers within the orphan grace it
-/// is an orphan, and ends.
+/// ``UplinkMachine`` decides when to dial and when the parent is given up; the uplink tells it what happens, and carries out its directives.
 final class Uplink: Sendable {
-    struct Events: Sendable {
-        let started: @Sendable (Start, Frame) -> Void
-        let stopRequested: @Sendable (_ grace: Duration?, _ drains: Bool) -> Void
-        /// The parent has taken note of the end.
-        let dismissed: @Sendable () -> Void
-        /// The parent is gone.
-        let orphaned: @Sendable () -> Void
-        /// The coordinator is paused for a reason, or isn't any more.
-        ///
-        /// Noted down at once; what is returned has the coordinator follow.
-        let paused: @Sendable (PauseReasons, Bool) -> (@Sendable () async -> Void)
-        /// Those above have provided something new.
-        let inherited: @Sendable (Dependencies) -> Void
-        /// A process above wants to see everything that happens here, or no longer.
-        let tapped: @Sendable (Bool) -> Void
-        let messageReceived: @Sendable (_ envelope: Envelope, _ target: String, _ isDirect: Bool) -> Void
-        let inspected: @Sendable (_ operation: String, _ target: String, _ payload: JSONValue) async throws -> JSONValue
+    /// How the parent was lost.
+    enum Loss: Sendable {
+        /// The first dial has failed.
+        case unreachable(String)
+        /// The parent was given up after the link had been lost.
+        case orphaned
+        /// The link was lost while the worker ended: the parent takes no note of the end any more.
+        case leftDuringEnd
     }
 
-    private struct State {
-        /// The link that was dialled last, greeted or not; none once it's lost.
-        var link: Link?
-        /// Links are made by one at a time: the connect that begins, or the loop that dials again.
-        var isDialling = true
-        var peer: Peer?
-        var welcome: Welcome?
-        var isEnding = false
-        /// What is said on every link anew: that the coordinator is ready, that it has finished.
+    fileprivate struct State {
+        var machine: UplinkMachine
+        var outbox = Outbox<UplinkMachine.Directive>()
+        /// The link that was dialled last; none once it's lost.
+        var attachment: Attachment?
+        /// The frames that are told on every link anew: that the coordinator is ready, that it has finished.
         var standing: [Frame] = []
-        /// Whether anybody above hears the coordinator's events.
-        var areEventsWanted = false
-        /// What those above have provided so far.
-        var inherited = Dependencies()
-        /// The pause or resume that is under way, or was last.
-        var transition: Task<Void, Never>?
-        /// When the worker gives its parent up; set while there is no welcome.
-        var orphanedAt: MonotonicTime?
+        /// Whether everything above spoke the compact codec on the last link that was in use.
+        var isCompact = false
+        /// Lives as long as the process.
+        var owner: (any UplinkOwner)?
+    }
+
+    /// A link that was dialled.
+    fileprivate struct Attachment {
+        let id: UplinkMachine.LinkID
+        let link: Link
+        /// The parent, once it has said welcome.
+        var peer: Peer?
+        /// How many of the standing frames have been told on it.
+        var told = 0
+        /// Whether all of them have: what else is sent comes after them.
+        var isIntroduced = false
     }
 
     /// How many moves of pages are kept while there is no link.
@@ -54,69 +67,191 @@ final class Uplink: Sendable {
     /// What a message's frame has beside the payload, at most: the header, a trace context, numbers.
     private static let headroom = 128 + Peer.traceLimit
 
-    /// How long a worker that must not outlive its parent looks for it after the link broke.
-    private static let strictGrace = Duration.seconds(2)
-
     private let ticket: Ticket
-    private let events: Events
     private let counts: LiveCounts
+    /// Dials, each of which ends within the time that it's given.
     private let tasks = OwnedTasks()
-    private let state = Mutex(State())
+    private let wake = WakeTimer()
+    private let state: Mutex<State>
     /// Moves of pages that wait for the next link, oldest first.
     private let moves = Mutex<Deque<Envelope>>([])
 
-    init(_ ticket: Ticket, counts: LiveCounts, events: Events) {
+    init(_ ticket: Ticket, counts: LiveCounts) {
         self.ticket = ticket
         self.counts = counts
-        self.events = events
+        var limits = UplinkMachine.Limits()
+        limits.handshake = Link.handshakeTimeout
+        if !ticket.isStrict { limits.orphanGrace = .milliseconds(Int64(ticket.orphanGraceMilliseconds)) }
+        state = Mutex(State(machine: UplinkMachine(limits: limits)))
     }
 
-    /// Whether everything above speaks the compact codec.
-    var isCompact: Bool { state.withLock { $0.welcome?.buildID == BuildID.current } }
-
-    /// Dials the parent and says hello, for the first time.
-    func connect() async throws(LinkError) {
-        try await dial(within: Link.handshakeTimeout)
-        if !endDialling() { tasks.add { await self.dialAgain() } }
+    /// Dials the parent, which the owner hears from now on.
+    func connect(for owner: any UplinkOwner) {
+        handle(.connectRequested) { $0.owner = owner }
     }
 
-    private func dial(within timeout: Duration) async throws(LinkError) {
-        let link = try await Link.dial(ticket.address, timeout: timeout)
-        // Whoever else has put a socket there must not learn the secret.
-        guard let peer = link.peer, peer.userID == geteuid(), peer.processID == ticket.parentProcessID else {
-            link.close()
-            throw LinkError(.handshake, "the process that listens at \(ticket.address) isn't the parent, \(ticket.parentProcessID)")
-        }
-        state.withLock { $0.link = link }
-        link.start(Link.Handler(frameReceived: { [self] in greeted($0, $1) }, closed: { [self] link, _ in lost(link) }))
-        try link.send(
-            Frame(
-                .hello(
-                    Hello(
-                        secret: ticket.secret,
-                        processID: getpid(),
-                        processStartTime: ProcessIdentity.current.startTime,
-                        buildID: BuildID.current,
-                        maximumFrameSize: UInt32(FrameLimits.default.maximumFrameSize)
-                    )
-                )
-            ),
-            lane: .control
-        )
-        _ = Timers.shared.schedule(at: .now + Link.handshakeTimeout) { [weak self] in
-            if let self, state.withLock({ $0.link === link && $0.peer == nil }) { link.close() }
-        }
-    }
+    /// Ends the search for the parent: a link that is lost from now on isn't replaced.
+    func beginEnding() { handle(.endRequested) }
 
-    /// The link that was dialled is used, unless it's lost already: then its loss was left to the one that dials.
+    /// Lets the machine know, and carries out what it decides.
     ///
-    /// - Returns: whether nobody dials any more.
-    private func endDialling() -> Bool {
-        state.withLock { state in
-            state.isDialling = state.link == nil
-            return !state.isDialling
+    /// - Parameter change: what changes with the event, under the same lock.
+    private func handle(_ event: UplinkMachine.Event, _ change: (inout State) -> Void = { _ in }) {
+        let mustPerform = state.withLock { state in
+            change(&state)
+            return state.outbox.add(state.machine.handle(event, now: MonotonicTime.now.sinceOrigin))
+        }
+        guard mustPerform else { return }
+        while let directive = state.withLock({ $0.outbox.next() }) { perform(directive) }
+    }
+
+    private func perform(_ directive: UplinkMachine.Directive) {
+        switch directive {
+        case .dial(let id, let timeout): tasks.add { await self.dial(id, within: timeout) }
+        case .greet(let id): greet(id)
+        case .introduce(let id): introduce(id)
+        case .close(let id): attachment(id)?.link.close()
+        case .unreachable(let reason): owner?.parentLost(.unreachable(reason))
+        case .orphaned: owner?.parentLost(.orphaned)
+        case .parentLeft: owner?.parentLost(.leftDuringEnd)
+        case .wake(let time): wake.set(at: MonotonicTime(sinceOrigin: time)) { [weak self] in self?.handle(.timePassed) }
         }
     }
+
+    private var owner: (any UplinkOwner)? { state.withLock { $0.owner } }
+
+    private func attachment(_ id: UplinkMachine.LinkID) -> Attachment? {
+        state.withLock { $0.attachment?.id == id ? $0.attachment : nil }
+    }
+}
+
+// MARK: - Links
+
+extension Uplink {
+    private func dial(_ id: UplinkMachine.LinkID, within timeout: Duration) async {
+        guard !ticket.isStrict || WorkerProcess.isBelow(ticket.parentProcessID) else { return handle(.parentEnded) }
+        do throws(LinkError) {
+            let link = try await Link.dial(ticket.address, timeout: timeout)
+            // Another process that has put its socket there must not learn the secret.
+            guard let peer = link.peer, peer.userID == geteuid(), peer.processID == ticket.parentProcessID else {
+                link.close()
+                throw LinkError(.handshake, "the process that listens at \(ticket.address) isn't the parent, \(ticket.parentProcessID)")
+            }
+            handle(.dialled(id)) { $0.attachment = Attachment(id: id, link: link) }
+        } catch {
+            handle(.dialFailed(id, "\(error)"))
+        }
+    }
+
+    private func greet(_ id: UplinkMachine.LinkID) {
+        guard let link = attachment(id)?.link else { return }
+        link.start(
+            Link.Handler(
+                frameReceived: { [self] link, frame in receiveGreeting(frame, on: link, id) },
+                closed: { [self] _, _ in lose(id) }
+            )
+        )
+        let hello = Hello(
+            secret: ticket.secret,
+            processID: getpid(),
+            processStartTime: ProcessIdentity.current.startTime,
+            buildID: BuildID.current,
+            maximumFrameSize: UInt32(FrameLimits.default.maximumFrameSize)
+        )
+        do throws(LinkError) {
+            try link.send(Frame(.hello(hello)), lane: .control)
+        } catch {
+            link.close()
+        }
+    }
+
+    private func receiveGreeting(_ frame: Frame, on link: Link, _ id: UplinkMachine.LinkID) {
+        guard let welcome = acceptableWelcome(frame) else { return link.close() }
+        let isCompact = welcome.buildID == BuildID.current
+        let peer = makePeer(on: link, id, isCompact ? .compact : .json)
+        link.limitFrames(to: Int(welcome.maximumFrameSize))
+        // Here, before the next frame comes; a link that has been given up meanwhile is closed, and has the peer end.
+        link.hand(over: peer.handler)
+        handle(.welcomed(id)) { state in
+            guard state.attachment?.id == id else { return }
+            state.attachment?.peer = peer
+            state.isCompact = isCompact
+        }
+    }
+
+    private func acceptableWelcome(_ frame: Frame) -> Welcome? {
+        guard case .welcome(let welcome) = frame.content else {
+            if case .goodbye(let reason) = frame.content { Diagnostics.print("refused by the parent: \(reason)") }
+            return nil
+        }
+        guard welcome.maximumFrameSize >= FrameLimits.smallestFrameSize else {
+            Diagnostics.print(
+                "the parent takes frames of \(welcome.maximumFrameSize) bytes only, fewer than \(FrameLimits.smallestFrameSize)"
+            )
+            return nil
+        }
+        return welcome
+    }
+
+    private func makePeer(on link: Link, _ id: UplinkMachine.LinkID, _ codec: PayloadCodec) -> Peer {
+        Peer(
+            link,
+            codec: codec,
+            name: "the parent of \(ticket.path)",
+            announcesCredit: true,
+            counts: counts,
+            owner: Peer.Owner(
+                messageReceived: { [self] in owner?.messageReceived($0, $1, $2) },
+                inspected: { [self] in try await owner?.inspected($0, $1, $2) ?? .null },
+                notified: { _, _, _ in },
+                frameReceived: { [self] in owner?.frameReceived($0, on: link) },
+                closed: { [self] error in
+                    if error.code == .violation || error.code == .malformed { Diagnostics.print("the link was closed: \(error.message)") }
+                    lose(id)
+                }
+            )
+        )
+    }
+
+    private func lose(_ id: UplinkMachine.LinkID) {
+        handle(.linkLost(id)) { state in
+            if state.attachment?.id == id { state.attachment = nil }
+        }
+    }
+
+    private func introduce(_ id: UplinkMachine.LinkID) {
+        guard let peer = attachment(id)?.peer else { return }
+        peer.announceCredit()
+        while let frame = state.withLock({ $0.nextStandingFrame(for: id) }) { peer.send(frame) }
+        forwardKeptMoves(to: peer)
+    }
+}
+
+fileprivate extension Uplink.State {
+    /// The parent, if something may be sent to it now.
+    var peer: Peer? {
+        guard let attachment, attachment.isIntroduced, machine.link == attachment.id else { return nil }
+        return attachment.peer
+    }
+
+    /// The standing frame to be told next on a link; `nil`: all have been told, and the link is open for everything else.
+    mutating func nextStandingFrame(for id: UplinkMachine.LinkID) -> Frame? {
+        guard var attachment, attachment.id == id else { return nil }
+        defer { self.attachment = attachment }
+        guard attachment.told < standing.count else {
+            attachment.isIntroduced = true
+            return nil
+        }
+        attachment.told += 1
+        return standing[attachment.told - 1]
+    }
+}
+
+// MARK: - Sending
+
+extension Uplink {
+    /// Whether everything above speaks the compact codec.
+    var isCompact: Bool { state.withLock { $0.isCompact } }
 
     /// Sends a message on its way up.
     ///
@@ -183,17 +318,15 @@ final class Uplink: Sendable {
     func notify(_ name: String, _ value: some Codable & Sendable) -> Bool {
         guard let peer = state.withLock({ $0.peer }), let payload = try? PayloadCoder.encode(value, as: .json) else { return false }
         // What is said in farewell is little, and the last chance.
-        let isBounded = !state.withLock { $0.isEnding }
+        let isBounded = !state.withLock { $0.machine.isEnding }
         return (try? peer.notify(name, .json, payload, isBounded: isBounded)) != nil
     }
 
-    /// Tells what the coordinator tells its delegates, if anybody listens.
+    /// Tells the parent what the coordinator tells its delegates.
     ///
-    /// - Throws: when it can't be encoded or is too large.
+    /// - Throws: `CoordinatorError` when the event can't be encoded or sent.
     func emit(_ event: Answer) throws {
-        let (areWanted, peer) = state.withLock { ($0.areEventsWanted, $0.peer) }
-        guard areWanted else { return }
-        guard let peer else { throw CoordinatorError(.peerLost, "the link is down") }
+        guard let peer = state.withLock({ $0.peer }) else { throw CoordinatorError(.peerLost, "the link is down") }
         let payload = try event.encoded(as: peer.codec)
         do throws(LinkError) {
             try peer.notify("", peer.codec, payload)
@@ -227,127 +360,4 @@ final class Uplink: Sendable {
 
     /// How much has left so far; while it grows, the parent reads.
     var transmissions: UInt64 { state.withLock { $0.peer }?.link.transmissions ?? 0 }
-
-    /// The worker ends: it doesn't dial any more.
-    func beginEnding() {
-        state.withLock { $0.isEnding = true }
-    }
-
-    private func greeted(_ link: Link, _ frame: Frame) {
-        guard case .welcome(let welcome) = frame.content else {
-            if case .goodbye(let reason) = frame.content { Diagnostics.print("refused by the parent: \(reason)") }
-            return link.close()
-        }
-        guard welcome.maximumFrameSize >= FrameLimits.smallestFrameSize else {
-            Diagnostics.print(
-                "the parent takes frames of \(welcome.maximumFrameSize) bytes only, fewer than \(FrameLimits.smallestFrameSize)"
-            )
-            return link.close()
-        }
-        let peer = Peer(
-            link,
-            codec: welcome.buildID == BuildID.current ? .compact : .json,
-            name: "the parent of \(ticket.path)",
-            announcesCredit: true,
-            counts: counts,
-            owner: Peer.Owner(
-                messageReceived: events.messageReceived,
-                inspected: events.inspected,
-                notified: { _, _, _ in },
-                frameReceived: { [self] in receive($0) },
-                closed: { [self] error in
-                    if error.code == .violation || error.code == .malformed { Diagnostics.print("the link was closed: \(error.message)") }
-                    lost(link)
-                }
-            )
-        )
-        link.limitFrames(to: Int(welcome.maximumFrameSize))
-        let standing = state.withLock { state -> [Frame]? in
-            // It may have been lost meanwhile.
-            guard state.link === link else { return nil }
-            (state.peer, state.welcome, state.orphanedAt) = (peer, welcome, nil)
-            return state.standing
-        }
-        guard let standing else { return }
-        link.hand(over: peer.handler)
-        peer.announceCredit()
-        for frame in standing { peer.send(frame) }
-        forwardKeptMoves(to: peer)
-    }
-
-    private func receive(_ frame: Frame) {
-        switch frame.content {
-        case .start(let start): events.started(start, frame)
-        case .stop(let stop):
-            let grace: Duration? = stop.graceMilliseconds == .max ? nil : .milliseconds(Int64(stop.graceMilliseconds))
-            events.stopRequested(grace, frame.flags.contains(.drain))
-        case .goodbye: events.dismissed()
-        case .pause(let pause): follow(frame, events.paused(PauseReasons(wire: pause.reason), true))
-        case .resume(let resume): follow(frame, events.paused(PauseReasons(wire: resume.reason), false))
-        case .dependency(let dependency): inherit(dependency, frame.codec)
-        case .subscribe(let subscribe): self.subscribe(subscribe)
-        default: break
-        }
-    }
-
-    /// Pauses come one after the other, and are answered when the coordinator has followed.
-    private func follow(_ frame: Frame, _ transition: @escaping @Sendable () async -> Void) {
-        let former = state.withLock { $0.transition }
-        let next = Task { [self] in
-            await former?.value
-            await transition()
-            guard frame.correlation != 0, let payload = try? PayloadCoder.encode(JSONValue.null, as: .json) else { return }
-            send(Frame(.reply(.success(payload)), correlation: frame.correlation, codec: .json))
-        }
-        state.withLock { $0.transition = next }
-    }
-
-    private func inherit(_ dependency: Dependency, _ codec: PayloadCodec) {
-        let dependencies = state.withLock { state -> Dependencies? in
-            guard let name = state.peer?.link.text(of: dependency.name) else { return nil }
-            // Told again, with other things or on a new link: what was made from it stays.
-            if state.inherited.entries[name]?.isEncoded(codec, dependency.payload) == true { return nil }
-            state.inherited.entries[name] = DependencyEntry(codec, dependency.payload)
-            return state.inherited
-        }
-        if let dependencies { events.inherited(dependencies) }
-    }
-
-    private func subscribe(_ subscribe: Subscribe) {
-        guard let peer = state.withLock({ $0.peer }) else { return }
-        switch peer.link.text(of: subscribe.name) {
-        case Notification.tap: events.tapped(subscribe.isActive)
-        default: state.withLock { $0.areEventsWanted = subscribe.isActive }
-        }
-    }
-
-    private func lost(_ link: Link) {
-        let (isCurrent, isEnding, mustDial) = state.withLock { state in
-            guard state.link === link else { return (false, state.isEnding, false) }
-            (state.link, state.peer) = (nil, nil)
-            let mustDial = !state.isDialling && !state.isEnding
-            if mustDial { state.isDialling = true }
-            return (true, state.isEnding, mustDial)
-        }
-        guard isCurrent else { return }
-        // Nobody is left to take note of the end.
-        if isEnding { return events.dismissed() }
-        if mustDial { tasks.add { await self.dialAgain() } }
-    }
-
-    private func dialAgain() async {
-        let grace = ticket.isStrict ? Self.strictGrace : .milliseconds(Int64(ticket.orphanGraceMilliseconds))
-        let deadline = state.withLock { state in
-            let deadline = state.orphanedAt ?? .now + grace
-            state.orphanedAt = deadline
-            return deadline
-        }
-        while MonotonicTime.now < deadline, !ticket.isStrict || WorkerProcess.isBelow(ticket.parentProcessID) {
-            // Why a dial has failed doesn't matter: the next may succeed.
-            try? await dial(within: min(Link.handshakeTimeout, deadline - .now))
-            if endDialling() { return }
-            try? await Task.sleep(for: .milliseconds(100))
-        }
-        events.orphaned()
-    }
 }

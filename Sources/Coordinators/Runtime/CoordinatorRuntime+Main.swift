@@ -5,11 +5,11 @@ import UnixSignals
 import WireProtocol
 
 extension CoordinatorRuntime {
-    /// The whole `main` of a program of coordinators: it's the root's process, or a worker when a parent has spawned it.
+    /// Runs the whole `main` of a program of coordinators: as the root's process, or as a worker when a parent has spawned this process.
     ///
     /// Returns when the tree has ended; SIGTERM and SIGINT end it gracefully. In a worker it doesn't return.
     ///
-    /// - Parameter workers: what else a parent may start in a process of this executable.
+    /// - Parameter workers: The other coordinators that a parent may start in a process of this executable.
     public static func main<Root: Coordinator>(
         _ root: Root.Type,
         workers: [any Coordinator.Type] = [],
@@ -25,7 +25,8 @@ extension CoordinatorRuntime {
 
     /// Runs this process as a worker if a parent has spawned it as one, and ends it then; otherwise returns at once.
     ///
-    /// The first line of an embedder's own `main`, on the main thread: the signal that ends a worker with its parent is armed here.
+    /// Call this first in the `main` of a program that embeds the runtime, on the main thread: it arms the signal that ends a worker with
+    /// its parent.
     public static func runWorkerIfRequested(_ coordinators: [any Coordinator.Type], options: Options = Options()) async {
         let ticket: Ticket?
         do throws(CoordinatorError) {
@@ -42,14 +43,14 @@ extension CoordinatorRuntime {
         exit(code)
     }
 
-    // Away from the main actor: calling actors in a loop from there is a hundred times dearer.
+    // This runs off the main actor: calling actors in a loop from there is a hundred times slower.
     @concurrent
     private static func run(_ runtime: CoordinatorRuntime, logger: Logger) async throws {
         let group = ServiceGroup(services: [runtime], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
         do {
             try await group.run()
         } catch let error as ServiceGroupError where error.errorCode == .serviceFinishedUnexpectedly {
-            // The root has finished: that's how a program of coordinators ends.
+            // The root has finished, which ends a program of coordinators.
         }
     }
 }

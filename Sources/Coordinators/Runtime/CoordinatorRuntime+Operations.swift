@@ -1,26 +1,27 @@
+import ConcurrencySupport
 import Processes
 public import WireProtocol
 
 extension CoordinatorRuntime {
-    /// Asks as if the coordinator at `path` did: its own rows are looked at first, then those of its ancestors.
+    /// Asks in the name of the coordinator at `path`: its own rows are searched first, then those of its ancestors.
     ///
-    /// The message goes as JSON, also when it's answered in this process; what the handler throws comes back as thrown if this program has
-    /// its type.
+    /// The message is encoded as JSON, even when a coordinator of this process answers. An error of the handler is thrown as it was if this
+    /// program has its type.
     ///
-    /// - Throws: as `Context.ask`, and `noSuchPath`.
+    /// - Throws: As `Context.ask`, and `noSuchPath`.
     public func ask<M: ResponderMessage>(
         _ message: M,
         at path: CoordinatorPath = .root,
         timeout: Duration = .seconds(5)
     ) async throws -> M.Reply {
-        // JSON: a message that is routed by path may pass processes of other builds.
+        // JSON, because a message that is routed by path may pass processes of other builds.
         let bytes = try PayloadCoder.encode(message, as: .json)
         return try await M.retried(within: timeout) { remaining in
             try await deliver(.encoded(name: M.name, .json, Payload(bytes)), at: path, timeout: remaining).decoded(as: M.Reply.self)
         }
     }
 
-    /// Asks what has no reply, and returns when the handler has ended.
+    /// Asks a message without a reply, and returns when the handler has ended.
     public func ask<M: ResponderMessage>(
         _ message: M,
         at path: CoordinatorPath = .root,
@@ -29,7 +30,7 @@ extension CoordinatorRuntime {
         let _: NoReply = try await ask(message, at: path, timeout: timeout)
     }
 
-    /// Asks by name, with JSON for message and reply: for operators, and for messages whose type isn't known here.
+    /// Asks by the message's name, with JSON for message and reply: for operators, and for messages whose type this program doesn't have.
     public func ask(
         named name: String,
         payload: JSONValue,
@@ -41,17 +42,17 @@ extension CoordinatorRuntime {
         return try value.encodedAsJSON()
     }
 
-    /// Sends one way, as if the coordinator at `path` did.
+    /// Sends a message one way, in the name of the coordinator at `path`.
     ///
-    /// - Returns: whether somebody from `path` upwards responds.
+    /// - Returns: Whether a coordinator from `path` upwards responds.
     @discardableResult
     public func send<M: ResponderMessage>(_ message: M, at path: CoordinatorPath = .root) async throws -> Bool {
         try await send(.encoded(name: M.name, .json, Payload(try PayloadCoder.encode(message, as: .json))), at: path)
     }
 
-    /// Sends one way, by name.
+    /// Sends a message one way, by its name.
     ///
-    /// - Returns: whether somebody from `path` upwards responds.
+    /// - Returns: Whether a coordinator from `path` upwards responds.
     @discardableResult
     public func send(named name: String, payload: JSONValue, at path: CoordinatorPath = .root) async throws -> Bool {
         try await send(try body(name, payload), at: path)
@@ -66,7 +67,7 @@ extension CoordinatorRuntime {
         }
     }
 
-    /// What the tree looks like now, the root included.
+    /// Returns the present state of the tree, the root included.
     public func snapshot() async throws -> CoordinatorSnapshot {
         let root = try root
         return CoordinatorSnapshot(
@@ -85,30 +86,30 @@ extension CoordinatorRuntime {
         )
     }
 
-    /// What one place of the tree looks like now.
+    /// Returns the present state of one coordinator and its subtree.
     public func snapshot(of path: CoordinatorPath) async throws -> CoordinatorSnapshot {
         path.isRoot ? try await snapshot() : try await operate(.inspect, path)
     }
 
-    /// Starts a coordinator again that was stopped; a living one stays as it is, and one that waits for its restart is started at once.
+    /// Starts a coordinator that was stopped; a living one stays as it is, and one that waits for its restart is started at once.
     @discardableResult
     public func start(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.start, path) }
 
-    /// Stops a coordinator and keeps it startable.
+    /// Stops a coordinator, which can be started again.
     ///
-    /// Its parent learns by event. Stopping a stopped one is no error.
+    /// Its parent gets a lifecycle event. Stopping a coordinator that is stopped already is not an error.
     @discardableResult
     public func stop(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.stop, path) }
 
-    /// Ends a coordinator and its subtree, whatever its state, and starts it anew.
+    /// Ends a coordinator and its subtree, whatever its state, and starts it again.
     @discardableResult
     public func restart(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.restart, path) }
 
-    /// Kills a coordinator's worker process as `kill -9` does; supervision takes its course.
+    /// Kills a coordinator's worker process as `kill -9` does; its supervisor then restarts it as its type says.
     @discardableResult
     public func kill(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.kill, path) }
 
-    /// Pauses a coordinator and those below it: what is sent to them waits.
+    /// Pauses a coordinator and those below it: messages to them wait.
     @discardableResult
     public func pause(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.pause, path) }
 
@@ -121,12 +122,12 @@ extension CoordinatorRuntime {
         try await root.open(route, timeout: timeout)
     }
 
-    /// The pages of the whole tree's stack, bottom first.
+    /// Returns the pages of the whole tree's stack, bottom first.
     public func navigation() async throws -> [NavigationEntry] { try await root.navigationEntries() }
 
     private func operate(_ operation: Operation, _ path: CoordinatorPath) async throws -> CoordinatorSnapshot {
         guard !path.isRoot else {
-            throw CoordinatorError(.unsupported, "the root has nobody above it to \(operation.rawValue) it: end the runtime instead")
+            throw CoordinatorError(.unsupported, "the root has no parent to \(operation.rawValue) it: end the runtime instead")
         }
         do {
             return try CoordinatorSnapshot(decoding: try await root.operate(operation, on: path.components[...]))

@@ -1,13 +1,14 @@
+import ConcurrencySupport
 import Processes
 
 extension CoordinatorRuntime {
-    /// Makes what this process needs of the system now, before others can use its descriptors up: threads, their pipes and timers.
+    /// Creates the threads, pipes and timers that this process needs now, while descriptors are available.
     ///
-    /// For daemons, which strangers connect to.
+    /// This is for daemons, whose descriptors other programs can use up by connecting.
     package func prepare() async throws {
         try ProcessSpawner.shared.prepare()
         _ = Timers.shared
-        // Each clock of Dispatch has a descriptor of its own, made when it's first waited for.
+        // Each clock of Dispatch has a descriptor of its own, which is made at the first wait.
         try await Task.sleep(for: .milliseconds(1), clock: .continuous)
         try await Task.sleep(for: .milliseconds(1), clock: .suspending)
     }

@@ -1,23 +1,24 @@
+import ConcurrencySupport
 public import ServiceLifecycle
 import Synchronization
 import WireProtocol
 
 /// A tree of coordinators, with its root in this process.
 ///
-/// One line of a program of coordinators is its whole `main`:
+/// The whole `main` of a program of coordinators is one line:
 ///
 ///     @main struct Program {
 ///         static func main() async throws { try await CoordinatorRuntime.main(AppCoordinator.self, workers: [CartCoordinator.self]) }
 ///     }
 ///
-/// An embedder adds the runtime to its `ServiceGroup` instead, and calls `runWorkerIfRequested` first thing in its own `main`.
+/// A program that embeds the runtime adds it to its `ServiceGroup` instead, and calls `runWorkerIfRequested` first in its own `main`.
 public final class CoordinatorRuntime: Service {
     private enum State {
-        /// Can transition to: running, ended.
+        /// The tree has not been started. Can transition to: running, ended.
         case idle
-        /// Can transition to: stopping, ended.
+        /// The tree is starting or running. Can transition to: stopping, ended.
         case running(LocalHost)
-        /// The tree ends, and can be looked at and hastened meanwhile. Can transition to: ended.
+        /// The tree is stopping; it can be described and its end hastened meanwhile. Can transition to: ended.
         case stopping(LocalHost)
         case ended
     }
@@ -28,18 +29,18 @@ public final class CoordinatorRuntime: Service {
     private let configuration: ConfigurationValue
     private let state = Mutex(State.idle)
     private let exit = OneShot<RootExit>()
-    /// Settled when the start has succeeded or failed.
+    /// The result of the start, settled when it has succeeded or failed.
     private let begin = OneShot<Void>()
-    /// Settled when nothing is left of the tree.
+    /// The end of the tree, settled when nothing is left of it.
     private let end = OneShot<Void>()
 
-    /// How the root has ended.
+    /// The end of the root.
     private enum RootExit: Sendable {
         case reason(ExitReason)
         case finished(Answer)
     }
 
-    /// Creates a runtime; nothing happens before `run` or `start`.
+    /// Creates a runtime, which does nothing before `run` or `start`.
     public init<Root: Coordinator>(_ root: Root.Type, configuration: Root.Configuration, options: Options = Options()) {
         core = RuntimeCore(options)
         self.options = options
@@ -61,7 +62,7 @@ public final class CoordinatorRuntime: Service {
 
     /// Starts the tree, and returns after it has ended: by graceful shutdown or cancellation, or because the root ended by itself.
     ///
-    /// - Throws: what the root's start threw; `failed` when the root failed. Nothing is left of the tree then.
+    /// - Throws: The error that the root's start threw; `failed` when the root failed. The tree has then ended.
     public func run() async throws {
         try await withTaskCancellationOrGracefulShutdownHandler {
             try await start()
@@ -77,10 +78,10 @@ public final class CoordinatorRuntime: Service {
 
     /// Starts the root and returns when it's ready.
     ///
-    /// `run` does this; tests and tools may want it apart. Whoever starts it has to stop it, and to keep the runtime until then: with the
-    /// last reference to the runtime its tree ends too, in the background.
+    /// `run` calls this; tests and tools may call it by itself. The caller must stop the runtime, and keep a reference to it until then:
+    /// with the last reference the tree ends too, in the background.
     ///
-    /// - Throws: what the root's start threw; `startTimedOut`; `stopped` the second time.
+    /// - Throws: The error that the root's start threw; `startTimedOut`; `stopped` the second time.
     public func start() async throws {
         let parameters = NodeParameters(
             type: type,
@@ -98,10 +99,10 @@ public final class CoordinatorRuntime: Service {
             state = .running(host)
             return true
         }
-        guard isFirst else { throw CoordinatorError(.stopped, "a runtime can be started once") }
+        guard isFirst else { throw CoordinatorError(.stopped, "this runtime was started before: create another one") }
         do {
             try await core.takeOver()
-            // It may have been stopped while what a former runtime has left was ended: the host knows.
+            // The runtime may have been stopped while the remains of a former one were ended: the host has that state.
             try await host.start()
             begin.settle(())
         } catch {
@@ -113,7 +114,7 @@ public final class CoordinatorRuntime: Service {
         }
     }
 
-    /// Ends the tree in reverse start order, and returns when nothing is left of it, whoever has begun to end it.
+    /// Ends the tree in reverse start order, and returns when nothing is left of it, even if another call has begun to end it.
     ///
     /// Until then the tree can be described, its coordinators killed one by one, and its end hastened.
     public func stop() async {
@@ -131,7 +132,7 @@ public final class CoordinatorRuntime: Service {
         guard let host else { return }
         guard isFirst else { return await end.value }
         if host.coordinator == nil {
-            // It's about to begin: it never does, or is ended below.
+            // The tree is about to start: it never does, or is ended below.
             host.stop(.brutalKill)
             await begin.value
         }
@@ -141,11 +142,11 @@ public final class CoordinatorRuntime: Service {
         end.settle(())
     }
 
-    /// Shortens the end of a tree that is stopping: from now on no process of it is given longer than this.
+    /// Shortens the end of a tree that is stopping: from now on no process of it gets more time than this.
     ///
-    /// It never lengthens what was granted before. `brutalKill` kills at once whatever still runs.
+    /// Times that are shorter already stay. `brutalKill` kills at once every process that still runs.
     ///
-    /// - Returns: whether the tree is stopping; otherwise nothing happens.
+    /// - Returns: Whether the tree is stopping; otherwise nothing happens.
     @discardableResult
     public func hasten(_ shutdown: Shutdown) -> Bool {
         guard case .stopping(let host) = state.withLock({ $0 }), let root = host.coordinator else { return false }
@@ -156,7 +157,7 @@ public final class CoordinatorRuntime: Service {
 
     deinit {
         guard case .running(let host) = state.withLock({ $0 }), let root = host.coordinator else { return }
-        // Nobody is left to own this task: it ends with the tree.
+        // The runtime is being released, so nothing can own this task, which ends with the tree.
         Task { [core, options] in await Self.end(root, core, within: options.shutdown) }
     }
 
@@ -173,7 +174,9 @@ public final class CoordinatorRuntime: Service {
                 case .running(let host), .stopping(let host): host
                 case .idle, .ended: nil
                 }
-            guard let node = host?.coordinator else { throw CoordinatorError(.stopped, "the runtime isn't running") }
+            guard let node = host?.coordinator else {
+                throw CoordinatorError(.stopped, "the runtime isn't running: it was not started yet, or has ended")
+            }
             return node
         }
     }
@@ -189,7 +192,7 @@ extension CoordinatorRuntime: HostOwner {
 
     func lifeFinished(_ life: ChildInstance, _ output: Answer) { exit.settle(.finished(output)) }
 
-    /// Nobody is above the root to hear it.
+    /// Drops the event: the root has no parent.
     func lifeEmitted(_ life: ChildInstance, _ event: Answer) {}
 
     func dismissalRequested(by life: ChildInstance, timeout: Duration) async -> Bool {

@@ -1,7 +1,7 @@
 import Synchronization
 import WireProtocol
 
-/// A coordinator's type, without the type: what the runtime needs to make and run one.
+/// A type-erased coordinator type: the functions and properties that the runtime needs to make and run an instance.
 ///
 /// There is one for each type, made when it's first needed.
 final class CoordinatorType: Sendable {
@@ -15,9 +15,9 @@ final class CoordinatorType: Sendable {
     let popped: @Sendable (any Coordinator, JSONValue?) async throws -> Void
     let open: @Sendable (any Coordinator, _ section: String) async throws -> Void
     let display: @Sendable (any Coordinator, JSONValue) async throws -> Void
-    /// Attends to what the coordinator owns, while it's active.
+    /// Watches the scene of a scene coordinator while it's active; nil for other types.
     let attend: (@Sendable (any Coordinator, Node) -> Void)?
-    /// Lets go of what the coordinator owns, at its end.
+    /// Closes the scene of a scene coordinator at its end; nil for other types.
     let release: (@Sendable (any Coordinator) async -> Void)?
 
     private static let known = Mutex<[ObjectIdentifier: CoordinatorType]>([:])

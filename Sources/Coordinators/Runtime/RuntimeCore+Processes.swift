@@ -6,10 +6,11 @@ import Synchronization
 
 /// The processes of the tree, each known to all processes above it, and to the next runtime in the same directory.
 extension RuntimeCore {
-    /// How long what a killed runtime has left is waited for.
+    /// The time within which the remains of a killed runtime must end.
     private static let formerLimit = Duration.seconds(20)
 
-    /// The entry that tells this runtime's processes from all others: the directory, the root's process, and which runtime of it.
+    /// Returns the entry that distinguishes this runtime's processes from all others: the directory, the root's process, and the runtime's
+    /// number in it.
     static func markEntry(_ directory: RuntimeFiles, number: Int) -> String {
         "\(directoryEntry(directory))\(getpid()).\(ProcessIdentity.current.startTime).\(number)"
     }
@@ -20,27 +21,27 @@ extension RuntimeCore {
         return "r\(directory.given == nil ? "" : String(hash, radix: 36))."
     }
 
-    /// A process of the tree has begun: those above take note before it's used.
+    /// Records a process of the tree that has begun, here and in all processes above, before it's used.
     func processBegan(_ family: ProcessFamily) async throws {
         hasSpawned.store(true, ordering: .relaxed)
         journal?.began(family)
         try await uplink?.report(ProcessReport(family, lives: true))
     }
 
-    /// Nothing is left of a process of the tree.
+    /// Records that nothing is left of a process of the tree.
     func processEnded(_ family: ProcessFamily) async {
         journal?.ended(family.leader)
         try? await uplink?.report(ProcessReport(family, lives: false))
     }
 
-    /// Ends what is left of some processes whose leaders have ended, or are to end now.
+    /// Ends the remains of some processes whose leaders have ended, or are to end now.
     func end(_ families: [ProcessFamily]) async {
         for process in await ProcessFamily.end(families) {
             logger.error("a process of another user can't be ended", metadata: ["process": "\(process)"])
         }
     }
 
-    /// Before anything starts: orphans come here if they are to, and what a former runtime has left is ended.
+    /// Prepares the start of the tree: becomes a subreaper if that is set, and ends the remains of a former runtime.
     func takeOver() async throws {
         do throws(ProcessError) {
             if isSubreaper { try Subreaper.begin() }
@@ -53,9 +54,10 @@ extension RuntimeCore {
 
     /// Makes this process known as the directory's owner, unless it has one that lives.
     ///
-    /// The lock that keeps daemons apart is a file, which can be removed.
+    /// The lock of the daemon doesn't suffice, since it is a file, which can be removed.
     ///
-    /// - Throws: when another process owns the directory: a path could live twice. Of two that come at once one at most stays.
+    /// - Throws: An error when another process owns the directory, since a path could then live twice. Of two processes that claim it at
+    ///   once, at most one succeeds.
     private func claimDirectory() throws(CoordinatorError) {
         journal?.begin()
         guard let owner = journals.first(where: { $0.header.isAlive && $0.header.owner != .current })?.header.owner else { return }
@@ -65,9 +67,9 @@ extension RuntimeCore {
         )
     }
 
-    /// Ends what a runtime that was killed has left in the directory: its processes, its journal, its sockets.
+    /// Ends the remains of a killed runtime in the directory: its processes, its journal, its sockets.
     ///
-    /// - Throws: when something of it lives on, and a path could live twice.
+    /// - Throws: An error when some of it lives on, since a path could then live twice.
     private func endFormer() async throws {
         guard uplink == nil, directory.given != nil else { return }
         do {
@@ -107,14 +109,14 @@ extension RuntimeCore {
         )
     }
 
-    /// Ends what descends from this process and has left the tree, after the tree has ended.
+    /// Ends the descendants of this process that have left the tree, after the tree has ended.
     func endStrays() async {
         guard uplink == nil, hasSpawned.load(ordering: .relaxed) else { return }
         if isSubreaper { await Strays.endInherited() }
         await end([ProcessFamily(leader: ProcessIdentity(processID: 0, startTime: 0), entry: mark.entries.last ?? "")])
     }
 
-    /// Whether an entry is of a runtime in the same directory whose process has ended.
+    /// Returns whether an entry is of a runtime in the same directory whose process has ended.
     private func isFormer(_ entry: String) -> Bool {
         let prefix = Self.directoryEntry(directory)
         guard entry.hasPrefix(prefix) else { return false }
@@ -136,10 +138,10 @@ extension RuntimeCore {
         }
     }
 
-    /// Sockets are called after the process that listens: 4711.sock.
+    /// Removes the sockets of ended processes; a socket is named after the process that listens, such as 4711.sock.
     private func removeStaleSockets() {
         for name in directory.names where name.hasSuffix(".sock") {
-            // A zombie is gone, though nobody has taken note of it yet; a process that can't be looked at isn't.
+            // A zombie counts as gone, though it wasn't reaped yet; a process that can't be examined doesn't.
             guard let processID = Int32(name.dropLast(5)), processID != getpid(), !ProcessIdentity.mayLive(processID) else { continue }
             directory.removeSocket(of: processID)
         }

@@ -1,48 +1,49 @@
+import ConcurrencySupport
 import Logging
 import Processes
 import Synchronization
 
-/// What all coordinators of one process share.
+/// The state and services that all coordinators of one process share.
 final class RuntimeCore: Sendable {
-    /// Never waits for what it logs to be written.
+    /// The logger, which never waits for its entries to be written.
     let logger: Logger
     private let logQueue = LogQueue()
     let registry = TypeRegistry()
     let tap: Tap
     let deadLetters: DeadLetters
     let counts: LiveCounts
-    /// What the coordinator that this process begins with inherits, unless its parent says so.
+    /// The dependencies that the first coordinator of this process inherits, unless its parent sends others.
     let dependencies: Dependencies
-    /// What wins over everything that is provided.
+    /// The dependencies that take precedence over all provided ones.
     let overrides: Dependencies
-    /// Whether what would live in workers lives in this process.
+    /// Whether children that are placed in workers run in this process.
     let runsInOneProcess: Bool
     let restartTokens: RestartTokens
-    /// Who provides something, provides alone.
+    /// The lock that makes changes of provided dependencies one at a time.
     let dependencyTurn = Mutex(())
-    /// The dependencies that can't cross to workers, and of which that has been said.
+    /// The dependencies that can't cross to workers and for which this has been logged.
     let staying = Mutex<Set<String>>([])
     /// Whether any coordinator of this process, or below, has ever shown a page.
     let hasNavigated = Atomic(false)
     let tasks = OwnedTasks()
-    /// One for each process that was started to be a spare, until nothing is left of it.
+    /// The tasks of spares: one for each process that was started as a spare, until nothing is left of it.
     let spares = OwnedTasks()
     let directory: RuntimeFiles
-    /// What was started, for the next runtime in a directory that stays.
+    /// The record of started processes, for the next runtime in a directory that stays.
     let journal: ProcessJournal?
-    /// What everything that is spawned here carries on.
+    /// The mark that every process spawned here inherits.
     let mark: ProcessMark
-    /// Whether any process was ever spawned here.
+    /// Whether this process has ever spawned another.
     let hasSpawned = Atomic(false)
     /// Whether orphans come to this process.
     let isSubreaper: Bool
     let hub: LinkHub
     let spawner: WorkerSpawner
-    /// The way up, in a worker.
+    /// The link to the process above, in a worker.
     let uplink: Uplink?
-    /// How long the workers of this process may outlive it; zero: not at all.
+    /// The time for which the workers of this process may outlive it; zero: they are killed with it.
     let orphanGrace: Duration
-    /// How long a worker may give no sign of life.
+    /// The time after which a worker that doesn't respond is killed.
     let heartbeatTimeout: Duration
     private let startTimeout: Duration
     private let rootPolicy: SupervisionPolicy?
@@ -52,7 +53,7 @@ final class RuntimeCore: Sendable {
         self.counts = counts
         logger = options.logger.queued(by: logQueue)
         directory = RuntimeFiles(options.runtimeDirectory)
-        // In a worker its own process's mark is enough; the root adds which runtime it is.
+        // A worker uses the mark of its process; the root adds an entry of this runtime.
         let number = Self.numbers.add(1, ordering: .relaxed).newValue
         mark = uplink == nil ? ProcessMark.current.appending(Self.markEntry(directory, number: number)) : .current
         journal = uplink == nil && directory.given != nil ? ProcessJournal(directory) : nil
@@ -87,7 +88,7 @@ final class RuntimeCore: Sendable {
         WorkerProcess.ignoreBrokenPipes()
     }
 
-    /// The build that everything from here up has in common; none if there are several, and then upward messages are JSON.
+    /// The build that all processes from here up have in common; empty if there are several, and then messages upwards are JSON.
     var upwardBuildID: String {
         guard let uplink else { return BuildID.current }
         return uplink.isCompact ? BuildID.current : ""
@@ -97,7 +98,8 @@ final class RuntimeCore: Sendable {
         node.parent == nil && uplink == nil ? rootPolicy ?? node.type.policy : node.type.policy
     }
 
-    /// Nobody is above the root of the whole tree: a child over its intensity fails there alone, and the others live on.
+    /// Returns whether a child over its intensity fails alone, while its siblings go on: so at the root of the whole tree, which has no
+    /// parent.
     func isolatesFailures(of node: Node) -> Bool { node.parent == nil && uplink == nil }
 
     func makeHost(
@@ -160,13 +162,13 @@ final class RuntimeCore: Sendable {
         )
     }
 
-    /// Tells the log, and whoever runs the runtime.
+    /// Logs a change of a child and publishes it to the viewers of the tree's events.
     func childChanged(_ path: CoordinatorPath, _ change: Supervisor<String>.Change) {
         let level: Logger.Level
         let event: LifecycleChange?
         switch change {
         case .started: (level, event) = (.debug, .started)
-        // A process that has ended by itself, although for no failure: nobody else says so.
+        // The notice is for a process that has ended by itself without a failure, which no other entry reports.
         case .stopped(let reason):
             let hasExited = if case .exited = reason { true } else { false }
             (level, event) = (hasExited ? .notice : .debug, .stopped(reason))
@@ -181,18 +183,18 @@ final class RuntimeCore: Sendable {
         tap.publish(.changed(path, event))
     }
 
-    /// Tells of a change that hasn't to do with supervision.
+    /// Logs and publishes a change that supervision has no part in.
     func announce(_ path: CoordinatorPath, _ change: LifecycleChange) {
         logger.debug("a child has changed", metadata: ["coordinator.path": "\(path)", "change": "\(change)"])
         tap.publish(.changed(path, change))
     }
 
-    /// Waits until the log is written; a log that nobody reads doesn't keep the process from ending.
+    /// Waits at most a second until the log is written, so that a blocked log doesn't keep the process from ending.
     func flushLog() async { await logQueue.flush(within: .seconds(1)) }
 
-    /// Closes what belongs to the process as a whole, after the last coordinator has ended.
+    /// Closes the resources of the process as a whole, after the last coordinator has ended.
     ///
-    /// The pools of spares have ended with their parents, and no life is left that was a spare before.
+    /// The pools of spares have ended with their parents, and no incarnation is left that was a spare before.
     func close() async {
         await spares.waitForAll()
         await endStrays()

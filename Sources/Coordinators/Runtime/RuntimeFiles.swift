@@ -10,7 +10,7 @@ final class RuntimeFiles: Sendable {
         case made(String)
     }
 
-    /// How the journals of what was started are called.
+    /// The suffix of the names of the process journals.
     static let journalSuffix = ".processes"
 
     /// The directory that was asked for, absolute; `nil`: a fresh one below the directory for temporary files, removed at the end.
@@ -19,16 +19,19 @@ final class RuntimeFiles: Sendable {
 
     init(_ given: String?) { self.given = given.map(Self.absolute) }
 
-    /// The path of the socket on which a process listens for its workers.
+    /// Returns the path of the socket on which a process listens for its workers.
     func socketPath(of process: pid_t) throws(LinkError) -> String {
         let path = try file("\(process).sock")
         guard path.utf8.count <= RuntimeDirectory.maximumSocketPathLength else {
-            throw LinkError(.connection, "the socket path \(path) is longer than \(RuntimeDirectory.maximumSocketPathLength) bytes: use a shorter runtime directory")
+            throw LinkError(
+                .connection,
+                "the socket path \(path) is longer than \(RuntimeDirectory.maximumSocketPathLength) bytes: use a shorter runtime directory"
+            )
         }
         return path
     }
 
-    /// The path of a file in the directory, which is made if it isn't there.
+    /// Returns the path of a file in the directory, which is made if it doesn't exist.
     func file(_ name: String) throws(LinkError) -> String { "\(try path())/\(name)" }
 
     /// Removes the socket that a process has left.
@@ -55,7 +58,7 @@ final class RuntimeFiles: Sendable {
         return names
     }
 
-    /// What a small file holds; nil when it can't be read, or is a link.
+    /// Returns the content of a small file; nil when it can't be read, or is a link.
     static func text(of path: String) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return nil }

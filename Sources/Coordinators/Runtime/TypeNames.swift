@@ -14,9 +14,10 @@ enum TypeNames {
         return name
     }
 
-    /// Swift names a private type by where its file's context lies in memory, which differs from process to process.
+    /// Replaces the addresses in a private type's name, which Swift makes from the place of its file's context in memory, different in each
+    /// process.
     ///
-    /// Where it lies in its program is the same in all that run it, so that is what it's called by.
+    /// The offset in the program is the same in all processes that run it, so it takes the address's place.
     private static func withoutAddresses(_ name: String) -> String {
         guard name.utf8.contains(UInt8(ascii: "$")) else { return name }
         let opening = "(unknown context at $"
@@ -36,7 +37,7 @@ enum TypeNames {
         return result + rest
     }
 
-    /// Where something lies in the file of the program or library that it belongs to (proc_pid_maps(5)).
+    /// Returns the offset of an address in the file of its program or library (proc_pid_maps(5)).
     private static func offset(of address: UInt) -> UInt? {
         guard let maps = fopen("/proc/self/maps", "re") else { return nil }
         defer { fclose(maps) }

@@ -1,19 +1,19 @@
 import Synchronization
 
-/// The coordinators that a program can host, by name: what a parent in another process asks for by name is looked up here.
+/// The coordinators that a program can host, by the names by which a parent in another process requests them.
 ///
-/// Only the types are kept: the tables of those that a process never hosts are never made.
+/// Only the types are kept: the tables of types that a process never hosts are never made.
 final class TypeRegistry: Sendable {
     private let types = Mutex<[String: any Coordinator.Type]>([:])
 
-    /// - Returns: whether the name stands for this type alone; a former one of the same name can't be started by it any more.
+    /// Adds a type; returns false if it replaces another one of the same name, which can then no longer be started by it.
     @discardableResult
     func register(_ type: any Coordinator.Type) -> Bool {
         let former = types.withLock { $0.updateValue(type, forKey: TypeNames.name(of: type)) }
         return former.map { $0 == type } ?? true
     }
 
-    /// - Throws: `unknownType`, naming what is known.
+    /// Returns the type with a name; throws `unknownType` with the known names if there is none.
     func type(named name: String) throws(CoordinatorError) -> CoordinatorType {
         let (type, known) = types.withLock { ($0[name], $0.keys.sorted()) }
         if let type { return Self.erase(type) }

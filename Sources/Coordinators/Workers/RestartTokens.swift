@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Synchronization
 
 /// How often a process may spawn again: restarts of its workers, and spares.

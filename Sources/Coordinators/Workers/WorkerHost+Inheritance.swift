@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Links
 import Logging
 import Synchronization

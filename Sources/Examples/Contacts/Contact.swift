@@ -1,4 +1,4 @@
-/// Somebody to call.
+/// A person to call.
 struct Contact: Codable, Sendable, Equatable, Identifiable {
     var id = 0
     var name = ""

@@ -1,6 +1,6 @@
 import Coordinators
 
-/// What the browsing pages tell their coordinator.
+/// The messages that the browsing pages send to their coordinator.
 extension Contacts {
     /// All contacts, in the order in which they were added.
     struct List: ResponderMessage {

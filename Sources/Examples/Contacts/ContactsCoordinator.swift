@@ -1,14 +1,14 @@
 import Coordinators
 
-/// Browses the contacts, and starts an editor for whoever is to be changed.
+/// Browses the contacts, and starts an editor for the one to be changed.
 ///
-/// It knows how an editor is configured and what it says when the user is done; how one edits, it doesn't know.
+/// This coordinator knows how an editor is configured and which events it sends when the user is done, but not how it edits.
 actor ContactsCoordinator: Coordinator {
-    /// Two names for one type of coordinator: to introduce oneself is to edit one's own, still empty contact.
+    /// Two keys for one type of coordinator: a new user's introduction is the editing of her own, still empty contact.
     enum ChildKey: String, CoordinatorKey { case edit, onboarding }
 
     struct Configuration: CoordinatorConfiguration {
-        /// What is there before the user does anything.
+        /// The contacts that exist at the start.
         var contacts = Contact.samples
         /// Whether the user has to introduce herself first.
         var isFirstLaunch = false
@@ -45,7 +45,7 @@ actor ContactsCoordinator: Coordinator {
         .passOnToEditor(Editor.Save.self),
         .passOnToEditor(Editor.Cancel.self),
 
-        // What was `coordinator.delegate = self`.
+        // This row takes the place of `coordinator.delegate = self`.
         .observe(EditCoordinator.self) { me, editor, event in await me.editorIsDone(editor, event) },
     ]
 
@@ -67,8 +67,8 @@ actor ContactsCoordinator: Coordinator {
     private func edit(_ id: Contact.ID) async throws {
         guard context.child(EditCoordinator.self) == nil else { throw ContactsError.editorIsOpen }
         let contact = try contact(id)
-        // This runs before the editor starts. It's a value that is made, so it reaches an editor in another process, and every
-        // later life of it.
+        // This runs before the editor starts. It makes a value, which reaches an editor in another process, and every later incarnation of
+        // it.
         try await context.start(EditCoordinator.self, as: .edit, in: .worker) {
             $0.contact = contact
         }
@@ -76,7 +76,7 @@ actor ContactsCoordinator: Coordinator {
 
     private func editorIsDone(_ editor: Child<EditCoordinator>, _ event: EditCoordinator.Event) async {
         if case .saved(let contact) = event { keep(contact) }
-        // Stopping it rewinds the pages to where they were before the start. The callback is the return.
+        // Stopping the editor rewinds the pages to those before the start. The call returns when that is done, so no callback is needed.
         await editor.stop()
         context.delegates => .editorClosed
     }

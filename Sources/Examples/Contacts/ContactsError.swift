@@ -1,4 +1,4 @@
-/// What the user can do wrong.
+/// A mistake of the user.
 enum ContactsError: Error, Codable, Equatable {
     /// No contact has this number.
     case noSuchContact(id: Contact.ID)

@@ -1,8 +1,8 @@
 import Coordinators
 
-/// What can be asked of whoever knows the accounts.
+/// The messages to the coordinator that knows the accounts.
 enum Account {
-    /// Asks whose address and password these are; `WrongPassword` if they are nobody's.
+    /// Asks for the user with this address and password; `WrongPassword` if there is none.
     struct Verify: ResponderMessage {
         typealias Reply = User
         static let isIdempotent = true
@@ -12,7 +12,7 @@ enum Account {
 }
 
 extension Account.Verify {
-    /// The one account there is.
+    /// The only account.
     var user: User {
         get throws(WrongPassword) {
             guard email == "ada@example.org", password == "lovelace" else { throw WrongPassword() }

@@ -1,13 +1,13 @@
 import Coordinators
 
-/// What can be asked of the app as a whole.
+/// The messages to the app as a whole.
 enum App {
-    /// The app leaves the screen; the reply is who has throttled its work, by path.
+    /// The app leaves the screen; the reply lists the coordinators that have throttled their work, by path.
     struct EnterBackground: ResponderMessage {
         typealias Reply = [CoordinatorPath]
     }
 
-    /// The app is on the screen again; the reply is who still rests, because it rested before.
+    /// The app is on the screen again; the reply lists the coordinators that still rest, because they rested before.
     struct EnterForeground: ResponderMessage {
         typealias Reply = [CoordinatorPath]
     }

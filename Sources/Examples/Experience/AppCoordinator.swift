@@ -1,20 +1,20 @@
 import Coordinators
 
-/// The root of the app: it decides which experience a person sees, and changes it when the login says so.
+/// The root of the app: it decides which experience a person sees, and changes it when the login reports a user.
 ///
-/// It presents; the log, another delegate of the same login, only writes down. Neither knows of the other.
+/// The coordinator presents the screens; the log, another delegate of the same login, only records. Neither knows of the other.
 actor AppCoordinator: Coordinator {
     enum ChildKey: String, CoordinatorKey { case login, main }
 
-    /// What the app itself puts on the screen.
+    /// The pages of the app itself.
     enum Page: Codable, Sendable, Equatable {
         /// Below everything else, so that the stack is never empty.
         case launch
-        /// Modal: what went wrong.
+        /// The description of a problem, modal.
         case problem(String)
     }
 
-    /// What the person sees now.
+    /// The experience that the person sees from now on.
     enum Event: Codable, Sendable, Equatable {
         case showsProblem(String)
         case showsMain(User)
@@ -22,7 +22,7 @@ actor AppCoordinator: Coordinator {
     }
 
     let context: Context<AppCoordinator>
-    // Delegates are held weakly: this is who keeps it.
+    // Delegates are held weakly: this property keeps the log alive.
     private let log = LoginLog()
     private var resting: Set<CoordinatorPath> = []
 
@@ -55,7 +55,7 @@ actor AppCoordinator: Coordinator {
             return NoReply()
         },
 
-        // Touches go down, to whose screen it is.
+        // Touches are passed down to the coordinator whose screen it is.
         .respond(to: Login.Submit.self) { me, touch in try await me.onScreen(LoginCoordinator.self).ask(touch) },
         .respond(to: Login.Cancel.self) { me, touch in try await me.onScreen(LoginCoordinator.self).ask(touch) },
         .respond(to: Player.SwipeAway.self) { me, touch in try await me.onScreen(MainExperienceCoordinator.self).ask(touch) },
@@ -109,12 +109,12 @@ actor AppCoordinator: Coordinator {
         return resting.sorted { $0.description < $1.description }
     }
 
-    /// A child that has a screen now.
+    /// Returns a child that has a screen now.
     private func onScreen<K: Coordinator>(_ type: K.Type) throws(NotOnScreen) -> Child<K> {
         guard let child = context.child(type) else { throw NotOnScreen() }
         return child
     }
 }
 
-/// A touch where nothing is.
+/// An error that reports a touch where no screen is.
 struct NotOnScreen: Error, Codable, Equatable {}

@@ -1,6 +1,6 @@
 import Coordinators
 
-/// What is new.
+/// The messages to the feed.
 enum Feed {
     /// Asks for the latest items; while the feed rests, the question waits.
     struct Latest: ResponderMessage {

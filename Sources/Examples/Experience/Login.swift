@@ -1,8 +1,8 @@
 import Coordinators
 
-/// What a person can do on the login's screen.
+/// The actions of a person on the login's screen.
 enum Login {
-    /// Enters the password and presses the button; what comes of it, the delegates hear.
+    /// Enters the password and presses the button; the delegates get the result.
     struct Submit: ResponderMessage {
         var password: String
     }

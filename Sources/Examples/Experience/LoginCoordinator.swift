@@ -1,8 +1,8 @@
 import Coordinators
 
-/// The login: one screen, and what is done there.
+/// The login: one screen and the actions on it.
 ///
-/// It doesn't know what comes after it. It says what has happened, and whoever observes it decides.
+/// The login doesn't know what comes after it. It reports its events, and the observers decide.
 actor LoginCoordinator: SceneCoordinator {
     enum Event: Codable, Sendable, Equatable {
         case loggedIn(User)
@@ -25,7 +25,7 @@ actor LoginCoordinator: SceneCoordinator {
         .respond(to: Login.Cancel.self) { me, _ in await me.context.requestDismissal() },
     ]
 
-    /// Fills in the address, if somebody was here before.
+    /// Fills in the address of the last user, if there is one.
     func start() async throws {
         if let email = context.dependencies.session?.cachedEmail { scene.email = email }
         context.show(.form(email: scene.email))
@@ -33,7 +33,7 @@ actor LoginCoordinator: SceneCoordinator {
 
     private func logIn(password: String) async {
         do {
-            // Whoever knows the accounts is further up.
+            // A coordinator further up knows the accounts.
             let user = try await context.ask(Account.Verify(email: scene.email, password: password))
             context.delegates => .loggedIn(user)
         } catch {

@@ -1,10 +1,10 @@
 import Coordinators
 
-/// Writes down what happens at the login.
+/// Records the events of the login.
 actor LoginLog: CoordinatorDelegate {
     typealias Subject = LoginCoordinator
 
-    /// What has happened so far, one line each.
+    /// The events so far, one line each.
     private(set) var lines: [String] = []
 
     func child(_ child: Child<LoginCoordinator>, didSend event: LoginCoordinator.Event) async {

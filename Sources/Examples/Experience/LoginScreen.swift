@@ -6,7 +6,7 @@ final class LoginScreen: Scene {
     private let life = ScreenLife()
     private let text = Mutex("")
 
-    /// What stands in the text field.
+    /// The content of the text field.
     var email: String {
         get { text.withLock { $0 } }
         set { text.withLock { $0 = newValue } }

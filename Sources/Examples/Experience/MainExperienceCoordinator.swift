@@ -1,8 +1,8 @@
 import Coordinators
 
-/// What a person sees who is logged in: a feed, and a player in a process of its own.
+/// The experience of a user who is logged in: a feed, and a player in a process of its own.
 ///
-/// Pausing it pauses both; there is nothing here that says so.
+/// Pausing this coordinator pauses both, without any code here.
 actor MainExperienceCoordinator: Coordinator {
     enum ChildKey: String, CoordinatorKey { case feed, player }
 

@@ -1,14 +1,14 @@
 import Coordinators
 
-/// What a person can do on the player's screen.
+/// The actions of a person on the player's screen.
 enum Player {
-    /// Swipes the screen away: it is gone, whatever anybody thinks of it.
+    /// Swipes the screen away; no coordinator is asked whether it may go.
     struct SwipeAway: ResponderMessage {}
 }
 
 /// Plays something, on a screen of its own.
 ///
-/// When the screen dies the runtime asks the parent to dismiss the coordinator: without its scene it is nothing.
+/// When the screen is closed, the runtime asks the parent to dismiss the coordinator, which is of no use without its scene.
 actor PlayerCoordinator: SceneCoordinator {
     enum Page: Codable, Sendable, Equatable {
         case playing

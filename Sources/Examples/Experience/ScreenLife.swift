@@ -1,4 +1,4 @@
-/// How long a screen is there: until somebody closes it.
+/// The lifetime of a screen, which ends when the screen is closed.
 struct ScreenLife: Sendable {
     private let life: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
@@ -7,9 +7,9 @@ struct ScreenLife: Sendable {
         (life, continuation) = AsyncStream<Void>.makeStream()
     }
 
-    /// Ends it; for the second time it does nothing.
+    /// Ends the lifetime; a second call does nothing.
     func end() { continuation.finish() }
 
-    /// Returns when it has ended.
+    /// Returns when the lifetime has ended.
     func ended() async { for await _ in life {} }
 }

@@ -1,12 +1,12 @@
 import Coordinators
 
-/// Who uses the app.
+/// The present and the previous user of the app.
 ///
-/// A value that can be encoded: what is provided in one process is inherited in all processes below it.
+/// The session can be encoded: when it's provided in one process, all processes below inherit it.
 struct Session: Codable, Sendable, Equatable {
-    /// Who is logged in.
+    /// The user who is logged in.
     var user: User?
-    /// Who was here the last time.
+    /// The address of the user who was logged in the last time.
     var cachedEmail: String?
 }
 
@@ -15,7 +15,7 @@ enum SessionKey: DependencyKey {
 }
 
 extension Dependencies {
-    /// Who uses the app.
+    /// The present and the previous user of the app.
     var session: Session? {
         get { self[SessionKey.self] }
         set { self[SessionKey.self] = newValue }

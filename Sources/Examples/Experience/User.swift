@@ -1,4 +1,4 @@
-/// A person, as everybody may see one.
+/// The public data of a person.
 struct User: Codable, Sendable, Equatable {
     var name: String
     var email: String

@@ -2,8 +2,8 @@ import Coordinators
 
 /// The service for the details.
 ///
-/// Its description, the language, is what crosses to other processes; each builds a service of its own from it, once, when it is first
-/// needed.
+/// Only its description, the language, crosses to other processes; each builds a service of its own from it, once, when the service is
+/// first needed.
 enum DetailsServiceKey: DescribedDependencyKey {
     typealias Value = any DetailsService
     typealias Descriptor = String
@@ -11,9 +11,9 @@ enum DetailsServiceKey: DescribedDependencyKey {
     static func make(from language: String) throws -> any DetailsService { try LocalizedDetails(language: language) }
 }
 
-/// Where a coordinator says that it's out of memory.
+/// The stream to which a coordinator reports that it has been released.
 ///
-/// It can't be encoded, so it stays in the process where it was provided.
+/// The stream can't be encoded, so it stays in the process where it was provided.
 enum FarewellKey: DependencyKey {
     typealias Value = AsyncStream<Int>.Continuation
 }
@@ -25,7 +25,7 @@ extension Dependencies {
         set { self[DetailsServiceKey.self] = newValue }
     }
 
-    /// Where a coordinator says that it's out of memory.
+    /// The stream to which a coordinator reports that it has been released.
     var farewell: AsyncStream<Int>.Continuation? {
         get { self[FarewellKey.self] }
         set { self[FarewellKey.self] = newValue }

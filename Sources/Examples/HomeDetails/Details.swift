@@ -1,8 +1,8 @@
 import Coordinators
 
-/// What can be asked of the details screen.
+/// The messages to the details screen.
 enum Details {
-    /// Asks for what is written there.
+    /// Asks for the text on the screen.
     struct Text: ResponderMessage {
         typealias Reply = String
         static let isIdempotent = true

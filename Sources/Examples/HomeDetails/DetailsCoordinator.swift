@@ -3,7 +3,7 @@ import Coordinators
 /// Shows the details of one item.
 actor DetailsCoordinator: Coordinator {
     struct Configuration: CoordinatorConfiguration {
-        /// Whose details.
+        /// The item whose details are shown.
         var item = 0
     }
 

@@ -1,10 +1,10 @@
-/// Knows the details of all items.
+/// A source of the details of all items.
 protocol DetailsService: Sendable {
-    /// What there is to say of an item.
+    /// Returns the description of an item.
     func text(of item: Int) async throws -> String
 }
 
-/// Knows them in one language.
+/// A source of details in one language.
 struct LocalizedDetails: DetailsService {
     private let introduction: String
 
@@ -22,7 +22,7 @@ struct LocalizedDetails: DetailsService {
     func text(of item: Int) async throws -> String { "\(introduction) \(item)" }
 }
 
-/// There are no details in the language.
+/// An error that reports a language without details.
 struct UnknownLanguage: Error, Codable, Equatable {
     var language: String
 }

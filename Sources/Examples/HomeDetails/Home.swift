@@ -1,6 +1,6 @@
 import Coordinators
 
-/// What can be asked of the home screen.
+/// The messages to the home screen.
 enum Home {
     /// Presses the button of an item.
     struct ShowDetails: ResponderMessage {

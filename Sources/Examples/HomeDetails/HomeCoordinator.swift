@@ -1,7 +1,7 @@
 import Coordinators
 import Logging
 
-/// Shows the home screen, and starts a coordinator for the details when somebody wants to see them.
+/// Shows the home screen, and starts a coordinator for the details when the user opens them.
 actor HomeCoordinator: Coordinator {
     struct Configuration: CoordinatorConfiguration {
         /// The language of the details.
@@ -38,13 +38,13 @@ actor HomeCoordinator: Coordinator {
         .respond(to: Details.GoBack.self) { me, back in try await me.details.ask(back) },
     ]
 
-    /// Injects what the details need, and shows the home screen.
+    /// Provides the service that the details need, and shows the home screen.
     func start() async throws {
         await context.provide(DetailsServiceKey.self, describedBy: configuration.language)
         context.show(.home)
     }
 
-    /// The entry to a screen is its coordinator: nobody else shows its page.
+    /// Opens the details by starting their coordinator, which alone shows its page.
     private func showDetails(of item: Int, in placement: Placement) async throws {
         let details = try await context.start(DetailsCoordinator.self, as: .details, in: placement) { $0.item = item }
         callback = details.onEvent { [weak self] event in
@@ -54,14 +54,14 @@ actor HomeCoordinator: Coordinator {
         }
     }
 
-    /// Lets go of the details: nothing else would.
+    /// Stops the details' coordinator and releases its callback, which only this coordinator does.
     private func removeDetails() async {
         callback?.cancel()
         callback = nil
         do {
             try await context.stop(.details)
         } catch {
-            // It is gone already, which is what was wanted.
+            // The details are gone already, which is the aim.
             context.logger.debug("there were no details to remove", metadata: ["error": "\(error)"])
         }
         context.delegates => .isShownAgain
@@ -75,5 +75,5 @@ actor HomeCoordinator: Coordinator {
     }
 }
 
-/// The details aren't shown.
+/// An error that reports that the details aren't shown.
 struct NoDetails: Error, Codable, Equatable {}

@@ -20,7 +20,7 @@ actor VisitCoordinator: Coordinator {
         print("home has \(try await home.ask(Home.ChildCount())) child")
         try await home.ask(Details.GoBack())
         if case .isShownAgain = await events.next() { print("home again, with \(try await home.ask(Home.ChildCount())) children") }
-        // If anything still held the coordinator, this would wait forever.
+        // If a reference to the coordinator were left, this would wait forever.
         for await item in farewells {
             print("the coordinator of \(item) is out of memory")
             break

@@ -1,8 +1,8 @@
 import Coordinators
 
-/// What a section can ask of the application.
+/// The messages of a section to the application.
 enum App {
-    /// Has the user change the settings, and returns who she is then.
+    /// Lets the user change the settings, and returns the changed user.
     struct ChangeSettings: ResponderMessage {
         typealias Reply = User
         var user: User

@@ -1,6 +1,6 @@
 import Coordinators
 
-/// Decides what the application begins with: a registration, or the dashboard for somebody who is known.
+/// Decides what the application begins with: a registration, or the dashboard for a registered user.
 actor AppCoordinator: Coordinator {
     typealias Output = User
 
@@ -8,9 +8,9 @@ actor AppCoordinator: Coordinator {
     enum ChildKey: String, CoordinatorKey { case registration, dashboard, settings }
 
     struct Configuration: CoordinatorConfiguration {
-        /// Who has registered before.
+        /// The user who has registered before.
         var user: User?
-        /// What is known of somebody who hasn't.
+        /// The data that is known of a user who hasn't registered.
         var known = DeviceManagement()
     }
 

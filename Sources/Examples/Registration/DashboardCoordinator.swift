@@ -1,6 +1,6 @@
 import Coordinators
 
-/// What the user sees who has registered; finishes with who she is when she signs out.
+/// The screens of a registered user; finishes with the user when she signs out.
 actor DashboardCoordinator: Coordinator {
     typealias Configuration = User
     typealias Output = User
@@ -15,7 +15,9 @@ actor DashboardCoordinator: Coordinator {
         user = configuration
     }
 
-    /// It knows that settings can be changed; by whom, it doesn't know: the message climbs.
+    /// Runs the dashboard.
+    ///
+    /// A change of the settings is a message that climbs, so this coordinator doesn't know which one answers.
     func run() async throws {
         context.show(.overview)
         while try await context.ask(Screen.Overview(user: user), timeout: Screen.patience) == .settings {

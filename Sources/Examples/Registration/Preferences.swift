@@ -1,4 +1,4 @@
-/// What somebody wants.
+/// The choices of a user.
 struct Preferences: Codable, Sendable, Equatable {
     var newsletter: Bool
 }

@@ -1,4 +1,4 @@
-/// Who somebody is.
+/// The name and address of a user.
 struct Profile: Codable, Sendable, Equatable {
     var name: String
     var email: String

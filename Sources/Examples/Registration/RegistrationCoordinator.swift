@@ -1,13 +1,13 @@
 import Coordinators
 
-/// Registers a user in up to three steps, and finishes with who she is.
+/// Registers a user in up to three steps, and finishes with the user.
 ///
-/// It doesn't know where it's shown: as the first thing in the application, or in a sheet over the settings.
+/// The flow doesn't know where it's shown: as the first thing in the application, or in a sheet over the settings.
 actor RegistrationCoordinator: Coordinator {
     typealias Output = User
 
     struct Configuration: CoordinatorConfiguration {
-        /// What need not be asked.
+        /// The data that need not be asked for.
         var known = DeviceManagement()
     }
 
@@ -33,7 +33,7 @@ actor RegistrationCoordinator: Coordinator {
         let profile = try await answer(to: Screen.ProfileForm(), on: .profile, unlessKnown: known.profile)
         let preferences = try await answer(to: Screen.PreferencesForm(), on: .preferences, unlessKnown: known.preferences)
         let user = User(profile: profile, preferences: preferences)
-        // Nobody has entered anything, so there is nothing to confirm.
+        // The user has entered nothing, so there is nothing to confirm.
         let isKnown = known.profile != nil && known.preferences != nil
         _ = try await answer(to: Screen.Confirmation(user: user), on: .confirmation, unlessKnown: isKnown ? NoReply() : nil)
         context.finish(user)

@@ -16,7 +16,7 @@ actor RegistrationTour: Coordinator {
         .respond(to: Screen.SettingsMenu.self) { me, shown in try await me.choose(shown) },
     ]
 
-    /// The device's owner knows what the user wants; who she is, she has to say.
+    /// The device's owner provides the user's preferences; the user enters her profile herself.
     func run() async throws {
         let user = try await context.run(AppCoordinator.self, as: "app") {
             $0.known.preferences = Preferences(newsletter: false)
@@ -46,7 +46,7 @@ actor RegistrationTour: Coordinator {
         return choices.menu.removeFirst()
     }
 
-    /// Prints what the screen says, and whose pages are on the stack.
+    /// Prints the text of the screen, and the coordinators whose pages are on the stack.
     private func look(_ text: String) async throws {
         let owners = try await context.navigation().map(\.path.description)
         print("\(text) [\(owners.joined(separator: " "))]")

@@ -1,9 +1,9 @@
 import Coordinators
 
-/// What a flow asks the user.
+/// The questions that a flow asks the user.
 ///
-/// A screen displays one thing and gathers one answer. It doesn't know which screen comes next, nor in which flow it is. Whoever displays
-/// screens is somewhere further up, and responds.
+/// A screen displays one thing and gathers one answer. It doesn't know which screen comes next, nor in which flow it is. A coordinator
+/// further up displays the screens, and responds.
 enum Screen {
     /// Asks for name and address.
     struct ProfileForm: ResponderMessage {
@@ -32,6 +32,6 @@ enum Screen {
         var user: User
     }
 
-    /// How long a user may think.
+    /// The time that a user may take to answer.
     static let patience = Duration.seconds(3_600)
 }

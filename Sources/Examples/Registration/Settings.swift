@@ -1,6 +1,6 @@
 import Coordinators
 
-/// What the settings' pages tell their coordinator.
+/// The messages that the settings' pages send to their coordinator.
 enum Settings {
     /// The user has closed the sheet in which the profile is edited.
     ///

@@ -1,6 +1,6 @@
 import Coordinators
 
-/// Has the user change her settings, and finishes with who she is then.
+/// Lets the user change her settings, and finishes with the changed user.
 actor SettingsCoordinator: Coordinator {
     typealias Configuration = User
     typealias Output = User
@@ -10,7 +10,7 @@ actor SettingsCoordinator: Coordinator {
     enum Page: String, Codable, Sendable {
         /// The list of settings.
         case menu
-        /// What the registration is shown in; modal.
+        /// The sheet in which the registration is shown; modal.
         case sheet
     }
 
@@ -34,7 +34,7 @@ actor SettingsCoordinator: Coordinator {
         context.finish(user)
     }
 
-    /// The registration again, in a sheet: the preferences are known here, so it asks for the profile only.
+    /// Runs the registration again, in a sheet: the preferences are known here, so it asks for the profile only.
     private func editProfile() async throws {
         context.present(.sheet)
         do {

@@ -1,4 +1,4 @@
-/// Somebody who has registered.
+/// A registered user.
 struct User: Codable, Sendable, Equatable {
     var profile: Profile
     var preferences: Preferences

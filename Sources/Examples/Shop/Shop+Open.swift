@@ -3,7 +3,7 @@ import Coordinators
 extension Shop {
     /// Goes to a section of the shop, and a page of it.
     ///
-    /// Whoever asks knows the sections, and nothing of the coordinators behind them.
+    /// The sender knows the sections, but not the coordinators behind them.
     struct Open: ResponderMessage {
         static let isIdempotent = true
         var section: ShopSection

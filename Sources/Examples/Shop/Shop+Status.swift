@@ -1,7 +1,7 @@
 import Coordinators
 
 extension Shop {
-    /// Asks the shop what it runs with.
+    /// Asks the shop for the configuration that it runs with.
     struct Status: ResponderMessage {
         typealias Reply = ShopConfiguration
         static let isIdempotent = true

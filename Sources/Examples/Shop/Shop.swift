@@ -2,7 +2,7 @@ import Coordinators
 
 /// The shop: the example that the pattern's own documents use, as server software.
 ///
-/// One executable holds all sections. Whichever process runs it, the root's or a section's, this is its whole `main`.
+/// One executable holds all sections. This is the whole `main` of each process that runs it, the root's or a section's.
 @main
 struct Shop {
     private static let usage = """

@@ -1,16 +1,16 @@
 import Coordinators
 import Glibc
 
-/// What the shop is given before it starts.
+/// The configuration that the shop gets before it starts.
 ///
 /// Every field has a default, so a configuration file names only what differs: `configuration: { currency: CHF }`.
 struct ShopConfiguration: CoordinatorConfiguration {
     /// The currency of all prices, as ISO 4217 writes it.
     var currency = "EUR"
-    /// Where the database is; empty: `shop.sqlite` in the state directory.
+    /// The path of the database; empty: `shop.sqlite` in the state directory.
     var database = ""
 
-    /// The same configuration with the database's place settled: the sections' processes must not each decide for themselves.
+    /// The same configuration with the database's path resolved, so that the sections' processes don't each resolve it for themselves.
     var resolved: ShopConfiguration {
         var configuration = self
         if database.isEmpty { configuration.database = Self.stateDirectory + "/shop.sqlite" }

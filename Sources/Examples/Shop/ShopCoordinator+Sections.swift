@@ -1,7 +1,7 @@
 import Coordinators
 
 extension ShopCoordinator {
-    /// Opens a section that isn't there: at the beginning, for a deep link, or because the customer has left its last page and comes back.
+    /// Opens a section that doesn't live: at the beginning, for a deep link, or when the customer comes back after leaving its last page.
     func open(_ section: ChildKey) async throws {
         switch section {
         case .account: try await context.start(AccountCoordinator.self, as: .account, in: .worker)
@@ -11,10 +11,10 @@ extension ShopCoordinator {
         }
     }
 
-    /// Goes where a customer wants to go.
+    /// Opens the page that a customer has chosen.
     func open(_ section: ShopSection) async throws {
         switch section {
-        // Which of its pages it shows, the account section knows best.
+        // The account section itself chooses the page that it shows.
         case .account: try await context.open(Route(ChildKey.account, AccountPage.login(LoginPage())))
         case .catalog(let page): try await context.open(Route(ChildKey.catalog, page))
         case .cart: try await display(.cart)
@@ -22,9 +22,9 @@ extension ShopCoordinator {
         }
     }
 
-    /// A section's handle; never the section itself, which lives in another process.
+    /// Returns a section's handle; never the section itself, which lives in another process.
     ///
-    /// A section that is being restarted, or that an operator has stopped, is there all the same.
+    /// This includes a section that is being restarted, or that an operator has stopped.
     func section<Section: Coordinator>(_ type: Section.Type, _ key: ChildKey) async throws -> Child<Section> {
         if let section = context.child(type, as: key) { return section }
         try await open(key)
@@ -34,7 +34,7 @@ extension ShopCoordinator {
 }
 
 extension Responder<ShopCoordinator> {
-    /// A row that has a section answer what climbed out of another one, within the time that the asker has left.
+    /// Returns a row that passes a message of one section on to another, within the time that the asker has left.
     static func passOn<Message: ResponderMessage, Section: Coordinator>(
         _ message: Message.Type,
         to section: Section.Type,

@@ -1,9 +1,9 @@
 import Coordinators
 
-/// The whole shop: it opens the four sections, each in a process of its own, and passes on what they ask of one another.
+/// The whole shop: it opens the four sections, each in a process of its own, and passes messages on between them.
 ///
-/// A section speaks to nobody but its parent. The catalogue lets `Cart.Add` climb without knowing who will answer, or that there is a
-/// cart at all; the shop is the one place where that is known.
+/// A section knows only its parent. The catalogue lets `Cart.Add` climb without knowing which section will answer, or that there is a cart
+/// at all; only the shop knows that.
 actor ShopCoordinator: Coordinator {
     typealias Configuration = ShopConfiguration
     typealias Page = ShopPage
@@ -17,9 +17,9 @@ actor ShopCoordinator: Coordinator {
         self.configuration = configuration.resolved
     }
 
-    /// A section that dies comes back alone.
+    /// Restarts a section that dies, and only that one.
     ///
-    /// One that keeps dying is more than the shop can mend: the failure becomes the shop's own, and its parent restarts all of it.
+    /// If a section keeps dying, the failure becomes the shop's own, and its parent restarts all of it.
     static let supervision = SupervisionPolicy(.oneForOne, intensity: 5, period: .seconds(60))
 
     static let responders: [Responder<ShopCoordinator>] = [
@@ -44,7 +44,7 @@ actor ShopCoordinator: Coordinator {
         .passOn(Payment.Checkout.self, to: PaymentCoordinator.self, .payment),
     ]
 
-    /// Prepares the database before anybody else opens it, then opens the sections one by one.
+    /// Prepares the database before any section opens it, then opens the sections one by one.
     func start() async throws {
         try ShopDatabase(path: configuration.database).prepare()
         await context.provide(DatabaseKey.self, describedBy: configuration.database)

@@ -1,15 +1,15 @@
-/// What a customer can do wrong.
+/// A mistake of a customer.
 ///
-/// It is `Codable`, so it crosses processes as what it is: a section catches `ShopError.emptyCart`, wherever it was thrown. To an
-/// operator, whose program doesn't know the type, its description arrives.
+/// The error is `Codable`, so it crosses processes unchanged: a section can catch `ShopError.emptyCart`, wherever it was thrown. An
+/// operator, whose program doesn't have the type, gets its description.
 enum ShopError: Error, Codable, Equatable {
-    /// The name is unknown or the password isn't its password; which of the two, nobody is told.
+    /// The name is unknown or the password isn't its password; the error doesn't reveal which of the two.
     case wrongNameOrPassword
     /// Only a customer who has logged in can pay.
     case notLoggedIn
     /// The catalogue has no product with this sku.
     case noSuchProduct(sku: String)
-    /// Nobody can put so many into the cart.
+    /// The quantity isn't one that can be added at once.
     case invalidQuantity(Int)
     /// There is nothing to pay for.
     case emptyCart

@@ -1,7 +1,7 @@
-/// A page of the shop itself: what isn't any section's.
+/// A page of the shop itself, which belongs to no section.
 enum ShopPage: Codable, Sendable, Equatable {
-    /// Below everything else.
+    /// The page below everything else.
     case storefront
-    /// The cart, above whatever else is shown; presented, so that it can be hidden again.
+    /// The cart, above all other pages; presented, so that it can be hidden again.
     case cart
 }

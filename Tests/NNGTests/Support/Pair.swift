@@ -4,7 +4,7 @@ import TestSupport
 
 /// Two ends of one connection in this process, and the listener that they met at.
 struct Pair {
-    /// More than any kernel's buffers hold: what is sent stays under way until somebody reads.
+    /// A size beyond any kernel's buffers: a send stays under way until the peer reads.
     static let unholdable = 32 << 20
 
     let directory: TemporaryDirectory

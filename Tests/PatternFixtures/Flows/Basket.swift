@@ -2,7 +2,7 @@ public import Coordinators
 
 /// Messages of one namespace: on the wire "Basket.Add" and so on.
 public enum Basket {
-    /// Answered with how much is in the basket.
+    /// Adds to the basket; the reply is the number of items in it.
     public struct Add: ResponderMessage {
         public typealias Reply = Int
         public var sku: String
@@ -13,7 +13,7 @@ public enum Basket {
         public init() {}
     }
 
-    /// Nobody answers it.
+    /// A message that no coordinator answers.
     public struct Unknown: ResponderMessage {
         public init() {}
     }

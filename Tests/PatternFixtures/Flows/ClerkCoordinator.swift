@@ -90,7 +90,7 @@ public actor ClerkCoordinator: Coordinator {
         .respond(to: Flow.ReadGreeting.self) { me, _ in me.context.dependencies.greeting ?? "none" },
         .respond(to: Flow.FirstGreeting.self) { me, _ in me.firstGreeting ?? "none" },
         .respond(to: Flow.ReadLedger.self) { me, _ in me.context.dependencies.ledger?.name ?? "none" },
-        .respond(to: Flow.WhereAmI.self) { me, _ in .here(me.context) },
+        .respond(to: WhereAmI.self) { me, _ in .here(me.context) },
         .respond(to: Flow.ProvideGreeting.self) { me, provide in await me.context.provide(\.greeting, provide.greeting) },
         .respond(to: Flow.StartClerk.self) { me, start in
             try await me.context.start(ClerkCoordinator.self, as: start.key, in: start.inWorker ? .worker : .inProcess) {

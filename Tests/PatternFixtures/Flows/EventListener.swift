@@ -17,7 +17,7 @@ public actor EventListener: Coordinator {
     }
 
     public static let responders: [Responder<EventListener>] = [
-        .respond(to: Flow.WhereAmI.self) { me, _ in .here(me.context) }
+        .respond(to: WhereAmI.self) { me, _ in .here(me.context) }
     ]
 
     public func start() async throws {

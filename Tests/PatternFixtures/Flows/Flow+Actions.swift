@@ -37,7 +37,7 @@ extension Flow {
         case add(sku: String)
         case toggle
         case basketOfUnknown
-        /// Sends what nobody up there answers, or what fails.
+        /// Sends messages that no coordinator above answers, or whose handlers fail.
         case sendFailing
         case route(Route)
     }

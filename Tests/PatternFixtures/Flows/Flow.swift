@@ -1,7 +1,6 @@
 public import Coordinators
-import Glibc
 
-/// What the tests of rows 31 to 57 ask of the fixture's coordinators.
+/// The messages of the tests of flows, delegates, dependencies and pages to their coordinators.
 public enum Flow {
     /// Answered by the root alone.
     public struct Echo: ResponderMessage {
@@ -10,25 +9,10 @@ public enum Flow {
         public init(_ text: String) { self.text = text }
     }
 
-    /// Noted down in the notebook by who handles it.
+    /// A message that its handler notes down in the notebook.
     public struct Note: ResponderMessage {
         public var number: Int
         public init(_ number: Int) { self.number = number }
-    }
-
-    public struct Place: Codable, Sendable, Hashable {
-        public var path: String
-        public var pid: Int32
-        public var incarnation: UInt32
-
-        static func here(_ context: Context<some Coordinator>) -> Place {
-            Place(path: context.path.description, pid: getpid(), incarnation: context.incarnation)
-        }
-    }
-
-    public struct WhereAmI: ResponderMessage {
-        public typealias Reply = Place
-        public init() {}
     }
 
     /// The slice of the navigation stack that a step coordinator calls its own.
@@ -37,7 +21,7 @@ public enum Flow {
         public init() {}
     }
 
-    /// Starts a step coordinator as a child of who is asked.
+    /// Starts a step coordinator as a child of the responder.
     public struct StartStep: ResponderMessage {
         public typealias Reply = String
         public var key: String
@@ -50,10 +34,10 @@ public enum Flow {
         }
     }
 
-    /// How a parent decides about the dismissal of its children.
+    /// A parent's decision about the dismissal of its children.
     public enum Decision: String, Codable, Sendable {
         case dismiss, refuse, forward
-        /// It never does.
+        /// The parent never decides.
         case never
     }
 

@@ -29,7 +29,7 @@ public actor FlowRoot: Coordinator {
 
     public static let responders: [Responder<FlowRoot>] = [
         .respond(to: Flow.Echo.self) { _, echo in echo.text },
-        .respond(to: Flow.WhereAmI.self) { me, _ in .here(me.context) },
+        .respond(to: WhereAmI.self) { me, _ in .here(me.context) },
         .respond(to: Flow.Failing.self) { _, _ in throw Flow.Refused("it fails") },
         .respond(to: Basket.Add.self) { me, add in
             me.basket.append(add.sku)

@@ -1,7 +1,7 @@
 public import Coordinators
 
 public enum Account {
-    /// Climbs to whoever knows the accounts.
+    /// A login that climbs to the coordinator that knows the accounts.
     public struct Login: ResponderMessage {
         public typealias Reply = String
         public var name: String
@@ -13,7 +13,7 @@ public enum Account {
     }
 }
 
-/// The seed's login flow: an error comes back to the login page, success replaces it by the profile.
+/// A login flow: an error comes back to the login page, success replaces it by the profile.
 public actor LoginFlow: Coordinator {
     public enum Page: Codable, Sendable, Equatable {
         case login(error: String?)
@@ -25,7 +25,7 @@ public actor LoginFlow: Coordinator {
         case didFail(reason: String)
     }
 
-    /// What the login page sends when its button is pressed.
+    /// The message of the login page when its button is pressed.
     public struct Submit: ResponderMessage {
         public var name: String
         public var password: String

@@ -3,7 +3,7 @@ import Glibc
 
 /// A file that coordinators of every process note things down in, in order.
 ///
-/// What a coordinator has gone through is asked for after it has crashed or stopped, so it can't be the coordinator's own state.
+/// The notes are read after the coordinator has crashed or stopped, so they can't be the coordinator's own state.
 public struct Notebook: Codable, Sendable, Hashable {
     public struct Failure: Error { public let code: Int32 }
 
@@ -45,7 +45,7 @@ public struct Notebook: Codable, Sendable, Hashable {
         return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
     }
 
-    /// What was noted down at a path.
+    /// Returns the notes of the coordinator at a path.
     public func words(at path: CoordinatorPath) -> [String] {
         let prefix = "\(path) "
         return lines.filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }

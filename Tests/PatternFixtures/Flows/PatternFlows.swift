@@ -1,6 +1,6 @@
 public import Coordinators
 
-/// The coordinators of rows 31 to 57, for the program that the tests' workers run.
+/// The coordinators of the tests of flows, delegates, dependencies and pages, for the program that the tests' workers run.
 public enum PatternFlows {
     public static let coordinators: [any Coordinator.Type] = [
         FlowRoot.self, StepCoordinator.self, AuditCoordinator.self, ShelfCoordinator.self, PaymentFlow.self, LoginFlow.self,

@@ -27,13 +27,13 @@ extension Flow {
         }
     }
 
-    /// How many numbers the root's present stream has given away.
+    /// Asks for the number of replies that the root's present stream has sent.
     public struct SentSoFar: ResponderMessage {
         public typealias Reply = Int
         public init() {}
     }
 
-    /// How the root's streams have ended: "whole", "cancelled", "failed".
+    /// Asks for the ends of the root's streams: "whole", "cancelled", "failed".
     public struct EndedStreams: ResponderMessage {
         public typealias Reply = [String]
         public init() {}
@@ -104,7 +104,7 @@ public actor ReaderCoordinator: Coordinator {
                 $0.notebook = me.configuration.notebook
             }
         },
-        .respond(to: Flow.WhereAmI.self) { me, _ in .here(me.context) },
+        .respond(to: WhereAmI.self) { me, _ in .here(me.context) },
     ]
 
     private func read(_ request: Flow.Read) async throws -> Flow.WasRead {

@@ -1,6 +1,6 @@
 public import Coordinators
 
-/// The catalogue of the seed's shop: its badge comes from the reply on its way down.
+/// The catalogue of a shop: its badge comes from the reply on its way down.
 public actor ShelfCoordinator: Coordinator {
     public enum Page: Codable, Sendable, Equatable {
         case products

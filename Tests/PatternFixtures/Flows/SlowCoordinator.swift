@@ -23,7 +23,7 @@ extension Flow {
         }
     }
 
-    /// What became of the sends.
+    /// The results of the sends.
     public struct Flooded: Codable, Sendable, Hashable {
         public var begun = 0
         public var taken = 0
@@ -46,7 +46,7 @@ public actor SlowCoordinator: Coordinator {
         public var notebook = Notebook()
         /// Blocks its executor while it handles, as hard work does; otherwise it awaits.
         public var blocks = false
-        /// How many workers that send are started below it.
+        /// The number of sending workers that are started below it.
         public var senders = 0
         public init() {}
     }

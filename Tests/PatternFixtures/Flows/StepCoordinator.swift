@@ -44,7 +44,7 @@ public actor StepCoordinator: Coordinator {
     public static let responders: [Responder<StepCoordinator>] = [
         .respond(to: Flow.Do.self) { me, request in try await me.perform(request.action) },
         .respond(to: Flow.Note.self) { me, note in me.note("note \(note.number)") },
-        .respond(to: Flow.WhereAmI.self) { me, _ in .here(me.context) },
+        .respond(to: WhereAmI.self) { me, _ in .here(me.context) },
         .respond(to: Flow.Pages.self) { me, _ in me.context.pages },
         .respond(to: Flow.StartStep.self) { me, start in try await me.context.startStep(start) },
         .dismissal { me, _ in await Flow.decide(me.configuration.decision) },

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What a process has at a moment, as the kernel sees it.
+/// The resources of a process at one moment, as the kernel counts them.
 public struct Census: Codable, Sendable, Hashable {
     public var instances: Int
     public var descriptors: Int

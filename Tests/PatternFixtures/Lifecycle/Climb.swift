@@ -1,6 +1,6 @@
 public import Coordinators
 
-/// What climbs in the tests of the responder chain.
+/// The messages of the tests of the responder chain.
 public enum Climb {
     /// Answered by the nearest coordinator that has a row for it, with its path; the leaf has none.
     public struct Nearest: ResponderMessage {
@@ -60,11 +60,11 @@ public enum Climb {
         }
     }
 
-    /// What a handler knows of a message besides the message.
+    /// Asks for the context of a message in its handler.
     public struct Origin: ResponderMessage {
         public struct Reply: Codable, Sendable, Hashable {
             public var sender: String
-            /// How much of the asker's time is left; `nil`: no deadline.
+            /// The time that is left until the asker's deadline; `nil`: no deadline.
             public var remainingMilliseconds: Int?
             public var trace: String?
             public init(sender: String, remainingMilliseconds: Int?, trace: String?) {
@@ -76,7 +76,7 @@ public enum Climb {
         public init() {}
     }
 
-    /// Answered by nobody.
+    /// A message that no coordinator answers.
     public struct Nobody: ResponderMessage {
         public init() {}
     }

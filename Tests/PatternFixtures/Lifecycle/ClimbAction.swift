@@ -27,7 +27,7 @@ extension Climb {
         case nearestAfterGate(milliseconds: Int)
         /// Asks the root many times at once, and adds up on coming back.
         case addUp(Int)
-        /// What the interceptors here have seen.
+        /// Asks for the messages that the interceptors here have got.
         case seen
     }
 }

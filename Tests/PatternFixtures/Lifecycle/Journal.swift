@@ -1,10 +1,10 @@
 import Glibc
 
-/// What coordinators have gone through, in one order for all processes: lines appended to a file.
+/// The events of coordinators, in one order for all processes: lines appended to a file.
 ///
 /// It depends on nothing of what is tested.
 public struct Journal: Codable, Sendable {
-    /// Where the file is; empty: nothing is written.
+    /// The path of the file; empty: nothing is written.
     public var path = ""
 
     public init() {}
@@ -44,7 +44,7 @@ public struct Journal: Codable, Sendable {
         return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
     }
 
-    /// How often a line stands in it.
+    /// Returns the number of times that a line occurs.
     public func count(of line: String) -> Int { lines.count { $0 == line } }
 
     /// Deletes the file.

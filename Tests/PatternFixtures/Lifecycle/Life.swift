@@ -1,26 +1,7 @@
 public import Coordinators
-import Glibc
 
-/// What the tests of lifecycle and tree ask of their coordinators, and what these ask of the root.
+/// The messages of the tests of lifecycle and tree to their coordinators, and of these to the root.
 public enum Life {
-    /// Which life of which place answers, and in which process.
-    public struct Place: Codable, Sendable, Hashable {
-        public var path: String
-        public var processID: Int32
-        public var incarnation: UInt32
-
-        init(of context: Context<some Coordinator>) {
-            path = context.path.description
-            processID = getpid()
-            incarnation = context.incarnation
-        }
-    }
-
-    public struct WhereAmI: ResponderMessage {
-        public typealias Reply = Place
-        public init() {}
-    }
-
     /// Answered by the root with the same text.
     public struct Echo: ResponderMessage {
         public typealias Reply = String

@@ -11,7 +11,7 @@ extension Life {
     public enum Action: Codable, Sendable {
         /// The greeting that its start hook has seen.
         case greeting
-        /// How often this life was asked to count.
+        /// The number of times that this incarnation was asked to count.
         case count
         /// Has the root repeat a text.
         case echo(String)
@@ -26,7 +26,7 @@ extension Life {
         case stopChild(String)
         /// Its children's keys, in start order.
         case children
-        /// How many actors with that greeting its process has.
+        /// The number of actors with that greeting in its process.
         case instances(String)
         case finish(String)
         case finishTwice(String, String)
@@ -40,7 +40,7 @@ extension Life {
         case pages
     }
 
-    /// How a child behaves when it's started.
+    /// The behaviour of a child when it's started.
     public enum Opening: String, Codable, Sendable {
         case plain, refuses, refusesOpaquely, hangs, passesGate, asksWhetherItIsKnown, finishes
     }

@@ -36,7 +36,7 @@ public actor LifeChild: Coordinator {
     public static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
 
     public static let responders: [Responder<LifeChild>] = [
-        .respond(to: Life.WhereAmI.self) { me, _ in Life.Place(of: me.context) },
+        .respond(to: WhereAmI.self) { me, _ in .here(me.context) },
         .respond(to: Life.Do.self) { me, request in try await me.perform(request.action) },
     ]
 
@@ -66,7 +66,7 @@ public actor LifeChild: Coordinator {
     public func stop() async {
         await takeTime()
         write("stop \(context.path)")
-        // A task of its own, which nobody cancels.
+        // A task of its own, which isn't cancelled; eight seconds are longer than the tests' grace.
         if configuration.ignoresStop { await Task { try? await Task.sleep(for: .seconds(8)) }.value }
     }
 

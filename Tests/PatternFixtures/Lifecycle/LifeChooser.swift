@@ -21,7 +21,7 @@ public actor LifeChooser: Coordinator {
     }
 
     public static let responders: [Responder<LifeChooser>] = [
-        .respond(to: Life.WhereAmI.self) { me, _ in Life.Place(of: me.context) },
+        .respond(to: WhereAmI.self) { me, _ in .here(me.context) },
         .respond(to: Fail.self) { me, _ in me.context.fail(Life.Refusal("told to fail")) },
     ]
 

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// How many coordinators that were given a greeting exist in this process: actors, not entries of a tree.
+/// The numbers of coordinators in this process by greeting: actors, not entries of a tree.
 public enum LifeInstances {
     private static let counts = Mutex<[String: Int]>([:])
 

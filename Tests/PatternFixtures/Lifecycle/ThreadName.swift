@@ -1,6 +1,6 @@
 import Glibc
 
-/// What the thread that runs the caller is called: nng names its own.
+/// The name of the caller's thread: nng names its own.
 public enum ThreadName {
     public static var current: String {
         guard let file = fopen("/proc/thread-self/comm", "re") else { return "unknown" }

@@ -15,7 +15,7 @@ public enum LastWords {
         public init(bytes: Int) { self.bytes = bytes }
     }
 
-    /// How many are held.
+    /// The number of handlers that are held.
     public struct Held: ResponderMessage {
         public typealias Reply = Int
         public init() {}
@@ -27,7 +27,7 @@ public enum LastWords {
         public init(bytes: Int) { self.bytes = bytes }
     }
 
-    /// How long its pages are.
+    /// The size of its pages.
     public struct Pages: ResponderMessage {
         public typealias Reply = [Int]
         public init() {}
@@ -51,9 +51,9 @@ public actor LastWordsCoordinator: Coordinator {
     public typealias Page = String
 
     public struct Configuration: CoordinatorConfiguration {
-        /// How many events the stop hook tells.
+        /// The number of events that the stop hook sends to the delegates.
         public var events = 0
-        /// How many messages it sends, one way and all at once, before the events.
+        /// The number of messages that it sends, one way and all at once, before the events.
         public var farewells = 0
         public init() {}
     }

@@ -1,13 +1,13 @@
 public import Coordinators
 
 public enum Parcels {
-    /// Has a reply, which whoever sends it one way doesn't want.
+    /// A message with a reply, which a one-way sender doesn't want.
     public struct Parcel: ResponderMessage {
         public typealias Reply = Int
         public init() {}
     }
 
-    /// How many parcels the depot has.
+    /// Asks for the number of parcels in the depot.
     public struct Delivered: ResponderMessage {
         public typealias Reply = Int
         public init() {}
@@ -20,7 +20,7 @@ public enum Parcels {
         public init(_ count: Int) { self.count = count }
     }
 
-    /// What the interceptor has seen come back.
+    /// Asks for the replies that the interceptor has got.
     public struct Seen: ResponderMessage {
         public typealias Reply = [Int]
         public init() {}

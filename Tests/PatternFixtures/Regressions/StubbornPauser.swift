@@ -1,6 +1,6 @@
 public import Coordinators
 
-/// Its pause hook outlasts every grace, whoever cancels it.
+/// A coordinator whose pause hook outlasts every grace and ignores its cancellation.
 public actor StubbornPauser: Coordinator {
     public struct Configuration: CoordinatorConfiguration {
         public var notebook = Notebook()
@@ -17,12 +17,12 @@ public actor StubbornPauser: Coordinator {
     }
 
     public static let responders: [Responder<StubbornPauser>] = [
-        .respond(to: Flow.WhereAmI.self) { me, _ in .here(me.context) }
+        .respond(to: WhereAmI.self) { me, _ in .here(me.context) }
     ]
 
     public func pause() async {
         configuration.notebook.note(context.path, "pausing")
-        // A task of its own, which nobody cancels.
+        // A task of its own, which isn't cancelled.
         if configuration.isStubborn { await Task { try? await Task.sleep(for: .seconds(60)) }.value }
         configuration.notebook.note(context.path, "paused")
     }

@@ -31,7 +31,7 @@ public enum Traces {
         public init(_ count: Int) { self.count = count }
     }
 
-    /// How a reader reads.
+    /// The way in which a reader reads.
     public enum Reading: String, Codable, Sendable, CaseIterable {
         case toTheEnd, untilTheThird, untilCancelled
     }
@@ -47,7 +47,7 @@ public enum Traces {
         }
     }
 
-    /// How many tracers there are in the process of who is asked.
+    /// Asks for the number of tracers in the responder's process.
     public struct Living: ResponderMessage {
         public typealias Reply = Int
         public init() {}

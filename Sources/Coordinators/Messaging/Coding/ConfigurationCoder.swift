@@ -1,13 +1,13 @@
 import FoundationEssentials
 import WireProtocol
 
-/// A child's configuration on its way into the child.
+/// A child's configuration, in the form in which it reaches the child.
 enum ConfigurationValue: Sendable {
-    /// From the parent's program.
+    /// A value from the parent's program.
     case value(any Codable & Sendable)
-    /// From a file or a foreign peer: laid over the defaults.
+    /// JSON from a file or a foreign peer, which replaces fields of the defaults.
     case json(JSONValue)
-    /// From the parent's process; `isComplete`: all of it, with nothing left to defaults.
+    /// Bytes from the parent's process; `isComplete`: with all fields, none left to the defaults.
     case encoded(PayloadCodec, Bytes, isComplete: Bool)
 
     func decoded<Configuration: Codable & Sendable>(as type: Configuration.Type) throws(CoordinatorError) -> Configuration {
@@ -34,9 +34,9 @@ enum ConfigurationValue: Sendable {
         }
     }
 
-    /// What the JSON leaves out keeps its default, where the type has defaults.
+    /// Replaces the fields that the JSON has; the others keep their defaults, where the type has defaults.
     ///
-    /// What the type doesn't know is an error.
+    /// A field that the type doesn't have is an error.
     private static func lay<Configuration: Codable & Sendable>(
         _ overlay: JSONValue,
         overDefaultsOf type: Configuration.Type
@@ -49,7 +49,7 @@ enum ConfigurationValue: Sendable {
         do throws(CoordinatorError) {
             configuration = try type.init(decoding: base.overlaid(by: overlay))
         } catch {
-            // A case of an enumeration that is laid over another case makes neither.
+            // The fields of one enumeration case and those of another together make neither, so the case is replaced as a whole.
             guard let other = try? type.init(decoding: base.overlaid(byCasesOf: overlay)) else { throw error }
             configuration = other
         }
@@ -60,10 +60,10 @@ enum ConfigurationValue: Sendable {
         return configuration
     }
 
-    /// A misspelt key would otherwise be a default that nobody asked for.
+    /// Refuses unknown keys: a misspelt one would otherwise leave a default in place unnoticed.
     private static func refuseUnknownKeys(_ overlay: JSONValue, known: JSONValue) throws(CoordinatorError) {
         guard case .object(let given) = overlay, case .object(let fields) = known else { return }
-        // An optional that is nil isn't written, so only keys with a value can be told from unknown ones.
+        // An optional that is nil isn't encoded, so only keys with a value can be told from unknown ones.
         let unknown = given.filter { $0.value != .null && fields[$0.key] == nil }.keys.sorted()
         guard unknown.isEmpty else {
             throw CoordinatorError(

@@ -1,16 +1,17 @@
 import Synchronization
 
-/// The types of errors by what they're called between processes.
+/// The types of errors by their names between processes.
 ///
-/// That is the readable name, which every peer can print, an at sign, and the mangled name, by which a program that has the same type
-/// finds it, whatever else it's made of.
+/// Such a name is the readable name, which every peer can print, an at sign, and the mangled name, by which a program that has the same
+/// type finds it, whatever other types the program has.
 enum ErrorTypes {
-    /// How many names are remembered: looking one up may make a type that nothing unmakes, and peers must not have that done at will.
+    /// The number of names that are remembered: looking one up may make a type's metadata, which is never freed, and peers must not be able
+    /// to cause that without a limit.
     private static let limit = 1_024
 
     private struct Names {
         var known: [String: any (Error & Codable).Type] = [:]
-        /// Names that stand for nothing here; forgotten when there are too many, so that one peer's don't stand in another's way.
+        /// Names without a type here; forgotten when there are too many, so that one peer's don't crowd out another's.
         var unknown: Set<String> = []
     }
 
@@ -22,13 +23,13 @@ enum ErrorTypes {
         return "\(plain)@\(mangled)"
     }
 
-    /// The readable name alone.
+    /// Returns the readable name alone.
     static func plainName(_ wireName: String) -> String {
         guard let separator = wireName.lastIndex(of: "@") else { return wireName }
         return String(wireName[..<separator])
     }
 
-    /// The type, if this program has it, and it's an error that can be decoded.
+    /// Returns the type, if this program has it and it's an error that can be decoded.
     static func type(named wireName: String) -> (any (Error & Codable).Type)? {
         guard let separator = wireName.lastIndex(of: "@") else { return nil }
         let mangled = String(wireName[wireName.index(after: separator)...])
@@ -43,7 +44,8 @@ enum ErrorTypes {
         return type
     }
 
-    /// A mangled name may have addresses in it, written as bytes or as digits: of a private type, or of whatever a peer likes.
+    /// Returns whether a mangled name is free of addresses, as bytes or digits: they stand for a private type, or for any memory that a
+    /// peer chooses.
     private static func isHarmless(_ mangled: String) -> Bool {
         !mangled.isEmpty
             && mangled.utf8.allSatisfy { byte in

@@ -1,11 +1,11 @@
 import WireProtocol
 
-/// Errors on their way between processes.
+/// The conversion of errors between processes.
 ///
-/// A handler's error stays as it was encoded until it's with the asker, whatever stands between: only there is its type looked for.
-/// If the asker's program has it, and it's Codable, the error is thrown as it was, else as `RemoteError`.
+/// A handler's error stays encoded until it reaches the asker, through all processes between: only the asker looks up its type. If the
+/// asker's program has the type, and it's Codable, the error is thrown as it was, else as `RemoteError`.
 enum Failures {
-    /// What an asker may see of a handler's error, wherever it is: the same in one process as between two.
+    /// Returns the form of a handler's error that the asker gets: the same in one process as between two.
     static func crossable(_ error: any Error) -> any Error {
         switch error {
         case is CoordinatorError, is RemoteError, is CancellationError: error
@@ -33,7 +33,7 @@ enum Failures {
         }
     }
 
-    /// What a frame says; a handler's error keeps the form in which it came, see ``restored(_:)``.
+    /// Decodes the error in a frame; a handler's error stays encoded, see ``restored(_:)``.
     static func decode(_ failure: Failure, codec: PayloadCodec) -> any Error {
         if failure.code == "cancelled" { return CancellationError() }
         if !failure.code.isEmpty {
@@ -44,7 +44,7 @@ enum Failures {
         return RemoteError(type: ErrorTypes.plainName(failure.type), description: failure.message, encoded: encoded)
     }
 
-    /// The error as its asker sees it: as it was thrown, if this program knows the type.
+    /// Returns the error as its asker gets it: as it was thrown, if this program has the type.
     static func restored(_ error: any Error) -> any Error {
         guard let encoded = (error as? RemoteError)?.encoded, let type = ErrorTypes.type(named: encoded.failure.type) else { return error }
         return (try? decode(type, encoded)) ?? error
@@ -56,6 +56,6 @@ enum Failures {
 }
 
 extension Result where Failure == any Error {
-    /// As the asker sees it; see ``Failures/restored(_:)``.
+    /// Returns the result as the asker gets it; see ``Failures/restored(_:)``.
     func restored() -> Result { mapError(Failures.restored) }
 }

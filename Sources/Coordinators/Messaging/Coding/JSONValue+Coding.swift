@@ -1,14 +1,14 @@
 import WireProtocol
 
 extension Encodable {
-    /// The value as JSON, whatever it's made of.
+    /// Returns the value as JSON, whatever its type.
     func encodedAsJSON() throws(CoordinatorError) -> JSONValue {
         try PayloadCoder.decode(JSONValue.self, from: PayloadCoder.encode(self, as: .json), codec: .json)
     }
 }
 
 extension Decodable {
-    /// The value that a JSON stands for.
+    /// Decodes the value from JSON.
     init(decoding json: JSONValue) throws(CoordinatorError) {
         self = try PayloadCoder.decode(Self.self, from: PayloadCoder.encode(json, as: .json), codec: .json)
     }

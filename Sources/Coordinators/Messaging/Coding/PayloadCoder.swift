@@ -1,14 +1,14 @@
 import FoundationEssentials
 import WireProtocol
 
-/// Values to payload bytes and back, in the codec of the ask.
+/// The coder between values and payload bytes, in the codec of the ask.
 enum PayloadCoder {
     static func encode(_ value: some Encodable, as codec: PayloadCodec) throws(CoordinatorError) -> Bytes {
         do {
             switch codec {
             case .json: return Bytes(try JSONEncoder.forPayloads.encode(value))
             case .compact: return Bytes(try CompactEncoder().encode(value))
-            default: throw CoordinatorError(.coding, "codec \(codec.rawValue) is none that values can be encoded with")
+            default: throw CoordinatorError(.coding, "values can't be encoded with codec \(codec.rawValue): use JSON or the compact codec")
             }
         } catch let error as CoordinatorError {
             throw error
@@ -22,16 +22,16 @@ enum PayloadCoder {
             switch codec {
             case .json: return try JSONDecoder.forPayloads.decode(type, from: Data(bytes))
             case .compact: return try CompactDecoder().decode(type, from: bytes)
-            default: throw CoordinatorError(.coding, "codec \(codec.rawValue) is none that values can be decoded from")
+            default: throw CoordinatorError(.coding, "values can't be decoded from codec \(codec.rawValue): use JSON or the compact codec")
             }
         } catch let error as CoordinatorError {
             throw error
         } catch {
-            throw CoordinatorError(.coding, "the payload is no \(type): \(Self.explain(error))")
+            throw CoordinatorError(.coding, "the payload isn't a \(type): \(Self.explain(error))")
         }
     }
 
-    /// Says in one line where in a payload a value is missing or wrong.
+    /// Describes in one line where in a payload a value is missing or wrong.
     private static func explain(_ error: any Error) -> String {
         guard let error = error as? DecodingError else { return "\(error)" }
         let (context, what): (DecodingError.Context, String) =
@@ -47,7 +47,7 @@ enum PayloadCoder {
     }
 }
 
-/// The texts that stand for what JSON has no numbers for.
+/// The texts for the values that JSON numbers don't have.
 private enum NonFinite {
     static let positiveInfinity = "Infinity"
     static let negativeInfinity = "-Infinity"

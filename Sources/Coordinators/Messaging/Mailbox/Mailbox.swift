@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import DequeModule
 import WireProtocol
 

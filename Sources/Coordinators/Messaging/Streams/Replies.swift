@@ -1,16 +1,16 @@
-/// What a `.stream` row answers into.
+/// The replies of a `.stream` row, which its body sends.
 public struct Replies<M: ResponderMessage>: Sendable {
     let envelope: Envelope
 
-    /// What came with the message.
+    /// The sender, remaining time and trace of the message.
     public var context: MessageContext { MessageContext(envelope) }
 
     /// Sends one reply, and waits while the asker has 64 unread.
     ///
-    /// - Throws: `CancellationError` when nobody wants more; the body may let it pass.
+    /// - Throws: `CancellationError` when the asker reads no more; the body needn't catch it.
     public func send(_ reply: M.Reply) async throws {
         guard let flow = envelope.flow else {
-            // Asked for with `ask`: the first reply is the answer, and the body has done its work.
+            // The asker used `ask`: the first reply is the answer, and the body is done.
             envelope.end(.success(.value(reply)))
             throw CancellationError()
         }
@@ -22,7 +22,7 @@ extension Envelope {
     /// Whether replies of a stream have gone to the asker.
     var hasReplied: Bool { flow?.hasPassed ?? false }
 
-    /// What the end of a body that streams means to who asked.
+    /// Returns the answer that the end of a `.stream` row's body gives the asker.
     func endOfReplies() throws -> Answer {
         if flow != nil || isOneWay { return .none }
         throw CoordinatorError(.unhandled, "the stream of \(body.name) ended without a reply")

@@ -1,30 +1,31 @@
+import ConcurrencySupport
 import DequeModule
 import Synchronization
 
-/// The replies of a stream on their way to the asker: at most a window of them is unread.
+/// The replies of a stream in transit to the asker: at most a window of them is unread.
 ///
 /// The handler's side sends, and waits while the window is used up; the asker's side grants as it reads. Between two processes a flow
 /// stands at each end, and grants travel as credit frames.
 final class ReplyFlow: Sendable {
-    /// How many replies may be unread.
+    /// The number of replies that may be unread.
     static let window = 64
 
     private struct State {
         var permits = ReplyFlow.window
-        /// Handed on, and not granted back.
+        /// The number of replies that were handed on and not read yet.
         var unread = 0
         var waiters: Deque<OneShot<Void>> = []
         var hasPassed = false
-        /// Where the handler is not in this process, or further up: who grants it.
+        /// The function that passes grants on, where the handler is in another process or further up.
         var relay: (@Sendable (Int) -> Void)?
-        /// Granted before there was anybody to relay to.
+        /// The grants that came before `relay` was set.
         var early = 0
     }
 
     private let deliver: @Sendable (Answer) throws -> Void
     private let state = Mutex(State())
 
-    /// - Parameter deliver: hands a reply on towards the asker; never waits.
+    /// - Parameter deliver: A function that hands a reply on towards the asker; it never waits.
     init(_ deliver: @escaping @Sendable (Answer) throws -> Void) {
         self.deliver = deliver
     }
@@ -34,7 +35,7 @@ final class ReplyFlow: Sendable {
 
     /// Sends a reply, after waiting for the asker to have room for it.
     ///
-    /// - Throws: `CancellationError` when nobody wants it any more.
+    /// - Throws: `CancellationError` when the asker reads no more.
     func send(_ answer: Answer) async throws {
         while true {
             let turn = OneShot<Void>()
@@ -57,9 +58,9 @@ final class ReplyFlow: Sendable {
         try pass(answer)
     }
 
-    /// Hands on a reply that has been let through further away.
+    /// Hands on a reply that a flow nearer to the handler has let through.
     ///
-    /// - Throws: `mailboxFull` when as many are unread as two responders that are asked one after the other may have: it's a flood.
+    /// - Throws: `mailboxFull` when more replies are unread than two responders, asked one after the other, may have sent.
     func pass(_ answer: Answer) throws {
         let isFlooded = state.withLock { state -> Bool in
             guard state.unread < 2 * Self.window else { return true }
@@ -71,7 +72,7 @@ final class ReplyFlow: Sendable {
         try deliver(answer)
     }
 
-    /// The asker has read so many; more than there can be unread are none.
+    /// Grants as many further replies as the asker has read, at most a window of them.
     func grant(_ count: Int) {
         let count = min(max(count, 0), Self.window)
         let relay = state.withLock { state -> (@Sendable (Int) -> Void)? in
@@ -82,14 +83,14 @@ final class ReplyFlow: Sendable {
             return nil
         }
         if let relay { return relay(count) }
-        // One that was cancelled takes nobody's turn.
+        // A waiter that was cancelled doesn't use up a grant.
         var granted = 0
         while granted < count, let next = state.withLock({ $0.waiters.popFirst() }) {
             if next.settle(()) { granted += 1 }
         }
     }
 
-    /// From now on what the asker grants goes to the flow nearer to the handler.
+    /// Passes the asker's grants, from now on, to the flow nearer to the handler.
     func relayGrants(to relay: @escaping @Sendable (Int) -> Void) {
         let early = state.withLock { state -> Int in
             state.relay = relay

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import DequeModule
 import Synchronization
 
@@ -5,22 +6,23 @@ import Synchronization
 ///
 ///     for try await products in context.stream(Catalog.Promoted()) { show(products) }
 ///
-/// At most 64 replies are unread; then the responder waits. The stream ends when the responder's body does, and throws what it threw;
-/// `peerLost` when its process dies, `timedOut`, `stopped`. Leaving the loop, or cancelling its task, cancels the body. To be read once.
+/// At most 64 replies are unread; then the responder waits. The stream ends when the responder's body does, and throws the body's error,
+/// `peerLost` when the responder's process dies, `timedOut`, or `stopped`. Leaving the loop, or cancelling its task, cancels the body. A
+/// stream can be read once.
 public struct ReplyStream<Reply: Codable & Sendable>: AsyncSequence, Sendable {
-    /// A reply.
+    /// The type of a reply.
     public typealias Element = Reply
 
     let buffer: ReplyBuffer
 
-    /// Reads the replies.
+    /// Creates the iterator that reads the replies.
     public func makeAsyncIterator() -> Iterator { Iterator(buffer: buffer) }
 
-    /// Reads one reply after the other.
+    /// An iterator that reads one reply after the other.
     public struct Iterator: AsyncIteratorProtocol {
         let buffer: ReplyBuffer
 
-        /// The next reply; `nil` at the end.
+        /// Returns the next reply; `nil` at the end.
         public mutating func next() async throws -> Reply? {
             try await buffer.next()?.decoded(as: Reply.self)
         }
@@ -29,7 +31,7 @@ public struct ReplyStream<Reply: Codable & Sendable>: AsyncSequence, Sendable {
 
 /// The unread replies of a stream.
 ///
-/// When nobody can read them any more the message is cancelled.
+/// When the last reader is gone, the message is cancelled.
 final class ReplyBuffer: Sendable {
     private struct State {
         var unread: Deque<Answer> = []
@@ -40,7 +42,7 @@ final class ReplyBuffer: Sendable {
 
     private let content: Content
 
-    /// Apart from the buffer, so that the envelope doesn't keep the buffer alive.
+    /// The storage, apart from the buffer, so that the envelope doesn't keep the buffer alive.
     private final class Content: Sendable {
         let state = Mutex(State())
 
@@ -52,7 +54,7 @@ final class ReplyBuffer: Sendable {
             }?.resume()
         }
 
-        /// The envelope leads back here, and must not keep this alive.
+        /// Removes and returns the envelope, which refers to this storage and must not keep it alive.
         func forgetEnvelope() -> Envelope? {
             state.withLock { state in
                 defer { state.envelope = nil }
@@ -75,7 +77,7 @@ final class ReplyBuffer: Sendable {
         }
     }
 
-    /// Sends a message on its way, by `dispatch`.
+    /// Creates the buffer and sends the message by `dispatch`.
     init(_ body: Envelope.Body, sender: Node, deadline: MonotonicTime?, isBuiltin: Bool = false, dispatch: (Envelope) -> Void) {
         let content = Content()
         self.content = content

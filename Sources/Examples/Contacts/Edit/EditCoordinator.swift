@@ -1,14 +1,14 @@
 import Coordinators
 
-/// Has the user edit one contact, and tells its delegates how that ended.
+/// Lets the user edit one contact, and tells its delegates how that ended.
 ///
-/// It doesn't know who started it, nor whether the contact is new. What is different between editing and onboarding is in its
-/// configuration.
+/// The editor doesn't know which coordinator started it, nor whether the contact is new. The difference between editing and onboarding is
+/// in its configuration.
 actor EditCoordinator: Coordinator {
     struct Configuration: CoordinatorConfiguration {
         /// The contact to edit.
         var contact = Contact()
-        /// What the page is called.
+        /// The title of the page.
         var title = "Edit"
         /// Whether the user may leave without saving.
         var mayCancel = true
@@ -39,7 +39,7 @@ actor EditCoordinator: Coordinator {
         .respond(to: Editor.Cancel.self) { me, _ in try me.cancel() },
     ]
 
-    /// What it was configured with is there when it starts.
+    /// Shows the contact of the configuration, which is in place when the editor starts.
     func start() async throws {
         context.show(.form(title: configuration.title, contact: configuration.contact))
     }

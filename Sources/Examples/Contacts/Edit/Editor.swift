@@ -1,6 +1,6 @@
 import Coordinators
 
-/// What the editor's page tells its coordinator.
+/// The messages that the editor's page sends to its coordinator.
 enum Editor {
     /// The user has pressed "Save".
     ///

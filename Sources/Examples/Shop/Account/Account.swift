@@ -1,8 +1,8 @@
 import Coordinators
 
-/// What can be asked of the account section.
+/// The messages to the account section.
 enum Account {
-    /// Logs a customer in; whoever was logged in before is logged out, even if the attempt fails.
+    /// Logs a customer in; another one who was logged in before is logged out, even if the attempt fails.
     struct Login: ResponderMessage {
         typealias Reply = User
         var name: String

@@ -7,7 +7,7 @@ actor AccountCoordinator: Coordinator {
     typealias Page = AccountPage
 
     let context: Context<AccountCoordinator>
-    // Why the last attempt failed; who is logged in, the manager knows.
+    // The error of the last attempt. The manager knows which customer is logged in.
     private var error: ShopError?
 
     init(_ context: Context<AccountCoordinator>, _ configuration: Configuration) {

@@ -1,6 +1,6 @@
-/// Knows the customers and which of them is logged in.
+/// The customers and their session.
 ///
-/// It knows nothing of pages, and of coordinators nothing at all.
+/// The manager doesn't depend on pages or coordinators.
 struct AccountManager: Sendable {
     let database: ShopDatabase
 
@@ -27,7 +27,7 @@ struct AccountManager: Sendable {
         try await database.endSession()
     }
 
-    // Away from the caller's actor: a good password hash takes its time by design, and the coordinator has other callers meanwhile.
+    // This runs off the caller's actor: a good password hash is slow by design, and the coordinator has other callers meanwhile.
     @concurrent
     private func matches(_ password: String, _ hash: PasswordHash) async -> Bool {
         hash.matches(password)

@@ -1,34 +1,35 @@
 import Glibc
 import Synchronization
 
-/// A password's salted yescrypt hash: all that the database ever sees of a password.
+/// A password's salted yescrypt hash, which is stored instead of the password.
 ///
 /// The hashing is the system's own, crypt(3), in the form that crypt(5) describes; it takes some 25 ms and 16 MiB on purpose.
 struct PasswordHash: RawRepresentable, Codable, Sendable, Equatable {
     let rawValue: String
 
-    /// A hash that was stored.
+    /// Creates a hash from its stored form.
     init(rawValue: String) { self.rawValue = rawValue }
 
     /// Hashes a password with a salt of its own.
     ///
-    /// - Throws: `Failure` when the system doesn't do yescrypt, or the password can't be one.
+    /// - Throws: `Failure` when the system doesn't support yescrypt, or the password isn't valid.
     init(of password: String) throws(Failure) {
         guard let hash = Self.crypt(password, setting: Self.method + Self.salt()) else { throw Failure() }
         rawValue = hash
     }
 
-    /// Whether this is the hash of the password.
+    /// Returns whether this is the hash of the password.
     func matches(_ password: String) -> Bool {
         Self.crypt(password, setting: rawValue) == rawValue
     }
 
-    /// The password can't be hashed: it has a NUL in it or is longer than 512 bytes, or this system's crypt(3) knows no yescrypt.
+    /// An error that reports that the password can't be hashed: it has a NUL in it or is longer than 512 bytes, or this system's crypt(3)
+    /// doesn't support yescrypt.
     struct Failure: Error {}
 
-    /// No password's hash.
+    /// A hash that no password has.
     ///
-    /// To be compared with it takes as long as with any other, so a clock can't tell which names are known.
+    /// Comparing with it takes as long as with any other, so the time doesn't reveal which names are known.
     static let ofNobody = PasswordHash(rawValue: method + "........................")
 
     /// yescrypt at the cost that Debian uses for its own accounts.
@@ -40,16 +41,16 @@ struct PasswordHash: RawRepresentable, Codable, Sendable, Equatable {
         return String((0..<24).map { _ in alphabet[Int.random(in: alphabet.indices)] })
     }
 
-    // crypt(3) answers in memory that the next call overwrites: one at a time.
+    // crypt(3) returns memory that the next call overwrites, so calls are made one at a time.
     private static let turn = Mutex(())
 
     private static func crypt(_ password: String, setting: String) -> String? {
-        // C would take what follows a NUL for no part of the password.
+        // C would ignore the part of the password after a NUL.
         guard !password.utf8.contains(0) else { return nil }
         return turn.withLock { _ in
             guard let hash = Glibc.crypt(password, setting) else { return nil }
             let text = String(cString: hash)
-            // How crypt(3) says that it failed.
+            // crypt(3) reports a failure by an asterisk at the start.
             return text.hasPrefix("*") ? nil : text
         }
     }

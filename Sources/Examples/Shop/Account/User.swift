@@ -1,7 +1,7 @@
-/// A customer as everybody may see one: without the password.
+/// The public data of a customer: without the password.
 struct User: Codable, Sendable, Equatable {
-    /// What the customer logs in with.
+    /// The name with which the customer logs in.
     var name: String
-    /// What the customer is called.
+    /// The customer's own name.
     var fullName: String
 }

@@ -1,15 +1,16 @@
 import Coordinators
 
 extension Cart {
-    /// Puts a product into the cart; the reply is how many items are in it now.
+    /// Puts a product into the cart; the reply is the number of items that are in it now.
     ///
-    /// Not idempotent: said twice, it is in the cart twice. So nobody repeats it for the asker when a process is lost on the way.
+    /// The message isn't idempotent: sent twice, it adds the product twice. So the runtime doesn't send it again when a process is lost on
+    /// the way.
     ///
     /// Errors: `ShopError.noSuchProduct`, `ShopError.invalidQuantity`.
     struct Add: ResponderMessage {
         typealias Reply = Int
 
-        /// How many can be added at once.
+        /// The quantities that can be added at once.
         static let quantities = 1...1_000
 
         var sku: String
@@ -18,7 +19,7 @@ extension Cart {
 }
 
 extension Cart.Add {
-    // Written out for the default: people say `{"sku": "apple"}` and mean one.
+    // Written by hand for the default: `{"sku": "apple"}` means one.
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         sku = try container.decode(String.self, forKey: .sku)

@@ -1,6 +1,6 @@
 import Coordinators
 
-/// What can be asked of the cart section.
+/// The messages to the cart section.
 enum Cart {
     /// Asks for the cart with all that is in it.
     struct Contents: ResponderMessage {
@@ -18,7 +18,7 @@ enum Cart {
 
     /// Takes out of the cart what has been bought, and begins the next cart; what was added meanwhile moves over.
     ///
-    /// Settling an order again does nothing, so whoever can't tell whether it was settled may say it once more.
+    /// Settling an order again does nothing, so a sender that can't tell whether it was settled may send it again.
     struct Settle: ResponderMessage {
         static let isIdempotent = true
         var order: Order

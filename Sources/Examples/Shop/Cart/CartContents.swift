@@ -1,14 +1,14 @@
 /// The cart with all that is in it.
 struct CartContents: Codable, Sendable, Equatable {
-    /// Counts the carts.
+    /// The number of the cart, counted from 1.
     ///
-    /// What is paid becomes the order of this number, so a cart can't be paid twice.
+    /// A paid cart becomes the order of this number, so it can't be paid twice.
     let number: Int
     /// One line for each product.
     let lines: [CartLine]
-    /// How many items there are.
+    /// The number of items in the cart.
     let count: Int
-    /// What they cost together, in minor units.
+    /// The price of all items together, in minor units.
     let total: Int
 
     /// Adds the lines up.
@@ -24,7 +24,7 @@ struct CartContents: Codable, Sendable, Equatable {
 struct CartLine: Codable, Sendable, Equatable {
     var sku: String
     var title: String
-    /// What one of it costs, in minor units.
+    /// The price of one item, in minor units.
     var price: Int
     var quantity: Int
 }

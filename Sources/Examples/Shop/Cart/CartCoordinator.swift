@@ -1,8 +1,8 @@
 import Coordinators
 
-/// The cart section: what the customer wants to buy.
+/// The cart section, with the products that the customer wants to buy.
 ///
-/// The cart is in the database and not in the actor, so that a process that is killed loses nothing: its successor reads it there.
+/// The cart is in the database and not in the actor, so that a process that is killed loses nothing: its successor reads the cart there.
 actor CartCoordinator: Coordinator {
     let context: Context<CartCoordinator>
 

@@ -1,6 +1,6 @@
 import Coordinators
 
-/// What can be asked of the catalogue section.
+/// The messages to the catalogue section.
 enum Catalog {
     /// Asks for all products, by title.
     struct Products: ResponderMessage {
@@ -15,15 +15,15 @@ enum Catalog {
         var sku: String
     }
 
-    /// Asks for the products that the shop would like to sell today.
+    /// Asks for the products that the shop promotes today.
     ///
-    /// It's answered more than once: what the section knows already, then what it has found out.
+    /// The message is answered more than once: with the products that the section knows already, then with the ones that it has found out.
     struct Promoted: ResponderMessage {
         typealias Reply = [Product]
         static let isIdempotent = true
     }
 
-    /// Buys a product, and whatever else is in the cart, at once.
+    /// Buys a product, and all others in the cart, at once.
     ///
     /// Errors: those of `Cart.Add` and `Payment.Checkout`; the product stays in the cart then. Not idempotent, because adding isn't.
     struct BuyNow: ResponderMessage {
@@ -31,7 +31,7 @@ enum Catalog {
         var sku: String
     }
 
-    /// Asks for the number on the cart's symbol: as many items as the section last saw go into the cart.
+    /// Asks for the number on the cart's symbol: the number of items in the cart when the section last saw one added.
     struct Badge: ResponderMessage {
         typealias Reply = Int
         static let isIdempotent = true

@@ -19,8 +19,8 @@ actor CatalogCoordinator: Coordinator {
         .respond(to: Catalog.BuyNow.self) { me, buy in try await me.buyNow(buy.sku) },
         .stream(Catalog.Promoted.self) { me, _, replies in try await me.findPromoted(for: replies) },
 
-        // Adding to the cart is somebody else's business, whose this section can't know. But the message passes here on its way up,
-        // and the reply on its way down.
+        // Another section answers this message, and this one doesn't know which. But the message passes here on its way up, and the reply
+        // on its way down.
         .intercept(Cart.Add.self) { me, add, chain in
             let count = try await chain.next(add)
             me.badge = count
@@ -28,14 +28,14 @@ actor CatalogCoordinator: Coordinator {
         },
     ]
 
-    /// The list is what a customer sees first.
+    /// Shows the list, which a customer sees first.
     func start() async throws {
         context.show(.list())
     }
 
     /// Goes back to the list, or on to a product.
     ///
-    /// The list is at the bottom: the sections that lie above it have been left then, and end.
+    /// The list is at the bottom: the customer has then left the sections above it, and they end.
     func display(_ page: CatalogPage) async throws {
         switch page {
         case .list:
@@ -48,7 +48,7 @@ actor CatalogCoordinator: Coordinator {
         }
     }
 
-    /// What was promoted the last time, at once; then what is promoted now.
+    /// Sends the products of the last promotion at once, then those of the present one.
     private func findPromoted(for replies: Replies<Catalog.Promoted>) async throws {
         if let promoted { try await replies.send(promoted) }
         guard let database = context.dependencies.database else { throw ShopError.notOpenYet }
@@ -57,7 +57,7 @@ actor CatalogCoordinator: Coordinator {
         try await replies.send(fresh)
     }
 
-    /// Two messages to whom it may concern; the first one passes the row above, so the badge sees the product.
+    /// Sends two messages that climb; the first one passes the row above, so the badge counts the product.
     private func buyNow(_ sku: String) async throws -> Order {
         _ = try await context.ask(Cart.Add(sku: sku))
         return try await context.ask(Payment.Checkout())

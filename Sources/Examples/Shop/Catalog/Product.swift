@@ -1,9 +1,9 @@
-/// Something that can be bought.
+/// A product of the shop.
 struct Product: Codable, Sendable, Equatable {
-    /// The stock-keeping unit: what the product is called among machines.
+    /// The stock-keeping unit, by which programs name the product.
     var sku: String
-    /// What it is called among people.
+    /// The title that people read.
     var title: String
-    /// What one of it costs, in the currency's minor units: 250 is 2.50 €.
+    /// The price of one item in the currency's minor units: 250 is 2.50 €.
     var price: Int
 }

@@ -2,7 +2,7 @@ import Coordinators
 
 /// The shop's database.
 ///
-/// Its path crosses to the sections' processes, and each of them opens the file, once, when it is first needed.
+/// The database's path crosses to the sections' processes, and each of them opens the file, once, when it is first needed.
 enum DatabaseKey: DescribedDependencyKey {
     typealias Value = ShopDatabase
     typealias Descriptor = String
@@ -17,6 +17,6 @@ extension Dependencies {
         set { self[DatabaseKey.self] = newValue }
     }
 
-    /// Who knows the customers, where there is a database.
+    /// The manager of the customers; nil without a database.
     var accounts: AccountManager? { database.map(AccountManager.init(database:)) }
 }

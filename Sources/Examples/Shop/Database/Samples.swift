@@ -1,6 +1,6 @@
 import GRDB
 
-/// What is in the shop on its first day.
+/// The products and customers of the shop on its first day.
 enum Samples {
     static let products = [
         Product(sku: "apple", title: "Apples, 1 kg", price: 349),

@@ -8,14 +8,14 @@ struct Credentials: Codable, FetchableRecord, PersistableRecord {
     let fullName: String
     let passwordHash: PasswordHash
 
-    /// A customer's password, to be kept.
+    /// Creates the row of a customer and her password's hash.
     init(_ user: User, _ passwordHash: PasswordHash) {
         name = user.name
         fullName = user.fullName
         self.passwordHash = passwordHash
     }
 
-    /// What of the row may be shown.
+    /// The public part of the row.
     var user: User { User(name: name, fullName: fullName) }
 }
 

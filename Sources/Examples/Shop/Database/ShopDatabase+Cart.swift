@@ -3,7 +3,7 @@ import GRDB
 extension CartLine: FetchableRecord {}
 
 extension ShopDatabase {
-    /// The cart as it is now.
+    /// Returns the cart as it is now.
     func cart() async throws -> CartContents {
         try await read { database in
             let lines = try CartLine.fetchAll(
@@ -14,7 +14,7 @@ extension ShopDatabase {
         }
     }
 
-    /// Adds, and returns how many items are in the cart then.
+    /// Adds a product, and returns the number of items that are then in the cart.
     ///
     /// - Throws: `ShopError.noSuchProduct`.
     func addToCart(sku: String, quantity: Int) async throws -> Int {

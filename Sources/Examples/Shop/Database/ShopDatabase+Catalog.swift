@@ -3,17 +3,17 @@ import GRDB
 extension Product: FetchableRecord, PersistableRecord {}
 
 extension ShopDatabase {
-    /// All products, by title.
+    /// Returns all products, by title.
     func products() async throws -> [Product] {
         try await read { try Product.order(Column("title")).fetchAll($0) }
     }
 
-    /// What the shop would like to sell today: its three cheapest products.
+    /// Returns the products that the shop promotes today: its three cheapest.
     func promotedProducts() async throws -> [Product] {
         try await read { try Product.order(Column("price")).limit(3).fetchAll($0) }
     }
 
-    /// One product.
+    /// Returns one product.
     ///
     /// - Throws: `ShopError.noSuchProduct`.
     func product(sku: String) async throws -> Product {

@@ -2,13 +2,13 @@ import GRDB
 
 /// The shop's SQLite file, open.
 ///
-/// Each process of the shop has it open once; what a section says to it is in one extension for each section, and nowhere else.
+/// Each process of the shop opens the file once; the statements of each section are in an extension of their own.
 final class ShopDatabase: Sendable {
     private let queue: DatabaseQueue
 
-    /// Opens the file; makes it, if it isn't there.
+    /// Opens the file; creates it if it doesn't exist.
     ///
-    /// - Throws: what SQLite says against it.
+    /// - Throws: SQLite's error.
     init(path: String) throws {
         queue = try DatabaseQueue(path: path, configuration: Self.configuration)
     }

@@ -1,13 +1,13 @@
-/// What a customer has bought.
+/// A paid cart of a customer.
 struct Order: Codable, Sendable, Equatable {
-    /// The number of the cart that it was.
+    /// The number of the cart.
     var number: Int
     /// The customer's name.
     var customer: String
-    /// What was bought, at the prices of the day.
+    /// The items of the cart, at the prices of the day.
     var items: [CartLine]
-    /// What it cost together, in minor units.
+    /// The price of all items together, in minor units.
     var total: Int
-    /// What these are the minor units of.
+    /// The currency of the prices.
     var currency: String
 }

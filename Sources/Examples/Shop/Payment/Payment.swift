@@ -1,8 +1,8 @@
 import Coordinators
 
-/// What can be asked of the payment section.
+/// The messages to the payment section.
 enum Payment {
-    /// Buys what is in the cart.
+    /// Buys the content of the cart.
     ///
     /// Errors: `ShopError.notLoggedIn`, `ShopError.emptyCart`. If a process is lost on the way, ask again: the same cart is never paid
     /// twice.

@@ -2,7 +2,8 @@ import Coordinators
 
 /// The payment section: it turns the cart into an order.
 ///
-/// It needs the customer and the cart, which are in other sections. It asks for them without knowing where: the messages climb.
+/// The section needs the customer and the cart, which are in other sections. It asks for them without knowing where they are: the messages
+/// climb.
 actor PaymentCoordinator: Coordinator {
     typealias Configuration = ShopConfiguration
     typealias Page = PaymentPage
@@ -26,7 +27,7 @@ actor PaymentCoordinator: Coordinator {
 
     /// Pays the cart, exactly once.
     ///
-    /// Any of the three processes may die between any two of these lines. Asked again, the checkout goes on where it ended: the order
+    /// Any of the three processes may die between any two of these lines. When the customer asks again, the checkout continues: the order
     /// has its cart's number, so it is placed once, and settling it is idempotent.
     private func checkOut(_ database: ShopDatabase) async throws -> Order {
         guard let user = try await context.ask(Account.Current()).user else { throw ShopError.notLoggedIn }

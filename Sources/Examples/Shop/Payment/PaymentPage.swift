@@ -1,7 +1,7 @@
-/// A page of the payment section: how far a payment has come.
+/// A page of the payment section: the stage of a payment.
 enum PaymentPage: Codable, Sendable, Equatable {
     /// The cart is to be paid. Can transition to: receipt.
     case checkout
-    /// It was paid. Can transition to: checkout, for the next cart.
+    /// The cart was paid. Can transition to: checkout, for the next cart.
     case receipt(Order)
 }

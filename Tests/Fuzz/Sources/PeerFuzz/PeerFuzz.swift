@@ -2,6 +2,7 @@ import Glibc
 import Synchronization
 import WireProtocol
 
+@testable import ConcurrencySupport
 @testable import Coordinators
 @testable import Links
 
@@ -13,7 +14,7 @@ public func testOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     return 0
 }
 
-/// Where peers are made, one for each input.
+/// The runtime in which a peer is made for each input.
 final class Bench: Sendable {
     static let shared = Bench()
 

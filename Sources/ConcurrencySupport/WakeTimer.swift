@@ -1,18 +1,20 @@
 import Synchronization
 
 /// The one appointment of a machine: a later call replaces a former one.
-final class WakeTimer: Sendable {
+package final class WakeTimer: Sendable {
     private let timer = Mutex<Timers.Timer?>(nil)
+
+    package init() {}
 
     deinit { cancel() }
 
     /// Calls `fire` at a time, and not at any that was set before.
-    func set(at time: MonotonicTime, _ fire: @escaping @Sendable () -> Void) {
+    package func set(at time: MonotonicTime, _ fire: @escaping @Sendable () -> Void) {
         replace(with: Timers.shared.schedule(at: time, fire))
     }
 
     /// Takes the appointment back.
-    func cancel() { replace(with: nil) }
+    package func cancel() { replace(with: nil) }
 
     private func replace(with new: Timers.Timer?) {
         let former = timer.withLock { timer in

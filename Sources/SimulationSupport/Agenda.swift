@@ -1,5 +1,5 @@
 /// What is going to happen, soonest first; what was noted first comes first at the same time: a binary heap.
-struct Agenda<Item> {
+package struct Agenda<Item> {
     private struct Entry {
         let time: Int
         let number: Int
@@ -13,7 +13,9 @@ struct Agenda<Item> {
     private var heap: [Entry] = []
     private var count = 0
 
-    mutating func add(_ item: Item, at time: Int) {
+    package init() {}
+
+    package mutating func add(_ item: Item, at time: Int) {
         count += 1
         heap.append(Entry(time: time, number: count, item: item))
         var child = heap.count - 1
@@ -25,8 +27,9 @@ struct Agenda<Item> {
         }
     }
 
-    mutating func next() -> (time: Int, item: Item)? {
-        guard let first = heap.first else { return nil }
+    /// Takes the first, if its time has come by then.
+    package mutating func next(until end: Int = .max) -> (time: Int, item: Item)? {
+        guard let first = heap.first, first.time <= end else { return nil }
         heap.swapAt(0, heap.count - 1)
         heap.removeLast()
         var parent = 0

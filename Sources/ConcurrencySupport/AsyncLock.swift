@@ -1,8 +1,8 @@
 import DequeModule
 import Synchronization
 
-/// Lets one through at a time, in order of arrival, across suspensions.
-final class AsyncLock: Sendable {
+/// A lock that is held across suspensions: one operation runs at a time, in order of arrival.
+package final class AsyncLock: Sendable {
     private struct State {
         var isTaken = false
         var waiting: Deque<CheckedContinuation<Void, Never>> = []
@@ -10,8 +10,10 @@ final class AsyncLock: Sendable {
 
     private let state = Mutex(State())
 
+    package init() {}
+
     /// Runs an operation when those that came before have ended.
-    func pass<Result: Sendable>(_ operation: @Sendable () async -> Result) async -> Result {
+    package func pass<Result: Sendable>(_ operation: @Sendable () async -> Result) async -> Result {
         await withCheckedContinuation { continuation in
             let isFree = state.withLock { state -> Bool in
                 if state.isTaken {
@@ -33,11 +35,13 @@ final class AsyncLock: Sendable {
     }
 }
 
-/// A turnstile that is made when somebody first passes: most are never passed.
-struct LazyAsyncLock: ~Copyable, Sendable {
+/// A lock that is made when an operation first passes: most are never passed.
+package struct LazyAsyncLock: ~Copyable, Sendable {
     private let lock = AtomicLazyReference<AsyncLock>()
 
-    func pass<Result: Sendable>(_ operation: @Sendable () async -> Result) async -> Result {
+    package init() {}
+
+    package func pass<Result: Sendable>(_ operation: @Sendable () async -> Result) async -> Result {
         let lock = lock.load() ?? lock.storeIfNil(AsyncLock())
         return await lock.pass(operation)
     }

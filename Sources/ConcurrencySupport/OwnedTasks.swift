@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Tasks with an owner, who can cancel them all.
-final class OwnedTasks: Sendable {
+package final class OwnedTasks: Sendable {
     private struct State {
         var tasks: [UInt64: Task<Void, Never>] = [:]
         var ended: Set<UInt64> = []
@@ -10,8 +10,10 @@ final class OwnedTasks: Sendable {
 
     private let state = Mutex(State())
 
+    package init() {}
+
     /// Begins a task that the owner can cancel.
-    func add(_ operation: @escaping @Sendable () async -> Void) {
+    package func add(_ operation: @escaping @Sendable () async -> Void) {
         let id = state.withLock { state -> UInt64 in
             state.next += 1
             return state.next
@@ -27,12 +29,12 @@ final class OwnedTasks: Sendable {
     }
 
     /// Cancels the tasks that run now.
-    func cancelAll() {
+    package func cancelAll() {
         for task in state.withLock({ Array($0.tasks.values) }) { task.cancel() }
     }
 
     /// Returns when none runs any more, those that begin meanwhile included.
-    func waitForAll() async {
+    package func waitForAll() async {
         while case let running = state.withLock({ Array($0.tasks.values) }), !running.isEmpty {
             for task in running { await task.value }
         }

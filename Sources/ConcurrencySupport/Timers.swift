@@ -1,15 +1,16 @@
 import Glibc
+import HeapModule
 import Synchronization
 
 /// Deadlines by the hundred thousand: scheduling and cancelling cost the same whatever their number.
 ///
 /// Timers are kept in buckets of about four milliseconds and fire at the end of theirs, never early. One thread sleeps until the
 /// first bucket that holds any; without timers it sleeps for good.
-final class Timers: Sendable {
-    static let shared = Timers()
+package final class Timers: Sendable {
+    package static let shared = Timers()
 
     /// A scheduled call.
-    final class Timer: Sendable {
+    package final class Timer: Sendable {
         fileprivate let bucket: Int64
         fileprivate let fire: @Sendable () -> Void
         /// Guarded by the buckets' mutex; -1: not scheduled any more.
@@ -26,7 +27,7 @@ final class Timers: Sendable {
 
     private struct State {
         var buckets: [Int64: [Timer]] = [:]
-        var order = MinimumHeap()
+        var order = Heap<Int64>()
         /// The bucket that the thread sleeps for.
         var awaited = Int64.max
         var isRunning = false
@@ -50,7 +51,7 @@ final class Timers: Sendable {
     }
 
     /// Calls `fire` once, at `time` or up to five milliseconds later, on the timers' thread: it must not block.
-    func schedule(at time: MonotonicTime, _ fire: @escaping @Sendable () -> Void) -> Timer {
+    package func schedule(at time: MonotonicTime, _ fire: @escaping @Sendable () -> Void) -> Timer {
         // At most 146 years from the clock's origin: the end of a later bucket couldn't be counted in nanoseconds.
         let bucket = min(max(time.nanoseconds, 0), .max >> 1) >> Self.bucketShift + 1
         let (timer, mustWake, mustStart) = state.withLock { state -> (Timer, Bool, Bool) in
@@ -79,7 +80,7 @@ final class Timers: Sendable {
     }
 
     /// Takes a timer back; without effect once it has fired.
-    func cancel(_ timer: Timer) {
+    package func cancel(_ timer: Timer) {
         state.withLock { state in
             let index = timer.index
             guard index >= 0, var bucket = state.buckets.removeValue(forKey: timer.bucket) else { return }
@@ -105,17 +106,17 @@ final class Timers: Sendable {
             let (due, next) = state.withLock { state -> ([Timer], Int64) in
                 let now = MonotonicTime.now.nanoseconds >> Self.bucketShift
                 var due: [Timer] = []
-                while let first = state.order.minimum, first <= now {
-                    state.order.removeMinimum()
+                while let first = state.order.min, first <= now {
+                    state.order.removeMin()
                     due += state.buckets.removeValue(forKey: first) ?? []
                 }
                 // Buckets whose timers were all cancelled are no reason to wake.
-                while let first = state.order.minimum, state.buckets[first]?.isEmpty ?? true {
-                    state.order.removeMinimum()
+                while let first = state.order.min, state.buckets[first]?.isEmpty ?? true {
+                    state.order.removeMin()
                     state.buckets[first] = nil
                 }
                 for timer in due { timer.index = -1 }
-                state.awaited = due.isEmpty ? state.order.minimum ?? .max : .min
+                state.awaited = due.isEmpty ? state.order.min ?? .max : .min
                 return (due, state.awaited)
             }
             if due.isEmpty {
@@ -128,43 +129,11 @@ final class Timers: Sendable {
 
     private func sleep(until bucket: Int64) {
         var descriptor = pollfd(fd: alarm.reader, events: Int16(POLLIN), revents: 0)
-        let wait = bucket == .max ? -1 : max((bucket << Self.bucketShift) - MonotonicTime.now.nanoseconds, 0)
-        // Rounded up: it never fires early. A wait of more than 24 days is taken in several.
-        let milliseconds = bucket == .max ? -1 : Int32(clamping: (wait + 999_999) / 1_000_000)
+        // Rounded up: no timer fires early. A wait of more than 24 days is taken in several.
+        let wait = MonotonicTime(nanoseconds: bucket << Self.bucketShift) - .now
+        let milliseconds = bucket == .max ? -1 : wait.millisecondsRoundedUp
         guard poll(&descriptor, 1, milliseconds) > 0 else { return }
         var signals = [UInt8](repeating: 0, count: 64)
         while read(alarm.reader, &signals, signals.count) == signals.count {}
-    }
-}
-
-/// The smallest of many numbers, each held once.
-private struct MinimumHeap {
-    private var numbers: [Int64] = []
-
-    var minimum: Int64? { numbers.first }
-
-    mutating func insert(_ number: Int64) {
-        numbers.append(number)
-        var child = numbers.count - 1
-        while child > 0 {
-            let parent = (child - 1) / 2
-            guard numbers[child] < numbers[parent] else { return }
-            numbers.swapAt(child, parent)
-            child = parent
-        }
-    }
-
-    mutating func removeMinimum() {
-        guard let last = numbers.popLast(), !numbers.isEmpty else { return }
-        numbers[0] = last
-        var parent = 0
-        while true {
-            var child = 2 * parent + 1
-            guard child < numbers.count else { return }
-            if child + 1 < numbers.count, numbers[child + 1] < numbers[child] { child += 1 }
-            guard numbers[child] < numbers[parent] else { return }
-            numbers.swapAt(child, parent)
-            parent = child
-        }
     }
 }

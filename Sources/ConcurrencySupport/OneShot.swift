@@ -1,0 +1,135 @@
+package import Synchronization
+
+/// A value that is settled once and may be waited for by many, before or after.
+package final class OneShot<Outcome: Sendable>: Sendable {
+    @usableFromInline
+    package struct Waiter {
+        @usableFromInline let id: UInt64
+        @usableFromInline let continuation: CheckedContinuation<Outcome?, Never>
+
+        @inlinable
+        init(id: UInt64, continuation: CheckedContinuation<Outcome?, Never>) {
+            self.id = id
+            self.continuation = continuation
+        }
+    }
+
+    @usableFromInline
+    package enum State {
+        /// There is no outcome yet. Can transition to: settled.
+        case open([Waiter], next: UInt64)
+        /// The outcome is there for good.
+        case settled(Outcome)
+    }
+
+    @usableFromInline let state = Mutex(State.open([], next: 0))
+
+    @inlinable
+    package init() {}
+
+    /// Settles the value, unless it has been settled before.
+    ///
+    /// - Returns: whether this call was the one.
+    @inlinable
+    @discardableResult
+    package func settle(_ outcome: Outcome) -> Bool {
+        let waiters = state.withLock { state -> [Waiter]? in
+            guard case .open(let waiters, _) = state else { return nil }
+            state = .settled(outcome)
+            return waiters
+        }
+        for waiter in waiters ?? [] { waiter.continuation.resume(returning: outcome) }
+        return waiters != nil
+    }
+
+    /// The outcome, if there is one yet.
+    @inlinable
+    package var outcome: Outcome? {
+        state.withLock { state in
+            if case .settled(let outcome) = state { outcome } else { nil }
+        }
+    }
+
+    /// Waits for the outcome, whether the waiting task is cancelled or not.
+    @inlinable
+    package var value: Outcome {
+        get async {
+            // Nothing takes this waiter out, so that it is resumed with an outcome.
+            await wait { _ in }.unsafelyUnwrapped
+        }
+    }
+
+    /// Waits for the outcome until a time, whether the waiting task is cancelled or not.
+    ///
+    /// - Returns: `nil` when the time came first.
+    package func value(before time: MonotonicTime) async -> Outcome? {
+        let timer = Mutex<Timers.Timer?>(nil)
+        let outcome = await wait { id in
+            let scheduled = Timers.shared.schedule(at: time) { self.giveUp(id) }
+            timer.withLock { $0 = scheduled }
+        }
+        if let scheduled = timer.withLock({ $0 }) { Timers.shared.cancel(scheduled) }
+        return outcome
+    }
+
+    /// Waits for the outcome until the waiting task is cancelled.
+    ///
+    /// - Returns: `nil` when the task was cancelled first.
+    package func valueUnlessCancelled() async -> Outcome? {
+        let id = state.withLock { state -> UInt64? in
+            guard case .open(let waiters, let next) = state else { return nil }
+            state = .open(waiters, next: next + 1)
+            return next
+        }
+        guard let id else { return outcome }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let mustResume = state.withLock { state -> Bool in
+                    // The handler has run already when the task was cancelled before this, and found no waiter.
+                    guard case .open(let waiters, let next) = state, !Task.isCancelled else { return true }
+                    state = .open(waiters + [Waiter(id: id, continuation: continuation)], next: next)
+                    return false
+                }
+                if mustResume { continuation.resume(returning: outcome) }
+            }
+        } onCancel: {
+            giveUp(id)
+        }
+    }
+
+    @inlinable
+    func wait(_ begun: (UInt64) -> Void) async -> Outcome? {
+        await withCheckedContinuation { continuation in
+            let (outcome, id) = state.withLock { state -> (Outcome?, UInt64) in
+                switch state {
+                case .settled(let outcome): return (outcome, 0)
+                case .open(let waiters, let next):
+                    state = .open(waiters + [Waiter(id: next, continuation: continuation)], next: next + 1)
+                    return (nil, next)
+                }
+            }
+            if let outcome { continuation.resume(returning: outcome) } else { begun(id) }
+        }
+    }
+
+    private func giveUp(_ id: UInt64) {
+        let waiter = state.withLock { state -> Waiter? in
+            guard case .open(var waiters, let next) = state, let index = waiters.firstIndex(where: { $0.id == id }) else { return nil }
+            let waiter = waiters.remove(at: index)
+            state = .open(waiters, next: next)
+            return waiter
+        }
+        waiter?.continuation.resume(returning: nil)
+    }
+}
+
+extension OneShot where Outcome == Void {
+    /// Settles what has no value: something has happened.
+    ///
+    /// - Returns: whether this call was the one.
+    @discardableResult
+    package func settle() -> Bool { settle(()) }
+
+    /// Whether it has happened.
+    package var isSettled: Bool { outcome != nil }
+}

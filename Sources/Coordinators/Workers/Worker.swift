@@ -1,0 +1,303 @@
+import Links
+import Processes
+import Synchronization
+import WireProtocol
+import WorkerLifecycle
+
+/// A worker process, seen from inside: it hosts a coordinator for its parent.
+///
+/// ``HostedCoordinatorMachine`` decides; the worker tells it what happens, and carries out its directives.
+final class Worker: Sendable {
+    private struct State {
+        var machine = HostedCoordinatorMachine()
+        var outbox = Outbox<HostedCoordinatorMachine.Directive>()
+        /// The incarnation of the coordinator; a spare learns it from the start frame.
+        var incarnation: Incarnation
+        /// The first start frame that has come.
+        var order: Order?
+        var host: LocalHost?
+        /// The reasons that the coordinator is paused for, what it was provided with, and whether its events are wanted.
+        var inheritance = ChildInheritance(areEventsWanted: false)
+        /// Settled when the coordinator has followed the pause or resume that came last.
+        var lastPause: OneShot<Void>?
+    }
+
+    /// What the parent has told to start.
+    private struct Order {
+        let start: Start
+        let frame: Frame
+    }
+
+    /// Settled when the process is to exit.
+    let exitCode = OneShot<Int32>()
+    private let path: CoordinatorPath
+    private let runtime: RuntimeCore
+    private let uplink: Uplink
+    /// The tasks end with the process, which doesn't wait for code that ignores its end.
+    private let tasks = OwnedTasks()
+    private let wake = WakeTimer()
+    private let state: Mutex<State>
+
+    init(_ ticket: Ticket, _ path: CoordinatorPath, _ options: CoordinatorRuntime.Options) {
+        self.path = path
+        state = Mutex(State(incarnation: ticket.incarnation))
+        let counts = LiveCounts()
+        uplink = Uplink(ticket, counts: counts)
+        var options = options
+        // Sockets of the whole tree are in one place; the ticket's address says where.
+        options.runtimeDirectory = ticket.address.split(separator: ":", maxSplits: 1).last.map { address in
+            String(address.dropFirst(2).prefix(upTo: address.lastIndex(of: "/") ?? address.endIndex))
+        }
+        runtime = RuntimeCore(options, counts: counts, uplink: uplink)
+    }
+
+    /// Dials the parent, which then tells what to start.
+    func connect() { uplink.connect(for: self) }
+
+    /// Ends the coordinator, and then the process; the second time it can only be to end sooner.
+    func end(within grace: Duration?, drains: Bool = false, _ reason: ExitReason) {
+        handle(.endRequested(HostedCoordinatorMachine.EndRequest(grace: grace, drains: drains, reason: reason)))
+    }
+
+    /// Lets the machine know, and carries out what it decides.
+    ///
+    /// - Parameter change: what changes with the event, under the same lock.
+    private func handle(_ event: HostedCoordinatorMachine.Event, _ change: (inout State) -> Void = { _ in }) {
+        let mustPerform = state.withLock { state in
+            change(&state)
+            return state.outbox.add(state.machine.handle(event, now: MonotonicTime.now.sinceOrigin))
+        }
+        guard mustPerform else { return }
+        while let directive = state.withLock({ $0.outbox.next() }) { perform(directive) }
+    }
+}
+
+// MARK: - What the machine decides
+
+extension Worker {
+    private func perform(_ directive: HostedCoordinatorMachine.Directive) {
+        switch directive {
+        case .start: start()
+        case .tellReady: tellReady()
+        case .tellStartFailed(let error): tellStartFailed(error)
+        case .drain(let grace): drain(within: grace)
+        case .stop(let grace): state.withLock { $0.host }?.stop(grace.map { .timeout($0) } ?? .infinity)
+        case .closeRuntime: closeRuntime()
+        case .tellEnd(let reason): tellEnd(reason)
+        case .countTransmissions: handle(.transmissionsCounted(uplink.transmissions))
+        case .wake(let time): wake.set(at: MonotonicTime(sinceOrigin: time)) { [weak self] in self?.handle(.timePassed) }
+        case .exit(let reason): exit(reason)
+        }
+    }
+
+    private func start() {
+        let (order, incarnation, inheritance) = state.withLock { ($0.order, $0.incarnation, $0.inheritance) }
+        guard let order else { return }
+        do {
+            let parameters = NodeParameters(
+                type: try runtime.registry.type(named: order.start.type),
+                configuration: .encoded(
+                    order.frame.codec,
+                    order.start.configuration,
+                    isComplete: order.frame.flags.contains(.complete)
+                ),
+                path: path,
+                incarnation: incarnation,
+                parent: nil,
+                runtime: runtime,
+                startTimeout: .milliseconds(Int64(order.start.startTimeoutMilliseconds)),
+                inheritance: inheritance
+            )
+            let life = ChildInstance(key: path.key, incarnation: incarnation)
+            let host = LocalHost(parameters, events: HostEvents(owner: self, life: life))
+            state.withLock { $0.host = host }
+            tasks.add { await self.run(host) }
+        } catch {
+            handle(.startFailed(error))
+        }
+    }
+
+    private func run(_ host: LocalHost) async {
+        // What has come since the parameters were made.
+        runtime.dependencyTurn.withLock { _ in host.inherit(state.withLock { $0.inheritance.dependencies }) }
+        await host.pause(for: state.withLock { $0.inheritance.pauseReasons })
+        do {
+            try await host.start()
+            handle(.ready)
+        } catch {
+            handle(.startFailed(error))
+        }
+    }
+
+    private func tellReady() {
+        let (correlation, incarnation) = state.withLock { ($0.order?.frame.correlation ?? 0, $0.incarnation) }
+        _ = uplink.announce(Frame(.ready, correlation: correlation, incarnation: incarnation))
+    }
+
+    private func tellStartFailed(_ error: any Error) {
+        guard let frame = state.withLock({ $0.order?.frame }) else { return }
+        let failure = Failures.encode(Failures.crossable(error), codec: frame.codec)
+        uplink.send(Frame(.reply(.failure(failure)), correlation: frame.correlation, codec: frame.codec))
+    }
+
+    private func drain(within grace: Duration?) {
+        tasks.add { [self] in
+            await state.withLock { $0.host }?.coordinator?.drain(within: grace)
+            handle(.drained)
+        }
+    }
+
+    private func closeRuntime() {
+        uplink.beginEnding()
+        tasks.add { [self] in
+            runtime.deadLetters.flush()
+            await runtime.close()
+            handle(.runtimeClosed)
+        }
+    }
+
+    private func tellEnd(_ reason: ExitReason) {
+        let exited = Frame(.exited(Exited(reason: reason.onWire)), incarnation: state.withLock { $0.incarnation })
+        // Behind everything that the coordinator has answered, sent and told.
+        if uplink.send(exited, lane: .bulk) != nil { handle(.endNotTold) }
+    }
+
+    private func exit(_ reason: ExitReason) {
+        wake.cancel()
+        tasks.add { [self] in
+            await runtime.flushLog()
+            exitCode.settle(reason.processExitCode)
+        }
+    }
+}
+
+// MARK: - What the parent tells
+
+extension Worker: UplinkOwner {
+    func frameReceived(_ frame: Frame, on link: Link) {
+        switch frame.content {
+        case .start(let start): receive(start, frame)
+        case .stop(let stop):
+            let grace: Duration? = stop.graceMilliseconds == .max ? nil : .milliseconds(Int64(stop.graceMilliseconds))
+            end(within: grace, drains: frame.flags.contains(.drain), .shutdown)
+        case .goodbye: handle(.dismissed)
+        case .pause(let pause): changePause(frame, on: link) { $0.insert(PauseReasons(wire: pause.reason)) }
+        case .resume(let resume): changePause(frame, on: link) { $0.remove(PauseReasons(wire: resume.reason)) }
+        case .dependency(let dependency):
+            if let name = link.text(of: dependency.name) { inherit(name, frame.codec, dependency.payload) }
+        case .subscribe(let subscribe):
+            switch link.text(of: subscribe.name) {
+            case Notification.tap: runtime.tap.setWantedAbove(subscribe.isActive)
+            default: state.withLock { $0.inheritance.areEventsWanted = subscribe.isActive }
+            }
+        default: break  // A parent sends nothing else that isn't about a message.
+        }
+    }
+
+    private func receive(_ start: Start, _ frame: Frame) {
+        handle(.startRequested) { state in
+            guard state.order == nil else { return }
+            state.order = Order(start: start, frame: frame)
+            if state.incarnation == Ticket.spareIncarnation { state.incarnation = frame.incarnation }
+        }
+    }
+
+    /// Pauses are followed one after the other, and each is answered when the coordinator has followed.
+    private func changePause(_ frame: Frame, on link: Link, _ change: (inout PauseReasons) -> Void) {
+        let isFollowed = OneShot<Void>()
+        let former = state.withLock { state in
+            change(&state.inheritance.pauseReasons)
+            defer { state.lastPause = isFollowed }
+            return state.lastPause
+        }
+        tasks.add { [self] in
+            await former?.value
+            let (host, reasons) = state.withLock { ($0.host, $0.inheritance.pauseReasons) }
+            await host?.pause(for: reasons)
+            isFollowed.settle(())
+            guard frame.correlation != 0, let payload = try? PayloadCoder.encode(JSONValue.null, as: .json) else { return }
+            // On a link that is lost there is no ask any more.
+            try? link.send(Frame(.reply(.success(payload)), correlation: frame.correlation, codec: .json), lane: .control)
+        }
+    }
+
+    private func inherit(_ name: String, _ codec: PayloadCodec, _ payload: Bytes) {
+        let isNew = state.withLock { state in
+            // Told again, with other things or on a new link: what was made from it stays.
+            if state.inheritance.dependencies.entries[name]?.isEncoded(codec, payload) == true { return false }
+            state.inheritance.dependencies.entries[name] = DependencyEntry(codec, payload)
+            return true
+        }
+        guard isNew else { return }
+        runtime.dependencyTurn.withLock { _ in
+            let (host, latest) = state.withLock { ($0.host, $0.inheritance.dependencies) }
+            host?.inherit(latest)
+        }
+    }
+
+    func messageReceived(_ envelope: Envelope, _ target: String, _ isDirect: Bool) {
+        guard let (node, rest) = place(target) else {
+            return envelope.end(.failure(CoordinatorError(.noSuchPath, "there is no coordinator at \(target) in this process")))
+        }
+        node.deliver(envelope, to: rest, isDirect: isDirect)
+    }
+
+    func inspected(_ operation: String, _ target: String, _ payload: JSONValue) async throws -> JSONValue {
+        guard let operation = Operation(rawValue: operation) else {
+            throw CoordinatorError(.unsupported, "a worker doesn't know '\(operation)'")
+        }
+        guard let (node, rest) = place(target) else {
+            throw CoordinatorError(.noSuchPath, "there is no coordinator at \(target) in this process")
+        }
+        return try await node.operate(operation, on: rest, budget: TimeoutBudget(payload))
+    }
+
+    private func place(_ target: String) -> (Node, ArraySlice<Substring>)? {
+        guard let node = state.withLock({ $0.host })?.coordinator else { return nil }
+        // No target: this process's own coordinator.
+        if target.isEmpty { return (node, []) }
+        guard let rest = CoordinatorPath(target)?.components(below: path) else { return nil }
+        return (node, rest)
+    }
+
+    func parentLost(_ loss: Uplink.Loss) {
+        switch loss {
+        case .unreachable(let reason):
+            Diagnostics.print("the parent can't be reached: \(reason)")
+            exitCode.settle(75)
+        case .orphaned: end(within: .seconds(5), .failed("the parent is gone"))
+        case .leftDuringEnd: handle(.dismissed)
+        }
+    }
+}
+
+// MARK: - What the coordinator tells
+
+extension Worker: HostOwner {
+    func lifeExited(_ life: ChildInstance, _ reason: ExitReason) { handle(.ended(reason)) }
+
+    func lifeFinished(_ life: ChildInstance, _ output: Answer) {
+        do throws(CoordinatorError) {
+            let upward: PayloadCodec = uplink.isCompact ? .compact : .json
+            // An output that can't be told is a failure: the parent would wait for ever.
+            if let error = uplink.announce(Frame(.finish(try output.encoded(as: upward)), codec: upward), lane: .bulk) {
+                end(within: .seconds(5), .failed("the output could not be sent: \(error)"))
+            }
+        } catch {
+            end(within: .seconds(5), .failed(error.message))
+        }
+    }
+
+    func lifeEmitted(_ life: ChildInstance, _ event: Answer) {
+        guard state.withLock({ $0.inheritance.areEventsWanted }) else { return }
+        do {
+            try uplink.emit(event)
+        } catch let error as CoordinatorError where error.code == .mailboxFull {
+            runtime.deadLetters.record(DeadLetter(name: "event", sender: path, target: path, reason: .observerTooSlow))
+        } catch {
+            runtime.deadLetters.record(DeadLetter(name: "event", sender: path, target: path, reason: .undeliverable("\(error)")))
+        }
+    }
+
+    func dismissalRequested(by life: ChildInstance, timeout: Duration) async -> Bool { await uplink.requestDismissal(timeout: timeout) }
+}

@@ -1,0 +1,188 @@
+import Supervision
+import WorkerLifecycle
+
+/// All that can happen to one worker process in a few events, in every order.
+///
+/// Nothing is drawn by lot. After every event each that is possible is tried: answers of the kernel, of the processes above and of the worker,
+/// links that come and go, requests, the time that is waited for, and a time that is long past it. States that were seen already are not
+/// looked at again; two states are the same when neither the checker nor the machine's own state tells them apart but by the hour.
+public struct WorkerExploration: CustomStringConvertible {
+    /// What the machine is asked for first; that event doesn't count.
+    enum Beginning: String, CaseIterable {
+        case life, restart, spare
+
+        var event: WorkerMachine.Event {
+            switch self {
+            case .life: .startRequested(isRestart: false, timeout: .seconds(10))
+            case .restart: .startRequested(isRestart: true, timeout: .seconds(10))
+            case .spare: .spareRequested
+            }
+        }
+
+        /// What happens next: the process is there, and known above, if it goes well.
+        var usualEvents: [WorkerMachine.Event] { (self == .restart ? [.turnCame] : []) + [.spawned, .announced] }
+    }
+
+    let beginning: Beginning
+    /// Whether the process is known above from the beginning.
+    let isKnown: Bool
+    /// Whether the coordinator is ready from the beginning.
+    let isReady: Bool
+    let recycles: Bool
+    let events: Int
+    var mutation: (() -> WorkerSubject.Mutation)?
+
+    /// What it begins with.
+    public var description: String {
+        "a \(beginning.rawValue)" + (isReady ? " that is ready" : isKnown ? " that is known above" : "")
+            + (recycles ? ", recycled after two messages or five seconds" : "")
+    }
+
+    /// The explorations of a life, a restart and a spare, from their beginnings and from later moments.
+    public static func all(events: Int, mutation: (() -> WorkerSubject.Mutation)? = nil) -> [WorkerExploration] {
+        func make(_ beginning: Beginning, isKnown: Bool = false, isReady: Bool = false, recycles: Bool = false) -> WorkerExploration {
+            WorkerExploration(
+                beginning: beginning,
+                isKnown: isKnown,
+                isReady: isReady,
+                recycles: recycles,
+                events: events,
+                mutation: mutation
+            )
+        }
+        return [
+            make(.life), make(.restart), make(.spare), make(.life, isKnown: true), make(.spare, isKnown: true),
+            make(.life, isKnown: true, isReady: true), make(.life, isKnown: true, isReady: true, recycles: true),
+        ]
+    }
+
+    /// Looks at all states, those that are fewer events away first.
+    public func run(progress: (_ depth: Int, _ states: Int) -> Void = { _, _ in }) -> ExplorationOutcome {
+        var limits = WorkerMachine.Limits()
+        limits.link = .seconds(4)
+        limits.firstLink = .seconds(5)
+        limits.heartbeat = .seconds(3)
+        limits.heartbeatTimeout = .seconds(6)
+        limits.departure = .seconds(4)
+        if recycles {
+            limits.age = .seconds(5)
+            limits.messages = 2
+            limits.memory = 1_000
+        }
+        var root = WorkerState(limits, mutation?())
+        var prelude: [WorkerMachine.Event] = [beginning.event]
+        if isKnown { prelude += beginning.usualEvents }
+        if isReady { prelude += [.linkAttached(0, refusal: nil), .ready] }
+        do throws(WorkerViolation) {
+            for event in prelude { try root.make(WorkerState.Move(event: event, delay: .zero)) }
+        } catch {
+            return ExplorationOutcome(violation: error, path: prelude.map { WorkerViolation.plain("\($0)") }, states: 0, events: 0)
+        }
+        return explore(root, events: events, progress: progress)
+    }
+}
+
+/// A worker process in an exploration.
+private struct WorkerState: Explorable {
+    struct Move: CustomStringConvertible {
+        let event: WorkerMachine.Event
+        /// The time since the event before.
+        let delay: Duration
+
+        var description: String { delay == .zero ? "\(event)" : "\(event), after \(delay)" }
+    }
+
+    struct Key: Hashable {
+        let checker: WorkerChecker
+        let machine: Fingerprint
+        let isTicketRefused: Bool
+        let isStartTold: Bool
+    }
+
+    private var subject: WorkerSubject
+    private var checker: WorkerChecker
+    private var now = Duration.seconds(1_000)
+    private var isTicketRefused = false
+    private var isStartTold = false
+    private static let mostLinks = 3
+
+    init(_ limits: WorkerMachine.Limits, _ mutation: WorkerSubject.Mutation?) {
+        subject = WorkerSubject(machine: WorkerMachine(limits: limits), mutation: mutation)
+        checker = WorkerChecker(limits)
+    }
+
+    var key: Key {
+        Key(
+            checker: checker.normalised(at: now),
+            machine: Fingerprint(subject.machine, at: now),
+            isTicketRefused: isTicketRefused,
+            isStartTold: isStartTold
+        )
+    }
+
+    mutating func make(_ move: Move) throws(WorkerViolation) {
+        now += move.delay
+        if case .ticketRefused = move.event { isTicketRefused = true }
+        let directives = subject.handle(move.event, now: now)
+        for directive in directives {
+            if case .tellStart = directive { isStartTold = true }
+        }
+        try checker.enter(move.event, directives, now: now)
+    }
+
+    var moves: [Move] {
+        var moves = events.map { Move(event: $0, delay: .zero) }
+        if let wake = checker.wake {
+            moves.append(Move(event: .timePassed, delay: max(wake - now, .zero)))
+            moves.append(Move(event: .timePassed, delay: max(wake - now, .zero) + .seconds(5)))
+        }
+        return moves
+    }
+
+    private var events: [WorkerMachine.Event] {
+        let stops: [WorkerMachine.Event] = [
+            .stopRequested(.brutalKill), .stopRequested(.timeout(.seconds(3))), .stopRequested(.infinity),
+        ]
+        switch checker.phase {
+        case .idle: return stops + [.discarded]
+        case .waitingForTurn: return [.turnCame, .stopRequested(.infinity), .discarded] + newLink
+        case .spawning: return [.spawned, .spawnFailed(Fault(text: "x")), .stopRequested(.infinity), .discarded] + start + newLink
+        case .announcing: return stops + [.announced, .announcementFailed(Fault(text: "x"))] + start + newLink + processEvents
+        case .known: return stops + start + newLink + processEvents + workerEvents
+        case .exited: return [.cleanedUp, .announced, .stopRequested(.brutalKill)] + start + newLink
+        case .over: return start + newLink
+        }
+    }
+
+    private var start: [WorkerMachine.Event] {
+        checker.start == .none ? [.startRequested(isRestart: true, timeout: .seconds(10))] : []
+    }
+
+    private var newLink: [WorkerMachine.Event] {
+        guard checker.links.count < Self.mostLinks else { return [] }
+        let link = UInt64(checker.links.count)
+        return [.linkAttached(link, refusal: nil), .linkAttached(link, refusal: "x")]
+    }
+
+    private var processEvents: [WorkerMachine.Event] {
+        var events: [WorkerMachine.Event] = [.exited(.exited(code: 78))]
+        if !isTicketRefused, !checker.hasBeenWelcomed { events.append(.ticketRefused("x")) }
+        if checker.isSpare { events.append(.discarded) }
+        events += checker.links.keys.sorted().filter { checker.links[$0] != .over }.map { .linkLost($0) }
+        return events
+    }
+
+    private var workerEvents: [WorkerMachine.Event] {
+        var events: [WorkerMachine.Event] = [.pauseChanged(!checker.isPaused)]
+        guard checker.hasBeenWelcomed else { return events }
+        events += checker.links.keys.sorted().map { .exitAnnounced(.normal, $0) }
+        guard isStartTold else { return events }
+        events.append(.ready)
+        if checker.life == nil { events += [.startRefused(Fault(text: "x")), .startNotTold(Fault(text: "x"))] }
+        if checker.life != nil {
+            events += [.heard, .messageSent]
+            if checker.limits.memory != nil { events.append(.memoryMeasured(bytes: 2_000)) }
+        }
+        return events
+    }
+}

@@ -1,0 +1,64 @@
+/// What must hold for a worker process and for a pool of spares.
+public enum WorkerInvariant: String, Sendable, Hashable, CaseIterable {
+    /// A start that was requested ends once, with what it ended of.
+    case startEndsOnce
+    /// A life that was ready ends once, with what it ended of.
+    case lifeEndsOnce
+    /// A path never lives twice: no end is told before the process and its descendants are gone.
+    case oneLife
+    /// Every process that was spawned is confirmed gone, or is a live child or spare.
+    case noLeak
+    /// No signal is sent before the grace that was granted, but for a reason that has been stated.
+    case grace
+    /// A stop ends within its ladder.
+    case stopEnds
+    /// What is to be ended is ended when its time has come.
+    case killed
+    /// Nothing is sent on a link before the welcome, nor after its end.
+    case link
+    /// A worker on a link that is in use has been told what it has to know.
+    case told
+    /// The coordinator is reachable exactly when the owner believes so.
+    case reachable
+    /// A life is recycled for a reason, once, and not while it's paused; it's drained then.
+    case recycling
+    /// A worker that is ready is pinged.
+    case heartbeat
+    /// What waits for a time is woken for it.
+    case wake
+    /// A directive is given when it may be, and once.
+    case directive
+    /// The pool has no more spares than it should.
+    case target
+    /// The pool has its spares again when nothing hinders it.
+    case recovery
+    /// The pool is closed when its spares are gone, and only then.
+    case closing
+    /// The world comes to rest.
+    case quiescence
+}
+
+/// An invariant that was broken.
+public struct WorkerViolation: Error, Sendable, Hashable, CustomStringConvertible {
+    /// Which.
+    public let invariant: WorkerInvariant
+    /// How.
+    public let text: String
+
+    /// The invariant and the text.
+    public var description: String { "\(invariant): \(text)" }
+
+    init(_ invariant: WorkerInvariant, _ text: String) {
+        self.invariant = invariant
+        self.text = Self.plain(text)
+    }
+
+    /// Leaves the names of modules and types out of descriptions, which tell the same without them.
+    static func plain(_ text: String) -> String {
+        var text = text
+        for word in ["WorkerLifecycleSimulation.", "WorkerLifecycle.", "Supervision.", "Swift.", "WorkerMachine.", "Shutdown."] {
+            text.replace(word, with: "")
+        }
+        return text
+    }
+}

@@ -1,0 +1,86 @@
+import Glibc
+import TestSupport
+
+/// A page at the top of the repository, and the paths and tests that it names.
+struct Guide {
+    static let names = ["README.md", ".github/CONTRIBUTING.md"]
+
+    /// A part of a test's name that a command on the page filters by, such as `ChainTests.order`.
+    struct Filter: Hashable {
+        /// A part of a suite's or a target's name.
+        var suite: String
+        /// The beginning of the name of a test, or of a suite of the target.
+        var test: String?
+    }
+
+    /// The paths, from the root of the repository or from `Sources`.
+    let paths: [String]
+    let filters: [Filter]
+
+    init(_ name: String) throws {
+        guard let text = Files.text(of: "\(Files.packageRoot)/\(name)") else { throw Unreadable(file: name) }
+        self.init(text: text)
+    }
+
+    init(text: String) {
+        let words = text.split { " \n\t,;:\"'`()[]|<>=".contains($0) }.map { $0.hasPrefix("../") ? $0.dropFirst(3) : $0 }
+        paths = words.filter(Self.isPath).map { $0.hasSuffix(".") ? String($0.dropLast()) : String($0) }
+        filters = text.split(separator: "--filter ").dropFirst().flatMap(Self.filters)
+    }
+
+    /// Whether there is such a file or folder.
+    static func exists(_ path: String) -> Bool {
+        ["", "Sources/", "Sources/Coordinators/"].contains { access("\(Files.packageRoot)/\($0)\(path)", F_OK) == 0 }
+    }
+
+    private static func isPath(_ word: Substring) -> Bool {
+        guard word.contains("/"), !word.hasPrefix("/"), !word.hasPrefix(".") else { return false }
+        let isBelowRoot = ["Sources/", "Tests/", "Deploy/", "Benchmarks/"].contains { word.hasPrefix($0) }
+        return isBelowRoot || word.hasSuffix(".swift") || word.hasSuffix(".c")
+    }
+
+    /// The filters that a command's argument begins with: one word, or several in quotes with `\|` between them.
+    private static func filters(_ argument: Substring) -> [Filter] {
+        let isQuoted = argument.hasPrefix("\"")
+        let words = (isQuoted ? argument.dropFirst() : argument).prefix { isQuoted ? $0 != "\"" : !" `\n".contains($0) }
+        return words.split { "|\\^".contains($0) }.compactMap { word in
+            let parts = word.split(separator: ".")
+            return parts.first.map { Filter(suite: String($0), test: parts.count > 1 ? String(parts[1]) : nil) }
+        }
+    }
+}
+
+/// The names of the package's tests, as they stand in the sources.
+struct DeclaredTests {
+    private var suites: Set<String> = []
+    private var functions: Set<String> = []
+
+    init() {
+        for target in Files.names(in: "\(Files.packageRoot)/Tests") where target.hasSuffix("Tests") {
+            suites.insert(target)
+            read("\(Files.packageRoot)/Tests/\(target)")
+        }
+    }
+
+    func contains(_ filter: Guide.Filter) -> Bool {
+        guard suites.contains(where: { $0.contains(filter.suite) }) else { return false }
+        guard let test = filter.test else { return true }
+        return functions.contains(test) || suites.contains { $0.hasPrefix(test) }
+    }
+
+    private mutating func read(_ folder: String) {
+        for name in Files.names(in: folder) {
+            guard name.hasSuffix(".swift") else {
+                read("\(folder)/\(name)")
+                continue
+            }
+            guard let text = Files.text(of: "\(folder)/\(name)") else { continue }
+            suites.formUnion(Self.names(after: "struct ", in: text))
+            functions.formUnion(Self.names(after: "func ", in: text))
+        }
+    }
+
+    private static func names(after keyword: String, in text: String) -> [String] {
+        text.split(separator: keyword).dropFirst().map { rest in String(rest.prefix { $0.isLetter || $0.isNumber || $0 == "_" }) }
+    }
+}

@@ -1,0 +1,30 @@
+import Testing
+
+@Suite("The README and the guide for contributors")
+struct GuideTests {
+    @Test("Every path that they name exists", arguments: Guide.names)
+    func paths(_ name: String) throws {
+        let guide = try Guide(name)
+        #expect(guide.paths.count > 10)
+        for path in guide.paths where !Guide.exists(path) { Issue.record("\(name) names \(path), which doesn't exist") }
+    }
+
+    @Test("Every test that a command runs exists", arguments: Guide.names)
+    func filters(_ name: String) throws {
+        let guide = try Guide(name)
+        let tests = DeclaredTests()
+        #expect(!guide.filters.isEmpty)
+        for filter in guide.filters where !tests.contains(filter) {
+            Issue.record("\(name) filters by \(filter.suite) \(filter.test ?? ""), and no test is called so")
+        }
+    }
+
+    @Test("Paths and filters are found in tables, links and diagrams")
+    func reading() {
+        let guide = Guide(
+            text: "| `Deploy/test` | [a](../Sources/A/B.md) | \"API/C.swift: ask\" | `swift test --filter \"One\\|^Two.three\"`; a/b"
+        )
+        #expect(guide.paths == ["Deploy/test", "Sources/A/B.md", "API/C.swift"])
+        #expect(guide.filters == [Guide.Filter(suite: "One", test: nil), Guide.Filter(suite: "Two", test: "three")])
+    }
+}

@@ -1,0 +1,53 @@
+import Testing
+import WorkerLifecycleSimulation
+
+@Suite struct WorkerSimulationTests {
+    @Test func nothingIsBrokenInAFewThousandWorlds() {
+        let simulation = WorkerSimulation()
+        var events = 0
+        for seed in UInt64(0)..<2_000 {
+            let outcome = simulation.run(WorkerScenario(seed: seed))
+            events += outcome.events
+            guard let violation = outcome.violation else { continue }
+            let steps = simulation.minimise(WorkerScenario(seed: seed)).steps.map { String($0.number) }.joined(separator: ",")
+            Issue.record("supervision-simulator --workers --seed \(seed) --steps '\(steps)' --trace: \(violation)")
+            return
+        }
+        #expect(events > 200_000, "the worlds are too small")
+    }
+
+    @Test(arguments: [UInt64(1), 2, 3, .random(in: 4 ... .max)])
+    func aSeedGoesTheSameWayEveryTime(seed: UInt64) {
+        let first = WorkerSimulation().run(WorkerScenario(seed: seed), recordsTrace: true)
+        let second = WorkerSimulation().run(WorkerScenario(seed: seed), recordsTrace: true)
+        #expect(first.trace == second.trace)
+        #expect(first.violation == second.violation)
+        #expect(!first.trace.isEmpty)
+    }
+
+    @Test func nothingIsBrokenInAnyOrderOfAFewEvents() {
+        var states = 0
+        for exploration in WorkerExploration.all(events: 4) {
+            let outcome = exploration.run()
+            states += outcome.states
+            #expect(outcome.violation == nil, "\(exploration): \(outcome.path)")
+        }
+        #expect(states > 4_000)
+    }
+
+    @Test func nothingIsBrokenInAnyOrderOfSeveralEventsInAPool() {
+        var states = 0
+        for exploration in PoolExploration.all(events: 8) {
+            let outcome = exploration.run()
+            states += outcome.states
+            #expect(outcome.violation == nil, "\(exploration): \(outcome.path)")
+        }
+        #expect(states > 400)
+    }
+
+    @Test(arguments: [PlantedFault.losesAWake, .recyclesWithoutDraining, .ignoresARefusedTicket, .grantsNoTermination])
+    func allOrdersShowAFaultToo(fault: PlantedFault) {
+        let outcomes = WorkerExploration.all(events: 4, mutation: fault.mutations.worker).map { $0.run() }
+        #expect(outcomes.contains { $0.violation != nil })
+    }
+}

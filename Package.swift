@@ -167,7 +167,6 @@ let package = Package(
         .testTarget(name: "ProcessesTests", dependencies: ["Processes", "TestSupport"]),
         .testTarget(name: "SupervisionTests", dependencies: ["Supervision", "TestSupport"]),
         .testTarget(name: "SupervisionSimulationTests", dependencies: ["Supervision", "SupervisionSimulation"]),
-        .testTarget(name: "WorkerLifecycleTests", dependencies: ["Supervision", "WorkerLifecycle"]),
         .testTarget(
             name: "WorkerLifecycleSimulationTests",
             dependencies: ["Supervision", "WorkerLifecycle", "WorkerLifecycleSimulation"]

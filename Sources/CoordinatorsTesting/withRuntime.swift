@@ -1,6 +1,6 @@
 public import Coordinators
 
-/// Runs a tree of coordinators for the length of a test, and ends it whatever happens.
+/// Runs a tree of coordinators while a test's body runs, and stops the tree in any case.
 ///
 ///     try await withRuntime(AppCoordinator.self, dependencies: { $0.accounts = FakeAccounts() }, inOneProcess: true) { runtime in
 ///         let count = try await runtime.ask(Cart.Add(sku: "apple"), at: "/catalog")
@@ -8,9 +8,13 @@ public import Coordinators
 ///     }
 ///
 /// - Parameters:
-///   - dependencies: what every coordinator of this process gets, whatever the tree provides.
-///   - inOneProcess: whether children that are placed in workers live in this process instead, so that the test needs no other program.
-/// - Throws: what the root's start threw, or the body.
+///   - root: the type of the tree's root.
+///   - options: the runtime's options.
+///   - configure: changes the root's default configuration.
+///   - dependencies: sets dependencies that override those of the tree in every coordinator of this process.
+///   - inOneProcess: whether children that are placed in workers run in this process instead, so that the test needs no other program.
+///   - body: the test, which gets the running tree.
+/// - Throws: the error of the root's start, or of the body.
 public func withRuntime<Root: Coordinator, Result>(
     _ root: Root.Type,
     options: CoordinatorRuntime.Options = .init(),

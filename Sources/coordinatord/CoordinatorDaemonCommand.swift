@@ -17,12 +17,12 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
         discussion: """
             Runs in the foreground and logs to standard error. Operate it with coordinatorctl.
 
-            Signals: TERM and INT stop the tree in reverse order of its start; the second time what still runs has a second, the third \
-            time it's killed. HUP checks the configuration file again and logs the result; nothing is applied. QUIT writes the tree to \
-            the log. Every other signal that would end the daemon stops the tree too, apart from USR1, USR2 and realtime signals, which \
-            are logged.
+            Signals: TERM and INT stop the tree in reverse order of its start. A second one gives the processes that still run one \
+            second, a third one kills them. HUP checks the configuration file again and logs the result; nothing is applied. QUIT \
+            writes the tree to the log. USR1, USR2 and realtime signals are logged. Every other signal that would end the daemon stops \
+            the tree too.
 
-            Exit status: 0 ended as asked; 1 failed, or another daemon is running; 64 usage; 77 not permitted; 78 bad configuration.
+            Exit status: 0 ended as requested; 1 failed, or another daemon is running; 64 usage; 77 not permitted; 78 bad configuration.
             """,
         version: Release.version
     )
@@ -30,15 +30,15 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     @Option(help: "The YAML file that lists the children.")
     var config: String
 
-    @Option(help: "Where the control socket is. Otherwise COORDINATOR_RUNTIME_DIR, $XDG_RUNTIME_DIR/coordinator, /run/coordinator.")
+    @Option(help: "The runtime directory. Default: COORDINATOR_RUNTIME_DIR, else $XDG_RUNTIME_DIR/coordinator, else /run/coordinator.")
     var runtimeDir: String?
 
-    @Option(help: "What to log: trace, debug, info, notice, warning, error or critical.")
+    @Option(help: "The least severe messages to log: trace, debug, info, notice, warning, error or critical.")
     var logLevel: Logger.Level = .notice
 
     static func main() async {
         occupyStandardDescriptors()
-        // Programs are launched through this executable, and so are workers that name none.
+        // A configuration that names this executable as a worker's gets a refusal, instead of a second daemon.
         await CoordinatorRuntime.runWorkerIfRequested([])
         do {
             let command = try parseAsRoot()
@@ -52,7 +52,7 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
         }
     }
 
-    /// What would otherwise be opened under their numbers would get what is meant for a log.
+    /// Opens closed standard descriptors on /dev/null; otherwise files that are opened later would get their numbers, and the log's text.
     private static func occupyStandardDescriptors() {
         // open(2) takes the lowest number that is free.
         while case let descriptor = open("/dev/null", O_RDWR), descriptor >= 0 {
@@ -85,7 +85,7 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
         lifecycleLogger.logLevel = .error
         let group = ServiceGroup(
             configuration: .init(
-                // Signals are the daemon's own.
+                // The daemon receives the signals itself.
                 services: [.init(service: daemon, successTerminationBehavior: .gracefullyShutdownGroup)],
                 logger: lifecycleLogger
             )

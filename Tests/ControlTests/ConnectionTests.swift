@@ -6,7 +6,7 @@ import WireProtocol
 
 @testable import Control
 
-@Suite("How many connections there may be", .timeLimit(.minutes(2)))
+@Suite("The limits of connections", .timeLimit(.minutes(2)))
 struct ConnectionTests {
     /// Connections that remember which of them were closed.
     private final class Fakes: Sendable {
@@ -26,7 +26,7 @@ struct ConnectionTests {
         return limits
     }
 
-    @Test("The one that has been idle for longest gives way; one with an open request doesn't")
+    @Test("The connection that has been idle for longest gives way, and one with an open request doesn't")
     func longestIdle() async throws {
         let table = ConnectionTable(Self.limits(3))
         let fakes = Fakes()
@@ -44,7 +44,7 @@ struct ConnectionTests {
         #expect(table.count == 3)
     }
 
-    @Test("When all are busy, the process with most connections loses its oldest; one without a second refuses who comes")
+    @Test("When all connections are busy, the process with most of them loses its oldest; when each has one, a new connection is refused")
     func greedy() async throws {
         let table = ConnectionTable(Self.limits(3))
         let fakes = Fakes()
@@ -73,7 +73,7 @@ struct ConnectionTests {
         #expect(table.count == 0)
     }
 
-    @Test("A connection that asks nothing ends, and says why")
+    @Test("An idle connection is ended with a reason")
     func idle() async throws {
         var limits = ConnectionLimits()
         limits.idleTimeout = .milliseconds(100)
@@ -119,7 +119,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("What isn't a greeting within the time ends its connection")
+    @Test("A connection without a greeting within the time-out is ended")
     func silence() async throws {
         var limits = ConnectionLimits()
         limits.handshakeTimeout = .milliseconds(100)
@@ -131,7 +131,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A request far beyond the limit ends its connection before it's in memory")
+    @Test("A request far beyond the size limit ends its connection before it is in memory")
     func hugeRequest() async throws {
         try await withServer { directory, _ in
             let connection = try await PairConnection.dial("ipc://" + directory.controlSocket, maximumMessageSize: 64 << 20)
@@ -140,7 +140,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("Answers that nobody reads are bounded, of all connections together")
+    @Test("The bytes of unread answers are bounded over all connections together")
     func unreadAnswers() {
         let budget = AnswerBudget(maximum: 100)
         #expect(budget.take(150))

@@ -8,7 +8,7 @@ import WireProtocol
 
 @testable import Control
 
-/// Requests that end otherwise than by their answer, and those that come twice.
+/// Requests that are cancelled or abandoned, and requests that are made twice.
 @Suite(.timeLimit(.minutes(1))) struct ControlCancellationTests {
     /// Waits in the handler until it is cancelled, or until `release` is set.
     private struct Waiting {
@@ -27,7 +27,8 @@ import WireProtocol
         }
     }
 
-    @Test func aCancelledQuestionIsCancelledInTheDaemon() async throws {
+    @Test("A cancelled question is cancelled in the daemon")
+    func aCancelledQuestionIsCancelledInTheDaemon() async throws {
         let waiting = Waiting()
         try await withServer(waiting.handler()) { directory, _ in
             let client = try await ControlClient.connect(runtimeDirectory: directory)
@@ -40,7 +41,8 @@ import WireProtocol
         }
     }
 
-    @Test func theTimeOutOfACall() async throws {
+    @Test("A call without an answer throws after its time-out")
+    func theTimeOutOfACall() async throws {
         let waiting = Waiting()
         try await withServer(waiting.handler()) { directory, _ in
             let client = try await ControlClient.connect(runtimeDirectory: directory)
@@ -54,7 +56,8 @@ import WireProtocol
         }
     }
 
-    @Test func aQuestionEndsWithItsRequester() async throws {
+    @Test("A question is cancelled when its requester goes away")
+    func aQuestionEndsWithItsRequester() async throws {
         let waiting = Waiting()
         try await withServer(waiting.handler()) { directory, _ in
             let client = try await RawClient(directory)
@@ -65,7 +68,8 @@ import WireProtocol
         }
     }
 
-    @Test func aChangeOutlivesItsRequesterAndIsNotMadeTwice() async throws {
+    @Test("A change outlives its requester, and isn't made twice under one request ID")
+    func aChangeOutlivesItsRequesterAndIsNotMadeTwice() async throws {
         let waiting = Waiting()
         let handler = waiting.handler()
         try await withServer(handler) { directory, _ in
@@ -93,7 +97,10 @@ import WireProtocol
         #expect(handler.operations.filter { $0 != .ping } == [.restart(path: "/a")])
     }
 
-    @Test(arguments: [ControlOperation.pause(path: "/a"), .resume(path: "/a")])
+    @Test(
+        "A pause or a resumption isn't made twice under one request ID",
+        arguments: [ControlOperation.pause(path: "/a"), .resume(path: "/a")]
+    )
     func aPauseAndItsEndAreNotMadeTwice(operation: ControlOperation) async throws {
         let handler = FakeHandler()
         try await withServer(handler) { directory, _ in
@@ -107,7 +114,8 @@ import WireProtocol
         #expect(handler.operations == [operation])
     }
 
-    @Test func requestsWithoutAnIDOfTheirOwnAreMadeEachTime() async throws {
+    @Test("A change without a given request ID is made each time")
+    func requestsWithoutAnIDOfTheirOwnAreMadeEachTime() async throws {
         let handler = FakeHandler { _ in .success(["path": "/a", "state": "active", "incarnation": 1]) }
         try await withServer(handler) { directory, _ in
             let client = try await ControlClient.connect(runtimeDirectory: directory)
@@ -117,7 +125,8 @@ import WireProtocol
         #expect(handler.operations.count == 2)
     }
 
-    @Test func cancelNamesTheRequest() async throws {
+    @Test("A cancellation names the request, and its answer tells whether there was one")
+    func cancelNamesTheRequest() async throws {
         let waiting = Waiting()
         try await withServer(waiting.handler()) { directory, _ in
             let client = try await RawClient(directory)
@@ -131,7 +140,8 @@ import WireProtocol
         }
     }
 
-    @Test func aDaemonThatDiesMidCallIsUnreachable() async throws {
+    @Test("A daemon that goes away during a call is unreachable")
+    func aDaemonThatDiesMidCallIsUnreachable() async throws {
         let temporary = try TemporaryDirectory()
         let directory = RuntimeDirectory(path: temporary.path)
         let listener = try StreamListener("ipc://" + directory.controlSocket)
@@ -150,7 +160,8 @@ import WireProtocol
         withExtendedLifetime(temporary) {}
     }
 
-    @Test func aServerThatIsCancelledCancelsItsHandlers() async throws {
+    @Test("A cancelled server cancels its handlers")
+    func aServerThatIsCancelledCancelsItsHandlers() async throws {
         let temporary = try TemporaryDirectory()
         let directory = RuntimeDirectory(path: temporary.path)
         let waiting = Waiting()
@@ -169,7 +180,8 @@ import WireProtocol
         #expect(Files.names(in: temporary.path) == ["control.lock"])
     }
 
-    @Test func closingLetsWhatWasAskedBeAnswered() async throws {
+    @Test("A closing server answers open requests")
+    func closingLetsWhatWasAskedBeAnswered() async throws {
         let waiting = Waiting()
         try await withServer(waiting.handler(), grace: .seconds(30)) { directory, server in
             let client = try await ControlClient.connect(runtimeDirectory: directory)
@@ -182,7 +194,8 @@ import WireProtocol
         }
     }
 
-    @Test func closingDoesNotWaitForWhatNeverEnds() async throws {
+    @Test("A closing server doesn't wait for a request beyond its grace")
+    func closingDoesNotWaitForWhatNeverEnds() async throws {
         let waiting = Waiting()
         let start = ContinuousClock.now
         try await withServer(waiting.handler()) { directory, server in
@@ -196,7 +209,8 @@ import WireProtocol
         #expect(await waiting.ended.valueUnlessCancelled() == "cancelled")
     }
 
-    @Test func theLedgerForgetsTheOldestThatEnded() {
+    @Test("The ledger forgets the oldest ended change")
+    func theLedgerForgetsTheOldestThatEnded() {
         let ledger = RequestLedger(capacity: 2)
         func begin(_ id: String) -> String {
             switch ledger.begin(id, .stop(path: "/a")) {

@@ -6,7 +6,7 @@ import WireProtocol
 
 @testable import Control
 
-/// The control socket in the file system: who may have it, its permissions, what is left of it.
+/// The control socket in the file system: its ownership, its permissions and its removal.
 @Suite(.timeLimit(.minutes(1))) struct ControlEndpointTests {
     private func failure(ofListening server: ControlServer) -> ControlError? {
         do throws(ControlError) {
@@ -17,7 +17,8 @@ import WireProtocol
         }
     }
 
-    @Test func theDirectoryAndTheSocketAreTheOwnersAlone() async throws {
+    @Test("Only the owner can use the directory, the socket and the lock")
+    func theDirectoryAndTheSocketAreTheOwnersAlone() async throws {
         try await withServer { directory, server in
             #expect(Files.mode(of: directory.path) == 0o700)
             #expect(Files.mode(of: directory.controlSocket) == 0o600)
@@ -26,7 +27,8 @@ import WireProtocol
         }
     }
 
-    @Test func theSocketIsGoneWhenTheServerHasEnded() async throws {
+    @Test("The socket is removed when the server has ended")
+    func theSocketIsGoneWhenTheServerHasEnded() async throws {
         let temporary = try TemporaryDirectory()
         let directory = RuntimeDirectory(path: temporary.path)
         let server = ControlServer(path: directory.controlSocket, handler: FakeHandler())
@@ -51,7 +53,8 @@ import WireProtocol
         withExtendedLifetime(temporary) {}
     }
 
-    @Test func aServerThatIsClosedBeforeItRunsLeavesNothing() async throws {
+    @Test("A server that is closed before it runs leaves no socket")
+    func aServerThatIsClosedBeforeItRunsLeavesNothing() async throws {
         let temporary = try TemporaryDirectory()
         let server = ControlServer(path: temporary.path + "/control.sock", handler: FakeHandler())
         try server.listen()
@@ -60,7 +63,8 @@ import WireProtocol
         #expect(Files.names(in: temporary.path) == ["control.lock"])
     }
 
-    @Test func aSecondDaemonIsRefusedAndTheFirstUnharmed() async throws {
+    @Test("A second daemon is refused, and the first one keeps serving")
+    func aSecondDaemonIsRefusedAndTheFirstUnharmed() async throws {
         try await withServer { directory, _ in
             let second = ControlServer(path: directory.controlSocket, handler: FakeHandler())
             let error = failure(ofListening: second)
@@ -77,7 +81,8 @@ import WireProtocol
         }
     }
 
-    @Test func whatADeadDaemonLeftIsReplaced() async throws {
+    @Test("The socket that a killed daemon left is replaced")
+    func whatADeadDaemonLeftIsReplaced() async throws {
         let temporary = try TemporaryDirectory()
         let directory = RuntimeDirectory(path: temporary.path)
         let stale = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
@@ -102,7 +107,8 @@ import WireProtocol
         withExtendedLifetime(temporary) {}
     }
 
-    @Test func aDirectoryThatOthersMayWriteIsRefused() throws {
+    @Test("A directory that other users may write to is refused")
+    func aDirectoryThatOthersMayWriteIsRefused() throws {
         let temporary = try TemporaryDirectory()
         chmod(temporary.path, 0o770)
         let error = failure(ofListening: ControlServer(path: temporary.path + "/control.sock", handler: FakeHandler()))
@@ -116,7 +122,8 @@ import WireProtocol
         #expect(Files.names(in: temporary.path) == [])
     }
 
-    @Test func aDirectoryWithoutAParentIsRefused() throws {
+    @Test("A directory whose parent is missing is refused")
+    func aDirectoryWithoutAParentIsRefused() throws {
         let temporary = try TemporaryDirectory()
         let error = failure(ofListening: ControlServer(path: temporary.path + "/a/b/control.sock", handler: FakeHandler()))
         #expect(
@@ -129,14 +136,15 @@ import WireProtocol
         )
     }
 
-    @Test func aFileInPlaceOfTheDirectoryIsRefused() throws {
+    @Test("A file in place of the directory is refused")
+    func aFileInPlaceOfTheDirectoryIsRefused() throws {
         let temporary = try TemporaryDirectory()
         try Files.write("", to: temporary.file("file"))
         let error = failure(ofListening: ControlServer(path: temporary.path + "/file/control.sock", handler: FakeHandler()))
         #expect(error?.message.contains("isn't a directory") == true)
     }
 
-    @Test("A runtime directory that is a symbolic link is refused: who may replace the link chooses another later")
+    @Test("A runtime directory that is a symbolic link is refused, because the link could be replaced later")
     func symbolicLink() throws {
         let temporary = try TemporaryDirectory()
         try #require(mkdir(temporary.file("real"), 0o700) == 0)

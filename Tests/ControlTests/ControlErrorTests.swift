@@ -7,6 +7,7 @@ import WireProtocol
 /// Codes on the wire and for the shell.
 @Suite struct ControlErrorTests {
     @Test(
+        "Each error code has its name on the wire and its exit code",
         arguments: [
             (.failed, "failed", 1), (.cancelled, "cancelled", 1), (.unhandled, "unhandled", 1), (.alreadyRunning, "alreadyRunning", 1),
             (.notRunning, "notRunning", 3), (.noSuchPath, "noSuchPath", 4), (.invalidRequest, "invalidRequest", 64),
@@ -25,7 +26,8 @@ import WireProtocol
         #expect(ControlAnswer(json: answer.json) == answer)
     }
 
-    @Test func answersReadAsTheyAreWritten() {
+    @Test("Answers are read as they were written")
+    func answersReadAsTheyAreWritten() {
         for answer in [ControlAnswer(id: 1, .result(nil)), ControlAnswer(id: 2, .item([1])), ControlAnswer(id: nil, .result("x"))] {
             #expect(ControlAnswer(json: answer.json) == answer)
         }
@@ -34,7 +36,8 @@ import WireProtocol
         }
     }
 
-    @Test func aRequestOnTheWire() throws {
+    @Test("A request is one JSON object with its fields")
+    func aRequestOnTheWire() throws {
         let request = ControlRequest(
             id: 7,
             operation: .ask(path: "/a", message: "M.N", payload: ["k": 1], timeout: .milliseconds(1500)),
@@ -48,7 +51,8 @@ import WireProtocol
         #expect(try ControlJSON.decode(ControlRequest.self, from: request.json) == request)
     }
 
-    @Test func aNumberThatJSONDoesNotHaveIsAnError() {
+    @Test("A number that JSON has no form for is an error")
+    func aNumberThatJSONDoesNotHaveIsAnError() {
         #expect(throws: ControlError.self) { try ControlJSON.text(of: JSONValue.number(.nan)) }
     }
 }

@@ -7,7 +7,7 @@ import WireProtocol
 
 @testable import Control
 
-/// Carries requests out as the test says, and remembers them.
+/// A handler that carries requests out as the test defines, and records them.
 final class FakeHandler: ControlHandler {
     private let body: @Sendable (ControlOperation) async -> Result<JSONValue, ControlError>
     private let seen = Mutex<[ControlOperation]>([])
@@ -52,7 +52,7 @@ func withServer(
     withExtendedLifetime(temporary) {}
 }
 
-/// A client that says what it likes.
+/// A client that sends any text.
 struct RawClient {
     let connection: PairConnection
 
@@ -75,7 +75,7 @@ struct RawClient {
     }
 }
 
-/// The error that `body` throws.
+/// Returns the error that `body` throws.
 func failure(of body: () async throws(ControlError) -> some Any) async -> ControlError? {
     do throws(ControlError) {
         _ = try await body()

@@ -4,9 +4,10 @@ import WireProtocol
 
 @testable import Control
 
-/// JSON, and where a text stops being it.
+/// The check of a text against the grammar of JSON.
 @Suite struct JSONSyntaxTests {
     @Test(
+        "The first departure from the grammar is reported with its line and column",
         arguments: [
             ("", 1, 1, "expected a value, found the end"), ("{", 1, 2, "expected a key in double quotes"),
             ("{a:1}", 1, 2, "expected a key in double quotes"),
@@ -34,11 +35,13 @@ import WireProtocol
         #expect(JSONSyntax.firstProblem(in: Array(text.utf8)) == .init(line: line, column: column, message: message))
     }
 
-    @Test func bytesThatAreNotText() {
+    @Test("Bytes that aren't UTF-8 are a problem")
+    func bytesThatAreNotText() {
         #expect(JSONSyntax.firstProblem(in: [0x22, 0xFF, 0x22]) == .init(line: 1, column: 1, message: "the text isn't UTF-8"))
     }
 
     @Test(
+        "A text that is JSON decodes to its value",
         arguments: [
             (" null ", nil), ("true", true), ("-0", 0), ("12", 12), ("1.5e+2", 150), ("\t[ ]\r\n", []), ("{}", [:]),
             (#"{"a":[{"b":"\u00e9\ud83d\ude00\n"}]}"#, ["a": [["b": "é😀\n"]]]),
@@ -49,7 +52,8 @@ import WireProtocol
         #expect(try ControlJSON.parse(Array(text.utf8)) == value)
     }
 
-    @Test func depthIsBounded() {
+    @Test("Nesting beyond the limit is a problem")
+    func depthIsBounded() {
         func nested(_ depth: Int) -> [UInt8] {
             Array((String(repeating: "[", count: depth) + String(repeating: "]", count: depth)).utf8)
         }
@@ -57,8 +61,9 @@ import WireProtocol
         #expect(JSONSyntax.firstProblem(in: nested(129))?.message == "nested more than 128 deep")
     }
 
-    /// What the check lets through, Foundation decodes, whatever was done to a good text.
-    @Test func damagedTextsAreRefusedOrDecoded() {
+    /// Foundation decodes every text that the check accepts, however a good text was damaged.
+    @Test("A damaged text is either refused or decoded")
+    func damagedTextsAreRefusedOrDecoded() {
         let seed = UInt64.random(in: .min ... .max)
         var random = SeededGenerator(seed: seed)
         let good = Array(#"{"v":1,"id":-7.5e3,"op":"ask","payload":[true,false,null,"\u00e9\n",{"k":[]}],"":{}}"#.utf8)

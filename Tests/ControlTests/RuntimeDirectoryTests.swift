@@ -2,9 +2,10 @@ import Control
 import Processes
 import Testing
 
-/// The order in which a runtime directory is looked for.
+/// The resolution of the runtime directory from the option and the environment.
 @Suite struct RuntimeDirectoryTests {
     @Test(
+        "The runtime directory is the option, else a variable, else /run/coordinator",
         arguments: [
             ("/o", ["COORDINATOR_RUNTIME_DIR": "/c", "XDG_RUNTIME_DIR": "/x"], "/o/control.sock"),
             (nil, ["COORDINATOR_RUNTIME_DIR": "/c", "XDG_RUNTIME_DIR": "/x"], "/c/control.sock"),
@@ -19,7 +20,8 @@ import Testing
         #expect(try RuntimeDirectory.resolve(option: option, environment: environment).controlSocket == socket)
     }
 
-    @Test func aPathThatHoldsNoSocketIsRefused() throws {
+    @Test("A path that can't hold the control socket is refused")
+    func aPathThatHoldsNoSocketIsRefused() throws {
         let longest = "/" + String(repeating: "d", count: 93)
         #expect(try RuntimeDirectory.resolve(option: longest).controlSocket.utf8.count == 107)
         for path in [longest + "d", "", "/a\u{0}b", "/" + String(repeating: "ä", count: 60)] {

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The writer to standard error", .timeLimit(.minutes(1)))
 struct DaemonOutputTests {
-    @Test("While nobody reads, both lanes take what they can and lose the rest; then both are written, and the gaps are said")
+    @Test("While standard error is blocked, both lanes fill up and drop the rest; then both are written with the number of dropped bytes")
     func blocked() async throws {
         var ends: [Int32] = [-1, -1]
         try #require(pipe(&ends) == 0)
@@ -43,7 +43,7 @@ struct DaemonOutputTests {
         #expect(written.utf8.count { $0 == UInt8(ascii: "c") } > 1_000_000)
     }
 
-    @Test("Nothing is lost when somebody who shares standard error has made it one that doesn't wait")
+    @Test("Nothing is lost when another process has made the shared standard error non-blocking")
     func nonBlocking() async throws {
         var ends: [Int32] = [-1, -1]
         try #require(pipe(&ends) == 0 && ends.allSatisfy { fcntl($0, F_SETFL, O_NONBLOCK) == 0 })

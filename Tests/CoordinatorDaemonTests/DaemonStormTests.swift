@@ -6,14 +6,14 @@ import Testing
 
 /// A storm of `kill -9` against the daemon, each time with the next one started at once.
 ///
-/// What is promised: no path ever lives twice, and nothing is left when the last daemon has ended, though all programs fork, some of them
-/// out of their group.
+/// The guarantee: no path ever lives twice, and no process is left when the last daemon has ended, although all programs fork, some of
+/// them out of their group.
 @Suite("A storm of kill -9 against the daemon", .timeLimit(.minutes(30)))
 struct DaemonStormTests {
-    /// How many times; more with `Deploy/test --long`.
+    /// The number of kills, which is larger under `Deploy/test --long`.
     private static let kills = getenv("COORDINATORS_TEST_KILLS").flatMap { Int(String(cString: $0)) } ?? 50
 
-    @Test("The next daemon is started at once: no path lives twice, and nobody is left")
+    @Test("After a kill -9 and the next daemon's start at once, no path lives twice and no process is left")
     func storm() async throws {
         let census = Census()
         defer { census.end() }
@@ -58,17 +58,17 @@ extension RunningDaemon {
     }
 }
 
-/// Who lives, by names that only this test gives to processes.
+/// A count of living processes by names that only this test gives.
 private struct Census: Sendable {
-    /// A number of seconds that nobody else sleeps.
+    /// A number of seconds for which no other process sleeps.
     let name = "\(Int.random(in: 100_000...999_999)).\(getpid())"
 
-    /// The script of a program that has a child beside itself; both can be told by their arguments.
+    /// Returns the script of a program that forks a child; the arguments identify both.
     func program(_ key: String, child: String) -> String {
         "\(child) \(name)1 \(key.count) & exec sleep \(name)2 \(key.count)"
     }
 
-    /// The processes of the programs and the workers, by what they are.
+    /// Returns the processes of the programs and the workers, by their roles.
     var living: [String: [ProcessIdentity]] {
         var found: [String: [ProcessIdentity]] = [:]
         for number in Files.numbers(in: "/proc") {
@@ -80,32 +80,32 @@ private struct Census: Sendable {
         return found
     }
 
-    /// Ends what a test that has failed has left.
+    /// Ends the processes that a failed test has left.
     func end() {
         for process in living.values.joined() { try? process.send(.kill) }
     }
 
-    /// Programs are told by their arguments, workers by their environment.
+    /// Whether a process is this test's: its arguments identify a program, its environment a worker.
     private func isOurs(_ arguments: String, _ number: Int) -> Bool {
         if arguments.hasPrefix("sleep") { return arguments.contains(name) }
         return arguments.contains("FixtureWorker") && Files.text(of: "/proc/\(number)/environ")?.contains("CENSUS=\(name)") == true
     }
 
-    /// Between clone and execve a child looks like its parent.
+    /// Whether a child is between clone and execve, where it looks like its parent.
     private func isUnborn(_ number: Int, _ arguments: String) -> Bool {
         let fields = Files.text(of: "/proc/\(number)/stat")?.split(separator: ")").last?.split(separator: " ")
         guard let fields, fields.count > 1 else { return false }
         return Files.text(of: "/proc/\(fields[1])/cmdline") == arguments
     }
 
-    /// Two programs, each with a child beside itself, and three workers, each once.
+    /// Whether there are two programs with a child each, and three workers, each once.
     var isSettled: Bool {
         get async { await eventually { living.count == 7 && living.values.allSatisfy { $0.count == 1 } } }
     }
 
-    /// Looks every ten milliseconds until it's cancelled.
+    /// Counts every ten milliseconds until the task is cancelled.
     ///
-    /// - Returns: what lived twice.
+    /// - Returns: the roles that two processes had at a time.
     func observe() async -> Set<String> {
         var violations: Set<String> = []
         while !Task.isCancelled {

@@ -20,7 +20,7 @@ struct DaemonTests {
         orphan_grace: 1s
         """
 
-    @Test("The tree says what there is: paths, states, pids, lives")
+    @Test("The tree lists paths, states, process IDs and incarnations")
     func tree() async throws {
         try await RunningDaemon.with(Self.tree) { daemon in
             try await daemon.everythingActive()
@@ -153,7 +153,7 @@ struct DaemonTests {
         }
     }
 
-    @Test("ask and send, with their exit codes")
+    @Test("ask and send print replies and exit with their codes")
     func messages() async throws {
         try await RunningDaemon.with(Self.tree) { daemon in
             try await daemon.everythingActive()
@@ -174,7 +174,7 @@ struct DaemonTests {
         }
     }
 
-    @Test("pause and resume, with their exit codes: what is sent to a paused coordinator waits")
+    @Test("pause and resume exit with their codes, and messages to a paused coordinator wait")
     func pauses() async throws {
         try await RunningDaemon.with(Self.tree) { daemon in
             try await daemon.everythingActive()
@@ -210,7 +210,7 @@ struct DaemonTests {
         }
     }
 
-    @Test("A pause reaches what is below, and a program too; a child that was paused by name stays paused")
+    @Test("A pause reaches descendants and programs, and a child that was paused by its own path stays paused")
     func pausedSubtree() async throws {
         try await RunningDaemon.with(Self.tree) { daemon in
             try await daemon.everythingActive()
@@ -234,7 +234,7 @@ struct DaemonTests {
         }
     }
 
-    @Test("dead-letters: what a handler threw away is listed, and outlives its process")
+    @Test("dead-letters lists a message whose handler failed, also after the process has ended")
     func deadLetters() async throws {
         try await RunningDaemon.with(Self.tree) { daemon in
             try await daemon.everythingActive()
@@ -311,7 +311,7 @@ struct DaemonTests {
         }
     }
 
-    @Test("shutdown answers when everything has ended")
+    @Test("shutdown answers when all processes have ended")
     func shutdown() async throws {
         try await RunningDaemon.with(Self.tree) { daemon in
             try await daemon.everythingActive()

@@ -4,7 +4,7 @@ import Processes
 import TestSupport
 import Testing
 
-/// What the daemon's children fork is ended with them, and with the daemon.
+/// The end of processes that the daemon's children fork, with those children and with the daemon.
 @Suite("coordinatord and what its children fork", .timeLimit(.minutes(3)))
 struct DaemonDescendantsTests {
     private static let supervision = "supervision: { intensity: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 1ms } }"

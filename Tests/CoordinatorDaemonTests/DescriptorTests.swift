@@ -29,7 +29,7 @@ struct DescriptorTests {
                 if !hasKilled { #expect(try await daemon.control("kill", "/sleeper").exitCode == 0) }
                 hasKilled = true
             }
-            // With 48 there is room for a spawn only when those who are silent have gone.
+            // With 48 descriptors there is room for a spawn only when the silent connections have been closed.
             try await daemon.eventually("it's back") {
                 let sleeper = try await daemon.node("/sleeper")
                 return sleeper.incarnation > 1 && sleeper.state == "active"

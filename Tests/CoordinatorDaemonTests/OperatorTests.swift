@@ -4,7 +4,7 @@ import Processes
 import TestSupport
 import Testing
 
-@Suite("What operators are told", .timeLimit(.minutes(3)))
+@Suite("What operators see of their requests", .timeLimit(.minutes(3)))
 struct OperatorTests {
     static let tree = """
         children:
@@ -38,7 +38,7 @@ struct OperatorTests {
         }
     }
 
-    @Test("A temporary child that ends at once has been started, and how it has ended is told and kept", arguments: [0, 3])
+    @Test("A temporary child that ends at once has been started, and its end is reported and kept", arguments: [0, 3])
     func quick(_ code: Int) async throws {
         let tree = """
             children:
@@ -82,7 +82,7 @@ struct OperatorTests {
         }
     }
 
-    @Test("kill tells the state after the kill, and never the killed process as active")
+    @Test("kill reports the state after the kill, and never the killed process as active")
     func killed() async throws {
         try await Self.with { daemon in
             try await daemon.eventually("it's up") { try await daemon.node("/sleeper").state == "active" }
@@ -94,7 +94,7 @@ struct OperatorTests {
         }
     }
 
-    @Test("What isn't running can't be paused, and its next life isn't")
+    @Test("A child that isn't running can't be paused, and its next life isn't paused either")
     func pausedWhileStopped() async throws {
         try await Self.with { daemon in
             try await daemon.eventually("it's up") { try await daemon.node("/sleeper").state == "active" }
@@ -120,7 +120,7 @@ struct OperatorTests {
         }
     }
 
-    @Test("Errors about / say what ends the daemon")
+    @Test("Errors about / name the command that ends the daemon")
     func root() async throws {
         try await Self.with { daemon in
             for verb in ["start", "stop", "restart", "kill", "pause", "resume"] {
@@ -143,7 +143,7 @@ struct OperatorTests {
         }
     }
 
-    @Test("A control socket that somebody has removed or replaced comes back")
+    @Test("A control socket that was removed or replaced is made anew")
     func removedSocket() async throws {
         try await Self.with { daemon in
             let socket = "\(daemon.directory)/run/control.sock"

@@ -17,7 +17,7 @@ struct OutputTests {
         supervision: { intensity: 100000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }
         """
 
-    @Test("A standard error that nobody reads stops nothing: not supervision, not operators, not the end")
+    @Test("A standard error that no process reads blocks neither supervision nor operators nor the shutdown")
     func blocked() async throws {
         var ends: [Int32] = [-1, -1]
         try #require(pipe(&ends) == 0)
@@ -44,7 +44,7 @@ struct OutputTests {
         }
     }
 
-    @Test("A child's last line is written although it doesn't end, and is no part of its next life's first")
+    @Test("A child's unended last line is written, and isn't joined to the first line of its next life")
     func lastLine() async throws {
         let tree = """
             children:
@@ -61,7 +61,7 @@ struct OutputTests {
         }
     }
 
-    @Test("Who has asked for what is in the log, and an end with code 0 too")
+    @Test("The log has each request with its requester, and an end with code 0")
     func audit() async throws {
         let tree = """
             children:

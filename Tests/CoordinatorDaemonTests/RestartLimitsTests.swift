@@ -59,7 +59,7 @@ struct RestartLimitsTests {
 }
 
 extension RunningDaemon {
-    /// Kills the healthy child's process, and waits until it's back.
+    /// Kills the healthy child's process, and waits for its restart.
     fileprivate func killHealthy(life: UInt32) async throws {
         try await eventually("life \(life)") {
             let node = try await node("/healthy")

@@ -7,9 +7,9 @@ import WireProtocol
 
 /// A real `coordinatord` in a directory of its own.
 ///
-/// It's killed, with everything it has started, when the test forgets to end it.
+/// It is killed with all its processes when the test doesn't end it.
 final class RunningDaemon: Sendable {
-    /// What a daemon is started with: its configuration `tree.yaml` and its runtime directory `run`.
+    /// The directory of the daemon's configuration `tree.yaml` and its runtime directory `run`.
     private let temporary: TemporaryDirectory
     let process: ChildProcess
 
@@ -23,11 +23,11 @@ final class RunningDaemon: Sendable {
         self.process = process
     }
 
-    /// Starts a daemon, runs the body, and ends the daemon whatever happens.
+    /// Starts a daemon, runs the body, and ends the daemon in any case.
     ///
     /// - Parameters:
-    ///   - descriptorLimit: how many descriptors it may have open; nil: as many as this process.
-    ///   - standardError: where it writes its log and its children's output.
+    ///   - descriptorLimit: the limit of the daemon's open descriptors; nil means that of this process.
+    ///   - standardError: the destination of the daemon's log and its children's output.
     static func with(
         _ configuration: String,
         descriptorLimit: Int? = nil,
@@ -52,7 +52,7 @@ final class RunningDaemon: Sendable {
         await daemon.end()
     }
 
-    /// Starts another daemon in the same place.
+    /// Starts another daemon in the same directory.
     func startNext() async throws -> ChildProcess { try await Self.start(in: directory) }
 
     private static func start(
@@ -95,7 +95,7 @@ final class RunningDaemon: Sendable {
         try ControlJSON.decode(DeadLetterList.self, from: try await call(.deadLetters))
     }
 
-    /// All processes of the tree, the daemon's own excepted.
+    /// Returns all processes of the tree except the daemon's own.
     func processes() async throws -> [ProcessIdentity] {
         let list = try ControlJSON.decode(ProcessList.self, from: try await call(.ps))
         return list.processes.filter { $0.pid != process.identity.processID }.map {
@@ -103,7 +103,7 @@ final class RunningDaemon: Sendable {
         }
     }
 
-    /// What can't be asked for the moment doesn't hold yet.
+    /// Waits until a condition holds; a condition that throws doesn't hold yet.
     func eventually(
         _ what: @autoclosure () -> String,
         sourceLocation: SourceLocation = #_sourceLocation,

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Calls whose results are shared", .timeLimit(.minutes(1)))
 struct SharedCallTests {
-    @Test("Who asks while a call is under way shares the next one; nobody gets an older result")
+    @Test("Callers that come while a call runs share the next one, and no caller gets an older result")
     func sharing() async throws {
         let began = Mutex(0)
         let (gate, opener) = AsyncStream.makeStream(of: Void.self)

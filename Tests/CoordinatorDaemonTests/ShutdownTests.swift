@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A shutdown that takes too long", .timeLimit(.minutes(3)))
 struct ShutdownTests {
-    /// What doesn't end when it's told to, and may take as long as it likes: a program, and a worker whose stop hook hangs.
+    /// The kinds of children that ignore a stop and have unlimited time: a program, and a worker whose stop hook hangs.
     enum Stubborn: String, CaseIterable {
         case program, worker
 
@@ -23,7 +23,7 @@ struct ShutdownTests {
         }
     }
 
-    @Test("It can be looked at, and ended by killing what hangs", arguments: Stubborn.allCases)
+    @Test("A shutdown that hangs can be inspected, and ends when the hanging process is killed", arguments: Stubborn.allCases)
     func killed(_ stubborn: Stubborn) async throws {
         try await Self.whileStopping(stubborn) { daemon in
             let node = try await daemon.node("/stubborn")
@@ -34,7 +34,7 @@ struct ShutdownTests {
         }
     }
 
-    @Test("shutdown --now kills what still runs", arguments: Stubborn.allCases)
+    @Test("shutdown --now kills the processes that still run", arguments: Stubborn.allCases)
     func now(_ stubborn: Stubborn) async throws {
         try await Self.whileStopping(stubborn) { daemon in
             let ended = try await daemon.control("shutdown", "--now")
@@ -42,7 +42,7 @@ struct ShutdownTests {
         }
     }
 
-    @Test("A second shutdown leaves it a second", arguments: Stubborn.allCases)
+    @Test("A second shutdown gives the processes that still run one second", arguments: Stubborn.allCases)
     func second(_ stubborn: Stubborn) async throws {
         try await Self.whileStopping(stubborn) { daemon in
             let ended = try await daemon.control("shutdown")
@@ -60,7 +60,7 @@ struct ShutdownTests {
         }
     }
 
-    /// Begins a shutdown that would last for ever, and sees that the body ends it.
+    /// Begins a shutdown that would last forever, and checks that the body ends it.
     private static func whileStopping(_ stubborn: Stubborn, _ body: (RunningDaemon) async throws -> Void) async throws {
         try await RunningDaemon.with(stubborn.tree) { daemon in
             let children = try await daemon.children(1)

@@ -13,7 +13,7 @@ struct SignalTests {
           - key: sleeper
             program: { command: [sleep, "1000"] }
         """
-    /// It ignores what asks it to end, and may take as long as it likes.
+    /// A child that ignores requests to end and has unlimited time.
     static let stubborn = """
         children:
           - key: stubborn
@@ -61,7 +61,7 @@ struct SignalTests {
         }
     }
 
-    @Test("SIGHUP tells every problem of a file that has become bad")
+    @Test("SIGHUP logs every problem of a file that has become bad")
     func badFile() async throws {
         let log = Transcript()
         try await RunningDaemon.with(Self.tree, standardError: log.destination) { daemon in
@@ -72,7 +72,7 @@ struct SignalTests {
         }
     }
 
-    @Test("A second SIGTERM leaves what still runs a second")
+    @Test("A second SIGTERM gives the processes that still run one second")
     func second() async throws {
         try await RunningDaemon.with(Self.stubborn) { daemon in
             let children = try await daemon.children(1)
@@ -85,7 +85,7 @@ struct SignalTests {
         }
     }
 
-    @Test("A third one kills, also when all come at once")
+    @Test("A third SIGTERM kills the processes that still run, also when all three come at once")
     func third() async throws {
         let log = Transcript()
         try await RunningDaemon.with(Self.stubborn, standardError: log.destination) { daemon in
@@ -104,7 +104,7 @@ struct SignalTests {
 }
 
 extension RunningDaemon {
-    /// The processes of the tree, once all have begun.
+    /// Returns the processes of the tree when all have begun.
     func children(_ count: Int) async throws -> [ProcessIdentity] {
         try await eventually("all run") { try await tree().children.count { $0.state == "active" } == count }
         return try await processes()

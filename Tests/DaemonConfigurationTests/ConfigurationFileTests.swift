@@ -30,33 +30,39 @@ import Testing
         }
     }
 
-    @Test func aGoodFileIsLoaded() throws {
+    @Test("A good file is loaded")
+    func aGoodFileIsLoaded() throws {
         try withFile(Array(DaemonConfigurationTests.complete.utf8)) { path in
             let loaded = try DaemonConfiguration.load(path: path)
             #expect(loaded == DaemonConfigurationTests.expected)
         }
     }
 
-    @Test func problemsNameTheFile() throws {
+    @Test("Problems name the file as the caller gave it")
+    func problemsNameTheFile() throws {
         try withFile(Array("children: 5\n".utf8)) { path in
             let message = "`children` is the number 5; expected a list, each item with `key` and `worker` or `program`"
             #expect(problems(ofFile: path) == ["\(path):1:11: \(message)"])
         }
     }
 
-    @Test(arguments: [
-        (
-            "/nonexistent/c.yaml",
-            "/nonexistent/c.yaml: can't open the configuration file: No such file or directory; expected a readable YAML file"
-        ),
-        ("/", "/: can't read the configuration file: Is a directory; expected a readable YAML file"),
-        ("", ": the name of the configuration file is empty or contains NUL; expected the path of a YAML file"),
-    ])
+    @Test(
+        "A file that can't be read is a problem with its reason",
+        arguments: [
+            (
+                "/nonexistent/c.yaml",
+                "/nonexistent/c.yaml: can't open the configuration file: No such file or directory; expected a readable YAML file"
+            ),
+            ("/", "/: can't read the configuration file: Is a directory; expected a readable YAML file"),
+            ("", ": the name of the configuration file is empty or contains NUL; expected the path of a YAML file"),
+        ]
+    )
     func aFileThatCannotBeRead(path: String, problem: String) {
         #expect(problems(ofFile: path) == [problem])
     }
 
     @Test(
+        "The first byte that isn't UTF-8 is reported with its position",
         arguments: [
             ([0xFF], 1, 1), (Array("a: b\nc: é".utf8) + [0xC3], 2, 5), (Array("a:\r\n".utf8) + [0xC0, 0x80], 2, 1),
             ([0xED, 0xA0, 0x80], 1, 1),
@@ -68,7 +74,8 @@ import Testing
         }
     }
 
-    @Test func aHugeFileIsNotRead() throws {
+    @Test("A file beyond the size limit is refused")
+    func aHugeFileIsNotRead() throws {
         try withFile([UInt8](repeating: UInt8(ascii: "#"), count: (1 << 20) + 1)) { path in
             #expect(problems(ofFile: path) == ["\(path): the file is larger than 1048576 bytes; expected a daemon configuration"])
         }

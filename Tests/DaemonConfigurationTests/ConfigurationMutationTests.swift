@@ -2,9 +2,12 @@ import DaemonConfiguration
 import TestSupport
 import Testing
 
-/// Files that are nearly right: whatever a slip of the keyboard or a broken disk makes of a good file, it is read or refused.
+/// Damaged files: whatever a typing error or a broken disk makes of a good file, it is read or refused.
 @Suite struct ConfigurationMutationTests {
-    @Test(arguments: 0..<8)
+    @Test(
+        "A damaged file is either read or refused with positions",
+        arguments: 0..<8
+    )
     func aDamagedFileIsReadOrRefused(round: Int) {
         let seed = UInt64.random(in: .min ... .max)
         var random = SeededGenerator(seed: seed)
@@ -37,18 +40,20 @@ import Testing
         }
     }
 
-    /// The bytes that mean something to YAML, and some that mean nothing to anyone.
+    /// The bytes that have a meaning in YAML, and some that have none.
     static let interesting: [UInt8] =
         Array("{}[],:-?&*!|>'\"%@`#~<= \t\n\r\\0/9.aK".utf8) + [0, 0x1B, 0x7F, 0xC3, 0xA9, 0xFF, 0xEF, 0xBB, 0xBF]
 
-    @Test func deepNestingIsRefused() {
+    @Test("Deep nesting is refused")
+    func deepNestingIsRefused() {
         for opening in ["[", "{a: ", "- "] {
             let text = "children: " + String(repeating: opening, count: 5000)
             #expect(ConfigurationProblemTests.problems(of: text).count == 1)
         }
     }
 
-    @Test func aliasesThatMultiplyAreRefused() {
+    @Test("Aliases that multiply are refused")
+    func aliasesThatMultiplyAreRefused() {
         var text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
         for level in 1...9 {
             text += "a\(level): &a\(level) [" + repeatElement("*a\(level - 1)", count: 10).joined(separator: ", ") + "]\n"

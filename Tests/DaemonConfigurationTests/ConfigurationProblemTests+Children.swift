@@ -1,5 +1,5 @@
 extension ConfigurationProblemTests {
-    /// Problems that are the children's.
+    /// Problems of children.
     static let rowsOfChildren: [Row] = [
         Row(
             "children that aren't a list",

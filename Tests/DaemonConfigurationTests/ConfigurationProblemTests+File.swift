@@ -1,5 +1,5 @@
 extension ConfigurationProblemTests {
-    /// Problems that are the file's, and YAML's own.
+    /// Problems of the whole file and of its YAML.
     static let rowsOfFile: [Row] = [
         Row(
             "an empty file",

@@ -19,7 +19,7 @@ struct ConfigurationFilesTests {
         }
     }
 
-    @Test("Those that aren't there, and those that can't be executed, are problems when they are looked for")
+    @Test("Files that don't exist or can't be executed are problems when files are checked")
     func missing() throws {
         let text = """
             children:
@@ -50,7 +50,7 @@ struct ConfigurationFilesTests {
         #expect(try Self.problems(text, checkingFiles: false) == [])
     }
 
-    @Test("What only a shell replaces is a problem always")
+    @Test("A path that only a shell would expand is always a problem")
     func shellWords() throws {
         let text = """
             children:

@@ -1,5 +1,5 @@
 extension ConfigurationProblemTests {
-    /// Problems that are the settings of the root.
+    /// Problems of the root's settings.
     static let rowsOfSettings: [Row] = [
         Row(
             "a supervision that is a text",

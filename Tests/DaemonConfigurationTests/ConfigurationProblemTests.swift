@@ -1,7 +1,7 @@
 import DaemonConfiguration
 import Testing
 
-/// What is said about a file that isn't good: each line of the answer, with its place, word for word.
+/// The problems of bad files, each message with its position word for word.
 @Suite struct ConfigurationProblemTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -22,7 +22,10 @@ import Testing
         }
     }
 
-    @Test(arguments: rowsOfFile + rowsOfChildren + rowsOfSettings)
+    @Test(
+        "Each problem of a text is reported with its position and the expectation",
+        arguments: rowsOfFile + rowsOfChildren + rowsOfSettings
+    )
     func theProblemsOf(row: Row) {
         #expect(Self.problems(of: row.text) == row.problems)
     }

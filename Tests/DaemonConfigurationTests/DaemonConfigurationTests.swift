@@ -3,7 +3,7 @@ import Supervision
 import Testing
 import WireProtocol
 
-/// What a good file means.
+/// The configurations that good files describe.
 @Suite struct DaemonConfigurationTests {
     static let complete = """
         children:
@@ -77,11 +77,13 @@ import WireProtocol
         orphanGrace: .zero
     )
 
-    @Test func everyKeyIsRead() throws {
+    @Test("Every key is read")
+    func everyKeyIsRead() throws {
         #expect(try DaemonConfiguration.parse(text: Self.complete, file: "f") == Self.expected)
     }
 
-    @Test func defaultsAreTheDesigns() throws {
+    @Test("Omitted keys have the documented defaults")
+    func defaultsAreTheDesigns() throws {
         let text = """
             children:
               - { key: shop, worker: { executable: Shop, coordinator: Root, configuration: } }
@@ -100,19 +102,24 @@ import WireProtocol
         #expect(configuration.orphanGrace == .zero)
     }
 
-    @Test func jsonIsYAMLToo() throws {
+    @Test("A JSON file is read like its YAML form")
+    func jsonIsYAMLToo() throws {
         let text = #"{"children": [{"key": "cat", "program": {"command": ["cat", "-u"]}}], "orphan_grace": "1s"}"#
         let configuration = try DaemonConfiguration.parse(text: text, file: "f")
         #expect(configuration.children == [ConfiguredChild(key: "cat", content: .program(.init(command: ["cat", "-u"])))])
         #expect(configuration.orphanGrace == .seconds(1))
     }
 
-    @Test(arguments: ["children: []", "\u{FEFF}children: []\n", "---\nchildren: []\n...\n", "children: []\r\n", "# c\nchildren:\n  []"])
+    @Test(
+        "A file without children is a configuration",
+        arguments: ["children: []", "\u{FEFF}children: []\n", "---\nchildren: []\n...\n", "children: []\r\n", "# c\nchildren:\n  []"]
+    )
     func noChildrenIsAConfiguration(text: String) throws {
         #expect(try DaemonConfiguration.parse(text: text, file: "f") == DaemonConfiguration(children: []))
     }
 
-    @Test func anAliasStandsForItsAnchor() throws {
+    @Test("An alias stands for its anchor's value")
+    func anAliasStandsForItsAnchor() throws {
         let text = """
             children:
               - { key: a, program: { command: [cat], environment: &shared { LANG: C } } }
@@ -124,6 +131,7 @@ import WireProtocol
 
     /// YAML 1.2's core schema; what YAML 1.1 made of the texts is in the comment.
     @Test(
+        "Scalars are resolved by the core schema of YAML 1.2",
         arguments: [
             ("1", 1), ("-17", -17), ("+3", 3), ("007", 7), ("0o17", 15), ("0x1F", 31), ("9223372036854775807", .integer(.max)),
             ("9223372036854775808", 9_223_372_036_854_775_808.0), ("1.5", 1.5), ("1e3", 1000.0), (".5", 0.5), ("5.", 5.0),
@@ -143,6 +151,7 @@ import WireProtocol
     }
 
     @Test(
+        "Durations are read as they are written",
         arguments: [
             ("250ms", .milliseconds(250)), ("5s", .seconds(5)), ("2m", .seconds(120)), ("1h", .seconds(3600)), ("0s", .zero),
             ("1500ms", .milliseconds(1500)), ("999999999999h", .seconds(999_999_999_999 * 3600)),
@@ -153,7 +162,10 @@ import WireProtocol
         #expect(duration.configurationText == text)
     }
 
-    @Test(arguments: ["", "5", "s", "-5s", "+5s", "1.5s", "5 s", "5S", "5sec", "1m30s", "9999999999999s", "5d", "\u{0665}s", "5s\u{0}"])
+    @Test(
+        "A text without a whole number and a unit is not a duration",
+        arguments: ["", "5", "s", "-5s", "+5s", "1.5s", "5 s", "5S", "5sec", "1m30s", "9999999999999s", "5d", "\u{0665}s", "5s\u{0}"]
+    )
     func otherTextsAreNoDurations(text: String) {
         #expect(Duration(configurationText: text) == nil)
     }

@@ -29,7 +29,7 @@ struct ReferenceTests {
         #expect(Set(documented) == Set(known))
     }
 
-    @Test("Its examples are good files")
+    @Test("The reference's examples are good files")
     func examples() throws {
         let text = try Self.lines("DaemonConfiguration.docc/Configuration.md").joined(separator: "\n")
         let examples = text.split(separator: "```yaml\n").dropFirst().compactMap { $0.split(separator: "```").first }

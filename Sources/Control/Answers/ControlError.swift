@@ -36,3 +36,78 @@ extension ControlError: Codable {
         try container.encode(message, forKey: .message)
     }
 }
+
+extension ControlError {
+    /// The kind of a failure, which determines the exit code of `coordinatorctl`.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        private enum Kind: Hashable {
+            case failed, cancelled, unhandled, alreadyRunning
+            case notRunning, noSuchPath, invalidRequest, unreachable, timedOut, notPermitted, badConfiguration
+            /// A code that a newer daemon has sent.
+            case other(String)
+        }
+
+        private let kind: Kind
+
+        private init(_ kind: Kind) {
+            self.kind = kind
+        }
+
+        /// The operation was carried out and failed.
+        public static let failed = Code(.failed)
+        /// The request was cancelled before its operation had ended.
+        public static let cancelled = Code(.cancelled)
+        /// No coordinator between the path and the root responds to the message.
+        public static let unhandled = Code(.unhandled)
+        /// Another daemon uses the runtime directory.
+        public static let alreadyRunning = Code(.alreadyRunning)
+        /// The coordinator or program at the path isn't running and can't receive the message.
+        public static let notRunning = Code(.notRunning)
+        /// No coordinator or program has the path.
+        public static let noSuchPath = Code(.noSuchPath)
+        /// The request itself is wrong: not JSON, another version, an unknown operation, an argument missing or out of range.
+        public static let invalidRequest = Code(.invalidRequest)
+        /// No daemon listens at the control socket, or the daemon went away before it answered.
+        public static let unreachable = Code(.unreachable)
+        /// No answer came in time; the daemon may still be carrying the operation out.
+        public static let timedOut = Code(.timedOut)
+        /// The user may not operate this daemon.
+        public static let notPermitted = Code(.notPermitted)
+        /// The configuration file has problems.
+        public static let badConfiguration = Code(.badConfiguration)
+
+        private static let known: [Code] = [
+            failed, cancelled, unhandled, alreadyRunning, notRunning, noSuchPath, invalidRequest, unreachable, timedOut, notPermitted,
+            badConfiguration,
+        ]
+
+        /// Creates the code that has this name on the wire.
+        public init(name: String) {
+            self = Self.known.first { $0.name == name } ?? Code(.other(name))
+        }
+
+        /// The code's name on the wire, such as `noSuchPath`.
+        public var name: String {
+            if case .other(let name) = kind { name } else { "\(kind)" }
+        }
+
+        /// The exit code for scripts.
+        ///
+        /// 3 and 4 are those of LSB's `status` action, 64 and above those of `sysexits.h`.
+        public var exitCode: Int32 {
+            switch kind {
+            case .failed, .cancelled, .unhandled, .alreadyRunning, .other: 1
+            case .notRunning: 3
+            case .noSuchPath: 4
+            case .invalidRequest: 64
+            case .unreachable: 69
+            case .timedOut: 75
+            case .notPermitted: 77
+            case .badConfiguration: 78
+            }
+        }
+
+        /// The code's name.
+        public var description: String { name }
+    }
+}

@@ -92,9 +92,4 @@ public struct TreeNode: Codable, Hashable, Sendable {
 
     /// Whether the node is active or paused; LSB's `status` action exits with 3 for a service that isn't running.
     public var isServing: Bool { state == "active" || state == "paused" }
-
-    /// Whether the node's present life hasn't ended.
-    public var isRunning: Bool {
-        state != "inactive" && state != "failed"
-    }
 }

@@ -94,7 +94,7 @@ final class ControlConversation: Sendable {
         let allowed = allowedUserIDs.sorted().map(String.init).joined(separator: ", ")
         return ControlError(
             .notPermitted,
-            "user \(peer.userID) may not operate this daemon; allowed: \(allowed.isEmpty ? "nobody" : "user \(allowed)")"
+            "user \(peer.userID) may not operate this daemon; allowed: \(allowed.isEmpty ? "no user" : "user \(allowed)")"
         )
     }
 

@@ -61,13 +61,13 @@ final class ControlEndpoint: Sendable {
             guard state.lock >= 0, state.file == nil || FileIdentity(at: path) != state.file else { return }
             let directory = Self.directory(of: path)
             guard (try? Self.prepare(directory)) != nil else { return }
-            // With the directory the lock has gone: in the new one it's taken again, unless another daemon has it.
+            // The lock has gone with the directory. In the new directory it is taken again, unless another daemon has it.
             if FileIdentity(at: directory + "/control.lock") != FileIdentity(of: state.lock) {
                 guard let lock = try? Self.takeLock(in: directory) else { return }
                 close(state.lock)
                 state.lock = lock
             }
-            // Closing removes whatever has the path.
+            // Closing the listener removes any file at the path.
             state.listener.close()
             state.file = nil
             guard let listener = try? Self.listen(at: path) else { return }

@@ -37,6 +37,12 @@ public final class ControlServer: Sendable {
         var conversations: [ObjectIdentifier: ControlConversation] = [:]
     }
 
+    /// The state that a close leaves, to be acted on after the lock.
+    private struct Closing {
+        let formerPhase: Phase
+        let conversations: [ControlConversation]
+    }
+
     private let path: String
     private let handler: any ControlHandler
     private let allowedUserIDs: Set<UInt32>
@@ -123,21 +129,21 @@ public final class ControlServer: Sendable {
     ///
     /// Returns at once. The second call does nothing.
     public func close() {
-        let (previous, conversations) = state.withLock { state in
-            let previous = state.phase
-            switch previous {
+        let closing = state.withLock { state in
+            let formerPhase = state.phase
+            switch formerPhase {
             case .idle, .listening: state.phase = .closed
             case .serving: state.phase = .closing
             case .closing, .closed: break
             }
-            return (previous, Array(state.conversations.values))
+            return Closing(formerPhase: formerPhase, conversations: Array(state.conversations.values))
         }
-        switch previous {
+        switch closing.formerPhase {
         case .listening(let endpoint): endpoint.remove()
         case .serving(let endpoint):
             endpoint.listener.close()
-            if conversations.isEmpty { drained.settle() }
-            for conversation in conversations { conversation.drain() }
+            if closing.conversations.isEmpty { drained.settle() }
+            for conversation in closing.conversations { conversation.drain() }
         case .idle, .closing, .closed: break
         }
     }

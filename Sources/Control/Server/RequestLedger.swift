@@ -15,8 +15,13 @@ final class RequestLedger: Sendable {
         case conflict
     }
 
+    private struct Change {
+        let operation: ControlOperation
+        let outcome = OneShot<Outcome>()
+    }
+
     private struct State {
-        var entries: [String: (operation: ControlOperation, outcome: OneShot<Outcome>)] = [:]
+        var changes: [String: Change] = [:]
         /// The request IDs of operations that have ended, oldest first; only these are forgotten.
         var ended: [String] = []
     }
@@ -31,26 +36,26 @@ final class RequestLedger: Sendable {
     /// Looks a request up and adds it when it is new.
     func begin(_ requestID: String, _ operation: ControlOperation) -> Entry {
         state.withLock { state in
-            if let entry = state.entries[requestID] {
-                return entry.operation == operation ? .join(entry.outcome) : .conflict
+            if let change = state.changes[requestID] {
+                return change.operation == operation ? .join(change.outcome) : .conflict
             }
-            let outcome = OneShot<Outcome>()
-            state.entries[requestID] = (operation, outcome)
-            return .execute(outcome)
+            let change = Change(operation: operation)
+            state.changes[requestID] = change
+            return .execute(change.outcome)
         }
     }
 
     /// Keeps the outcome for requests that repeat this one; forgets a cancelled one, whose outcome says nothing about the operation.
     func end(_ requestID: String, _ outcome: Outcome, wasCancelled: Bool) {
         let shared = state.withLock { state -> OneShot<Outcome>? in
-            let shared = state.entries[requestID]?.outcome
+            let shared = state.changes[requestID]?.outcome
             if wasCancelled {
-                state.entries[requestID] = nil
+                state.changes[requestID] = nil
                 return shared
             }
             state.ended.append(requestID)
             if state.ended.count > capacity {
-                state.entries[state.ended.removeFirst()] = nil
+                state.changes[state.ended.removeFirst()] = nil
             }
             return shared
         }

@@ -1,3 +1,5 @@
+import ConcurrencySupport
+
 extension Duration {
     /// The duration's two largest units that aren't zero: `3d4h`, `5m12s`, `42s`, and milliseconds below a second.
     public var briefText: String {
@@ -7,13 +9,5 @@ extension Duration {
         let parts = [(seconds / 86400, "d"), (seconds / 3600 % 24, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")]
         let shown = parts.drop { $0.0 == 0 }.prefix(2)
         return shown.filter { $0.0 != 0 }.map { "\($0.0)\($0.1)" }.joined()
-    }
-
-    /// The duration in the wire's unit, rounded down and limited to what fits.
-    var wholeMilliseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1000)
-        let (sum, overflowAgain) = product.addingReportingOverflow(attoseconds / 1_000_000_000_000_000)
-        return overflow || overflowAgain ? (seconds < 0 ? .min : .max) : sum
     }
 }

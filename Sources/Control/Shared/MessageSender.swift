@@ -3,11 +3,17 @@ import Synchronization
 
 /// A queue of senders on one connection, first come, first served: a connection takes one message at a time.
 final class MessageSender: Sendable {
+    /// A sender that waits for its turn; it is resumed with whether the turn has come, or the wait was cancelled.
+    private struct Waiter {
+        let ticket: UInt64
+        let continuation: CheckedContinuation<Bool, Never>
+    }
+
     private struct State {
         var isBusy = false
         var nextTicket: UInt64 = 0
-        /// The waiting senders in the order of their tickets; each is resumed with whether it is its turn, or its wait was cancelled.
-        var waiters: [(ticket: UInt64, continuation: CheckedContinuation<Bool, Never>)] = []
+        /// The waiting senders in the order of their tickets.
+        var waiters: [Waiter] = []
     }
 
     private let connection: PairConnection
@@ -40,7 +46,7 @@ final class MessageSender: Sendable {
                         state.isBusy = true
                         return true
                     }
-                    state.waiters.append((ticket, continuation))
+                    state.waiters.append(Waiter(ticket: ticket, continuation: continuation))
                     return nil
                 }
                 if let isMyTurn { continuation.resume(returning: isMyTurn) }

@@ -3,31 +3,31 @@ import Coordinators
 import DaemonConfiguration
 import Synchronization
 
-/// The children that the file names: what the root is configured with, and shares with the control interface.
+/// The children of the configuration file: the root's configuration, shared with the handler of operators' requests.
 ///
-/// Supervision forgets a temporary child that has ended, as OTP's does. To an operator it is still there, as the file is.
+/// Supervision forgets a temporary child that has ended, as OTP's does. Operators still see it, because the file still lists it.
 final class ConfiguredChildren: Codable, Sendable {
     typealias Start = @Sendable (ConfiguredChild) async throws -> Void
 
     let children: [ConfiguredChild]
     private let start = Mutex<Start?>(nil)
-    /// How the last lives of children have ended, by key: of those that supervision has forgotten nobody else knows.
+    /// The ends of the children's last lives, by key; of a child that supervision has forgotten this is the only record.
     private let lastExits = Mutex<[String: String]>([:])
 
     init(_ children: [ConfiguredChild]) { self.children = children }
 
-    /// Decodes the list alone, as every configuration can be; the root's is never encoded.
+    /// Decodes the list alone, as the protocol of configurations requires.
     init(from decoder: any Decoder) throws { children = try [ConfiguredChild](from: decoder) }
 
     /// Encodes the list alone.
     func encode(to encoder: any Encoder) throws { try children.encode(to: encoder) }
 
-    /// The root tells how it starts a child.
+    /// Sets the function with which the root starts a child.
     func attach(_ start: @escaping Start) {
         self.start.withLock { $0 = start }
     }
 
-    /// The child of this path, when the file names one.
+    /// Returns the child that the file lists under this path; nil when there is none.
     func child(at path: CoordinatorPath) -> ConfiguredChild? {
         path.components.count == 1 ? children.first { $0.key == path.key } : nil
     }
@@ -39,17 +39,17 @@ final class ConfiguredChildren: Codable, Sendable {
         try await start(child)
     }
 
-    /// Notes how a child's life has ended; nil: it lives.
+    /// Records the end of a child's life; nil means that the child lives.
     func note(_ exit: String?, of key: String) {
         lastExits.withLock { $0[key] = exit }
     }
 
-    /// The place of a child that supervision has forgotten.
+    /// Returns the node of a child that supervision has forgotten.
     func node(of child: ConfiguredChild) -> TreeNode {
         TreeNode(child, lastExit: lastExits.withLock { $0[child.key] })
     }
 
-    /// Adds those that supervision has forgotten to the tree.
+    /// Adds the children that supervision has forgotten to a tree.
     func complete(_ tree: TreeNode) -> TreeNode {
         var tree = tree
         let present = Set(tree.children.map(\.key))
@@ -59,7 +59,7 @@ final class ConfiguredChildren: Codable, Sendable {
 }
 
 extension TreeNode {
-    /// The place of a child whose life has ended for good.
+    /// Creates the node of a child that has ended for good.
     fileprivate init(_ child: ConfiguredChild, lastExit: String?) {
         let (type, kind, placement): (String, Kind, Placement) =
             switch child.content {

@@ -6,7 +6,7 @@ public import Processes
 public import ServiceLifecycle
 import WireProtocol
 
-/// The supervisor daemon: a runtime whose root reads its children from a file, and a control socket beside it.
+/// The supervisor daemon: a runtime whose root has the children of a configuration file, and a control server.
 public final class Daemon: Service {
     private let runtime: CoordinatorRuntime
     private let server: ControlServer
@@ -16,11 +16,14 @@ public final class Daemon: Service {
     private let output: DaemonOutput
     private let logger: Logger
 
-    /// Creates a daemon; nothing is touched before `run`.
+    /// Creates a daemon, which touches no file and no process before `run`.
     ///
     /// - Parameters:
-    ///   - file: where the configuration was read, and is read again when a signal asks for it.
-    ///   - output: where children's lines go; the logger's own had better go there too.
+    ///   - configuration: the children and how they are supervised.
+    ///   - file: the path of the configuration file, which is checked again when a signal requests it.
+    ///   - directory: the runtime directory.
+    ///   - output: the writer of the children's lines; the logger should write there too.
+    ///   - logger: the daemon's logger.
     public init(_ configuration: DaemonConfiguration, file: String, directory: RuntimeDirectory, output: DaemonOutput, logger: Logger) {
         let childOutput = ChildOutput(output)
         var options = CoordinatorRuntime.Options()
@@ -28,7 +31,7 @@ public final class Daemon: Service {
         options.orphanGrace = configuration.orphanGrace
         options.supervision = configuration.supervision
         options.workerOutput = .captured { path, bytes in childOutput.received(bytes, from: path.description) }
-        // What descends from a child and leaves its group is found here when the child has ended.
+        // Descendants that have left a child's process group become the daemon's children when the child has ended.
         options.isSubreaper = true
         options.logger = logger
         let children = ConfiguredChildren(configuration.children)
@@ -42,11 +45,11 @@ public final class Daemon: Service {
         self.logger = logger
     }
 
-    /// Runs until an operator or a signal asks for the end; then the tree is stopped in reverse order, and no process and no socket is left.
+    /// Runs until an operator or a signal requests the shutdown, then stops the tree in reverse order; leaves no process and no socket.
     ///
-    /// From the first moment every signal that could end the process is received by the daemon, which ends its children first.
+    /// From its beginning the daemon receives every signal that could end it, and ends its children first.
     ///
-    /// - Throws: `ControlError` when another daemon runs in the directory, or the directory can't be used; what the root threw.
+    /// - Throws: `ControlError` when another daemon runs in the directory or the directory can't be used, and the root's error.
     public func run() async throws {
         do {
             try await serve()
@@ -59,10 +62,10 @@ public final class Daemon: Service {
     }
 
     private func serve() async throws {
-        // Before anybody can connect: descriptors may be short then.
+        // Before operators can connect and use descriptors up.
         try await runtime.prepare()
         try signals.begin()
-        // First of all else: whoever has the socket is the only daemon here.
+        // Before the tree starts: the holder of the socket is the only daemon in the directory.
         try server.listen()
         try await withThrowingDiscardingTaskGroup { group in
             group.addTask { try await self.server.run() }
@@ -83,7 +86,7 @@ public final class Daemon: Service {
             }
             await shutdown.carryOut()
             signals.end()
-            // What operators have asked is still answered.
+            // The server still answers the open requests.
             server.close()
         }
     }

@@ -3,7 +3,7 @@ import DaemonConfiguration
 import Logging
 import WireProtocol
 
-/// The root of the daemon's tree: it reads its children from a file. Otherwise it's a coordinator like any other.
+/// The root of the daemon's tree, whose children are those of the configuration file.
 actor DaemonCoordinator: Coordinator {
     typealias Configuration = ConfiguredChildren
 
@@ -19,11 +19,12 @@ actor DaemonCoordinator: Coordinator {
         self.configuration = configuration
     }
 
-    /// Requests all children's starts in the file's order, and waits for none: one that can't start is retried, and the others live.
+    /// Starts all children in the file's order without waiting for one before the next: a child that can't start is retried.
     func run() async throws {
         configuration.attach { [weak self] child in try await self?.attempt(child) }
         let starts = configuration.children.map { child in
-            // Requested here and now, in order; the order of the stops is the reverse.
+            // An immediate task requests its start before the next is made, so that the order of the starts, and of the stops in
+            // reverse, is the file's. Each ends with the tree at the latest and isn't cancelled.
             Task.immediate { await self.start(child) }
         }
         for start in starts { await start.value }
@@ -44,7 +45,7 @@ actor DaemonCoordinator: Coordinator {
         do {
             try await begin(child)
         } catch let error as CoordinatorError {
-            // Who has asked for a start learns by return that it has failed, and by no event.
+            // The caller gets the failure, and no event reports it.
             configuration.note(error.message, of: child.key)
             throw error
         }
@@ -81,7 +82,7 @@ actor DaemonCoordinator: Coordinator {
         do {
             try await attempt(child)
         } catch {
-            // What became of a life is in the log already.
+            // Supervision has logged the failure of a life already.
             let isRefusal = [.invalidKey, .invalidSpecification, .keyInUse].contains((error as? CoordinatorError)?.code)
             context.logger.log(
                 level: isRefusal ? .error : .debug,

@@ -4,14 +4,15 @@ import DaemonConfiguration
 import Logging
 import WireProtocol
 
-/// Carries out what operators ask of the tree.
+/// The handler that carries operators' requests out on the tree.
 struct ControlRequestHandler: ControlHandler {
     private let runtime: CoordinatorRuntime
     private let children: ConfiguredChildren
     private let shutdown: ShutdownSignal
     private let logger: Logger
-    /// Operators who ask at the same time are shown the same tree, made once.
+    /// The description of the tree, made once for operators who ask at the same time.
     private let tree: SharedCall<JSONValue>
+    /// The list of processes, shared likewise.
     private let processes: SharedCall<JSONValue>
 
     init(runtime: CoordinatorRuntime, children: ConfiguredChildren, shutdown: ShutdownSignal, logger: Logger) {
@@ -32,14 +33,14 @@ struct ControlRequestHandler: ControlHandler {
         }
     }
 
-    /// Who has changed what.
+    /// Logs a change with its requester.
     private func record(_ operation: ControlOperation, from requester: Requester) {
         guard operation.isMutating else { return }
         var metadata: Logger.Metadata = [
             "operation": "\(operation.name)", "operator.uid": "\(requester.userID)", "operator.pid": "\(requester.processID)",
         ]
         if let path = operation.path { metadata["coordinator.path"] = "\(path)" }
-        // What is sent may be sent often.
+        // Messages may be frequent.
         let isMessage = operation.name == "ask" || operation.name == "send"
         logger.log(level: isMessage ? .info : .notice, "an operator has asked", metadata: metadata)
     }
@@ -79,7 +80,7 @@ struct ControlRequestHandler: ControlHandler {
         if now {
             shutdown.hasten(.brutalKill)
         } else if shutdown.isRequested {
-            // Whoever asks again finds that it takes too long.
+            // A second request means that the shutdown takes too long.
             shutdown.hasten(.timeout(ShutdownSignal.hurriedGrace))
         } else {
             shutdown.begin()
@@ -128,9 +129,10 @@ struct ControlRequestHandler: ControlHandler {
         return try await status(path)
     }
 
-    /// What has become of what was just started, once it has been up for a while or has ended.
+    /// Waits until a started child has been up for the probation, or has ended, and returns the outcome.
     ///
-    /// A program can't say that it's ready, and what was given up may fail again at once. What was up for longer already isn't waited for.
+    /// A program has no way to report that it is ready, and a child that was given up may fail again at once. A child that has been up for
+    /// longer isn't waited for. The loop asks for the state again and again, because a child can be in another process's subtree.
     private func outcome(of started: TreeNode, _ path: CoordinatorPath) async throws -> LifecycleResult {
         var node = started
         let end = ContinuousClock.now + Self.probation
@@ -138,7 +140,7 @@ struct ControlRequestHandler: ControlHandler {
         while node.isOnProbation(started.incarnation, Self.probation), ContinuousClock.now < end {
             try await Task.sleep(for: pause)
             pause = min(pause * 2, .milliseconds(200))
-            // What is above it may have gone since: it has been started all the same.
+            // An ancestor may have ended since then; the child was started all the same.
             guard let next = try? await status(path) else { break }
             node = next
         }
@@ -149,7 +151,7 @@ struct ControlRequestHandler: ControlHandler {
         return LifecycleResult(node)
     }
 
-    /// What can be said and done of a place; of a child of the file that supervision has forgotten, something else.
+    /// Runs `known`, or `forgotten` when the path is that of a child in the file that supervision has forgotten.
     private func at<Value>(
         _ path: CoordinatorPath,
         _ known: () async throws -> Value,
@@ -163,7 +165,7 @@ struct ControlRequestHandler: ControlHandler {
         }
     }
 
-    /// Returns when the process has ended, and says what has become of its place.
+    /// Kills the process of a node, waits for its end, and returns the node's state after it.
     private func kill(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot {
         var after = try await runtime.kill(path)
         let killed = after
@@ -173,23 +175,25 @@ struct ControlRequestHandler: ControlHandler {
             do {
                 after = try await runtime.snapshot(of: path)
             } catch let error as CoordinatorError where [.noSuchPath, .noSuchChild, .stopped].contains(error.code) {
-                // Nobody wants it any more, or the tree has ended.
+                // Its parent has removed the child, or the tree has ended.
                 (after.state, after.processID) = (.inactive, nil)
             }
         }
         return after
     }
 
-    /// How long a child has to live for its start to have succeeded; the `startsecs` of supervisord.
+    /// The time that a child must be up for its start to have succeeded; supervisord's `startsecs`.
     private static let probation = Duration.seconds(1)
 
-    /// - Parameter operation: one that somebody above the place has to carry out.
+    /// Returns the path of a node below the root.
+    ///
+    /// - Parameter operation: the operation, which the node's parent carries out.
     private func place(_ text: String, _ operation: ControlOperation) throws(ControlError) -> CoordinatorPath {
         let path = try place(text)
         guard !path.isRoot else {
             throw ControlError(
                 .invalidRequest,
-                "nobody is above / to \(operation.name) it; `coordinatorctl shutdown` ends the daemon, or name a path below"
+                "/ has no parent that could \(operation.name) it; `coordinatorctl shutdown` ends the daemon, or name a path below"
             )
         }
         return path
@@ -197,7 +201,7 @@ struct ControlRequestHandler: ControlHandler {
 
     private func place(_ text: String) throws(ControlError) -> CoordinatorPath {
         guard let path = CoordinatorPath(text) else {
-            throw ControlError(.invalidRequest, "'\(text)' is no path; one begins with a slash, as /shop/cart does")
+            throw ControlError(.invalidRequest, "'\(text)' isn't a path; a path begins with a slash, such as /shop/cart")
         }
         return path
     }
@@ -206,17 +210,17 @@ struct ControlRequestHandler: ControlHandler {
 extension TreeNode {
     private static let goodExits = Set([ExitReason.normal, .shutdown, .exited(code: 0)].map(\.description))
 
-    /// Whether the life that was started may still turn out to have been none.
+    /// Whether the life that was started is still within its probation.
     fileprivate func isOnProbation(_ life: UInt32, _ probation: Duration) -> Bool {
         switch state {
         case "failed", "restarting": false
-        // How it has ended is about to be told.
+        // The reason of its end is about to arrive.
         case "inactive": lastExit == nil
         default: incarnation == life && .milliseconds(uptimeMilliseconds) < probation
         }
     }
 
-    /// Whether the life that was started has ended, and not as one that has done its work or was told to stop.
+    /// Whether the life that was started has ended other than normally or by a stop.
     fileprivate func hasFailed(since life: UInt32) -> Bool {
         switch state {
         case "failed", "restarting": true

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// A call whose result many may share: of those who ask while it's under way, all get the result of the next one.
+/// A call whose result concurrent callers share: all callers that come while one call runs get the result of the next.
 ///
-/// Nobody gets a result that is older than the question.
+/// No caller gets a result that is older than its question.
 final class SharedCall<Value: Sendable>: Sendable {
     private typealias Calling = Task<Result<Value, any Error>, Never>
 
@@ -18,7 +18,9 @@ final class SharedCall<Value: Sendable>: Sendable {
 
     init(_ call: @escaping @Sendable () async throws -> Value) { self.call = call }
 
-    /// The result of a call that begins from now on.
+    /// Returns the result of a call that begins after this one.
+    ///
+    /// The task of a call belongs to no single caller, so a caller's cancellation doesn't cancel it; the last of its callers awaits it.
     func value() async throws -> Value {
         let calling = state.withLock { state -> Calling in
             if let next = state.next { return next }
@@ -34,7 +36,7 @@ final class SharedCall<Value: Sendable>: Sendable {
         return try await calling.value.get()
     }
 
-    /// Who asks from now on gets the call after this one.
+    /// Makes the next call the running one; callers from now on get the call after it.
     private func begin() {
         state.withLock { state in
             state.running = state.next

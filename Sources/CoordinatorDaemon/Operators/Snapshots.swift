@@ -31,7 +31,7 @@ extension TreeNode {
 extension ProcessList {
     /// The processes of the tree, parents before children.
     ///
-    /// Coordinators in their parent's process are no processes.
+    /// A coordinator in its parent's process has no entry.
     init(_ snapshot: CoordinatorSnapshot) {
         self.init(processes: Self.entries(snapshot, parent: nil))
     }
@@ -67,6 +67,22 @@ extension LifecycleResult {
             state: snapshot.state.rawValue,
             pid: snapshot.processID,
             incarnation: snapshot.incarnation
+        )
+    }
+}
+
+extension DeadLetterList {
+    init(_ report: DeadLetterReport) {
+        self.init(
+            count: report.count,
+            letters: report.letters.map { letter in
+                Letter(
+                    name: letter.name,
+                    sender: letter.sender.description,
+                    target: letter.target.description,
+                    reason: letter.reason.description
+                )
+            }
         )
     }
 }

@@ -1,21 +1,21 @@
 import Synchronization
 
-/// What children write, line by line on the daemon's standard error, each line with its path before it.
+/// The children's output, written line by line to the daemon's standard error with each child's path before its lines.
 ///
-/// The children's pipes are drained whatever happens to standard error.
+/// The daemon reads the children's pipes even when standard error is blocked.
 final class ChildOutput: Sendable {
-    /// A line that is longer is broken.
+    /// The length at which a line is broken.
     private static let lineLimit = 8 << 10
 
     private let output: DaemonOutput
-    /// The lines that haven't ended yet, by path.
+    /// The unended lines, by path.
     private let partial = Mutex<[String: [UInt8]]>([:])
 
     init(_ output: DaemonOutput) { self.output = output }
 
-    /// Takes what a child has written; never blocks.
+    /// Takes bytes that a child has written; never blocks.
     ///
-    /// Nothing: the child has closed its output, and a line that it has left unended is one.
+    /// No bytes mean that the child has closed its output; its unended line is then written as it is.
     func received(_ bytes: [UInt8], from path: String) {
         let prefix = Array("[\(path)] ".utf8)
         let lines = partial.withLock { partial -> [UInt8] in

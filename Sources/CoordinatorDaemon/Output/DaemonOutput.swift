@@ -4,24 +4,32 @@ import Glibc
 public import Logging
 import Synchronization
 
-/// The one writer to the daemon's standard error: the daemon's log, and what its children write.
+/// The only writer to the daemon's standard error: it writes the daemon's log and the children's output.
 ///
-/// Nobody waits for it. Both wait for standard error in a lane of their own, take turns, and lose what a full lane can't take: the gap is
-/// said when there is room again.
+/// No caller waits. The log and the output each have a lane of bounded size, and the lanes take turns. Bytes that a full lane can't take
+/// are dropped; the lane reports their number when it has room again.
 public final class DaemonOutput: Sendable {
-    /// What is written.
+    /// The sources of bytes, each with a lane.
     enum Source: Int, CaseIterable {
         case log, children
     }
 
     fileprivate struct Lane {
         let limit: Int
-        /// What comes in place of what was lost, said once.
+        /// Returns the text that takes the place of dropped bytes.
         let gap: @Sendable (Int) -> String
         var waiting: [[UInt8]] = []
-        /// The bytes of what waits, or is being written.
+        /// The number of bytes that wait or are being written.
         var bytes = 0
         var dropped = 0
+    }
+
+    /// The next step of the writing thread.
+    private enum Step {
+        /// Writes the bytes of a lane.
+        case write([UInt8], lane: Int)
+        /// Ends, and reports to the waiting flushes that everything is written.
+        case end(flushes: [OneShot<Void>])
     }
 
     private struct State {
@@ -34,7 +42,7 @@ public final class DaemonOutput: Sendable {
     private let descriptor: Int32
     private let state: Mutex<State>
 
-    /// Creates a writer; nothing is written before there is something to write.
+    /// Creates a writer to standard error.
     public convenience init() { self.init(descriptor: STDERR_FILENO) }
 
     init(descriptor: Int32, logLimit: Int = 256 << 10, childrenLimit: Int = 1 << 20) {
@@ -47,12 +55,12 @@ public final class DaemonOutput: Sendable {
         )
     }
 
-    /// A logger that writes here.
+    /// Returns a logger that writes here.
     public func logger(label: String) -> Logger {
         Logger(label: label) { StreamLogHandler(label: $0, stream: LogStream(output: self)) }
     }
 
-    /// Takes what is to be written, and returns at once.
+    /// Takes bytes to be written, and returns at once.
     func write(_ bytes: [UInt8], from source: Source) {
         let mustStart = state.withLock { state -> Bool in
             guard state.lanes[source.rawValue].take(bytes) else { return false }
@@ -62,7 +70,7 @@ public final class DaemonOutput: Sendable {
         if mustStart { startThread() }
     }
 
-    /// Waits until what has been taken is written, at most this long.
+    /// Waits until all bytes that were taken are written, up to a time limit.
     public func flush(within limit: Duration) async {
         let isEmpty = OneShot<Void>()
         let mustWait = state.withLock { state -> Bool in
@@ -85,34 +93,38 @@ public final class DaemonOutput: Sendable {
     }
 
     private func write() {
-        while let (text, lane) = next() {
-            writeAll(text)
-            state.withLock { $0.lanes[lane].bytes -= text.count }
+        while true {
+            switch next() {
+            case .write(let text, let lane):
+                writeAll(text)
+                state.withLock { $0.lanes[lane].bytes -= text.count }
+            case .end(let flushes):
+                for flush in flushes { flush.settle() }
+                return
+            }
         }
     }
 
-    private func next() -> ([UInt8], lane: Int)? {
-        let (found, flushes) = state.withLock { state -> (([UInt8], lane: Int)?, [OneShot<Void>]) in
+    private func next() -> Step {
+        state.withLock { state in
             for _ in state.lanes.indices {
                 state.turn = (state.turn + 1) % state.lanes.count
-                if let text = state.lanes[state.turn].next() { return ((text, state.turn), []) }
+                if let text = state.lanes[state.turn].next() { return .write(text, lane: state.turn) }
             }
             state.isWriting = false
             defer { state.flushes = [] }
-            return (nil, state.flushes)
+            return .end(flushes: state.flushes)
         }
-        for flush in flushes { flush.settle() }
-        return found
     }
 
-    /// Standard error may have gone; there is nobody to tell then.
+    /// Writes all bytes; gives up when standard error fails, because there is nowhere to report it.
     private func writeAll(_ text: [UInt8]) {
         var rest = text[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
             if count < 0, errno == EAGAIN {
-                // Somebody who shares it has made it so; this thread may wait.
+                // A process that shares standard error has made it non-blocking; this thread may wait.
                 var writable = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = poll(&writable, 1, -1)
                 continue
@@ -142,7 +154,7 @@ extension DaemonOutput.Lane {
         return true
     }
 
-    /// All that waits, in one piece.
+    /// Returns all waiting bytes in one piece; nil when there are none.
     fileprivate mutating func next() -> [UInt8]? {
         appendGap()
         guard !waiting.isEmpty else { return nil }

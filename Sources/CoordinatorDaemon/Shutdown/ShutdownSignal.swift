@@ -2,9 +2,9 @@ import ConcurrencySupport
 import Coordinators
 import Synchronization
 
-/// The daemon's end, asked for by signals and operators alike: whoever asks can wait for it, and whoever asks again makes it quicker.
+/// The daemon's shutdown, requested by signals and by operators, who can wait for it and hasten it.
 final class ShutdownSignal: Sendable {
-    /// What the processes that still run are given when the end was asked for a second time.
+    /// The time that running processes are given after a second request.
     static let hurriedGrace = Duration.seconds(1)
 
     private let runtime: CoordinatorRuntime
@@ -13,18 +13,18 @@ final class ShutdownSignal: Sendable {
     private let hurry = Mutex(Hurry())
 
     private struct Hurry {
-        /// The shortest time that was granted so far; nil: what the configuration says.
+        /// The shortest time that was granted so far; nil means the times of the configuration.
         var shutdown: Shutdown?
-        /// Whether the tree has heard of it: it must be stopping for that.
+        /// Whether the tree has been hastened, which is possible only while it stops.
         var isKnown = true
     }
 
     init(_ runtime: CoordinatorRuntime) { self.runtime = runtime }
 
-    /// Asks for the end; the second time does nothing.
+    /// Requests the shutdown; the second call does nothing.
     func begin() { asked.settle() }
 
-    /// Asks for the end, and that nothing that runs is given longer than this.
+    /// Requests the shutdown, with a limit to the time that each running process is given.
     func hasten(_ shutdown: Shutdown) {
         hurry.withLock { hurry in
             if hurry.shutdown != .brutalKill { hurry.shutdown = shutdown }
@@ -34,13 +34,13 @@ final class ShutdownSignal: Sendable {
         hastenTree()
     }
 
-    /// Whether somebody has asked.
+    /// Whether the shutdown was requested.
     var isRequested: Bool { asked.isSettled }
 
-    /// Waits until somebody asks, or the waiting task is cancelled.
+    /// Waits until the shutdown is requested or the waiting task is cancelled.
     func requested() async { _ = await asked.valueUnlessCancelled() }
 
-    /// Ends the tree.
+    /// Stops the tree.
     func carryOut() async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.runtime.stop() }
@@ -51,15 +51,16 @@ final class ShutdownSignal: Sendable {
         completion.settle()
     }
 
-    /// Waits until the tree has ended.
+    /// Waits until the tree has stopped.
     func completed() async { _ = await completion.valueUnlessCancelled() }
 
     private func hastenTree() {
         guard let shutdown = hurry.withLock({ $0.isKnown ? nil : $0.shutdown }), runtime.hasten(shutdown) else { return }
-        // What is to be killed may just be starting, and is killed the next time.
+        // A process that is just starting is killed by the next call.
         hurry.withLock { $0.isKnown = $0.shutdown != .brutalKill }
     }
 
+    /// Hastens the tree again and again: processes that are being started now don't learn of the first call.
     private func hastenAgain() async {
         while !Task.isCancelled {
             hastenTree()

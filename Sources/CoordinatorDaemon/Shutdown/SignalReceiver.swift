@@ -6,15 +6,15 @@ import Logging
 import Processes
 import Synchronization
 
-/// Carries out what signals ask of the daemon.
+/// The receiver that carries out the requests that signals stand for.
 ///
-/// No signal that can be caught ends it without its children ended first.
+/// No signal that can be caught ends the daemon before its children have ended.
 final class SignalReceiver: Sendable {
     private enum Meaning {
         case stop, check, reopenLogs, dump, nothing
     }
 
-    /// How long the kernel is given to end what was killed, before the daemon ends regardless.
+    /// The time that killed processes are given to disappear before the daemon ends regardless.
     private static let patience = Duration.seconds(5)
 
     private let runtime: CoordinatorRuntime
@@ -23,7 +23,7 @@ final class SignalReceiver: Sendable {
     private let output: DaemonOutput
     private let logger: Logger
     private let stops = Atomic(0)
-    /// What isn't urgent, one after the other.
+    /// The requests that aren't urgent, carried out one after the other.
     private let requests: AsyncStream<Meaning>
     private let inbox: AsyncStream<Meaning>.Continuation
 
@@ -36,12 +36,12 @@ final class SignalReceiver: Sendable {
         (requests, inbox) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(16))
     }
 
-    /// From now on signals are received.
+    /// Begins to receive signals.
     func begin() throws(ProcessError) {
         try ReceivedSignal.receiveAll { [weak self] in self?.received($0) }
     }
 
-    /// Carries out what signals have asked for, until `end`.
+    /// Carries out the requests that aren't urgent, until `end`.
     func run() async {
         for await request in requests { await carryOut(request) }
     }
@@ -61,7 +61,7 @@ final class SignalReceiver: Sendable {
         }
     }
 
-    /// The first asks for the end, the second hurries, the third kills.
+    /// Begins the shutdown with the first signal, hastens it with the second and kills with the third.
     private func stop(_ metadata: Logger.Metadata) {
         switch stops.add(1, ordering: .relaxed).newValue {
         case 1:
@@ -78,7 +78,9 @@ final class SignalReceiver: Sendable {
         }
     }
 
-    /// Nothing may keep a daemon alive that was told three times; its children die with it by their parent-death signals.
+    /// Ends the daemon after a third signal even when its tree doesn't end; parent-death signals kill the children.
+    ///
+    /// No one awaits the task: it ends the process.
     private func endRegardless() {
         Task { [output, logger] in
             try? await Task.sleep(for: Self.patience)
@@ -92,14 +94,14 @@ final class SignalReceiver: Sendable {
         switch meaning {
         case .stop, .nothing: break
         case .check:
-            // Reading may take for ever: the file may be a pipe by now, or on a disk that has gone.
+            // Reading may take forever: the file may be a pipe by now, or on a file system that doesn't answer.
             _ = DetachedThread.run { self.check() }
         case .reopenLogs: logger.notice("there are no log files to be opened again: the log goes to standard error")
         case .dump: await dump()
         }
     }
 
-    /// The file is read as at the start; what runs stays as it is.
+    /// Reads the configuration file as at the start and logs the result; changes nothing.
     private func check() {
         do {
             let configuration = try DaemonConfiguration.load(path: file, checkingFiles: true)

@@ -23,7 +23,10 @@ final class RuntimeFiles: Sendable {
     func socketPath(of process: pid_t) throws(LinkError) -> String {
         let path = try file("\(process).sock")
         guard path.utf8.count <= RuntimeDirectory.maximumSocketPathLength else {
-            throw LinkError(.connection, "the socket path \(path) is longer than \(RuntimeDirectory.maximumSocketPathLength) bytes: use a shorter runtime directory")
+            throw LinkError(
+                .connection,
+                "the socket path \(path) is longer than \(RuntimeDirectory.maximumSocketPathLength) bytes: use a shorter runtime directory"
+            )
         }
         return path
     }

@@ -1,16 +1,16 @@
-/// Everything that is wrong with a configuration file.
+/// The problems of a configuration file.
 ///
-/// All problems that can be found in one reading are there, so that a file is mended in one go; a syntax error hides what follows it.
+/// The error has all problems that one reading finds, so that a file can be mended in one go; a syntax error hides the problems behind it.
 public struct ConfigurationError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// One thing that is wrong, and where.
+    /// One problem and its position.
     public struct Problem: Hashable, Sendable, CustomStringConvertible {
-        /// The file as it was named by whoever asked for it.
+        /// The file's name as the caller gave it.
         public var file: String
-        /// The line, from 1; 0 when the problem is the file as a whole.
+        /// The line, from 1; 0 when the problem concerns the whole file.
         public var line: Int
-        /// The column, from 1, counted in Unicode scalars; 0 when the problem is the file as a whole.
+        /// The column, from 1, counted in Unicode scalars; 0 when the problem concerns the whole file.
         public var column: Int
-        /// What is wrong; what was expected.
+        /// The message: the problem, and what the reader expected.
         public var message: String
 
         /// Creates a problem.
@@ -21,7 +21,7 @@ public struct ConfigurationError: Error, Hashable, Sendable, CustomStringConvert
             self.message = message
         }
 
-        /// `file:line:column: message`, which editors and terminals turn into a link.
+        /// The problem as `file:line:column: message`, which editors and terminals turn into a link.
         public var description: String {
             line == 0 ? "\(file): \(message)" : "\(file):\(line):\(column): \(message)"
         }
@@ -35,7 +35,7 @@ public struct ConfigurationError: Error, Hashable, Sendable, CustomStringConvert
         self.problems = problems
     }
 
-    /// One problem a line.
+    /// The problems, one a line.
     public var description: String {
         problems.map(\.description).joined(separator: "\n")
     }

@@ -1,14 +1,15 @@
 public import Supervision
+public import WireProtocol
 
-/// One child of the daemon's root: what runs, and how it is supervised.
+/// A child of the daemon's root: its worker or program, and its supervision.
 ///
 /// The words are those of OTP's child specification: https://www.erlang.org/doc/apps/stdlib/supervisor.html#module-child-specification
 public struct ConfiguredChild: Codable, Hashable, Sendable {
-    /// What the child is made of.
+    /// The kinds of children.
     public enum Content: Codable, Hashable, Sendable {
         /// A process of coordinators that speaks the link protocol.
         case worker(ConfiguredWorker)
-        /// Any other program; it is started, watched and stopped, nothing more.
+        /// Any other program, which the daemon starts, watches and stops.
         case program(ConfiguredProgram)
     }
 
@@ -17,25 +18,24 @@ public struct ConfiguredChild: Codable, Hashable, Sendable {
     /// The child's path is a slash and this key.
     public var key: String
 
-    /// What runs.
+    /// The worker or program.
     public var content: Content
 
-    /// When the child is started again after its end.
+    /// The ends after which the child is restarted.
     public var restart: RestartType
 
-    /// How long a stop may take.
+    /// The time that the child is given to stop.
     ///
-    /// Without one in the file: 5 s for a program, `infinity` for a worker, which is the root of a subtree and has to stop its own
-    /// children first.
+    /// The default is 5 s for a program, and `infinity` for a worker, which is the root of a subtree and stops its own children first.
     public var shutdown: Shutdown
 
-    /// How often and how soon the child is started again; nil, or what it leaves out, is as the file's `supervision`.
+    /// The child's own limits of restarts; where it has none, those of the file's `supervision` apply.
     ///
-    /// Each child is counted by itself, whether it has limits of its own or not: one that fails again and again takes no restart from
-    /// its siblings.
+    /// The restarts of each child are counted separately in any case, so that a child that fails again and again takes no restart from its
+    /// siblings.
     public var restartLimits: RestartLimits?
 
-    /// Creates a specification; `shutdown: nil` means the default of the content.
+    /// Creates a child; `shutdown: nil` means the default for its content.
     public init(
         key: String,
         content: Content,
@@ -55,5 +55,59 @@ public struct ConfiguredChild: Codable, Hashable, Sendable {
         case .worker: .infinity
         case .program: .timeout(.seconds(5))
         }
+    }
+}
+
+/// A worker process and the coordinator at the root of its subtree.
+public struct ConfiguredWorker: Codable, Hashable, Sendable {
+    /// The path of the worker's executable; a relative path is relative to the daemon's working directory.
+    public var executable: String
+
+    /// The name of the coordinator that the worker hosts, as its executable registers it.
+    public var coordinator: String
+
+    /// The values that replace those of the coordinator's default configuration; nil replaces none.
+    public var configuration: JSONValue?
+
+    /// The variables that are added to the daemon's environment.
+    public var environment: [String: String]
+
+    /// The working directory; nil means the daemon's.
+    public var directory: String?
+
+    /// Creates a specification.
+    public init(
+        executable: String,
+        coordinator: String,
+        configuration: JSONValue? = nil,
+        environment: [String: String] = [:],
+        directory: String? = nil
+    ) {
+        self.executable = executable
+        self.coordinator = coordinator
+        self.configuration = configuration
+        self.environment = environment
+        self.directory = directory
+    }
+}
+
+/// A program that doesn't use the library.
+public struct ConfiguredProgram: Codable, Hashable, Sendable {
+    /// The program and its arguments; never empty.
+    ///
+    /// A program's name without a slash is looked up in `PATH`; no shell is involved.
+    public var command: [String]
+
+    /// The variables that are added to the daemon's environment.
+    public var environment: [String: String]
+
+    /// The working directory; nil means the daemon's.
+    public var directory: String?
+
+    /// Creates a specification.
+    public init(command: [String], environment: [String: String] = [:], directory: String? = nil) {
+        self.command = command
+        self.environment = environment
+        self.directory = directory
     }
 }

@@ -2,7 +2,7 @@ import Glibc
 import Yams
 
 extension DaemonConfiguration {
-    /// A configuration written by a person is far below this; what is above it is the wrong file.
+    /// The size of the largest file, in bytes; a larger file isn't a configuration that a person wrote.
     static let maximumFileSize = 1 << 20
 
     /// Reads the file at `path`; a relative path is relative to the working directory.
@@ -10,15 +10,15 @@ extension DaemonConfiguration {
     /// Blocks while the file is read. The file may be a pipe, so `--config <(generate)` works.
     ///
     /// - Parameter checkingFiles: whether executables and directories that aren't there are problems too. The daemon starts without them, and
-    ///   tries again: they may come later.
-    /// - Throws: every problem of the file, an unreadable file included.
+    ///   tries again: they may appear later.
+    /// - Throws: the problems of the file; an unreadable file is one.
     public static func load(path: String, checkingFiles: Bool = false) throws(ConfigurationError) -> DaemonConfiguration {
         try parse(bytes: try contents(ofFile: path), file: path, checkingFiles: checkingFiles)
     }
 
     /// Reads a configuration from `text`; `file` is the name that problems show.
     ///
-    /// - Throws: every problem of the text.
+    /// - Throws: the problems of the text.
     public static func parse(text: String, file: String) throws(ConfigurationError) -> DaemonConfiguration {
         try parse(text: text, file: file, checkingFiles: false)
     }

@@ -1,6 +1,6 @@
 public import Supervision
 
-/// What the daemon is told to keep alive: the content of the file given with `coordinatord --config`.
+/// The configuration of the daemon: the content of the file given with `coordinatord --config`.
 ///
 /// The file is YAML 1.2, so JSON is accepted too:
 ///
@@ -10,15 +10,15 @@ public import Supervision
 ///     worker: { executable: .build/release/Shop, coordinator: ShopCoordinator, configuration: { currency: EUR } }
 ///     restart: permanent          # permanent (default) | transient | temporary
 ///     shutdown: 5s                # a duration | brutalKill | infinity
-///     restart_limits:             # what is left out is as under `supervision`
-///       intensity: unlimited      # so many restarts in the period, or never give up
+///     restart_limits:             # an omitted key is as under `supervision`
+///       intensity: unlimited      # a number of restarts in the period, or unlimited
 ///       period: 60s
 ///       backoff: { minimum: 1s, maximum: 5m, resetAfter: 1m }
 ///   - key: mailer
 ///     program: { command: [python3, mailer.py], environment: { A: b }, directory: /srv }
 /// supervision:
 ///   strategy: oneForOne           # oneForOne (default) | oneForAll | restForOne
-///   intensity: 5                  # of each child: one that flaps takes no restart from another
+///   intensity: 5                  # restarts of each child in the period
 ///   period: 60s
 ///   backoff: { minimum: 100ms, maximum: 30s, resetAfter: 30s }
 /// orphan_grace: 0s
@@ -33,16 +33,16 @@ public struct DaemonConfiguration: Codable, Hashable, Sendable {
     /// The root's children, in the order in which they are started.
     public var children: [ConfiguredChild]
 
-    /// How the root supervises them.
+    /// The supervision of the children by the root.
     public var supervision: SupervisionPolicy
 
-    /// How long a worker outlives a daemon that died, to end in order; zero, the default: it dies with the daemon.
+    /// The time in which workers end in order after the daemon has died; with zero, the default, they die with the daemon.
     ///
-    /// A daemon ends what a former one has left in its runtime directory before it starts anything, so a grace lasts until the next daemon
-    /// starts at most.
+    /// A daemon ends the processes that a former daemon left in its runtime directory before it starts any child, so the time ends early when
+    /// the next daemon starts.
     public var orphanGrace: Duration
 
-    /// Creates a configuration in code; every default is the file's default.
+    /// Creates a configuration with the defaults of the file.
     public init(
         children: [ConfiguredChild],
         supervision: SupervisionPolicy = SupervisionPolicy(),

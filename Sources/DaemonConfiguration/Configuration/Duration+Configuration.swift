@@ -1,10 +1,10 @@
 extension Duration {
     /// Reads a duration as it is written in configuration files and on the command line: a whole number and a unit, `250ms`, `5s`, `2m`, `1h`.
     ///
-    /// Nil for anything else, a plain number included: whoever reads `timeout: 5` can't know five of what.
+    /// Returns nil for any other text. A number without a unit is such a text: the unit of `timeout: 5` would be a guess.
     public init?(configurationText text: String) {
         let digits = text.utf8.prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
-        // Twelve digits of hours fit a Duration with room to spare; more than that is a slip of the keyboard.
+        // Twelve digits of hours fit a Duration; a longer number is a typing error.
         guard (1...12).contains(digits.count), let count = Int64(String(text.prefix(digits.count))) else { return nil }
         switch text.dropFirst(digits.count) {
         case "ms": self = .milliseconds(count)

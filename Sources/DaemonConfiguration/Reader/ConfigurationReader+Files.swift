@@ -2,7 +2,7 @@ import Glibc
 import Yams
 
 extension ConfigurationReader {
-    /// A path as it is written: no shell looks at it.
+    /// Reads a path, which no shell expands.
     mutating func path(_ node: Node, _ name: String, expected: String) -> String? {
         guard let path = text(node, name, expected: expected) else { return nil }
         if path == "~" || path.hasPrefix("~/") || path.hasPrefix("$") {
@@ -23,8 +23,10 @@ extension ConfigurationReader {
         }
     }
 
+    /// Reports a file that doesn't exist or can't be executed.
+    ///
     /// - Parameters:
-    ///   - searchPath: where one without a slash is looked for; nil: nowhere.
+    ///   - searchPath: the directories in which a name without a slash is looked up; nil means that it isn't looked up.
     ///   - directory: the child's working directory.
     mutating func checkExecutable(_ path: String, searchPath: String?, directory: String?, at node: Node) {
         guard checksFiles else { return }
@@ -32,7 +34,7 @@ extension ConfigurationReader {
             guard !searchPath.split(separator: ":").contains(where: { Self.isExecutable("\($0)/\(path)") }) else { return }
             return report(at: node.mark, "there is no executable `\(path)` in PATH (\(searchPath)); expected its name or its path")
         }
-        // A relative one is looked for in the child's working directory when it has one.
+        // The kernel resolves a relative path from the child's working directory.
         let candidates = path.hasPrefix("/") ? [path] : [directory.map { "\($0)/\(path)" }, path].compactMap(\.self)
         guard !candidates.contains(where: Self.isExecutable) else { return }
         guard let there = candidates.first(where: { access($0, F_OK) == 0 }) else {
@@ -46,7 +48,7 @@ extension ConfigurationReader {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && access(path, X_OK) == 0
     }
 
-    /// Why a file can't be used; a relative path is looked for somewhere.
+    /// Returns the last error for a file, and for a relative path the directory from which it was resolved.
     private func reason(_ path: String) -> String {
         let reason = String(cString: strerror(errno))
         guard !path.hasPrefix("/"), let working = getcwd(nil, 0) else { return reason }

@@ -2,9 +2,9 @@ import WireProtocol
 import Yams
 
 extension ConfigurationReader {
-    /// A free-form value, as JSON has it.
+    /// Reads a value of any form as JSON.
     ///
-    /// Keys of mappings are taken as they are written.
+    /// The keys of mappings are texts as they are written.
     mutating func json(_ node: Node) -> JSONValue? {
         switch node {
         case .scalar(let scalar):

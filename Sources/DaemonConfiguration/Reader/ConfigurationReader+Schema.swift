@@ -4,9 +4,9 @@ import WireProtocol
 import Yams
 
 extension ConfigurationReader {
-    /// The whole file; nil, or a value that must not be used, when problems were reported.
+    /// Reads the whole file; when problems were reported, returns nil or a value that must not be used.
     ///
-    /// - Parameter size: the file's, in bytes.
+    /// - Parameter size: the size of the file in bytes.
     mutating func configuration(_ root: Node?, size: Int) -> DaemonConfiguration? {
         guard let root, root.plain != .null else {
             report(line: 1, column: 1, "the file is empty; expected a mapping with `children`")
@@ -15,7 +15,7 @@ extension ConfigurationReader {
         guard checkTree(root, size: size),
             let fields = self.fields(root, "the file", keys: ["children", "supervision", "orphan_grace"])
         else { return nil }
-        // Read first: what a child doesn't say is as it is there.
+        // Read first, because it has the defaults of the children's limits.
         let supervision = fields["supervision"].map { self.supervision($0) } ?? SupervisionPolicy()
         let children = required("children", of: fields, expected: "the list of what the daemon keeps alive (`children: []` for nothing)")
             .flatMap { self.children($0, supervision) }
@@ -49,9 +49,9 @@ extension ConfigurationReader {
         return children
     }
 
-    /// A path on a link has 1,024 bytes, and those below the child want theirs.
+    /// The length of the longest key, in bytes; a path on a link has at most 1,024, and descendants add to it.
     private static let maximumKeyLength = 255
-    /// What execvp(3) takes when there is no PATH.
+    /// The search path of execvp(3) when there is no PATH.
     private static let defaultSearchPath = "/bin:/usr/bin"
 
     private mutating func childKey(_ node: Node) -> String? {
@@ -84,7 +84,7 @@ extension ConfigurationReader {
             return nil
         case (let workerNode?, let programNode?):
             report(at: fields.mark, "a child has both `worker` and `program`; expected one of them")
-            // Read all the same, for what is wrong inside them.
+            // Read all the same, to find the problems inside them.
             _ = (worker(workerNode), program(programNode))
             return nil
         }
@@ -165,7 +165,7 @@ extension ConfigurationReader {
         case "brutalKill"?: return .brutalKill
         case "infinity"?: return .infinity
         case let word? where word.first?.isLetter == true:
-            // A word, so a unit can't be what is missing.
+            // A text that begins with a letter isn't a number without a unit.
             report(
                 at: node.mark,
                 "`shutdown` is `\(word)`; \(Spelling.hint(for: word, among: ["brutalKill", "infinity"])) (or a duration, such as 5s)"
@@ -213,7 +213,7 @@ extension ConfigurationReader {
         return period
     }
 
-    /// - Parameter defaults: what is left out is as it is here.
+    /// - Parameter defaults: the values of omitted keys.
     private mutating func backoff(_ node: Node, _ defaults: Backoff = Backoff()) -> Backoff {
         var backoff = defaults
         guard let fields = self.fields(node, "`backoff`", keys: ["minimum", "maximum", "resetAfter"]) else { return backoff }

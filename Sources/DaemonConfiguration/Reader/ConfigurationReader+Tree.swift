@@ -1,16 +1,16 @@
 import Yams
 
 extension ConfigurationReader {
-    /// How many values a file of this size may have.
+    /// Returns the largest number of values that a file of this size may have.
     ///
-    /// An alias is written in a few bytes and may stand for a large tree, and that tree may be full of aliases again. What is written
-    /// out has fewer values than two for each byte, and is never refused: its size is bounded by the file's.
+    /// An alias takes a few bytes and may stand for a large tree, which may contain aliases again. A file without aliases has fewer than two
+    /// values for each byte and is never refused.
     private static func maximumNodes(_ size: Int) -> Int { max(100_000, 2 * size) }
 
-    /// What holds for every node: no tags of one's own, no merge keys, no NUL (paths, arguments and variables end at one), a bounded size.
+    /// Checks every node: there are no custom tags, no merge keys and no NUL, at which paths, arguments and variables would end.
     ///
-    /// - Parameter size: the file's, in bytes.
-    /// - Returns: false when the tree is too large to be read any further.
+    /// - Parameter size: the size of the file in bytes.
+    /// - Returns: false when the tree has too many values to be read.
     mutating func checkTree(_ root: Node, size: Int) -> Bool {
         let maximum = Self.maximumNodes(size)
         var budget = maximum

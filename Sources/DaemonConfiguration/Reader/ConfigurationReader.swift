@@ -1,11 +1,11 @@
 import Yams
 
-/// Reads typed values out of YAML nodes and collects what is wrong with them.
+/// A reader of typed values from YAML nodes that collects their problems.
 ///
-/// A reading function returns nil after it has reported why, so callers go on with the next field and a file's problems come together.
+/// A reading function returns nil after it has reported a problem, so that its caller goes on and all problems of a file are found.
 struct ConfigurationReader {
     let file: String
-    /// Whether what is named has to be there.
+    /// Whether named executables and directories must exist.
     let checksFiles: Bool
     private(set) var problems: [ConfigurationError.Problem] = []
 
@@ -14,7 +14,7 @@ struct ConfigurationReader {
         self.checksFiles = checksFiles
     }
 
-    /// The problems by position; those of the file as a whole come first.
+    /// The problems by position; those of the whole file come first.
     var problemsInFileOrder: [ConfigurationError.Problem] {
         // Sorted by offset too: Swift's sort doesn't promise to keep the order of equals.
         problems.enumerated()
@@ -27,13 +27,13 @@ struct ConfigurationReader {
     }
 
     mutating func report(line: Int, column: Int, _ message: String) {
-        // The file's own words are in the message, and a terminal is where it is read.
+        // The message quotes the file, and is printed to a terminal.
         let shown = message.unicodeScalars.map { $0.properties.generalCategory == .control ? $0.escaped(asASCII: true) : String($0) }
             .joined()
         problems.append(.init(file: file, line: line, column: column, message: shown))
     }
 
-    /// A mapping whose keys are all in `keys`; `name` is what a person calls it.
+    /// Reads a mapping whose keys are all in `keys`; `name` is its name in messages.
     mutating func fields(_ node: Node, _ name: String, keys: [String]) -> Fields? {
         guard case .mapping(let mapping) = node else {
             report(at: node.mark, "\(name) is \(node.summary); expected a mapping with \(keys.map { "`\($0)`" }.joined(separator: ", "))")
@@ -48,7 +48,7 @@ struct ConfigurationReader {
             if keys.contains(key) {
                 fields.values[key] = value
             } else if key == "<<" {
-                // Reported with the tree; what it would have brought is unknown.
+                // `checkTree` has reported it, and the keys that it would have merged are unknown.
                 fields.excused.formUnion(keys)
             } else {
                 report(at: keyNode.mark, "unknown key `\(key)` in \(name); \(Spelling.hint(for: key, among: keys))")
@@ -58,7 +58,7 @@ struct ConfigurationReader {
         return fields
     }
 
-    /// The node of a key that must be there.
+    /// Returns the node of a required key.
     mutating func required(_ key: String, of fields: Fields, expected: String) -> Node? {
         if let node = fields[key] { return node }
         guard !fields.excused.contains(key) else { return nil }
@@ -72,9 +72,9 @@ struct ConfigurationReader {
         return nil
     }
 
-    /// A text that isn't empty.
+    /// Reads a text that isn't empty.
     ///
-    /// A plain `5`, `true` or `null` isn't a text: it may have been meant as one, and quotes say so.
+    /// A plain `5`, `true` or `null` isn't a text; in quotes it is.
     mutating func text(_ node: Node, _ name: String, expected: String) -> String? {
         guard let scalar = node.scalar, node.plain == nil || node.plain == .text else {
             let hint = node.scalar.map { $0.string.isEmpty ? "" : " (write \"\($0.string)\" if it is meant as text)" } ?? ""
@@ -88,7 +88,7 @@ struct ConfigurationReader {
         return scalar.string
     }
 
-    /// A scalar as it is written, as arguments and variables are: `PORT: 8080` is the text 8080.
+    /// Reads a scalar as it is written, for arguments and variables: `PORT: 8080` is the text 8080.
     mutating func verbatim(_ node: Node, _ name: String) -> String? {
         guard let scalar = node.scalar, node.plain != .null else {
             let hint = node.plain == .null ? " (write \"\" for an empty one)" : ""
@@ -138,7 +138,7 @@ struct Fields {
     let mark: Mark?
     let name: String
     fileprivate(set) var values: [String: Node] = [:]
-    /// Keys whose absence isn't worth a word: a misspelling of them has been reported.
+    /// The keys whose absence isn't reported, because a misspelling of them was.
     fileprivate(set) var excused: Set<String> = []
 
     fileprivate init(mark: Mark?, name: String) {

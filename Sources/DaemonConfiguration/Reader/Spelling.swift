@@ -1,6 +1,6 @@
-/// The "did you mean" of a message about a name that isn't known.
+/// The suggestion in a message about an unknown name.
 enum Spelling {
-    /// The candidate that `word` most likely stands for, or nil when none is near.
+    /// Returns the candidate that is most similar to `word`; nil when none is similar enough.
     static func suggestion(for word: String, among candidates: [String]) -> String? {
         let best = candidates.map { (candidate: $0, distance: distance(normalised(word), normalised($0))) }.min {
             $0.distance < $1.distance
@@ -9,18 +9,18 @@ enum Spelling {
         return best.candidate
     }
 
-    /// `did you mean …?` or the list of what would have been right.
+    /// Returns `did you mean …?`, or the list of all candidates.
     static func hint(for word: String, among candidates: [String]) -> String {
         if let suggestion = suggestion(for: word, among: candidates) { return "did you mean `\(suggestion)`?" }
         return "expected one of \(candidates.map { "`\($0)`" }.joined(separator: ", "))"
     }
 
-    /// `one_for_one`, `OneForOne` and `one-for-one` are the same word to a person.
+    /// Returns the word in the form that is compared: `one_for_one`, `OneForOne` and `one-for-one` count as the same.
     private static func normalised(_ word: String) -> [UInt8] {
         word.lowercased().utf8.prefix(64).filter { $0 != UInt8(ascii: "_") && $0 != UInt8(ascii: "-") }
     }
 
-    /// Levenshtein's distance, one row at a time.
+    /// Returns the Levenshtein distance, which is computed one row at a time.
     private static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
         var row = Array(0...right.count)
         for (index, byte) in left.enumerated() {

@@ -7,7 +7,7 @@ extension Node {
         return PlainScalar(scalar.string)
     }
 
-    /// The node in the words of a message: `the number 5`, `the text `abc``, `a list`.
+    /// The description of the node in messages, such as `the number 5`, `abc` in backquotes, or `a list`.
     var summary: String {
         switch self {
         case .mapping: return "a mapping"

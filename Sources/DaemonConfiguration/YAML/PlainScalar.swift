@@ -38,7 +38,7 @@ enum PlainScalar: Equatable {
         return Double(text).map(PlainScalar.number) ?? .text
     }
 
-    /// `( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?`; Double(_:) alone takes hexadecimal and `infinity` too.
+    /// Whether a text has the form `( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?`; `Double(_:)` accepts more.
     private static func isDecimal(_ text: Substring) -> Bool {
         var rest = text.utf8[...]
         func digits() -> Int {

@@ -1,8 +1,8 @@
-/// The checks that come before YAML: the bytes are UTF-8, and no character is one that YAML forbids.
+/// The checks before parsing: the bytes are UTF-8, and all characters are allowed in YAML.
 ///
-/// libyaml finds both too, but says only at which byte.
+/// libyaml makes these checks too, but reports only the byte's offset.
 enum SourceText {
-    /// Decodes UTF-8 strictly; a repaired file would hide what is wrong with it.
+    /// Decodes UTF-8 strictly; a repair would hide the problem.
     static func decode(_ bytes: [UInt8], file: String) throws(ConfigurationError) -> String {
         if let text = String(validating: bytes, as: UTF8.self) { return text }
         var position = Position()
@@ -14,7 +14,7 @@ enum SourceText {
         throw position.problem("the file isn't UTF-8; expected it to be saved as UTF-8", file: file)
     }
 
-    /// YAML's set of printable characters.
+    /// Checks that all characters are in YAML's set of printable characters.
     ///
     /// https://yaml.org/spec/1.2.2/#51-character-set
     static func check(scalars: String.UnicodeScalarView, file: String) throws(ConfigurationError) {

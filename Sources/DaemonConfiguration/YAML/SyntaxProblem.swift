@@ -1,6 +1,6 @@
 import Yams
 
-/// What libyaml says about a text that isn't YAML, in our form.
+/// The description of libyaml's errors as problems of the configuration.
 enum SyntaxProblem {
     static func describe(_ error: any Error, in text: String, file: String) -> ConfigurationError.Problem {
         func problem(_ mark: Mark, _ message: String) -> ConfigurationError.Problem {
@@ -26,7 +26,7 @@ enum SyntaxProblem {
         }
     }
 
-    /// Where a key of a block mapping is given for the second time; nil when that can't be told from the lines alone.
+    /// Returns the position at which a block mapping has a key for the second time; nil when the lines alone don't show it.
     private static func second(_ key: String, in text: String, from start: Mark) -> (line: Int, column: Int)? {
         let indentation = start.column - 1
         var count = 0
@@ -34,7 +34,7 @@ enum SyntaxProblem {
             let content = index == start.line - 1 ? line.dropFirst(indentation) : line.drop { $0 == " " }
             if content.isEmpty || content.hasPrefix("#") { continue }
             let column = line.count - content.count
-            // What is further left ends the mapping; what is further right is in it.
+            // A line further left ends the mapping, a line further right belongs to a value in it.
             if column < indentation { return nil }
             guard column == indentation, ["\(key):", "\"\(key)\":", "'\(key)':"].contains(where: content.hasPrefix) else { continue }
             count += 1

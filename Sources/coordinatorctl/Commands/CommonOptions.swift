@@ -8,7 +8,7 @@ struct CommonOptions: ParsableArguments {
     @Flag(name: .customLong("json"), help: "Print one JSON object.")
     var isJSON = false
 
-    /// What was said before the command's name, under what was said after it.
+    /// Returns these options, given after the command's name, with those before its name where these have none.
     func merged(over earlier: CommonOptions) -> CommonOptions {
         var merged = self
         merged.runtimeDirectory = runtimeDirectory ?? earlier.runtimeDirectory

@@ -19,8 +19,8 @@ struct ConfigurationCommand: AsyncParsableCommand {
             commandName: "check",
             abstract: "Check a configuration file; needs no daemon.",
             discussion: """
-                Every problem is printed to standard error as file:line:column: what is wrong; what was expected. Executables and \
-                directories must be there: relative ones are looked for from here, and by the daemon from its own working directory.
+                Prints every problem to standard error in the form file:line:column: problem; expectation. Executables and directories must \
+                exist: this command resolves relative paths from its working directory, the daemon from its own.
                 """
         )
 

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Control
 
-/// The operator's command: sends requests to a running daemon and checks configuration files.
+/// The operator's command, which sends requests to a running daemon and checks configuration files.
 @main
 struct CoordinatorControl: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

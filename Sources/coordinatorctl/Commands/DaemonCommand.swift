@@ -10,16 +10,16 @@ protocol DaemonCommand: AsyncParsableCommand {
     var root: CoordinatorControl { get }
     var options: CommonOptions { get }
 
-    /// The request that the arguments ask for.
+    /// Returns the operation that the arguments describe.
     func operation() throws(ControlError) -> ControlOperation
 
-    /// The answer for people; ends with a line's end unless it is empty.
+    /// Returns the answer as text for people, ended by a newline unless it is empty.
     func text(of answer: Answer) -> String
 
-    /// What is wrong with the answer, for standard error.
+    /// Returns a message for standard error when the answer is a failure.
     func complaint(about answer: Answer) -> String?
 
-    /// The exit code of a request that succeeded.
+    /// Returns the exit code for an answer.
     func exitCode(of answer: Answer) -> Int32
 }
 
@@ -44,12 +44,14 @@ extension DaemonCommand {
     }
 }
 
-/// One request on a connection of its own.
+/// A request on a connection of its own.
 struct DaemonRequest: Sendable {
     let runtimeDirectory: String?
     let operation: ControlOperation
 
-    /// Runs away from the main actor, where ArgumentParser starts commands: hops to it are dear.
+    /// Makes the request and returns the result.
+    ///
+    /// It runs apart from the main actor, on which ArgumentParser starts commands, because each hop to that actor takes time.
     @concurrent func result() async -> Result<JSONValue, ControlError> {
         do throws(ControlError) {
             let directory = try RuntimeDirectory.resolve(option: runtimeDirectory)

@@ -29,10 +29,10 @@ struct ProcessesCommand: DaemonCommand {
 struct StatusCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Show one coordinator or program, and what is below it.",
+        abstract: "Show one coordinator or program and its descendants.",
         discussion: """
-            Exits with 0 when it is active or paused, with 3 when it is anything else (also starting, restarting, stopping or \
-            unresponsive), with 4 when there is no such path.
+            Exits with 0 when it is active or paused, with 3 in every other state (such as starting, restarting, stopping or \
+            unresponsive), with 4 when no coordinator or program has the path.
             """
     )
 

@@ -1,15 +1,15 @@
 import ArgumentParser
 import Control
 
-/// A command that changes whether a path runs.
+/// A command that changes whether the coordinator or program at a path runs.
 protocol LifecycleCommand: DaemonCommand where Answer == LifecycleResult {}
 
 extension LifecycleCommand {
     fileprivate static var discussionOfStart: String {
         """
-        Returns when it has been up for a second. What ends before has been started too if it has done its work (it ended with exit code 0, \
-        and isn't to be started again): then how it ended is printed, and the exit code is 0. Otherwise the start has failed, with exit code 1 \
-        and the reason.
+        Returns when the coordinator or program has been up for a second. If it ends before with exit code 0 and isn't to be restarted, the \
+        start has succeeded: the end is printed, and the exit code is 0. Otherwise the start has failed: the reason is printed, and the \
+        exit code is 1.
         """
     }
 
@@ -20,7 +20,7 @@ extension LifecycleCommand {
 struct StartCommand: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "start",
-        abstract: "Start what was stopped.",
+        abstract: "Start a stopped coordinator or program.",
         discussion: discussionOfStart
     )
 
@@ -33,7 +33,7 @@ struct StartCommand: LifecycleCommand {
 
 /// The command `stop PATH`.
 struct StopCommand: LifecycleCommand {
-    static let configuration = CommandConfiguration(commandName: "stop", abstract: "Stop a coordinator or program and what is below it.")
+    static let configuration = CommandConfiguration(commandName: "stop", abstract: "Stop a coordinator or program and its descendants.")
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
@@ -46,7 +46,7 @@ struct StopCommand: LifecycleCommand {
 struct RestartCommand: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "restart",
-        abstract: "Stop it and start it again.",
+        abstract: "Stop a coordinator or program and start it again.",
         discussion: discussionOfStart
     )
 
@@ -61,8 +61,8 @@ struct RestartCommand: LifecycleCommand {
 struct PauseCommand: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "pause",
-        abstract: "Pause a coordinator or program and what is below it.",
-        discussion: "What is sent to a paused coordinator waits, for as long as its sender does; a paused program gets no processor time."
+        abstract: "Pause a coordinator or program and its descendants.",
+        discussion: "Messages to a paused coordinator wait as long as their senders do; a paused program gets no processor time."
     )
 
     @ParentCommand var root: CoordinatorControl
@@ -76,8 +76,8 @@ struct PauseCommand: LifecycleCommand {
 struct ResumeCommand: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "resume",
-        abstract: "Resume what was paused.",
-        discussion: "It stays paused while something above it is."
+        abstract: "Resume a paused coordinator or program.",
+        discussion: "It stays paused while one of its ancestors is."
     )
 
     @ParentCommand var root: CoordinatorControl
@@ -91,7 +91,7 @@ struct ResumeCommand: LifecycleCommand {
 struct KillCommand: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "kill",
-        abstract: "Kill its process; what becomes of it is its supervisor's decision."
+        abstract: "Kill the process of a coordinator or program; its supervisor decides about a restart."
     )
 
     @ParentCommand var root: CoordinatorControl
@@ -103,18 +103,18 @@ struct KillCommand: LifecycleCommand {
 
 /// The command `shutdown`.
 struct ShutdownCommand: DaemonCommand {
-    /// The daemon's result has nothing that is promised.
+    /// The result, of which no member is documented.
     struct Nothing: Codable {}
 
     static let configuration = CommandConfiguration(
         commandName: "shutdown",
         abstract: "Stop the tree and end the daemon.",
-        discussion: "A second one gives what still runs a second more, as a second SIGTERM does; with --now it's killed at once."
+        discussion: "A second shutdown gives the processes that still run one second, as a second SIGTERM does."
     )
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
-    @Flag(help: "Kill what still runs at once, also when a shutdown is under way.") var now = false
+    @Flag(help: "Kill the processes that still run at once, also when a shutdown is under way.") var now = false
 
     func operation() -> ControlOperation { .shutdown(now: now) }
 

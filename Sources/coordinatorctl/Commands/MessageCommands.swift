@@ -8,7 +8,7 @@ import WireProtocol
 struct AskCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "ask",
-        abstract: "Ask a message as if from the coordinator at a path, and print the reply.",
+        abstract: "Ask on behalf of the coordinator at a path, and print the reply.",
         discussion: "Example: coordinatorctl ask /shop Account.Login '{\"name\":\"a\",\"password\":\"b\"}'"
     )
 
@@ -17,7 +17,8 @@ struct AskCommand: DaemonCommand {
     @Argument(help: .path) var path: String
     @Argument(help: "The message's name, such as Account.Login.") var name: String
     @Argument(help: MessageArgument.help) var json: String?
-    @Option(help: "How long to wait for the reply: 250ms, 5s, 2m or 1h at most.") var timeout = TimeoutArgument(duration: .seconds(5))
+    @Option(help: "The time to wait for the reply, such as 250ms, 5s or 2m; 1h at most.")
+    var timeout = TimeoutArgument(duration: .seconds(5))
 
     func operation() throws(ControlError) -> ControlOperation {
         .ask(path: path, message: name, payload: try MessageArgument.payload(json), timeout: timeout.duration)
@@ -32,8 +33,8 @@ struct AskCommand: DaemonCommand {
 struct SendCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "send",
-        abstract: "Send a message as if from the coordinator at a path.",
-        discussion: "Exits with 1 when nobody on the way up responds to it."
+        abstract: "Send a message on behalf of the coordinator at a path.",
+        discussion: "Exits with 1 when no coordinator between the path and the root responds to the message."
     )
 
     @ParentCommand var root: CoordinatorControl
@@ -51,7 +52,7 @@ struct SendCommand: DaemonCommand {
     }
 
     func complaint(about answer: SendResult) -> String? {
-        answer.delivered ? nil : "not delivered: nobody from \(path) up responds to \(name)"
+        answer.delivered ? nil : "not delivered: no coordinator from \(path) up responds to \(name)"
     }
 
     func exitCode(of answer: SendResult) -> Int32 {
@@ -59,10 +60,10 @@ struct SendCommand: DaemonCommand {
     }
 }
 
-/// The JSON of a message on the command line.
+/// A message as JSON in the arguments of a command.
 enum MessageArgument {
     static let help = ArgumentHelp(
-        "The message as JSON; {} without one. @FILE reads it from a file, - from standard input: other users see arguments."
+        "The message as JSON; {} by default. @FILE reads it from a file, - from standard input; other users can see arguments."
     )
 
     static func payload(_ text: String?) throws(ControlError) -> JSONValue {
@@ -106,7 +107,7 @@ enum MessageArgument {
     }
 }
 
-/// A time-out on the command line.
+/// A time-out in the arguments of a command.
 struct TimeoutArgument: ExpressibleByArgument, CustomStringConvertible {
     let duration: Duration
 

@@ -1,7 +1,7 @@
 import Control
 import DaemonConfiguration
 
-/// What `config check --json` says about a bad file.
+/// The output of `config check --json` for a file with problems.
 struct ConfigurationReport: Codable {
     struct Problem: Codable {
         var file: String

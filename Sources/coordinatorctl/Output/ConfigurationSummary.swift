@@ -1,7 +1,7 @@
 import DaemonConfiguration
 import Supervision
 
-/// What `config check` says about a good file.
+/// The output of `config check` for a file without problems.
 struct ConfigurationSummary: Codable {
     struct Child: Codable {
         var key: String

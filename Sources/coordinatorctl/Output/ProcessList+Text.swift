@@ -1,7 +1,7 @@
 import Control
 
 extension ProcessList {
-    /// The processes as a table, each line ended.
+    /// The processes as a table, each line ended by a newline.
     var text: String {
         let rows = processes.map { entry in
             [

@@ -3,23 +3,23 @@ import Control
 import Glibc
 import WireProtocol
 
-/// Standard output and standard error, and how a failure leaves the program.
+/// Standard output, standard error and the exit after a failure.
 enum Terminal {
     /// Prints a command's result.
     ///
-    /// - Throws: the exit code when it can't be written: a script must not take an empty file for an answer.
+    /// - Throws: the exit code of a failure when the text can't be written: a script must not take an empty file for an answer.
     static func print(_ text: String) throws(ExitCode) {
         guard let error = write(text, to: STDOUT_FILENO), error != EPIPE else { return }
         printError("coordinatorctl: the result can't be written: \(String(cString: strerror(error)))\n")
         throw ExitCode(ControlError.Code.failed.exitCode)
     }
 
-    /// Prints what names and other processes' words may be a part of: a terminal doesn't obey it.
+    /// Prints a message to standard error, with escapes for characters that a terminal would obey.
     static func printError(_ text: String) {
         _ = write(TextLayout.printableLines(text), to: STDERR_FILENO)
     }
 
-    /// Runs `body`; its failure is printed and becomes the exit code.
+    /// Runs `body`; prints its failure and exits with the failure's code.
     static func exitingOnFailure<Value>(isJSON: Bool, _ body: () throws(ControlError) -> Value) throws(ExitCode) -> Value {
         do throws(ControlError) {
             return try body()
@@ -34,7 +34,9 @@ enum Terminal {
         return ((try? ControlJSON.text(of: object)) ?? "{}") + "\n"
     }
 
-    /// - Returns: the number of the error, if there is one. Whoever reads a pipe may have gone: that is the reader's business.
+    /// Writes a text to a descriptor.
+    ///
+    /// - Returns: the error number; nil after success.
     private static func write(_ text: String, to descriptor: Int32) -> Int32? {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {

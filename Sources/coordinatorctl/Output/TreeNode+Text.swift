@@ -1,7 +1,7 @@
 import Control
 
 extension TreeNode {
-    /// The tree as an operator sees it, drawn with box characters, a line a node, each line ended.
+    /// The tree drawn with box characters, one line for each node, each ended by a newline.
     var text: String {
         var rows: [[String]] = [["NAME", "STATE", "PID", "LIFE", "RESTARTS", "UPTIME", "TYPE", "LAST EXIT"]]
         appendRows(to: &rows, first: "", rest: "")
@@ -22,19 +22,19 @@ extension TreeNode {
         }
     }
 
-    /// The state; of one that waits for its next start, which attempt that is, and when.
+    /// The state; of a node that waits for its next start, with the number of the attempt and the remaining time.
     private var stateText: String {
         guard let nextStartMilliseconds else { return state }
         let attempt = restartAttempt.map { " \($0)" } ?? ""
         return "\(state)\(attempt) in \(Duration.milliseconds(nextStartMilliseconds).briefText)"
     }
 
-    /// A dash for what isn't up.
+    /// The time since the node became active; a dash when it isn't up.
     private var uptimeText: String {
         ["inactive", "failed", "starting", "restarting"].contains(state) ? "-" : Duration.milliseconds(uptimeMilliseconds).briefText
     }
 
-    /// Everything about this one place, a line a fact, then what is below it.
+    /// All facts about this node, one a line, then its descendants.
     var details: String {
         var facts: [[String]] = [
             ["path", path], ["type", type], ["kind", kind.rawValue], ["state", stateText], ["placement", placement.rawValue],

@@ -7,7 +7,7 @@ import WireProtocol
 
 @testable import coordinatorctl
 
-/// The built `coordinatorctl`, run as a process: what it prints where, and its exit code.
+/// The output, the errors and the exit codes of the built `coordinatorctl`, run as a process.
 @Suite(.timeLimit(.minutes(1)), .serialized) struct CoordinatorControlTests {
     private static let coordinatorctl = BuiltProgram("coordinatorctl")
     static let letters = DeadLetterList(count: 300, letters: [OutputTests.letters.letters[0]])
@@ -45,6 +45,7 @@ import WireProtocol
     }
 
     @Test(
+        "Each command prints its result or its error, and exits with the matching code",
         arguments: [
             (["tree"], OutputTests.tree.text, "", 0),
             (["ps", "--json"], "{\"processes\":[]}\n", "", 0),
@@ -82,7 +83,10 @@ import WireProtocol
                     + "put it in single quotes so that the shell leaves it alone\n", 64
             ),
             (["send", "/shop", "Known"], "delivered\n", "", 0),
-            (["send", "/shop", "Unknown", "{}"], "", "coordinatorctl: not delivered: nobody from /shop up responds to Unknown\n", 1),
+            (
+                ["send", "/shop", "Unknown", "{}"], "",
+                "coordinatorctl: not delivered: no coordinator from /shop up responds to Unknown\n", 1
+            ),
             (
                 ["--json", "pause", "/x"], "",
                 "{\"error\":{\"code\":\"noSuchPath\",\"message\":\"there is no /x; see `coordinatorctl tree`\"}}\n", 4
@@ -139,7 +143,7 @@ import WireProtocol
             }
             let full = try await run("\(command) tree >/dev/full")
             #expect(full == (.exited(code: 1), "coordinatorctl: the result can't be written: No space left on device\n"))
-            // Whoever reads a pipe may have enough.
+            // The reader of a pipe may stop reading.
             let piped = try await run("\(command) tree | true")
             #expect(piped.0 == .exited(code: 0))
         }
@@ -177,10 +181,13 @@ import WireProtocol
         }
     }
 
-    @Test(arguments: [
-        ["status"], ["pause"], ["resume"], ["bogus"], ["ask", "/a", "M", "{}", "--timeout", "5"],
-        ["ask", "/a", "M", "--timeout", "0s"], ["tree", "--colour"],
-    ])
+    @Test(
+        "A wrong usage exits with 64 and prints the usage",
+        arguments: [
+            ["status"], ["pause"], ["resume"], ["bogus"], ["ask", "/a", "M", "{}", "--timeout", "5"],
+            ["ask", "/a", "M", "--timeout", "0s"], ["tree", "--colour"],
+        ]
+    )
     func usage(arguments: [String]) async throws {
         let ended = try await Self.coordinatorctl.run(arguments)
         #expect(ended.exitCode == 64)
@@ -188,7 +195,8 @@ import WireProtocol
         #expect(ended.errors.contains("Usage: coordinatorctl"))
     }
 
-    @Test func otherUsersAreTurnedAway() async throws {
+    @Test("Users who are not allowed are refused")
+    func otherUsersAreTurnedAway() async throws {
         try await withServer(allowedUserIDs: []) { directory, _ in
             let ended = try await Self.coordinatorctl.run(["tree", "--runtime-dir", directory.path])
             #expect(
@@ -196,13 +204,14 @@ import WireProtocol
                     == .init(
                         exitCode: 77,
                         output: "",
-                        errors: "coordinatorctl: user \(geteuid()) may not operate this daemon; allowed: nobody\n"
+                        errors: "coordinatorctl: user \(geteuid()) may not operate this daemon; allowed: no user\n"
                     )
             )
         }
     }
 
-    @Test func theRuntimeDirectoryMayBeNamedOnEitherSide() async throws {
+    @Test("The runtime directory can be given before and after the command's name")
+    func theRuntimeDirectoryMayBeNamedOnEitherSide() async throws {
         for arguments in [["--runtime-dir", "/nonexistent/c", "tree"], ["tree", "--runtime-dir", "/nonexistent/c"]] {
             let ended = try await Self.coordinatorctl.run(arguments)
             #expect(
@@ -220,7 +229,8 @@ import WireProtocol
         #expect(ended.exitCode == 64)
     }
 
-    @Test func configurationFiles() async throws {
+    @Test("config check prints a summary of a good file and the problems of a bad one")
+    func configurationFiles() async throws {
         let temporary = try TemporaryDirectory()
         let file = temporary.file("c.yaml")
         func write(_ text: String) throws { try Files.write(text, to: file) }

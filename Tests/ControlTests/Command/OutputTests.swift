@@ -3,7 +3,7 @@ import Testing
 
 @testable import coordinatorctl
 
-/// What an operator sees on a terminal.
+/// The output of commands to a terminal, and the JSON forms of answers.
 @Suite struct OutputTests {
     static let tree = TreeNode(
         key: "/",
@@ -76,7 +76,8 @@ import Testing
         ]
     )
 
-    @Test func aTree() {
+    @Test("A tree is drawn as a table with box characters")
+    func aTree() {
         #expect(
             Self.tree.text == """
                 NAME          STATE      PID  LIFE  RESTARTS  UPTIME  TYPE             LAST EXIT
@@ -91,12 +92,14 @@ import Testing
         )
     }
 
-    @Test func aTreeInWhichNothingEndedHasNoSuchColumn() {
+    @Test("A tree without a last exit has no column for it")
+    func aTreeInWhichNothingEndedHasNoSuchColumn() {
         let leaf = TreeNode(key: "/", path: "/", type: "T", kind: .root, state: "active", placement: .inProcess)
         #expect(leaf.text == "NAME  STATE   PID  LIFE  RESTARTS  UPTIME  TYPE\n/     active    -     0         0     0ms  T\n")
     }
 
-    @Test func namesCannotDriveTheTerminal() {
+    @Test("Control characters in names are escaped")
+    func namesCannotDriveTheTerminal() {
         let leaf = TreeNode(key: "a\u{1B}[2Jb\n\u{202E}", path: "/", type: "T\r", kind: .root, state: "x\u{7}", placement: .inProcess)
         for text in [leaf.text, leaf.details] {
             #expect(text.unicodeScalars.allSatisfy { $0 == "\n" || $0.properties.generalCategory != .control && $0 != "\u{202E}" })
@@ -104,7 +107,8 @@ import Testing
         #expect(leaf.text.contains(#"a\u{1B}[2Jb\n\u{202E}"#))
     }
 
-    @Test func oneNodesDetails() {
+    @Test("A node's details are printed one a line")
+    func oneNodesDetails() {
         #expect(
             Self.tree.children[1].details == """
                 path:         /mailer
@@ -122,7 +126,8 @@ import Testing
         )
     }
 
-    @Test func processes() {
+    @Test("Processes are printed as a table")
+    func processes() {
         let list = ProcessList(processes: [
             .init(pid: 7, path: "/", startTime: 1, uptimeMilliseconds: 3_600_000, state: "active", restarts: 0, incarnation: 1),
             .init(pid: 12345, path: "/shop", startTime: 2, uptimeMilliseconds: 61_500, state: "restarting", restarts: 10, incarnation: 11),
@@ -137,7 +142,8 @@ import Testing
         )
     }
 
-    @Test func aLifecycleResult() {
+    @Test("A lifecycle result is printed on one line")
+    func aLifecycleResult() {
         #expect(LifecycleResult(path: "/a", state: "active", pid: 5, incarnation: 2).text == "/a: active (pid 5, life 2)\n")
         #expect(LifecycleResult(path: "/a", state: "inactive", incarnation: 2).text == "/a: inactive (life 2)\n")
         let ended = LifecycleResult(path: "/a", state: "inactive", incarnation: 2, lastExit: "exited with code 0")
@@ -152,7 +158,8 @@ import Testing
         ]
     )
 
-    @Test func deadLetters() {
+    @Test("Dead letters are printed as a table")
+    func deadLetters() {
         #expect(
             Self.letters.text == #"""
                 NAME         SENDER         TARGET      REASON
@@ -165,7 +172,8 @@ import Testing
         #expect(DeadLetterList(count: 300, letters: Self.letters.letters).text.hasSuffix("\nthe latest 2 of 300\n"))
     }
 
-    @Test func deadLettersJSON() throws {
+    @Test("Dead letters have their JSON form")
+    func deadLettersJSON() throws {
         let list = DeadLetterList(count: 300, letters: [Self.letters.letters[0]])
         let json = try ControlJSON.text(of: list)
         #expect(
@@ -175,7 +183,8 @@ import Testing
         #expect(try ControlJSON.decode(DeadLetterList.self, from: ControlJSON.value(of: list)) == list)
     }
 
-    @Test func aTreesJSON() throws {
+    @Test("A node of the tree has its JSON form")
+    func aTreesJSON() throws {
         let json = try ControlJSON.text(of: Self.tree.children[1])
         #expect(
             json == #"{"children":[],"#
@@ -185,7 +194,7 @@ import Testing
         #expect(try ControlJSON.decode(TreeNode.self, from: ControlJSON.value(of: Self.tree)) == Self.tree)
     }
 
-    @Test("What waits for its next start says which attempt that is, and when")
+    @Test("A node that waits for its next start shows the attempt and the remaining time")
     func backoff() throws {
         let node = TreeNode(
             key: "a",

@@ -1,4 +1,3 @@
-import ConcurrencySupport
 import Coordinators
 import Glibc
 import PatternFixtures

@@ -1,4 +1,4 @@
-public import Control
+import Control
 import Coordinators
 public import DaemonConfiguration
 public import Logging

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Processes
 import UnixSignals
 import WireProtocol

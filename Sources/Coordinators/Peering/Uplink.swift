@@ -109,7 +109,8 @@ final class Uplink: Sendable {
         switch directive {
         case .dial(let id, let timeout): tasks.add { await self.dial(id, within: timeout) }
         case .greet(let id): greet(id)
-        case .introduce(let id): introduce(id)
+        // On the link's own thread already, before the next frame: what the parent tells first may have an answer at once.
+        case .introduce: break
         case .close(let id): attachment(id)?.link.close()
         case .unreachable(let reason): owner?.parentLost(.unreachable(reason))
         case .orphaned: owner?.parentLost(.orphaned)
@@ -177,6 +178,7 @@ extension Uplink {
             state.attachment?.peer = peer
             state.isCompact = isCompact
         }
+        if state.withLock({ $0.machine.link == id }) { introduce(peer, on: id) }
     }
 
     private func acceptableWelcome(_ frame: Frame) -> Welcome? {
@@ -219,8 +221,7 @@ extension Uplink {
         }
     }
 
-    private func introduce(_ id: UplinkMachine.LinkID) {
-        guard let peer = attachment(id)?.peer else { return }
+    private func introduce(_ peer: Peer, on id: UplinkMachine.LinkID) {
         peer.announceCredit()
         while let frame = state.withLock({ $0.nextStandingFrame(for: id) }) { peer.send(frame) }
         forwardKeptMoves(to: peer)

@@ -47,6 +47,11 @@ struct ChildInheritance: Sendable {
     var isRestart = false
     var spares: SparePool?
     var areEventsWanted = true
+
+    /// Takes dependencies, unless newer ones have come already.
+    mutating func renew(_ dependencies: Dependencies) {
+        if dependencies.version >= self.dependencies.version { self.dependencies = dependencies }
+    }
 }
 
 /// One life of one child.

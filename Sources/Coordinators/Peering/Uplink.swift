@@ -43,6 +43,8 @@ final class Uplink: Sendable {
         var areEventsWanted = false
         /// What those above have provided so far.
         var inherited = Dependencies()
+        /// The versions of those, by name, as the parent counts them.
+        var inheritedVersions: [String: UInt64] = [:]
         /// The pause or resume that is under way, or was last.
         var transition: Task<Void, Never>?
         /// When the worker gives its parent up; set while there is no welcome.
@@ -305,9 +307,13 @@ final class Uplink: Sendable {
     private func inherit(_ dependency: Dependency, _ codec: PayloadCodec) {
         let dependencies = state.withLock { state -> Dependencies? in
             guard let name = state.peer?.link.text(of: dependency.name) else { return nil }
+            // The parent sends from several threads: what is older comes late.
+            guard dependency.version >= state.inheritedVersions[name, default: 0] else { return nil }
+            state.inheritedVersions[name] = dependency.version
             // Told again, with other things or on a new link: what was made from it stays.
             if state.inherited.entries[name]?.isEncoded(codec, dependency.payload) == true { return nil }
             state.inherited.entries[name] = DependencyEntry(codec, dependency.payload)
+            state.inherited.version += 1
             return state.inherited
         }
         if let dependencies { events.inherited(dependencies) }

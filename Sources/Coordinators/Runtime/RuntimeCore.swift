@@ -18,8 +18,6 @@ final class RuntimeCore: Sendable {
     /// Whether what would live in workers lives in this process.
     let runsInOneProcess: Bool
     let restartTokens: RestartTokens
-    /// Who provides something, provides alone.
-    let dependencyTurn = Mutex(())
     /// The dependencies that can't cross to workers, and of which that has been said.
     let staying = Mutex<Set<String>>([])
     /// Whether any coordinator of this process, or below, has ever shown a page.

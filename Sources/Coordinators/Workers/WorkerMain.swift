@@ -134,7 +134,7 @@ final class Worker: Sendable {
                     })
                 else { return }
                 // What came between its making and now.
-                runtime.dependencyTurn.withLock { _ in host.inherit(state.withLock { $0.inheritance.dependencies }) }
+                host.inherit(state.withLock { $0.inheritance.dependencies })
                 await host.pause(for: state.withLock { $0.inheritance.pauseReasons })
                 try await host.start()
                 _ = uplink.announce(Frame(.ready, correlation: frame.correlation, incarnation: incarnation))
@@ -176,11 +176,11 @@ final class Worker: Sendable {
     }
 
     private func inherit(_ dependencies: Dependencies) {
-        state.withLock { $0.inheritance.dependencies = dependencies }
-        runtime.dependencyTurn.withLock { _ in
-            let (host, latest) = state.withLock { ($0.host, $0.inheritance.dependencies) }
-            host?.inherit(latest)
+        let (host, latest) = state.withLock { state in
+            state.inheritance.renew(dependencies)
+            return (state.host, state.inheritance.dependencies)
         }
+        host?.inherit(latest)
     }
 
     /// Ends the subtree, and then the process; the second time it can only shorten what is left.

@@ -13,7 +13,8 @@ extension ChildSupervisor {
         return areAnyParked || hosts.contains { $0.isBusy }
     }
 
-    fileprivate enum Delivery {
+    /// What becomes of a message for a child.
+    enum Delivery {
         case delivered(to: any ChildHost)
         case parked
         case refused(CoordinatorError)
@@ -55,35 +56,5 @@ extension ChildSupervisor {
             }
             withSlot(key) { $0.parking.isBeingDelivered = false }
         }
-    }
-}
-
-extension ChildSlot {
-    /// What becomes of a message for the child.
-    fileprivate mutating func accept(_ message: Parking.Message, at path: CoordinatorPath) -> ChildSupervisor.Delivery {
-        switch phase {
-        case .active(let life): return .delivered(to: life.host)
-        case .starting, .held, .flushing, .vacant(nextAttempt: nil): break
-        case .vacant(let nextAttempt?):
-            if let deadline = message.envelope.deadline, nextAttempt > deadline {
-                return .refused(CoordinatorError(.restarting, "\(path) is being restarted, later than the deadline"))
-            }
-        case .down(let isFailed):
-            return .refused(CoordinatorError(.stopped, "\(path) \(isFailed ? "has failed" : "has stopped")"))
-        }
-        if parking.take(message) { return .parked }
-        return .refused(CoordinatorError(.mailboxFull, "as many messages, or bytes of them, wait for \(path) as may"))
-    }
-
-    /// The messages to be delivered next, if no thread is at it; without any, messages go to the host from now on.
-    fileprivate mutating func takeParked() -> (any ChildHost, [Parking.Message])? {
-        guard case .flushing(let life) = phase, !parking.isBeingDelivered else { return nil }
-        let messages = parking.removeAll()
-        if messages.isEmpty {
-            phase = .active(life)
-            return nil
-        }
-        parking.isBeingDelivered = true
-        return (life.host, messages)
     }
 }

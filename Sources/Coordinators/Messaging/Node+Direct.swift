@@ -21,9 +21,8 @@ extension Node {
     private func takeDirectAsk() -> (any Coordinator)? {
         guard !runtime.tap.isActive else { return nil }
         return state.withLock { state in
-            guard state.phase == .active, state.handlers.isEmpty, !state.isDirectAskPending, state.mailbox.isIdle else { return nil }
-            state.isDirectAskPending = true
-            return state.instance
+            guard state.life.phase == .active, state.handlers.running.isEmpty, state.mailbox.reserve() else { return nil }
+            return state.life.instance
         }
     }
 
@@ -32,8 +31,8 @@ extension Node {
     /// - Returns: false when the coordinator is stopping.
     func directAskBegins() -> Bool {
         let (isActive, instance) = state.withLock { state -> (Bool, (any Coordinator)?) in
-            state.isDirectAskPending = false
-            return (state.phase == .active, state.instanceToDrain())
+            state.mailbox.endReservation()
+            return (state.life.phase == .active, state.instanceToDrain())
         }
         if let instance { beginDraining(instance) }
         return isActive
@@ -42,11 +41,11 @@ extension Node {
 
 extension Node.State {
     /// No handler runs, and none is about to begin.
-    var isIdle: Bool { handlers.isEmpty && !mailbox.isDraining }
+    var isIdle: Bool { handlers.running.isEmpty && !mailbox.isDraining }
 
-    /// The coordinator, if somebody has to begin draining its mailbox.
+    /// The coordinator, if the caller has to begin draining its mailbox.
     mutating func instanceToDrain() -> (any Coordinator)? {
-        guard let instance, !isDirectAskPending, mailbox.beginDraining() else { return nil }
+        guard let instance = life.instance, mailbox.beginDraining() else { return nil }
         return instance
     }
 }

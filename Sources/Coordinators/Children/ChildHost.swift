@@ -35,6 +35,9 @@ protocol ChildHost: AnyObject, Sendable {
     /// Whether the child, or one below it, has a message that isn't handled yet.
     var isBusy: Bool { get }
 
+    /// Returns when the child and those below it have handled every message that they have been sent.
+    func waitUntilHandled() async
+
     /// The process of its own that the child has, if any.
     var process: ProcessIdentity? { get }
 }

@@ -4,13 +4,29 @@ import WireProtocol
 extension ChildSupervisor {
     /// Whether a child, or one below it, has a message that isn't handled yet.
     var isBusy: Bool {
-        let (areAnyParked, hosts) = state.withLock { state in
-            (
-                state.machine.ids.contains { state.slots.with($0) { $0.parking.isBusy } == true },
-                state.machine.ids.compactMap { state.host(of: $0) }
-            )
+        state.withLock { $0.isAnyParked } || hosts.contains { $0.isBusy }
+    }
+
+    /// Returns when every message for a child has been handed to its host, and handled there.
+    func waitUntilHandled() async {
+        let handed = OneShot<Void>()
+        let isAnyParked = state.withLock { state in
+            let isAnyParked = state.isAnyParked
+            if isAnyParked { state.drainWaiters.append(handed) }
+            return isAnyParked
         }
-        return areAnyParked || hosts.contains { $0.isBusy }
+        if isAnyParked { await handed.value }
+        for host in hosts { await host.waitUntilHandled() }
+    }
+
+    /// The wait for the messages that are kept goes on when none is left.
+    func wakeIfNoneIsParked() {
+        let waiters = state.withLock { state -> [OneShot<Void>] in
+            guard !state.drainWaiters.isEmpty, !state.isAnyParked else { return [] }
+            defer { state.drainWaiters = [] }
+            return state.drainWaiters
+        }
+        for waiter in waiters { waiter.settle(()) }
     }
 
     /// What becomes of a message for a child.
@@ -56,5 +72,6 @@ extension ChildSupervisor {
             }
             withSlot(key) { $0.parking.isBeingDelivered = false }
         }
+        wakeIfNoneIsParked()
     }
 }

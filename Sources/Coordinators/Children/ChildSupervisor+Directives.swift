@@ -150,5 +150,6 @@ extension ChildSupervisor {
         slot.spares?.end()
         end(slot.observers.all)
         slot.settle(with: error)
+        wakeIfNoneIsParked()
     }
 }

@@ -31,6 +31,8 @@ final class ChildSupervisor: Sendable {
         var phase = Phase.open
         /// The longest that any child is given to end from now on.
         var haste: Shutdown?
+        /// Wait until no message is kept for a child.
+        var drainWaiters: [OneShot<Void>] = []
     }
 
     let node: Node
@@ -111,6 +113,9 @@ extension ChildSupervisor.State {
     mutating func feed(_ event: Supervisor<String>.Event) {
         if outbox.add(machine.handle(event, now: MonotonicTime.now.sinceOrigin)) { mustPerform = true }
     }
+
+    /// Whether a message is kept for a child.
+    var isAnyParked: Bool { machine.ids.contains { slots.with($0) { $0.parking.isBusy } == true } }
 
     /// What a child is given that should get so much.
     func hastened(_ shutdown: Shutdown) -> Shutdown {

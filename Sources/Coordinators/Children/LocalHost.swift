@@ -204,6 +204,8 @@ final class LocalHost: ChildHost {
 
     var isBusy: Bool { coordinator?.isBusy == true }
 
+    func waitUntilHandled() async { await coordinator?.waitUntilHandled() }
+
     func kill() throws {
         throw CoordinatorError(.notAWorker, "\(coordinator?.path.description ?? "the coordinator") has no process of its own to kill")
     }

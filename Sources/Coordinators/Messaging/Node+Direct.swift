@@ -43,6 +43,13 @@ extension Node.State {
     /// No handler runs, and none is about to begin.
     var isIdle: Bool { handlers.running.isEmpty && !mailbox.isDraining }
 
+    /// Those that wait until every message is handled, if it's so.
+    mutating func takeDrainWaiters() -> [OneShot<Void>] {
+        guard !handlers.drainWaiters.isEmpty, mailbox.messageCount == 0 else { return [] }
+        defer { handlers.drainWaiters = [] }
+        return handlers.drainWaiters
+    }
+
     /// The coordinator, if the caller has to begin draining its mailbox.
     mutating func instanceToDrain() -> (any Coordinator)? {
         guard let instance = life.instance, mailbox.beginDraining() else { return nil }

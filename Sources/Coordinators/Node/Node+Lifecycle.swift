@@ -120,15 +120,32 @@ extension Node {
             return state.mailbox.removeMessages()
         }
         for item in waiting { giveUp(item, hasFailed: isFailure) }
+        wakeIfHandled()
     }
 
     /// Waits until what the subtree has taken is handled, in the processes below too; what doesn't end within the time is left to the stop.
     ///
     /// Nothing new comes meanwhile: the parent sends nothing more.
     func drain(within grace: Duration?) async {
-        _ = await Deadline.within(grace) {
-            while self.isBusy { try? await Task.sleep(for: .milliseconds(2)) }
+        _ = await Deadline.within(grace) { await self.waitUntilHandled() }
+    }
+
+    /// Returns when the coordinator and those below it have handled every message that they have taken.
+    func waitUntilHandled() async {
+        // What is handled here may have sent something to a child, and the reverse.
+        while isBusy {
+            await waitForMailbox()
+            await existingChildren?.waitUntilHandled()
         }
+    }
+
+    private func waitForMailbox() async {
+        let handled = OneShot<Void>()
+        let isHandled = state.withLock { state in
+            if state.mailbox.messageCount > 0 { state.handlers.drainWaiters.append(handled) }
+            return state.mailbox.messageCount == 0
+        }
+        if !isHandled { await handled.value }
     }
 
     /// Whether the coordinator, or one below it, has a message that isn't handled yet.
@@ -160,10 +177,11 @@ extension Node {
     private func close() {
         let (waiting, abandoned, former) = state.withLock { state in
             // What is dropped here ends outside the lock.
-            let former = (life: state.life, run: state.run, children: state.children)
+            let former = (life: state.life, run: state.run, handlers: state.handlers, children: state.children)
+            state.handlers.drainWaiters = []
             (state.life.phase, state.life.instance, state.life.host) = (.stopped, nil, nil)
             (state.run.task, state.children) = (nil, nil)
-            return (state.mailbox.removeAll(), Array(state.handlers.running.values), former)
+            return (state.mailbox.removeAll(), Array(former.handlers.running.values), former)
         }
         let hasFailed = former.life.stop?.hasFailed == true
         openAsks.end(with: .hasStopped(path), forGood: true)
@@ -171,6 +189,7 @@ extension Node {
         for handler in abandoned { handler.hook?.settle(()) }
         for item in waiting { giveUp(item, hasFailed: hasFailed) }
         for handler in abandoned { handler.envelope?.end(.failure(endError(hasFailed, maybeExecuted: true))) }
+        for waiter in former.handlers.drainWaiters { waiter.settle(()) }
     }
 
     /// What waited and never begins: whoever asks is told, and nothing that was taken is lost without a word.

@@ -56,6 +56,8 @@ final class Node: Sendable {
         var areCancelled = false
         /// Wait until none runs, and none is about to begin.
         var idleWaiters: [CheckedContinuation<Void, Never>] = []
+        /// Wait until every message that was taken is handled.
+        var drainWaiters: [OneShot<Void>] = []
 
         mutating func add(_ handler: Handler) -> UInt64 {
             next += 1

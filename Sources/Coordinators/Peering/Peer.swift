@@ -63,6 +63,8 @@ final class Peer: Sendable {
         /// Why asks that are still open when the link closes have no answer, if the other side has said that it ends.
         var farewell: CoordinatorError?
         var isClosed = false
+        /// Settled when no message of this side is open; made when that is first waited for.
+        var allAnswered: OneShot<Void>?
 
         init(waitsForWindow: Bool) { windows = SendWindows(waitsForWindow: waitsForWindow) }
     }
@@ -160,6 +162,17 @@ final class Peer: Sendable {
         }
     }
 
+    /// Returns when every message of this side is answered, or never will be.
+    func waitUntilAnswered() async {
+        let end = state.withLock { state -> OneShot<Void>? in
+            guard state.outgoing.values.contains(where: \.isMessage) else { return nil }
+            let end = state.allAnswered ?? OneShot()
+            state.allAnswered = end
+            return end
+        }
+        await end?.value
+    }
+
     enum Opening {
         case opened(UInt64)
         case full
@@ -180,8 +193,9 @@ final class Peer: Sendable {
 
     @discardableResult
     func close(_ correlation: UInt64) -> Open? {
-        let open = state.withLock { $0.outgoing.removeValue(forKey: correlation) }
+        let (open, allAnswered) = state.withLock { ($0.outgoing.removeValue(forKey: correlation), $0.takeAllAnswered()) }
         if open?.isMessage == true { counts.openAsks.subtract(1, ordering: .relaxed) }
+        allAnswered?.settle(())
         return open
     }
 
@@ -210,5 +224,15 @@ final class Peer: Sendable {
             }
         }
         for envelope in incoming.values { envelope.end(.failure(lost(maybeExecuted: true))) }
+        state.withLock { $0.takeAllAnswered() }?.settle(())
+    }
+}
+
+extension Peer.State {
+    /// What is to be settled, if somebody waits for that and no message is open any more.
+    mutating func takeAllAnswered() -> OneShot<Void>? {
+        guard let allAnswered, !outgoing.values.contains(where: \.isMessage) else { return nil }
+        self.allAnswered = nil
+        return allAnswered
     }
 }

@@ -169,12 +169,18 @@ extension Node {
     }
 
     private func ended(_ item: Mailbox.Item, _ handler: UInt64?) {
-        let instance = state.withLock { state -> (any Coordinator)? in
+        let (instance, waiters) = state.withLock { state -> ((any Coordinator)?, [OneShot<Void>]) in
             state.mailbox.ended(item)
-            return state.instanceToDrain()
+            return (state.instanceToDrain(), state.takeDrainWaiters())
         }
         if let instance { beginDraining(instance) }
         if let handler { handlerEnded(handler) }
+        for waiter in waiters { waiter.settle(()) }
+    }
+
+    /// The wait for the messages' end goes on when none is left.
+    func wakeIfHandled() {
+        for waiter in state.withLock({ $0.takeDrainWaiters() }) { waiter.settle(()) }
     }
 }
 

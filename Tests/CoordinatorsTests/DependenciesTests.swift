@@ -1,3 +1,6 @@
+import ConcurrencySupport
+import Glibc
+import Synchronization
 import Testing
 import WireProtocol
 
@@ -92,7 +95,34 @@ struct DependenciesTests {
         }
         let first = try #require(pots.first ?? nil)
         #expect(pots.allSatisfy { $0 === first })
-        #expect(PotKey.made.all.count { $0 == "once" } == 1)
+        // Several may have made one at the same time; from then on none is made any more.
+        let made = PotKey.made.all.count { $0 == "once" }
+        #expect(made >= 1)
+        #expect(early.pot === first)
+        #expect(later.pot === first)
+        #expect(PotKey.made.all.count { $0 == "once" } == made)
+    }
+
+    @Test("Dependencies: a service that reads itself while it's made gets nothing, and is made")
+    func readsItself() {
+        var dependencies = Dependencies()
+        dependencies.describe(KettleKey.self, by: "copper")
+        KettleKey.surroundings.withLock { $0 = dependencies }
+        let kettle = dependencies[KettleKey.self]
+        #expect(kettle == "copper without another kettle")
+        #expect(dependencies[KettleKey.self] == kettle)
+    }
+
+    @Test("Dependencies: two services that read each other while they're made on two threads are both made")
+    func readEachOther() async {
+        var dependencies = Dependencies()
+        dependencies.describe(LeftKey.self, by: "left")
+        dependencies.describe(RightKey.self, by: "right")
+        CrossKeys.surroundings.withLock { $0 = dependencies }
+        async let left = CrossKeys.onThread { CrossKeys.surroundings.withLock { $0 }[LeftKey.self] }
+        async let right = CrossKeys.onThread { CrossKeys.surroundings.withLock { $0 }[RightKey.self] }
+        #expect(await left?.hasPrefix("left") == true)
+        #expect(await right?.hasPrefix("right") == true)
     }
 
     @Test("A service that is described again is made again")
@@ -201,6 +231,53 @@ private enum PotKey: DescribedDependencyKey {
     static func make(from descriptor: String) throws -> Pot {
         made.append(descriptor)
         return Pot(descriptor)
+    }
+}
+
+/// Its making looks whether there is one already.
+private enum KettleKey: DescribedDependencyKey {
+    typealias Value = String
+
+    static let surroundings = Mutex(Dependencies())
+
+    static func make(from descriptor: String) throws -> String {
+        let other = surroundings.withLock { $0 }[KettleKey.self]
+        return "\(descriptor) \(other.map { "beside \($0)" } ?? "without another kettle")"
+    }
+}
+
+/// Each needs the other, after both have begun.
+private enum CrossKeys {
+    static let surroundings = Mutex(Dependencies())
+    static let begun = Atomic<Int>(0)
+
+    static func waitForBoth() {
+        begun.add(1, ordering: .relaxed)
+        while begun.load(ordering: .relaxed) < 2 { usleep(1_000) }
+    }
+
+    static func onThread(_ body: @escaping @Sendable () -> String?) async -> String? {
+        await withCheckedContinuation { continuation in
+            #expect(DetachedThread.run { continuation.resume(returning: body()) })
+        }
+    }
+}
+
+private enum LeftKey: DescribedDependencyKey {
+    typealias Value = String
+
+    static func make(from descriptor: String) throws -> String {
+        CrossKeys.waitForBoth()
+        return descriptor + (CrossKeys.surroundings.withLock { $0 }[RightKey.self] ?? "")
+    }
+}
+
+private enum RightKey: DescribedDependencyKey {
+    typealias Value = String
+
+    static func make(from descriptor: String) throws -> String {
+        CrossKeys.waitForBoth()
+        return descriptor + (CrossKeys.surroundings.withLock { $0 }[LeftKey.self] ?? "")
     }
 }
 

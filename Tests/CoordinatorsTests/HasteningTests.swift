@@ -38,7 +38,7 @@ struct HasteningTests {
         root.hasten(.brutalKill)
         #expect(!processes.contains { !$0.isAlive })
         let stopping = Task { await runtime.stop() }
-        try await eventually("it stops") { root.state.withLock { $0.phase == .stopping } }
+        try await eventually("it stops") { root.state.withLock { $0.life.phase == .stopping } }
         let begin = ContinuousClock.now
         root.hasten(shutdown)
         await stopping.value

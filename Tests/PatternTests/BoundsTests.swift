@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Coordinators
 import Glibc
 import PatternFixtures

@@ -36,6 +36,9 @@ protocol ChildHost: AnyObject, Sendable {
     /// Whether the child, or one below it, has a message that isn't handled yet.
     var isBusy: Bool { get }
 
+    /// Returns when the child and those below it have handled every message that they have been sent.
+    func waitUntilHandled() async
+
     /// The process of its own that the child has, if any.
     var process: ProcessIdentity? { get }
 }
@@ -48,6 +51,11 @@ struct ChildInheritance: Sendable {
     var isRestart = false
     var spares: SparePool?
     var areEventsWanted = true
+
+    /// Takes dependencies, unless newer ones have come already.
+    mutating func renew(_ dependencies: Dependencies) {
+        if dependencies.version >= self.dependencies.version { self.dependencies = dependencies }
+    }
 }
 
 /// One life of one child.

@@ -216,6 +216,60 @@ extension ChildSlot {
     }
 }
 
+// MARK: - Transitions
+
+extension ChildSlot {
+    /// A new tenancy has begun: nothing of the former one counts, whose life may be stopping yet.
+    mutating func renew(pausedFor reasons: PauseReasons, by initiator: ChildSupervisor.Initiator) {
+        pausing.reasons = reasons
+        history.output = nil
+        history.lastError = nil
+        requests.ends = []
+        requests.startInitiator = initiator
+        phase.hold()
+    }
+
+    struct Begun {
+        let earlyExit: ExitReason?
+        let spares: SparePool?
+    }
+
+    /// The machine is told that the life has begun; messages wait until that is reported.
+    mutating func begun(_ incarnation: Incarnation) -> Begun? {
+        guard self.incarnation == incarnation, case .starting(let life, let earlyExit) = phase else { return nil }
+        phase = .held(life)
+        return Begun(earlyExit: earlyExit, spares: spares)
+    }
+
+    /// What becomes of a message for the child.
+    mutating func accept(_ message: Parking.Message, at path: CoordinatorPath) -> ChildSupervisor.Delivery {
+        switch phase {
+        case .active(let life): return .delivered(to: life.host)
+        case .starting, .held, .flushing, .vacant(nextAttempt: nil): break
+        case .vacant(let nextAttempt?):
+            if let deadline = message.envelope.deadline, nextAttempt > deadline {
+                return .refused(CoordinatorError(.restarting, "\(path) is being restarted, later than the deadline"))
+            }
+        case .down(let isFailed):
+            return .refused(CoordinatorError(.stopped, "\(path) \(isFailed ? "has failed" : "has stopped")"))
+        }
+        if parking.take(message) { return .parked }
+        return .refused(CoordinatorError(.mailboxFull, "as many messages, or bytes of them, wait for \(path) as may"))
+    }
+
+    /// The messages to be delivered next, if no thread is at it; without any, messages go to the host from now on.
+    mutating func takeParked() -> (any ChildHost, [Parking.Message])? {
+        guard case .flushing(let life) = phase, !parking.isBeingDelivered else { return nil }
+        let messages = parking.removeAll()
+        if messages.isEmpty {
+            phase = .active(life)
+            return nil
+        }
+        parking.isBeingDelivered = true
+        return (life.host, messages)
+    }
+}
+
 // MARK: - Description
 
 extension ChildSlot {

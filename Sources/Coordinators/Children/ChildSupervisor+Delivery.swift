@@ -1,19 +1,37 @@
+import ConcurrencySupport
 import Synchronization
 import WireProtocol
 
 extension ChildSupervisor {
     /// Whether a child, or one below it, has a message that isn't handled yet.
     var isBusy: Bool {
-        let (areAnyParked, hosts) = state.withLock { state in
-            (
-                state.machine.ids.contains { state.slots.with($0) { $0.parking.isBusy } == true },
-                state.machine.ids.compactMap { state.host(of: $0) }
-            )
-        }
-        return areAnyParked || hosts.contains { $0.isBusy }
+        state.withLock { $0.isAnyParked } || hosts.contains { $0.isBusy }
     }
 
-    fileprivate enum Delivery {
+    /// Returns when every message for a child has been handed to its host, and handled there.
+    func waitUntilHandled() async {
+        let handed = OneShot<Void>()
+        let isAnyParked = state.withLock { state in
+            let isAnyParked = state.isAnyParked
+            if isAnyParked { state.drainWaiters.append(handed) }
+            return isAnyParked
+        }
+        if isAnyParked { await handed.value }
+        for host in hosts { await host.waitUntilHandled() }
+    }
+
+    /// The wait for the messages that are kept goes on when none is left.
+    func wakeIfNoneIsParked() {
+        let waiters = state.withLock { state -> [OneShot<Void>] in
+            guard !state.drainWaiters.isEmpty, !state.isAnyParked else { return [] }
+            defer { state.drainWaiters = [] }
+            return state.drainWaiters
+        }
+        for waiter in waiters { waiter.settle(()) }
+    }
+
+    /// What becomes of a message for a child.
+    enum Delivery {
         case delivered(to: any ChildHost)
         case parked
         case refused(CoordinatorError)
@@ -55,35 +73,6 @@ extension ChildSupervisor {
             }
             withSlot(key) { $0.parking.isBeingDelivered = false }
         }
-    }
-}
-
-extension ChildSlot {
-    /// What becomes of a message for the child.
-    fileprivate mutating func accept(_ message: Parking.Message, at path: CoordinatorPath) -> ChildSupervisor.Delivery {
-        switch phase {
-        case .active(let life): return .delivered(to: life.host)
-        case .starting, .held, .flushing, .vacant(nextAttempt: nil): break
-        case .vacant(let nextAttempt?):
-            if let deadline = message.envelope.deadline, nextAttempt > deadline {
-                return .refused(CoordinatorError(.restarting, "\(path) is being restarted, later than the deadline"))
-            }
-        case .down(let isFailed):
-            return .refused(CoordinatorError(.stopped, "\(path) \(isFailed ? "has failed" : "has stopped")"))
-        }
-        if parking.take(message) { return .parked }
-        return .refused(CoordinatorError(.mailboxFull, "as many messages, or bytes of them, wait for \(path) as may"))
-    }
-
-    /// The messages to be delivered next, if no thread is at it; without any, messages go to the host from now on.
-    fileprivate mutating func takeParked() -> (any ChildHost, [Parking.Message])? {
-        guard case .flushing(let life) = phase, !parking.isBeingDelivered else { return nil }
-        let messages = parking.removeAll()
-        if messages.isEmpty {
-            phase = .active(life)
-            return nil
-        }
-        parking.isBeingDelivered = true
-        return (life.host, messages)
+        wakeIfNoneIsParked()
     }
 }

@@ -151,19 +151,6 @@ extension ChildSupervisor {
         slot.spares?.end()
         end(slot.observers.all)
         slot.settle(with: error)
-    }
-}
-
-extension ChildSlot {
-    fileprivate struct Begun {
-        let earlyExit: ExitReason?
-        let spares: SparePool?
-    }
-
-    /// The machine is told that the life has begun; messages wait until that is reported.
-    fileprivate mutating func begun(_ incarnation: Incarnation) -> Begun? {
-        guard self.incarnation == incarnation, case .starting(let life, let earlyExit) = phase else { return nil }
-        phase = .held(life)
-        return Begun(earlyExit: earlyExit, spares: spares)
+        wakeIfNoneIsParked()
     }
 }

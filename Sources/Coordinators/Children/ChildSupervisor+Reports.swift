@@ -44,6 +44,7 @@ extension ChildSupervisor {
         for start in transition.starts { start.settle(transition.failure.map { .failure($0) } ?? .success(())) }
         if transition.change == .started || transition.change == .restarted { flush(key) }
         for outcome in transition.outcomes { outcome.tell() }
+        wakeIfNoneIsParked()
         node.runtime.childChanged(transition.path, transition.change)
     }
 }

@@ -179,15 +179,3 @@ extension ChildSupervisor.State {
         return .begun(tenancy: tenancy ?? 0, former: former)
     }
 }
-
-extension ChildSlot {
-    /// A new tenancy has begun: nothing of the former one counts, whose life may be stopping yet.
-    fileprivate mutating func renew(pausedFor reasons: PauseReasons, by initiator: ChildSupervisor.Initiator) {
-        pausing.reasons = reasons
-        history.output = nil
-        history.lastError = nil
-        requests.ends = []
-        requests.startInitiator = initiator
-        phase.hold()
-    }
-}

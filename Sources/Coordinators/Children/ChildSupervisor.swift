@@ -32,6 +32,8 @@ final class ChildSupervisor: Sendable {
         var phase = Phase.open
         /// The longest that any child is given to end from now on.
         var haste: Shutdown?
+        /// Wait until no message is kept for a child.
+        var drainWaiters: [OneShot<Void>] = []
     }
 
     let node: Node
@@ -93,6 +95,16 @@ final class ChildSupervisor: Sendable {
         state.withLock { if $0.phase == .open { $0.phase = .refusing } }
     }
 
+    /// Shortens the end of the children that are stopping; those that are told to stop later get no longer than this either.
+    func hasten(_ shutdown: Shutdown) {
+        let hosts = state.withLock { state -> [any ChildHost] in
+            state.haste = state.hastened(shutdown)
+            // The others come in their turn, unless there is no time for turns.
+            return state.machine.ids.filter { shutdown.grace == .zero || state.isEnding($0) }.compactMap { state.host(of: $0) }
+        }
+        for host in hosts { host.stop(shutdown) }
+    }
+
     /// The children's lives, in start order.
     var hosts: [any ChildHost] { state.withLock { state in state.machine.ids.compactMap { state.host(of: $0) } } }
 }
@@ -101,6 +113,16 @@ extension ChildSupervisor.State {
     /// Has the machine decide; the one who has called `mutateAndPerform` carries it out.
     mutating func feed(_ event: Supervisor<String>.Event) {
         if outbox.add(machine.handle(event, now: MonotonicTime.now.sinceOrigin)) { mustPerform = true }
+    }
+
+    /// Whether a message is kept for a child.
+    var isAnyParked: Bool { machine.ids.contains { slots.with($0) { $0.parking.isBusy } == true } }
+
+    /// What a child is given that should get so much.
+    func hastened(_ shutdown: Shutdown) -> Shutdown {
+        guard let haste, let limit = haste.grace else { return shutdown }
+        guard let grace = shutdown.grace else { return haste }
+        return grace <= limit ? shutdown : haste
     }
 
     func host(of key: String) -> (any ChildHost)? { slots.with(key) { $0.host } ?? nil }

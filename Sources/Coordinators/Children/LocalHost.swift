@@ -74,22 +74,20 @@ final class LocalHost: ChildHost {
         try await conclude(result, node)
     }
 
-    /// In the turn of those who provide: nothing gets lost between what the coordinator is born with and what it's told later.
+    /// Under one lock: what is inherited comes either before, and is among the parameters, or after, and goes to the node.
     ///
     /// - Throws: `stopped` when it was told to stop before it began.
     private func makeNode() throws(CoordinatorError) -> (Node, NodeParameters, OneShot<Result<Void, any Error>>) {
-        try runtime.dependencyTurn.withLock { _ throws(CoordinatorError) in
-            try state.withLock { state throws(CoordinatorError) in
-                guard case .beginning(let beginning) = state.phase else { throw CoordinatorError(.stopped, "it has begun before") }
-                let parameters = beginning.value.parameters
-                guard beginning.value.shutdown == nil else {
-                    state.phase = .ended
-                    throw CoordinatorError.hasStopped(parameters.path)
-                }
-                let node = Node(parameters, host: self)
-                state.node = node
-                return (node, parameters, beginning.value.outcome)
+        try state.withLock { state throws(CoordinatorError) in
+            guard case .beginning(let beginning) = state.phase else { throw CoordinatorError(.stopped, "it has begun before") }
+            let parameters = beginning.value.parameters
+            guard beginning.value.shutdown == nil else {
+                state.phase = .ended
+                throw CoordinatorError.hasStopped(parameters.path)
             }
+            let node = Node(parameters, host: self)
+            state.node = node
+            return (node, parameters, beginning.value.outcome)
         }
     }
 
@@ -194,19 +192,20 @@ final class LocalHost: ChildHost {
     }
 
     func inherit(_ dependencies: Dependencies) {
-        // In the turn of whoever provides.
         let node = state.withLock { state -> Node? in
             if state.node == nil, case .beginning(let beginning) = state.phase {
-                beginning.value.parameters.inheritance.dependencies = dependencies
+                beginning.value.parameters.inheritance.renew(dependencies)
             }
             return state.node
         }
-        node?.inheritInTurn(dependencies)
+        node?.inherit(dependencies)
     }
 
     func observeEvents() {}
 
     var isBusy: Bool { coordinator?.isBusy == true }
+
+    func waitUntilHandled() async { await coordinator?.waitUntilHandled() }
 
     func kill() throws {
         throw CoordinatorError(.notAWorker, "\(coordinator?.path.description ?? "the coordinator") has no process of its own to kill")

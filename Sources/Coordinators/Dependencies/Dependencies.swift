@@ -5,6 +5,8 @@ import Synchronization
 /// A value: reading it again may give another one after an update. Extended with a property for each key, as ``DependencyKey`` shows.
 public struct Dependencies: Sendable {
     var entries: [String: DependencyEntry] = [:]
+    /// Grows with every change at the coordinator that hands these down, so that those below recognise what is older than what they have.
+    var version: UInt64 = 0
     /// Who looks, where that matters.
     private var probe: Probe?
 
@@ -81,6 +83,7 @@ struct NodeDependencies {
         self.inherited = inherited
         self.overrides = overrides
         effective = inherited.overlaid(by: overrides)
+        effective.version = 0
     }
 
     mutating func provide(_ more: Dependencies) {
@@ -88,12 +91,16 @@ struct NodeDependencies {
         update()
     }
 
+    /// Takes what those above provide, unless something newer has come already.
     mutating func inherit(_ dependencies: Dependencies) {
+        guard dependencies.version >= inherited.version else { return }
         inherited = dependencies
         update()
     }
 
     private mutating func update() {
+        let version = effective.version + 1
         effective = inherited.overlaid(by: provided).overlaid(by: overrides)
+        effective.version = version
     }
 }

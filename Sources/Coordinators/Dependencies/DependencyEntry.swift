@@ -26,16 +26,32 @@ final class DependencyEntry: Sendable {
 
     init(_ codec: PayloadCodec, _ bytes: Bytes) { content = .encoded(codec, bytes) }
 
-    /// The live value.
+    /// The entries whose values are being made here, by identity.
+    @TaskLocal private static var making: Set<ObjectIdentifier> = []
+
+    /// The live value: the first one that was made from the description.
     ///
-    /// - Throws: when it can't be made from its description.
+    /// What the user wrote runs under no lock. When several need the value at the same time for the first time, each of them may make one,
+    /// and all get the one that was ready first.
+    ///
+    /// - Throws: when it can't be made from its description, or would be needed to make itself.
     func value<K: DependencyKey>(for key: K.Type) throws -> K.Value {
         if case .value(let value, _) = content { return try cast(value, key) }
-        return try made.withLock { made in
-            if let made { return try cast(made, key) }
-            let value = try make(key)
-            made = value
-            return value
+        if let made = made.withLock({ $0 }) { return try cast(made, key) }
+        let id = ObjectIdentifier(self)
+        guard !Self.making.contains(id) else {
+            throw CoordinatorError(.unsupported, "the dependency \(K.name) is needed to make itself")
+        }
+        let value = try Self.$making.withValue(Self.making.union([id])) { try make(key) }
+        return try cast(keep(value), key)
+    }
+
+    /// - Returns: the first value that was made.
+    private func keep(_ value: any Sendable) -> any Sendable {
+        made.withLock { made in
+            let first = made ?? value
+            made = first
+            return first
         }
     }
 

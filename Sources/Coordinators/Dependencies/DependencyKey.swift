@@ -31,8 +31,10 @@ public protocol DescribedDependencyKey: DependencyKey {
     /// What the service is made from: an address, a path, a set of options.
     associatedtype Descriptor: Codable & Sendable
 
-    /// Makes the service: once in each process, when it's first needed there.
+    /// Makes the service of a process, when it's first needed there.
     ///
-    /// It must not block for long. When it throws, the message that needed it fails with the error, and the next one tries again.
+    /// When several coordinators need it first at the same time it may be made more than once: all get the one that is ready first, and the
+    /// others are dropped. It must not block for long, and can't read the dependency itself. When it throws, the message that needed it
+    /// fails with the error, and the next one tries again.
     static func make(from descriptor: Descriptor) throws -> Value
 }

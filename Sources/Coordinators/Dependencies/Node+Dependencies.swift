@@ -5,27 +5,19 @@ extension Node {
     /// What the coordinator has been provided with.
     var dependencies: Dependencies { state.withLock { $0.dependencies.effective } }
 
-    /// Provides this coordinator and those below it.
-    func provide(_ more: Dependencies) {
-        // One after the other in a process, so that nobody below sees an older value last.
-        runtime.dependencyTurn.withLock { _ in
-            spread { $0.provide(more) }
-        }
-    }
+    /// Provides this coordinator and those below it, which have it when this returns.
+    func provide(_ more: Dependencies) { spread { $0.provide(more) } }
 
-    /// Those above have something new.
-    func inherit(_ dependencies: Dependencies) {
-        runtime.dependencyTurn.withLock { _ in
-            spread { $0.inherit(dependencies) }
-        }
-    }
+    /// Takes what those above provide, and hands it down.
+    func inherit(_ dependencies: Dependencies) { spread { $0.inherit(dependencies) } }
 
     /// A child that was made while something was provided must not miss it.
-    func renewInheritance(of host: any ChildHost) {
-        runtime.dependencyTurn.withLock { _ in host.inherit(dependencies) }
-    }
+    func renewInheritance(of host: any ChildHost) { host.inherit(dependencies) }
 
-    /// Children first, then what waited here.
+    /// Changes what is provided here, and hands it down: the children first, then what waited here.
+    ///
+    /// Several may do so at the same time, and no lock is held meanwhile. Each hands down what is provided now, with its version: what comes
+    /// late to a child is older than what the child has, and changes nothing.
     private func spread(_ change: (inout NodeDependencies) -> Void) {
         let (effective, children) = state.withLock { state in
             change(&state.dependencies)
@@ -60,7 +52,4 @@ extension Node {
             }
         }
     }
-
-    /// For a host in this process, which holds the turn already.
-    func inheritInTurn(_ dependencies: Dependencies) { spread { $0.inherit(dependencies) } }
 }

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Synchronization
 
 extension Node {
@@ -21,9 +22,8 @@ extension Node {
     private func takeDirectAsk() -> (any Coordinator)? {
         guard !runtime.tap.isActive else { return nil }
         return state.withLock { state in
-            guard state.phase == .active, state.handlers.isEmpty, !state.isDirectAskPending, state.mailbox.isIdle else { return nil }
-            state.isDirectAskPending = true
-            return state.instance
+            guard state.life.phase == .active, state.handlers.running.isEmpty, state.mailbox.reserve() else { return nil }
+            return state.life.instance
         }
     }
 
@@ -32,8 +32,8 @@ extension Node {
     /// - Returns: False when the coordinator is stopping.
     func directAskBegins() -> Bool {
         let (isActive, instance) = state.withLock { state -> (Bool, (any Coordinator)?) in
-            state.isDirectAskPending = false
-            return (state.phase == .active, state.instanceToDrain())
+            state.mailbox.endReservation()
+            return (state.life.phase == .active, state.instanceToDrain())
         }
         if let instance { beginDraining(instance) }
         return isActive
@@ -42,11 +42,18 @@ extension Node {
 
 extension Node.State {
     /// Whether no handler runs, and none is about to begin.
-    var isIdle: Bool { handlers.isEmpty && !mailbox.isDraining }
+    var isIdle: Bool { handlers.running.isEmpty && !mailbox.isDraining }
+
+    /// Removes and returns the drains that wait, if every message is handled.
+    mutating func takeDrainWaiters() -> [OneShot<Void>] {
+        guard !handlers.drainWaiters.isEmpty, mailbox.messageCount == 0 else { return [] }
+        defer { handlers.drainWaiters = [] }
+        return handlers.drainWaiters
+    }
 
     /// Returns the coordinator, if the caller must begin to drain its mailbox.
     mutating func instanceToDrain() -> (any Coordinator)? {
-        guard let instance, !isDirectAskPending, mailbox.beginDraining() else { return nil }
+        guard let instance = life.instance, mailbox.beginDraining() else { return nil }
         return instance
     }
 }

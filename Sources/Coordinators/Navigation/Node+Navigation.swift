@@ -15,7 +15,7 @@ extension Node {
             return runtime.deadLetters.record(DeadLetter(name: Navigate.name, sender: path, target: path, reason: reason))
         }
         state.withLock { state in
-            state.pages.applyToSlice(move, by: path, incarnation)
+            state.navigation.pages.applyToSlice(move, by: path, incarnation)
         }
         runtime.hasNavigated.store(true, ordering: .relaxed)
         send(request)
@@ -54,11 +54,11 @@ extension Node {
 
     /// What the stack's owner, or somebody above another coordinator, has to tell this one.
     func setPages(_ pages: [NavigationEntry]) {
-        state.withLock { $0.pages = pages }
+        state.withLock { $0.navigation.pages = pages }
     }
 
     /// The coordinator's own pages, bottom first.
-    var pages: [NavigationEntry] { state.withLock { $0.pages } }
+    var pages: [NavigationEntry] { state.withLock { $0.navigation.pages } }
 
     /// The whole stack, wherever its owner is.
     func navigationEntries() async throws -> [NavigationEntry] {

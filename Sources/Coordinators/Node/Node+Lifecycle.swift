@@ -17,8 +17,8 @@ extension Node {
         let instance = try type.make(self, configuration)
         let isAwaited = state.withLock { state -> Bool? in
             // Who has been stopped meanwhile must not be kept by what it has made.
-            guard state.phase == .starting else { return nil }
-            state.instance = instance
+            guard state.life.phase == .starting else { return nil }
+            state.life.instance = instance
             return state.instanceToDrain() != nil
         }
         guard let isAwaited else {
@@ -29,8 +29,8 @@ extension Node {
         if isAwaited { beginDraining(instance) }
         try await instance.start()
         let isActive = state.withLock { state -> Bool in
-            guard state.phase == .starting else { return false }
-            state.phase = .active
+            guard state.life.phase == .starting else { return false }
+            state.life.phase = .active
             return true
         }
         guard isActive else { throw CoordinatorError.hasStopped(path) }
@@ -50,14 +50,15 @@ extension Node {
                 if !Task.isCancelled { self.end(.failed(.failed(String(describing: error)))) }
             }
             self.state.withLock { state in
-                state.runTask = nil
-                state.hasRun = true
+                state.run = Run(hasEnded: true)
             }
         }
-        state.withLock { state in
-            if state.hasRun { return }
-            if state.phase == .active { state.runTask = task } else { task.cancel() }
+        let mustCancel = state.withLock { state -> Bool in
+            if state.run.hasEnded { return false }
+            if state.life.phase == .active { state.run.task = task }
+            return state.life.phase != .active
         }
+        if mustCancel { task.cancel() }
     }
 
     /// Ends the subtree: children in reverse start order, then the handlers, then the `stop` hook if `start` has succeeded.
@@ -72,15 +73,8 @@ extension Node {
 
     /// As ``stop(grace:isFailure:)``, with a grace that may have been shortened already.
     func stop(within limit: Grace, isFailure: Bool = false) async -> Bool {
-        let (isFirst, instance, hasStarted, children) = state.withLock { state -> (Bool, (any Coordinator)?, Bool, ChildSupervisor?) in
-            guard state.phase == .starting || state.phase == .active else { return (false, nil, false, nil) }
-            state.grace = limit
-            defer { state.phase = .stopping }
-            state.hasFailed = isFailure
-            return (true, state.instance, state.phase == .active, state.children)
-        }
-        // Somebody else is at it.
-        guard isFirst else {
+        // Another call may have begun the stop.
+        guard let begun = beginStop(Stop(grace: limit, hasFailed: isFailure)) else {
             if let grace = limit.limit { hasten(.timeout(grace)) }
             return await end.value
         }
@@ -88,19 +82,35 @@ extension Node {
         endPause(isFailure)
         // Whoever has hastened it before it began, too.
         if let haste = limit.haste { hasten(.timeout(haste)) }
-        if let children { await children.shutDown() }
+        if let children = begun.children { await children.shutDown() }
         cancelHandlers()
         let areIdle = await limit.within { await self.waitUntilIdle() }
         var hasStopped = true
-        if let instance {
+        if let instance = begun.instance {
             hasStopped = await limit.within { [type] in
-                if hasStarted { await instance.stop() }
+                if begun.hasStarted { await instance.stop() }
                 await type.release?(instance)
             }
         }
         close()
         end.settle(areIdle && hasStopped)
         return areIdle && hasStopped
+    }
+
+    /// What is to be stopped.
+    private struct BegunStop {
+        let instance: (any Coordinator)?
+        let hasStarted: Bool
+        let children: ChildSupervisor?
+    }
+
+    /// - Returns: `nil` when the stop has begun before.
+    private func beginStop(_ stop: Stop) -> BegunStop? {
+        state.withLock { state in
+            guard state.life.phase == .starting || state.life.phase == .active else { return nil }
+            defer { (state.life.phase, state.life.stop) = (.stopping, stop) }
+            return BegunStop(instance: state.life.instance, hasStarted: state.life.phase == .active, children: state.children)
+        }
     }
 
     /// What a paused coordinator has not begun it never will; those below it may ask it while they end.
@@ -111,15 +121,32 @@ extension Node {
             return state.mailbox.removeMessages()
         }
         for item in waiting { giveUp(item, hasFailed: isFailure) }
+        wakeIfHandled()
     }
 
     /// Waits until what the subtree has taken is handled, in the processes below too; what doesn't end within the time is left to the stop.
     ///
     /// Nothing new comes meanwhile: the parent sends nothing more.
     func drain(within grace: Duration?) async {
-        _ = await Deadline.within(grace) {
-            while self.isBusy { try? await Task.sleep(for: .milliseconds(2)) }
+        _ = await Deadline.within(grace) { await self.waitUntilHandled() }
+    }
+
+    /// Returns when the coordinator and those below it have handled every message that they have taken.
+    func waitUntilHandled() async {
+        // What is handled here may have sent something to a child, and the reverse.
+        while isBusy {
+            await waitForMailbox()
+            await existingChildren?.waitUntilHandled()
         }
+    }
+
+    private func waitForMailbox() async {
+        let handled = OneShot<Void>()
+        let isHandled = state.withLock { state in
+            if state.mailbox.messageCount > 0 { state.handlers.drainWaiters.append(handled) }
+            return state.mailbox.messageCount == 0
+        }
+        if !isHandled { await handled.value }
     }
 
     /// Whether the coordinator, or one below it, has a message that isn't handled yet.
@@ -127,20 +154,20 @@ extension Node {
 
     private func cancelHandlers() {
         let (handlers, run) = state.withLock { state in
-            state.areHandlersCancelled = true
+            state.handlers.areCancelled = true
             state.mailbox.close()
-            return (state.handlers.values.compactMap(\.task), state.runTask)
+            return (state.handlers.running.values.compactMap(\.task), state.run.task)
         }
         run?.cancel()
         for handler in handlers { handler.cancel() }
     }
 
     private func waitUntilIdle() async {
-        let run = state.withLock { $0.runTask }
+        let run = state.withLock { $0.run.task }
         await withCheckedContinuation { continuation in
             let isIdle = state.withLock { state -> Bool in
                 if state.isIdle { return true }
-                state.idleWaiters.append(continuation)
+                state.handlers.idleWaiters.append(continuation)
                 return false
             }
             if isIdle { continuation.resume() }
@@ -149,20 +176,21 @@ extension Node {
     }
 
     private func close() {
-        let (waiting, abandoned, hooks, children, hasFailed) = state.withLock { state in
-            state.phase = .stopped
-            state.instance = nil
-            state.runTask = nil
-            state.host = nil
-            defer { state.children = nil }
-            let hooks = Array(state.hooks.values)
-            return (state.mailbox.removeAll(), state.handlers.values.compactMap(\.envelope), hooks, state.children, state.hasFailed)
+        let (waiting, abandoned, former) = state.withLock { state in
+            // What is dropped here ends outside the lock.
+            let former = (life: state.life, run: state.run, handlers: state.handlers, children: state.children)
+            state.handlers.drainWaiters = []
+            (state.life.phase, state.life.instance, state.life.host) = (.stopped, nil, nil)
+            (state.run.task, state.children) = (nil, nil)
+            return (state.mailbox.removeAll(), Array(former.handlers.running.values), former)
         }
+        let hasFailed = former.life.stop?.hasFailed == true
         openAsks.end(with: .hasStopped(path), forGood: true)
-        children?.refuse()
-        for hook in hooks { hook.settle(()) }
+        former.children?.refuse()
+        for handler in abandoned { handler.hook?.settle(()) }
         for item in waiting { giveUp(item, hasFailed: hasFailed) }
-        for envelope in abandoned { envelope.end(.failure(endError(hasFailed, maybeExecuted: true))) }
+        for handler in abandoned { handler.envelope?.end(.failure(endError(hasFailed, maybeExecuted: true))) }
+        for waiter in former.handlers.drainWaiters { waiter.settle(()) }
     }
 
     /// What waited and never begins: whoever asks is told, and nothing that was taken is lost without a word.
@@ -196,7 +224,7 @@ extension Node {
     /// at once.
     func hasten(_ shutdown: Shutdown) {
         guard let limit = shutdown.grace else { return }
-        let (grace, children) = state.withLock { $0.phase == .stopping ? ($0.grace, $0.children) : (nil, nil) }
+        let (grace, children) = state.withLock { $0.life.phase == .stopping ? ($0.life.stop?.grace, $0.children) : (nil, nil) }
         grace?.shorten(to: limit)
         children?.hasten(shutdown)
     }

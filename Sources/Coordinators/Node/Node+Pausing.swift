@@ -3,7 +3,7 @@ import Synchronization
 
 extension Node {
     /// Whether the coordinator is paused, for whatever reason.
-    var isPaused: Bool { state.withLock { $0.phase == .active && !$0.pauseReasons.isEmpty } }
+    var isPaused: Bool { state.withLock { $0.life.phase == .active && !$0.pauseReasons.isEmpty } }
 
     /// Gives the coordinator these reasons to be paused, instead of those that it had; returns when it and those below it have followed.
     ///
@@ -14,7 +14,7 @@ extension Node {
                 let former = state.pauseReasons
                 state.pauseReasons = reasons
                 // While it starts they are only noted down.
-                guard state.phase == .active, former.isEmpty != reasons.isEmpty else { return nil }
+                guard state.life.phase == .active, former.isEmpty != reasons.isEmpty else { return nil }
                 if former.isEmpty { state.mailbox.pause() }
                 return former.isEmpty
             }
@@ -32,7 +32,7 @@ extension Node {
         await transitions.pass { [self] in
             let isPaused = state.withLock { state -> Bool in
                 // Somebody may have paused it since it became active.
-                guard state.phase == .active, !state.pauseReasons.isEmpty, !state.mailbox.isPaused else { return false }
+                guard state.life.phase == .active, !state.pauseReasons.isEmpty, !state.mailbox.isPaused else { return false }
                 state.mailbox.pause()
                 return true
             }
@@ -50,7 +50,7 @@ extension Node {
         await existingChildren?.cascade(isPaused: false)
         let instance = state.withLock { state -> (any Coordinator)? in
             // It may have been paused again, or stopped; the former waits for its turn.
-            guard state.phase == .active else { return nil }
+            guard state.life.phase == .active else { return nil }
             state.mailbox.resume()
             return state.instanceToDrain()
         }

@@ -24,42 +24,72 @@ final class Node: Sendable {
         case stopped
     }
 
-    /// A body of a row that has begun.
+    /// Something that runs for the coordinator: the body of a row, a hook, a task of its own.
     struct Handler {
         var envelope: Envelope?
         var task: Task<Void, Never>?
+        /// For a hook: settled when it has ended or is waited for no more.
+        var hook: OneShot<Void>?
     }
 
-    struct State {
+    /// The coordinator itself, and how far its life has come.
+    struct Life {
         var phase = Phase.starting
         var instance: (any Coordinator)?
         /// Until it has stopped.
         var host: LocalHost?
-        var mailbox: Mailbox
-        var pauseReasons: PauseReasons
-        var dependencies: NodeDependencies
+        /// Whether the coordinator has said that it ends by its own doing.
+        var hasEnded = false
+        /// Set when the stop begins.
+        var stop: Stop?
+    }
+
+    struct Stop {
+        /// How long it may take.
+        let grace: Grace
+        /// Whether the coordinator has failed rather than been told to stop.
+        let hasFailed: Bool
+    }
+
+    struct Handlers {
+        var running: [UInt64: Handler] = [:]
+        var next: UInt64 = 0
+        var areCancelled = false
+        /// Wait until none runs, and none is about to begin.
+        var idleWaiters: [CheckedContinuation<Void, Never>] = []
+        /// Wait until every message that was taken is handled.
+        var drainWaiters: [OneShot<Void>] = []
+
+        mutating func add(_ handler: Handler) -> UInt64 {
+            next += 1
+            running[next] = handler
+            return next
+        }
+    }
+
+    /// The `run` hook.
+    struct Run {
+        /// While the hook runs: a task that has ended would be kept with all its memory.
+        var task: Task<Void, Never>?
+        var hasEnded = false
+    }
+
+    struct Navigation {
         /// The coordinator's own pages, bottom first.
         var pages: [NavigationEntry] = []
         /// The active child of a tab coordinator.
         var selected: String?
-        var handlers: [UInt64: Handler] = [:]
-        var nextHandler: UInt64 = 0
-        var areHandlersCancelled = false
-        /// Who waits for a hook.
-        var hooks: [UInt64: OneShot<Void>] = [:]
-        /// While the hook runs: a task that has ended would be kept with all its memory.
-        var runTask: Task<Void, Never>?
-        var hasRun = false
-        /// Made when it's first wanted.
-        var logger: Logger?
-        var idleWaiters: [CheckedContinuation<Void, Never>] = []
+    }
+
+    struct State {
+        var life: Life
+        var mailbox: Mailbox
+        var pauseReasons: PauseReasons
+        var dependencies: NodeDependencies
         var children: ChildSupervisor?
-        var hasEnded = false
-        /// An ask is on its way to the coordinator in the asker's task: nothing may overtake it.
-        var isDirectAskPending = false
-        /// Set when the stop begins.
-        var hasFailed = false
-        var grace: Grace?
+        var handlers = Handlers()
+        var run = Run()
+        var navigation = Navigation()
     }
 
     let path: CoordinatorPath
@@ -73,6 +103,8 @@ final class Node: Sendable {
     /// How the stop has ended: whether nothing had to be abandoned.
     let end = OneShot<Bool>()
     let state: Mutex<State>
+    /// Made when it's first wanted.
+    private let ownLogger = AtomicLazyReference<Box<Logger>>()
     /// Transitions of one coordinator come one after the other.
     let transitions = LazyAsyncLock()
     /// So do a tab coordinator's selections.
@@ -90,7 +122,7 @@ final class Node: Sendable {
         ownNavigation = isRoot || type.ownsNavigation ? NavigationStack() : nil
         state = Mutex(
             State(
-                host: host,
+                life: Life(host: host),
                 mailbox: Mailbox(type.mailbox),
                 pauseReasons: parameters.inheritance.pauseReasons,
                 dependencies: NodeDependencies(inherited: parameters.inheritance.dependencies, overrides: runtime.overrides)
@@ -106,7 +138,7 @@ final class Node: Sendable {
         state.withLock { state in
             if let children = state.children { return children }
             let children = ChildSupervisor(node: self)
-            switch state.phase {
+            switch state.life.phase {
             case .starting, .active: state.children = children
             // Nobody would end its children any more.
             case .stopping, .stopped: children.refuse()
@@ -116,17 +148,14 @@ final class Node: Sendable {
     }
 
     /// The host of this life; `nil` once it's over.
-    var host: LocalHost? { state.withLock { $0.host } }
+    var host: LocalHost? { state.withLock { $0.life.host } }
 
     /// A logger that says which coordinator speaks.
     var logger: Logger {
-        state.withLock { state in
-            if let logger = state.logger { return logger }
-            var logger = runtime.logger
-            logger[metadataKey: "coordinator.path"] = "\(path)"
-            state.logger = logger
-            return logger
-        }
+        if let logger = ownLogger.load() { return logger.value }
+        var logger = runtime.logger
+        logger[metadataKey: "coordinator.path"] = "\(path)"
+        return ownLogger.storeIfNil(Box(logger)).value
     }
 
     var existingChildren: ChildSupervisor? { state.withLock { $0.children } }
@@ -134,7 +163,7 @@ final class Node: Sendable {
     /// Whether the coordinator's own stop has begun.
     var isStopping: Bool {
         state.withLock { state in
-            switch state.phase {
+            switch state.life.phase {
             case .starting, .active: false
             case .stopping, .stopped: true
             }
@@ -150,8 +179,8 @@ final class Node: Sendable {
     /// The coordinator ends by its own doing: only the first time counts.
     func end(_ end: End) {
         let isFirst = state.withLock { state -> Bool in
-            guard !state.hasEnded, state.phase == .active || state.phase == .starting else { return false }
-            state.hasEnded = true
+            guard !state.life.hasEnded, state.life.phase == .active || state.life.phase == .starting else { return false }
+            state.life.hasEnded = true
             return true
         }
         guard isFirst, let host else { return }

@@ -238,11 +238,12 @@ extension Peer {
 
     /// Cancels a message: on the other side when it has left, else here, so that it never leaves.
     private func giveUp(_ correlation: UInt64) {
-        let hasLeft = state.withLock { state -> Bool? in
-            guard case .message(let message)? = state.outgoing.removeValue(forKey: correlation) else { return nil }
+        let (hasLeft, allAnswered) = state.withLock { state -> (Bool?, OneShot<Void>?) in
+            guard case .message(let message)? = state.outgoing.removeValue(forKey: correlation) else { return (nil, nil) }
             if state.leaving?.correlation == correlation { state.leaving?.isGivenUp = true }
-            return message.hasLeft
+            return (message.hasLeft, state.takeAllAnswered())
         }
+        allAnswered?.settle(())
         guard let hasLeft else { return }
         counts.openAsks.subtract(1, ordering: .relaxed)
         // In the lane of the message, so that the cancellation doesn't overtake it.

@@ -86,6 +86,8 @@ extension Peer {
         var lastCorrelation: UInt64 = 1
         /// What this side has asked, by correlation.
         var outgoing: [UInt64: Open] = [:]
+        /// Settled when no message of this side is open; made when that is first waited for.
+        var allAnswered: OneShot<Void>?
         /// The asks of the other side, by correlation.
         var incoming: [UInt64: Envelope] = [:]
         /// Bounds what leaves.

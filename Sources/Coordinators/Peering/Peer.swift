@@ -156,6 +156,17 @@ final class Peer: Sendable {
         }
     }
 
+    /// Returns when every message of this side is answered, or never will be.
+    func waitUntilAnswered() async {
+        let end = state.withLock { state -> OneShot<Void>? in
+            guard state.outgoing.values.contains(where: \.isMessage) else { return nil }
+            let end = state.allAnswered ?? OneShot()
+            state.allAnswered = end
+            return end
+        }
+        await end?.value
+    }
+
     /// The outcome of an attempt to open an ask.
     enum Opening {
         case opened(UInt64)
@@ -179,8 +190,9 @@ final class Peer: Sendable {
     /// Removes an open ask.
     @discardableResult
     func close(_ correlation: UInt64) -> Open? {
-        let open = state.withLock { $0.outgoing.removeValue(forKey: correlation) }
+        let (open, allAnswered) = state.withLock { ($0.outgoing.removeValue(forKey: correlation), $0.takeAllAnswered()) }
         if open?.isMessage == true { counts.openAsks.subtract(1, ordering: .relaxed) }
+        allAnswered?.settle(())
         return open
     }
 
@@ -204,6 +216,16 @@ final class Peer: Sendable {
             }
         }
         for envelope in incoming.values { envelope.end(.failure(lost(maybeExecuted: true))) }
+        state.withLock { $0.takeAllAnswered() }?.settle(())
+    }
+}
+
+extension Peer.State {
+    /// What is to be settled, if somebody waits for that and no message is open any more.
+    mutating func takeAllAnswered() -> OneShot<Void>? {
+        guard let allAnswered, !outgoing.values.contains(where: \.isMessage) else { return nil }
+        self.allAnswered = nil
+        return allAnswered
     }
 
     /// Hands back a message that has not left before the link closed, or ends it if its sender doesn't take it back.

@@ -150,7 +150,7 @@ public final class CoordinatorRuntime: Service {
     @discardableResult
     public func hasten(_ shutdown: Shutdown) -> Bool {
         guard case .stopping(let host) = state.withLock({ $0 }), let root = host.coordinator else { return false }
-        guard root.state.withLock({ $0.phase == .stopping }) else { return false }
+        guard root.state.withLock({ $0.life.phase == .stopping }) else { return false }
         root.hasten(shutdown)
         return true
     }

@@ -19,8 +19,6 @@ final class RuntimeCore: Sendable {
     /// Whether children that are placed in workers run in this process.
     let runsInOneProcess: Bool
     let restartTokens: RestartTokens
-    /// The lock that makes changes of provided dependencies one at a time.
-    let dependencyTurn = Mutex(())
     /// The dependencies that can't cross to workers and for which this has been logged.
     let staying = Mutex<Set<String>>([])
     /// Whether any coordinator of this process, or below, has ever shown a page.

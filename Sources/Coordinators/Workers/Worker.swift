@@ -19,6 +19,8 @@ final class Worker: Sendable {
         var host: LocalHost?
         /// The reasons that the coordinator is paused for, what it was provided with, and whether its events are wanted.
         var inheritance = ChildInheritance(areEventsWanted: false)
+        /// The versions of the provided dependencies, by name, as the parent counts them.
+        var inheritedVersions: [String: UInt64] = [:]
         /// Settled when the coordinator has followed the pause or resume that came last.
         var lastPause: OneShot<Void>?
     }
@@ -120,7 +122,7 @@ extension Worker {
 
     private func run(_ host: LocalHost) async {
         // What has come since the parameters were made.
-        runtime.dependencyTurn.withLock { _ in host.inherit(state.withLock { $0.inheritance.dependencies }) }
+        host.inherit(state.withLock { $0.inheritance.dependencies })
         await host.pause(for: state.withLock { $0.inheritance.pauseReasons })
         do {
             try await host.start()
@@ -185,7 +187,7 @@ extension Worker: UplinkOwner {
         case .pause(let pause): changePause(frame, on: link) { $0.insert(PauseReasons(wire: pause.reason)) }
         case .resume(let resume): changePause(frame, on: link) { $0.remove(PauseReasons(wire: resume.reason)) }
         case .dependency(let dependency):
-            if let name = link.text(of: dependency.name) { inherit(name, frame.codec, dependency.payload) }
+            if let name = link.text(of: dependency.name) { inherit(name, dependency, frame.codec) }
         case .subscribe(let subscribe):
             switch link.text(of: subscribe.name) {
             case Notification.tap: runtime.tap.setWantedAbove(subscribe.isActive)
@@ -222,18 +224,18 @@ extension Worker: UplinkOwner {
         }
     }
 
-    private func inherit(_ name: String, _ codec: PayloadCodec, _ payload: Bytes) {
-        let isNew = state.withLock { state in
+    private func inherit(_ name: String, _ dependency: Dependency, _ codec: PayloadCodec) {
+        let change = state.withLock { state -> (LocalHost?, Dependencies)? in
+            // The parent sends from several threads: an older version may come after a newer one.
+            guard dependency.version >= state.inheritedVersions[name, default: 0] else { return nil }
+            state.inheritedVersions[name] = dependency.version
             // Told again, with other things or on a new link: what was made from it stays.
-            if state.inheritance.dependencies.entries[name]?.isEncoded(codec, payload) == true { return false }
-            state.inheritance.dependencies.entries[name] = DependencyEntry(codec, payload)
-            return true
+            if state.inheritance.dependencies.entries[name]?.isEncoded(codec, dependency.payload) == true { return nil }
+            state.inheritance.dependencies.entries[name] = DependencyEntry(codec, dependency.payload)
+            state.inheritance.dependencies.version += 1
+            return (state.host, state.inheritance.dependencies)
         }
-        guard isNew else { return }
-        runtime.dependencyTurn.withLock { _ in
-            let (host, latest) = state.withLock { ($0.host, $0.inheritance.dependencies) }
-            host?.inherit(latest)
-        }
+        if let (host, latest) = change { host?.inherit(latest) }
     }
 
     func messageReceived(_ envelope: Envelope, _ target: String, _ isDirect: Bool) {

@@ -10,10 +10,9 @@ extension WorkerHost {
     ///
     /// All of it may be heard twice.
     func introduce(to peer: Peer) {
-        // In the turn of those who provide: what is told here can't come behind what is newer.
-        runtime.dependencyTurn.withLock { _ in tell(inheritance.dependencies, to: peer) }
+        tellDependencies(to: peer)
         var told: PauseReasons?
-        // Nor can this, as long as it's told again when it has changed.
+        // What has changed meanwhile is told again: it can't come behind what is newer.
         while case let reasons = inheritance.pauseReasons, told != reasons {
             for reason in [PauseReasons.explicit, .cascade] { peer.send(Frame(reasons.content(about: reason))) }
             told = reasons
@@ -51,10 +50,21 @@ extension WorkerHost {
 
     func inherit(_ dependencies: Dependencies) {
         let peer = state.withLock { state in
-            state.assignment?.inheritance.dependencies = dependencies
+            state.assignment?.inheritance.renew(dependencies)
             return state.linkedPeer
         }
-        if let peer { tell(dependencies, to: peer) }
+        if let peer { tellDependencies(to: peer) }
+    }
+
+    /// Tells what is provided now, and again what has changed meanwhile.
+    ///
+    /// Several may do so at the same time: the worker takes nothing that is older than what it has.
+    private func tellDependencies(to peer: Peer) {
+        var told: UInt64?
+        while case let dependencies = inheritance.dependencies, told != dependencies.version {
+            tell(dependencies, to: peer)
+            told = dependencies.version
+        }
     }
 
     func observeEvents() {
@@ -92,7 +102,7 @@ extension WorkerHost {
                     continue
                 }
                 try peer.link.send(lane: .control) { intern in
-                    Frame(.dependency(Dependency(name: intern(name), version: 0, payload: bytes)), codec: codec)
+                    Frame(.dependency(Dependency(name: intern(name), version: dependencies.version, payload: bytes)), codec: codec)
                 }
             } catch {
                 runtime.logger.error(

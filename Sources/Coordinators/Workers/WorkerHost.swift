@@ -133,6 +133,8 @@ final class WorkerHost: ChildHost {
 
     var isBusy: Bool { state.withLock { $0.linkedPeer }?.hasOpenMessages == true }
 
+    func waitUntilHandled() async { await state.withLock { $0.linkedPeer }?.waitUntilAnswered() }
+
     /// Whether the process is there, for all that is known.
     var isAlive: Bool { state.withLock { $0.machine.isAlive && $0.process?.process.exitStatus == nil } }
 

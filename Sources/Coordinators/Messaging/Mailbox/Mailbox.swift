@@ -70,6 +70,8 @@ struct Mailbox {
     private(set) var isPaused = false
     private(set) var isDraining = false
     private var isClosed = false
+    /// An ask is on its way to the coordinator in the asker's task: nothing may overtake it.
+    private var isReserved = false
     private var arrivalsWhileFull = 0
 
     init(_ policy: MailboxPolicy) { self.policy = policy }
@@ -132,9 +134,20 @@ struct Mailbox {
     /// Nothing waits and nothing runs.
     var isIdle: Bool { count == 0 && notices.isEmpty && !isPaused && !isDraining }
 
-    /// - Returns: whether somebody has to begin draining.
+    /// Keeps everything waiting for an ask that runs in its asker's task.
+    ///
+    /// - Returns: false when something waits or runs: the ask wouldn't be the next.
+    mutating func reserve() -> Bool {
+        guard isIdle, !isReserved else { return false }
+        isReserved = true
+        return true
+    }
+
+    mutating func endReservation() { isReserved = false }
+
+    /// - Returns: whether the caller has to begin draining.
     mutating func beginDraining() -> Bool {
-        guard !isDraining, !isClosed, !notices.isEmpty || mayBeginMessage else { return false }
+        guard !isDraining, !isReserved, !isClosed, !notices.isEmpty || mayBeginMessage else { return false }
         isDraining = true
         return true
     }

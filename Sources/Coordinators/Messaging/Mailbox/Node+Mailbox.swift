@@ -8,7 +8,7 @@ extension Node {
     /// Messages begin in the order in which they are taken.
     func accept(_ envelope: Envelope, _ row: MessageRow) {
         let (admission, instance, mustLearn) = state.withLock { state -> (Mailbox.Admission?, (any Coordinator)?, Bool) in
-            switch state.phase {
+            switch state.life.phase {
             case .starting, .active: break
             case .stopping: guard CoordinatorPath.isStrictlyBelow(envelope.sender, path) else { return (nil, nil, false) }
             case .stopped: return (nil, nil, false)
@@ -58,7 +58,7 @@ extension Node {
     /// Queues what isn't a message, in order with those that are; a pause doesn't hold it up.
     func post(_ item: Mailbox.Item) {
         let (dropped, instance) = state.withLock { state -> ([Mailbox.Item], (any Coordinator)?) in
-            guard state.phase != .stopped else { return ([item], nil) }
+            guard state.life.phase != .stopped else { return ([item], nil) }
             let dropped = state.mailbox.append(item)
             return (dropped, state.instanceToDrain())
         }
@@ -152,7 +152,7 @@ extension Node {
 
     private func fail(_ envelope: Envelope, _ row: MessageRow, _ error: any Error) {
         // A handler that was cancelled by the stop has not been cancelled by its asker, who learns of the stop.
-        let (areCancelled, hasFailed) = state.withLock { ($0.areHandlersCancelled, $0.hasFailed) }
+        let (areCancelled, hasFailed) = state.withLock { ($0.handlers.areCancelled, $0.life.stop?.hasFailed == true) }
         let isStopped = areCancelled && error is CancellationError
         // Nobody further up responded: the sender learns that it wasn't taken.
         let isUnhandled = row.isInterceptor && (error as? CoordinatorError)?.code == .unhandled
@@ -170,12 +170,18 @@ extension Node {
     }
 
     private func ended(_ item: Mailbox.Item, _ handler: UInt64?) {
-        let instance = state.withLock { state -> (any Coordinator)? in
+        let (instance, waiters) = state.withLock { state -> ((any Coordinator)?, [OneShot<Void>]) in
             state.mailbox.ended(item)
-            return state.instanceToDrain()
+            return (state.instanceToDrain(), state.takeDrainWaiters())
         }
         if let instance { beginDraining(instance) }
         if let handler { handlerEnded(handler) }
+        for waiter in waiters { waiter.settle(()) }
+    }
+
+    /// The wait for the messages' end goes on when none is left.
+    func wakeIfHandled() {
+        for waiter in state.withLock({ $0.takeDrainWaiters() }) { waiter.settle(()) }
     }
 }
 
@@ -184,26 +190,22 @@ extension Node {
 extension Node {
     /// Notes down something that runs for the coordinator: it's cancelled at the stop, and waited for within the grace.
     func noteHandler(_ envelope: Envelope? = nil) -> UInt64 {
-        state.withLock { state in
-            state.nextHandler += 1
-            state.handlers[state.nextHandler] = Handler(envelope: envelope)
-            return state.nextHandler
-        }
+        state.withLock { $0.handlers.add(Handler(envelope: envelope)) }
     }
 
     /// Names the task behind a handler.
     func own(_ task: Task<Void, Never>, as id: UInt64) {
         let mustCancel = state.withLock { state -> Bool in
             // It may have ended before it could be noted down.
-            guard state.handlers[id] != nil else { return false }
-            state.handlers[id]?.task = task
-            return state.areHandlersCancelled
+            guard state.handlers.running[id] != nil else { return false }
+            state.handlers.running[id]?.task = task
+            return state.handlers.areCancelled
         }
         if mustCancel { task.cancel() }
     }
 
     func handlerEnded(_ id: UInt64) {
-        state.withLock { $0.handlers[id] = nil }
+        state.withLock { $0.handlers.running[id] = nil }
         wakeIfIdle()
     }
 
@@ -211,8 +213,8 @@ extension Node {
     private func wakeIfIdle() {
         let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
             guard state.isIdle else { return [] }
-            defer { state.idleWaiters = [] }
-            return state.idleWaiters
+            defer { state.handlers.idleWaiters = [] }
+            return state.handlers.idleWaiters
         }
         for waiter in waiters { waiter.resume() }
     }
@@ -221,11 +223,8 @@ extension Node {
     func runHook(_ hook: @escaping @Sendable (any Coordinator) async -> Void) async {
         let done = OneShot<Void>()
         let begun = state.withLock { state -> (any Coordinator, UInt64)? in
-            guard state.phase == .active, let instance = state.instance else { return nil }
-            state.nextHandler += 1
-            state.handlers[state.nextHandler] = Handler(envelope: nil)
-            state.hooks[state.nextHandler] = done
-            return (instance, state.nextHandler)
+            guard state.life.phase == .active, let instance = state.life.instance else { return nil }
+            return (instance, state.handlers.add(Handler(hook: done)))
         }
         guard let (instance, id) = begun else { return }
         let task = Task.immediate {
@@ -234,7 +233,6 @@ extension Node {
         }
         own(task, as: id)
         await done.value
-        state.withLock { $0.hooks[id] = nil }
         handlerEnded(id)
     }
 }

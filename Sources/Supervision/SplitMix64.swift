@@ -1,14 +1,14 @@
 /// A small generator with a seed, so that the same events give the same delays.
 ///
 /// Steele, Lea, Flood: "Fast splittable pseudorandom number generators" (2014), https://doi.org/10.1145/2714064.2660195
-struct SplitMix64: RandomNumberGenerator, Sendable {
+package struct SplitMix64: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
-    init(seed: UInt64) {
+    package init(seed: UInt64) {
         state = seed
     }
 
-    mutating func next() -> UInt64 {
+    package mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var word = state
         word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9

@@ -1,7 +1,6 @@
 import ConcurrencySupport
 import FoundationEssentials
 import NNG
-import Synchronization
 public import WireProtocol
 
 /// An operator's connection to a daemon.
@@ -19,7 +18,7 @@ public final class ControlClient: Sendable {
             var end: ControlError?
         }
 
-        let state = Mutex(State())
+        let state = Lock(State())
     }
 
     private let connection: PairConnection

@@ -1,7 +1,6 @@
 import ConcurrencySupport
 import Glibc
 import NNG
-import Synchronization
 
 /// Listens at a control socket and passes operators' requests to a handler.
 ///
@@ -45,7 +44,7 @@ public final class ControlServer: Sendable {
     private let connections: ConnectionTable
     private let budget: AnswerBudget
     private let ledger = RequestLedger()
-    private let state = Mutex(State())
+    private let state = Lock(State())
     /// Set when the server is closing and its last conversation has ended.
     private let drained = OneShot<Void>()
 

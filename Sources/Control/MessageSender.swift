@@ -1,5 +1,5 @@
+import ConcurrencySupport
 import NNG
-import Synchronization
 
 /// Lets many tasks send on one connection, in the order in which they came: a connection itself takes one message at a time.
 final class MessageSender: Sendable {
@@ -13,7 +13,7 @@ final class MessageSender: Sendable {
     }
 
     private let connection: PairConnection
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     init(on connection: PairConnection) {
         self.connection = connection

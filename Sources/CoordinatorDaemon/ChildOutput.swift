@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 
 /// What children write, line by line on the daemon's standard error, each line with its path before it.
 ///
@@ -9,7 +9,7 @@ final class ChildOutput: Sendable {
 
     private let output: DaemonOutput
     /// The lines that haven't ended yet, by path.
-    private let partial = Mutex<[String: [UInt8]]>([:])
+    private let partial = Lock<[String: [UInt8]]>([:])
 
     init(_ output: DaemonOutput) { self.output = output }
 

@@ -1,7 +1,7 @@
+import ConcurrencySupport
 import Control
 import Coordinators
 import DaemonConfiguration
-import Synchronization
 
 /// The children that the file names: what the root is configured with, and shares with the control interface.
 ///
@@ -10,9 +10,9 @@ final class ConfiguredChildren: Codable, Sendable {
     typealias Start = @Sendable (ConfiguredChild) async throws -> Void
 
     let children: [ConfiguredChild]
-    private let start = Mutex<Start?>(nil)
+    private let start = Lock<Start?>(nil)
     /// How the last lives of children have ended, by key: of those that supervision has forgotten nobody else knows.
-    private let lastExits = Mutex<[String: String]>([:])
+    private let lastExits = Lock<[String: String]>([:])
 
     init(_ children: [ConfiguredChild]) { self.children = children }
 

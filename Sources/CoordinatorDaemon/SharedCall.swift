@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 
 /// A call whose result many may share: of those who ask while it's under way, all get the result of the next one.
 ///
@@ -14,7 +14,7 @@ final class SharedCall<Value: Sendable>: Sendable {
     }
 
     private let call: @Sendable () async throws -> Value
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     init(_ call: @escaping @Sendable () async throws -> Value) { self.call = call }
 
@@ -23,6 +23,7 @@ final class SharedCall<Value: Sendable>: Sendable {
         let calling = state.withLock { state -> Calling in
             if let next = state.next { return next }
             let former = state.running
+            // No caller owns it: when one is cancelled, the others get the result all the same. It ends with the call.
             let next = Task { [self] in
                 _ = await former?.value
                 begin()

@@ -80,6 +80,7 @@ final class SignalReceiver: Sendable {
 
     /// Nothing may keep a daemon alive that was told three times; its children die with it by their parent-death signals.
     private func endRegardless() {
+        // Without an owner that could cancel it: the process ends with it.
         Task { [output, logger] in
             try? await Task.sleep(for: Self.patience)
             logger.error("the daemon ends although its tree hasn't")

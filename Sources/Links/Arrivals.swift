@@ -1,6 +1,6 @@
+import ConcurrencySupport
 import NNG
 import Processes
-import Synchronization
 
 /// The peers that have connected and haven't said yet who they are.
 ///
@@ -17,7 +17,7 @@ final class Arrivals: Sendable {
         var next: UInt64 = 0
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// Takes a peer in; the returned number takes it out again.
     func add(_ stream: ByteStream) -> UInt64 {

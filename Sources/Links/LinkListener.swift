@@ -1,6 +1,6 @@
+import ConcurrencySupport
 import NNG
 import Processes
-import Synchronization
 public import WireProtocol
 
 /// The one place of a process where its children's links arrive.
@@ -18,7 +18,7 @@ public final class LinkListener: Sendable {
     private let limits: FrameLimits
     private let handshakeTimeout: Duration
     private let arrivals = Arrivals()
-    private let isOpen = Mutex(true)
+    private let isOpen = Lock(true)
 
     /// Binds and listens; peers are let in from `run` on.
     ///

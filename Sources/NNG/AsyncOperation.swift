@@ -1,5 +1,5 @@
 internal import CNNG
-internal import Synchronization
+import ConcurrencySupport
 
 /// Owner of one `nng_aio`: at most one operation at a time, and a callback for each.
 ///
@@ -43,7 +43,7 @@ final class AsyncOperation: @unchecked Sendable {
         var cancellations = 0
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
     // nng guards what is behind it.
     private let aio: OpaquePointer
     // What nng's callback is given: it exists before self does. Written once, in init.

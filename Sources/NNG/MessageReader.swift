@@ -1,4 +1,5 @@
 internal import CNNG
+import ConcurrencySupport
 internal import Synchronization
 
 /// The receiving half of a pair connection: one read in flight, many messages per read, taken apart where they lie.
@@ -55,7 +56,7 @@ final class MessageReader: @unchecked Sendable {
     let operation: AsyncOperation
     // See above for whom it belongs to.
     let buffer: UnsafeMutableRawBufferPointer
-    let state = Mutex(State())
+    let state = Lock(State())
     let closedHere = Atomic<Bool>(false)
 
     init(handle: Handle, address: String, maximumMessageSize: Int) throws(NNGError) {

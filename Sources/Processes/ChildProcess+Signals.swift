@@ -1,6 +1,5 @@
 import ConcurrencySupport
 import Glibc
-import Synchronization
 
 extension ChildProcess {
     /// Sends a signal to the process, and to nobody else: through its pidfd.

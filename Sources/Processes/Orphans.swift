@@ -1,5 +1,5 @@
+import ConcurrencySupport
 import Glibc
-import Synchronization
 
 /// Finds what descends from a process that has ended: its orphans, which the kernel gives to the nearest subreaper above, or to the first
 /// process of all.
@@ -17,7 +17,7 @@ final class Orphans: Sendable {
     /// How long a stranger's number is believed to be a stranger's: numbers go round, but not that fast.
     private static let memory = Duration.seconds(1)
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// The orphans that carry one of the entries, with everything below them.
     ///

@@ -1,5 +1,5 @@
+import ConcurrencySupport
 import Glibc
-import Synchronization
 
 extension ProcessLoop {
     /// How often the kernel may fail to tell an exit status before the child is given up as `ExitStatus.unknown`.

@@ -1,6 +1,5 @@
 import ConcurrencySupport
 import NNG
-import Synchronization
 import TestSupport
 import Testing
 import WireProtocol

@@ -1,5 +1,5 @@
+import ConcurrencySupport
 import NNG
-import Synchronization
 import TestSupport
 import Testing
 import WireProtocol
@@ -9,7 +9,7 @@ import WireProtocol
 /// Carries requests out as the test says, and remembers them.
 final class FakeHandler: ControlHandler {
     private let body: @Sendable (Operation) async -> Result<JSONValue, ControlError>
-    private let seen = Mutex<[Operation]>([])
+    private let seen = Lock<[Operation]>([])
 
     init(_ body: @escaping @Sendable (Operation) async -> Result<JSONValue, ControlError> = { .success(["op": .string($0.name)]) }) {
         self.body = body

@@ -147,7 +147,7 @@ struct PeerTests {
     @Test("Peers: a stream that floods ends with an error, and the link lives on")
     func stream() async throws {
         try await RawPeer.with { raw in
-            let read = Mutex(0)
+            let read = Lock(0)
             let (_, outcome) = raw.forward("Stream", flow: ReplyFlow { _ in read.withLock { $0 += 1 } })
             try await eventually("it is asked") { raw.asked.values.contains("Stream") }
             let correlation = try #require(raw.asked.first?.key)

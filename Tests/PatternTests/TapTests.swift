@@ -1,6 +1,6 @@
+import ConcurrencySupport
 import Coordinators
 import PatternFixtures
-import Synchronization
 import TestSupport
 import Testing
 
@@ -130,8 +130,8 @@ extension PageTree {
 
 /// What a runtime's tap has said, as text: what an event is called is the runtime's affair, that it names path and message is not.
 private final class Tap: Sendable {
-    private let seen = Mutex<[String]>([])
-    private let reading = Mutex<Task<Void, Never>?>(nil)
+    private let seen = Lock<[String]>([])
+    private let reading = Lock<Task<Void, Never>?>(nil)
 
     init(_ runtime: CoordinatorRuntime) {
         let stream = runtime.tap()

@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 import WireProtocol
 
 extension ChildSupervisor {

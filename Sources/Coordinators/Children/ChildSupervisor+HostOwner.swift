@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 
 /// What the children's hosts tell.
 extension ChildSupervisor: HostOwner {

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Synchronization
 
 extension ChildSupervisor {

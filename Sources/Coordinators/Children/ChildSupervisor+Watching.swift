@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 
 extension ChildSupervisor {
     /// Answers when the child's present life ends, or at once.

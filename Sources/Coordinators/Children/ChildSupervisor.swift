@@ -1,7 +1,6 @@
 import ConcurrencySupport
 import DequeModule
 import Glibc
-import Synchronization
 
 /// Carries out what the supervision machine decides for one coordinator's children.
 ///
@@ -24,7 +23,7 @@ final class ChildSupervisor: Sendable {
 
     let node: Node
     let tasks = OwnedTasks()
-    let state: Mutex<State>
+    let state: Lock<State>
 
     init(node: Node) {
         self.node = node
@@ -33,7 +32,7 @@ final class ChildSupervisor: Sendable {
             seed: UInt64.random(in: .min ... .max),
             isolatesFailures: node.runtime.isolatesFailures(of: node)
         )
-        state = Mutex(State(machine: machine))
+        state = Lock(State(machine: machine))
     }
 
     /// Lets the machine know, and carries out what it decides.

@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 
 extension Node {
     /// Streams what a child tells its delegates to a coordinator elsewhere in the tree, until that one or its process ends.
@@ -48,6 +48,7 @@ extension Context {
         }
         _ = try await buffer.next()
         let queue = NoticeQueue(of: path, deadLetters: node.runtime.deadLetters)
+        // The stream owns it.
         let task = Task {
             while let event = try? await buffer.next() { queue.append(.event(event)) }
             queue.finish()

@@ -2,7 +2,6 @@ import ConcurrencySupport
 import DequeModule
 import Glibc
 import Logging
-import Synchronization
 
 /// What has been logged and isn't written yet.
 ///
@@ -25,7 +24,7 @@ final class LogQueue: Sendable {
     }
 
     private let capacity: Int
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// - Parameter capacity: how many entries may wait.
     init(capacity: Int = 4_096) { self.capacity = capacity }

@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import Synchronization
 import WireProtocol
 
 /// A message on its way, and what becomes of it: it ends exactly once, with an answer or an error.
@@ -65,7 +64,7 @@ final class Envelope: Sendable {
         var isReleased = false
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     init(
         _ body: Body,

@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 
 extension Node {
     /// Finds whether an ask can run in the asker's task: its responder is in this process, idle, and doesn't suspend.

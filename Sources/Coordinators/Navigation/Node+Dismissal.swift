@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import Synchronization
 
 extension Node {
     /// Asks the parent, wherever it is, to dismiss this coordinator.

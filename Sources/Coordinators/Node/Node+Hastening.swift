@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 
 extension Node {
     /// Shortens the end of a subtree that is stopping: from now on no child is given longer than this, nor are the coordinator's own handlers

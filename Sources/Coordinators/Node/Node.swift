@@ -72,7 +72,7 @@ final class Node: Sendable {
     let since = MonotonicTime.now
     /// How the stop has ended: whether nothing had to be abandoned.
     let end = OneShot<Bool>()
-    let state: Mutex<State>
+    let state: Lock<State>
     /// Transitions of one coordinator come one after the other.
     let transitions = LazyAsyncLock()
     /// So do a tab coordinator's selections.
@@ -88,7 +88,7 @@ final class Node: Sendable {
         runtime = parameters.runtime
         let isRoot = parent == nil && runtime.uplink == nil
         ownNavigation = isRoot || type.ownsNavigation ? NavigationStack() : nil
-        state = Mutex(
+        state = Lock(
             State(
                 owner: owner,
                 mailbox: Mailbox(type.mailbox),

@@ -82,18 +82,18 @@ final class Peer: Sendable {
     let owner: Owner
     let name: String
     let tasks = OwnedTasks()
-    let state: Mutex<State>
+    let state: Lock<State>
     /// Settled when the link has closed and all that had come is dealt with.
     private let end = OneShot<Void>()
     /// Messages leave one after the other in the order in which they were let go.
-    let turn = Mutex(())
+    let turn = Lock(())
     let counts: LiveCounts
 
     /// - Parameters:
     ///   - name: the other side, as errors call it.
     ///   - announcesCredit: the other side will say how much it may have under way; nothing leaves before it has.
     init(_ link: Link, codec: PayloadCodec, name: String, announcesCredit: Bool, counts: LiveCounts, owner: Owner) {
-        state = Mutex(State(waitsForWindow: announcesCredit))
+        state = Lock(State(waitsForWindow: announcesCredit))
         self.link = link
         self.codec = codec
         self.name = name

@@ -3,7 +3,6 @@ import DequeModule
 import Glibc
 import Links
 import Processes
-import Synchronization
 import WireProtocol
 
 /// A worker's end of the link to its parent.
@@ -62,9 +61,9 @@ final class Uplink: Sendable {
     private let events: Events
     private let counts: LiveCounts
     private let tasks = OwnedTasks()
-    private let state = Mutex(State())
+    private let state = Lock(State())
     /// Moves of pages that wait for the next link, oldest first.
-    private let moves = Mutex<Deque<Envelope>>([])
+    private let moves = Lock<Deque<Envelope>>([])
 
     init(_ ticket: Ticket, counts: LiveCounts, events: Events) {
         self.ticket = ticket

@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 import WireProtocol
 
 /// A coordinator's type, without the type: what the runtime needs to make and run one.
@@ -20,7 +20,7 @@ final class CoordinatorType: Sendable {
     /// Lets go of what the coordinator owns, at its end.
     let release: (@Sendable (any Coordinator) async -> Void)?
 
-    private static let known = Mutex<[ObjectIdentifier: CoordinatorType]>([:])
+    private static let known = Lock<[ObjectIdentifier: CoordinatorType]>([:])
 
     static func of<C: Coordinator>(_ type: C.Type) -> CoordinatorType {
         if let known = known.withLock({ $0[ObjectIdentifier(type)] }) { return known }

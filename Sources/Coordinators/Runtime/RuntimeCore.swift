@@ -20,9 +20,9 @@ final class RuntimeCore: Sendable {
     let runsInOneProcess: Bool
     let restartTokens: RestartTokens
     /// Who provides something, provides alone.
-    let dependencyTurn = Mutex(())
+    let dependencyTurn = Lock(())
     /// The dependencies that can't cross to workers, and of which that has been said.
-    let staying = Mutex<Set<String>>([])
+    let staying = Lock<Set<String>>([])
     /// Whether any coordinator of this process, or below, has ever shown a page.
     let hasNavigated = Atomic(false)
     let tasks = OwnedTasks()
@@ -199,7 +199,8 @@ final class RuntimeCore: Sendable {
         await endStrays()
         journal?.close()
         hub.close()
-        tasks.cancelAll()
+        // What reads a dependency runs code of the user's, which may not end.
+        _ = await Deadline.within(.seconds(1)) { await self.tasks.end() }
         tap.close()
         directory.remove()
     }

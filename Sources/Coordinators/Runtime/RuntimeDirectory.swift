@@ -1,7 +1,7 @@
+import ConcurrencySupport
 import Glibc
 import Links
 import Processes
-import Synchronization
 
 /// Where a tree of processes keeps its sockets: one directory, mode 0700, with one socket for each process that has workers.
 final class RuntimeDirectory: Sendable {
@@ -15,7 +15,7 @@ final class RuntimeDirectory: Sendable {
 
     /// The directory that was asked for, absolute; `nil`: a fresh one below the directory for temporary files, removed at the end.
     let given: String?
-    private let state = Mutex(State.unmade)
+    private let state = Lock(State.unmade)
 
     init(_ given: String?) { self.given = given.map(Self.absolute) }
 

@@ -1,10 +1,10 @@
-import Synchronization
+import ConcurrencySupport
 
 /// The coordinators that a program can host, by name: what a parent in another process asks for by name is looked up here.
 ///
 /// Only the types are kept: the tables of those that a process never hosts are never made.
 final class TypeRegistry: Sendable {
-    private let types = Mutex<[String: any Coordinator.Type]>([:])
+    private let types = Lock<[String: any Coordinator.Type]>([:])
 
     /// - Returns: whether the name stands for this type alone; a former one of the same name can't be started by it any more.
     @discardableResult

@@ -4,7 +4,6 @@ import Links
 import Logging
 import Processes
 import ServiceLifecycle
-import Synchronization
 import UnixSignals
 import WireProtocol
 
@@ -70,11 +69,11 @@ final class Worker: Sendable {
     private let link: OneShot<Uplink> = OneShot()
     private let isDismissed = OneShot<Void>()
     private let tasks = OwnedTasks()
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     init(_ ticket: Ticket, _ path: CoordinatorPath, _ options: CoordinatorRuntime.Options) {
         self.path = path
-        state = Mutex(State(incarnation: ticket.incarnation))
+        state = Lock(State(incarnation: ticket.incarnation))
         let counts = LiveCounts()
         let uplink = Uplink(
             ticket,

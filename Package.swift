@@ -113,9 +113,9 @@ let package = Package(
         .example("Registration"),
 
         // Tests.
-        .target(name: "TestSupport", dependencies: ["Processes"], path: "Tests/TestSupport"),
+        .target(name: "TestSupport", dependencies: ["ConcurrencySupport", "Processes", "Supervision"], path: "Tests/TestSupport"),
         // The fixture is a program of coordinators that the tests' workers run.
-        .target(name: "Fixtures", dependencies: ["Coordinators"], path: "Tests/Fixtures"),
+        .target(name: "Fixtures", dependencies: ["ConcurrencySupport", "Coordinators"], path: "Tests/Fixtures"),
         .executableTarget(
             name: "FixtureWorker",
             dependencies: ["Coordinators", "Fixtures", "Links", "WireProtocol"],
@@ -128,31 +128,33 @@ let package = Package(
                 "WireProtocol", "WorkerLifecycle", "Fixtures", "FixtureWorker", logging,
             ]
         ),
-        .target(name: "PatternFixtures", dependencies: ["Coordinators"], path: "Tests/PatternFixtures"),
+        .target(name: "PatternFixtures", dependencies: ["ConcurrencySupport", "Coordinators"], path: "Tests/PatternFixtures"),
         .executableTarget(name: "PatternWorker", dependencies: ["Coordinators", "PatternFixtures"], path: "Tests/PatternWorker"),
         .testTarget(
             name: "PatternTests",
             dependencies: [
-                "Coordinators", "CoordinatorsTesting", "PatternFixtures", "PatternWorker", "Processes", "TestSupport", "WireProtocol",
-                logging,
+                "ConcurrencySupport", "Coordinators", "CoordinatorsTesting", "PatternFixtures", "PatternWorker", "Processes", "TestSupport",
+                "WireProtocol", logging,
             ]
         ),
         .target(name: "OTPFixtures", dependencies: ["Coordinators"], path: "Tests/OTPFixtures"),
         .executableTarget(name: "OTPWorker", dependencies: ["Coordinators", "OTPFixtures"], path: "Tests/OTPWorker"),
-        .testTarget(name: "OTPTests", dependencies: ["Coordinators", "OTPFixtures", "OTPWorker", "Supervision", "TestSupport", logging]),
+        .testTarget(
+            name: "OTPTests",
+            dependencies: ["ConcurrencySupport", "Coordinators", "OTPFixtures", "OTPWorker", "Supervision", "TestSupport", logging]
+        ),
         .testTarget(name: "DocumentationTests", dependencies: ["Coordinators", "CoordinatorsTesting", "TestSupport"]),
         .executableTarget(name: "ReadmeProgram", dependencies: ["Coordinators"], path: "Tests/ReadmeProgram"),
         .testTarget(name: "ReadmeTests", dependencies: ["Processes", "ReadmeProgram", "TestSupport"]),
         .testTarget(
             name: "CoordinatorDaemonTests",
             dependencies: [
-                "Control", "CoordinatorDaemon", "Processes", "TestSupport", "WireProtocol", "FixtureWorker", "coordinatorctl",
-                "coordinatord",
-                logging,
+                "ConcurrencySupport", "Control", "CoordinatorDaemon", "Processes", "TestSupport", "WireProtocol", "FixtureWorker",
+                "coordinatorctl", "coordinatord", logging,
             ]
         ),
         .testTarget(name: "ConcurrencySupportTests", dependencies: ["ConcurrencySupport", "TestSupport"]),
-        .testTarget(name: "LinksTests", dependencies: ["Links", "TestSupport", "WireProtocol"]),
+        .testTarget(name: "LinksTests", dependencies: ["ConcurrencySupport", "Links", "TestSupport", "WireProtocol"]),
         .testTarget(
             name: "ShopTests",
             dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "TestSupport", "WireProtocol", "Shop", grdb, logging]
@@ -161,10 +163,10 @@ let package = Package(
         .exampleTests("Experience"),
         .exampleTests("HomeDetails"),
         .exampleTests("Registration"),
-        .testTarget(name: "NNGTests", dependencies: ["NNG", "CNNG", "Processes", "TestSupport"]),
+        .testTarget(name: "NNGTests", dependencies: ["CNNG", "ConcurrencySupport", "NNG", "Processes", "TestSupport"]),
         .testTarget(name: "WorkerLifecycleTests", dependencies: ["Supervision", "TestSupport", "WorkerLifecycle"]),
         .testTarget(name: "WireProtocolTests", dependencies: ["TestSupport", "WireProtocol"]),
-        .testTarget(name: "ProcessesTests", dependencies: ["Processes", "TestSupport"]),
+        .testTarget(name: "ProcessesTests", dependencies: ["ConcurrencySupport", "Processes", "TestSupport"]),
         .testTarget(name: "SupervisionTests", dependencies: ["Supervision", "TestSupport"]),
         .testTarget(name: "SupervisionSimulationTests", dependencies: ["Supervision", "SupervisionSimulation"]),
         .testTarget(
@@ -183,9 +185,13 @@ let package = Package(
 // Set by `Deploy/test`: a warning is an error there, and no reason for a user's build to fail.
 let strictness: [SwiftSetting] = Context.environment["COORDINATORS_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)]
 
+// Set by `Deploy/test --sanitize thread`, for locks that the sanitizer knows.
+let sanitized: [SwiftSetting] =
+    Context.environment["COORDINATORS_SANITIZE"] == "thread" ? [.define("COORDINATORS_SANITIZE_THREAD")] : []
+
 for target in package.targets where target.type != .system && target.name != "CProcess" {
     target.swiftSettings =
-        (target.swiftSettings ?? []) + strictness + [
+        (target.swiftSettings ?? []) + strictness + sanitized + [
             // Async functions run where their caller runs: an ask must not leave the asker's actor before it is on its way.
             // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0461-async-function-isolation.md
             .enableUpcomingFeature("NonisolatedNonsendingByDefault"),

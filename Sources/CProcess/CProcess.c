@@ -32,6 +32,14 @@
 
 extern char **environ;
 
+// The thread sanitizer's clone(2) refuses CLONE_VM; the C library's function has a second name, which the sanitizer doesn't replace.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+extern int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...);
+#define clone __clone
+#endif
+#endif
+
 static int given(const struct coordinator_process_descriptor *descriptors, int count, int target) {
     for (int index = 0; index < count; index++) {
         if (descriptors[index].target == target) return 1;

@@ -8,7 +8,7 @@ package final class AsyncLock: Sendable {
         var waiting: Deque<CheckedContinuation<Void, Never>> = []
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     package init() {}
 

@@ -1,8 +1,10 @@
 /// A value that stays where it is.
 ///
 /// `@unchecked`: its owner guards it by a lock.
-package final class Box<Value: Sendable>: @unchecked Sendable {
-    package var value: Value
+///
+/// The type is public, its members aren't: in other targets the compiler specializes only what belongs to public types.
+public final class Box<Value: Sendable>: @unchecked Sendable {
+    @usableFromInline package var value: Value
 
     @inlinable
     package init(_ value: Value) { self.value = value }

@@ -1,9 +1,9 @@
-package import Synchronization
-
 /// A value that is settled once and may be waited for by many, before or after.
-package final class OneShot<Outcome: Sendable>: Sendable {
+///
+/// The type is public, its members aren't: in other targets the compiler specializes only what belongs to public types.
+public final class OneShot<Outcome: Sendable>: Sendable {
     @usableFromInline
-    package struct Waiter {
+    struct Waiter {
         @usableFromInline let id: UInt64
         @usableFromInline let continuation: CheckedContinuation<Outcome?, Never>
 
@@ -15,14 +15,14 @@ package final class OneShot<Outcome: Sendable>: Sendable {
     }
 
     @usableFromInline
-    package enum State {
+    enum State {
         /// There is no outcome yet. Can transition to: settled.
         case open([Waiter], next: UInt64)
         /// The outcome is there for good.
         case settled(Outcome)
     }
 
-    @usableFromInline let state = Mutex(State.open([], next: 0))
+    @usableFromInline let state = Lock(State.open([], next: 0))
 
     @inlinable
     package init() {}
@@ -63,7 +63,7 @@ package final class OneShot<Outcome: Sendable>: Sendable {
     ///
     /// - Returns: `nil` when the time came first.
     package func value(before time: MonotonicTime) async -> Outcome? {
-        let timer = Mutex<Timers.Timer?>(nil)
+        let timer = Lock<Timers.Timer?>(nil)
         let outcome = await wait { id in
             let scheduled = Timers.shared.schedule(at: time) { self.giveUp(id) }
             timer.withLock { $0 = scheduled }

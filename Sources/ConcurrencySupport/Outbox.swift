@@ -1,9 +1,11 @@
-package import DequeModule
+public import DequeModule
 
 /// The directives of a machine that wait to be carried out, one after the other in the order in which they were given.
 ///
 /// Guarded by the machine's lock. One thread carries directives out at a time, whichever threads the events came on.
-package struct Outbox<Directive: Sendable>: Sendable {
+///
+/// The type is public, its members aren't: in other targets the compiler specializes only what belongs to public types.
+public struct Outbox<Directive: Sendable>: Sendable {
     @usableFromInline var waiting: Deque<Directive> = []
     @usableFromInline var isPerforming = false
 

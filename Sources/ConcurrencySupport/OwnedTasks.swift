@@ -1,48 +1,44 @@
-import Synchronization
-
-/// Tasks with an owner, who can cancel them all.
+/// Tasks that have an owner: it can wait for them, and it ends them.
 package final class OwnedTasks: Sendable {
     private struct State {
         var tasks: [UInt64: Task<Void, Never>] = [:]
-        var ended: Set<UInt64> = []
         var next: UInt64 = 0
+        var isEnded = false
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     package init() {}
 
-    /// Begins a task that the owner can cancel.
+    /// Begins a task; one that is begun after the end is cancelled from the start.
     package func add(_ operation: @escaping @Sendable () async -> Void) {
-        let id = state.withLock { state -> UInt64 in
+        state.withLock { state in
+            let id = state.next
             state.next += 1
-            return state.next
-        }
-        let task = Task {
-            await operation()
-            self.end(id)
-        }
-        state.withLock { state in
-            // It may have ended before it could be noted down.
-            if state.ended.remove(id) == nil { state.tasks[id] = task }
+            // Under the lock, so that the task can't remove itself before it's noted.
+            let task = Task {
+                await operation()
+                self.remove(id)
+            }
+            state.tasks[id] = task
+            if state.isEnded { task.cancel() }
         }
     }
 
-    /// Cancels the tasks that run now.
-    package func cancelAll() {
-        for task in state.withLock({ Array($0.tasks.values) }) { task.cancel() }
-    }
-
-    /// Returns when none runs any more, those that begin meanwhile included.
+    /// Returns when no task runs, those included that begin meanwhile.
     package func waitForAll() async {
-        while case let running = state.withLock({ Array($0.tasks.values) }), !running.isEmpty {
-            for task in running { await task.value }
-        }
+        while let task = state.withLock({ $0.tasks.values.first }) { await task.value }
     }
 
-    private func end(_ id: UInt64) {
-        state.withLock { state in
-            if state.tasks.removeValue(forKey: id) == nil { state.ended.insert(id) }
+    /// Cancels the tasks, those included that begin later, and returns when none runs.
+    package func end() async {
+        let tasks = state.withLock { state in
+            state.isEnded = true
+            return Array(state.tasks.values)
         }
+        for task in tasks { task.cancel() }
+        await waitForAll()
     }
+
+    private func remove(_ id: UInt64) { state.withLock { $0.tasks[id] = nil } }
 }

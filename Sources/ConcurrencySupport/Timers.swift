@@ -1,6 +1,5 @@
 import Glibc
 import HeapModule
-import Synchronization
 
 /// Deadlines by the hundred thousand: scheduling and cancelling cost the same whatever their number.
 ///
@@ -33,7 +32,7 @@ package final class Timers: Sendable {
         var isRunning = false
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
     /// A pipe that wakes the thread when an earlier bucket than the awaited one is made.
     ///
     /// It lives as long as the process.

@@ -1,8 +1,6 @@
-import Synchronization
-
 /// The one appointment of a machine: a later call replaces a former one.
 package final class WakeTimer: Sendable {
-    private let timer = Mutex<Timers.Timer?>(nil)
+    private let timer = Lock<Timers.Timer?>(nil)
 
     package init() {}
 

@@ -1,6 +1,6 @@
+import ConcurrencySupport
 import NNG
 import Processes
-import Synchronization
 
 /// The peers that have connected and have not sent hello yet.
 ///
@@ -17,7 +17,7 @@ final class Arrivals: Sendable {
         var next: UInt64 = 0
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// Adds a peer, and returns the number that removes it.
     func add(_ stream: ByteStream) -> UInt64 {

@@ -1,5 +1,5 @@
+import ConcurrencySupport
 import NNG
-import Synchronization
 public import WireProtocol
 
 /// The connection between a parent process and a child process, which carries frames in order and in batches.
@@ -40,14 +40,14 @@ public final class Link: Sendable {
 
     private let connection: PairConnection
     private let limits: FrameLimits
-    private let outbound: Mutex<Outbound>
-    private let inbound = Mutex(Inbound())
+    private let outbound: Lock<Outbound>
+    private let inbound = Lock(Inbound())
 
     /// Wraps a negotiated connection.
     init(_ connection: PairConnection, limits: FrameLimits = .default) {
         self.connection = connection
         self.limits = limits
-        outbound = Mutex(Outbound(maximumFrameSize: limits.maximumFrameSize))
+        outbound = Lock(Outbound(maximumFrameSize: limits.maximumFrameSize))
     }
 
     /// Returns the size of the largest message that a connection must accept for frames of `limits`.

@@ -1,6 +1,6 @@
+import ConcurrencySupport
 import NNG
 import Processes
-import Synchronization
 public import WireProtocol
 
 /// The listener of a process, at which the links of its children arrive.
@@ -18,7 +18,7 @@ public final class LinkListener: Sendable {
     private let limits: FrameLimits
     private let handshakeTimeout: Duration
     private let arrivals = Arrivals()
-    private let isOpen = Mutex(true)
+    private let isOpen = Lock(true)
 
     /// Binds the address and listens; ``run(_:)`` admits peers.
     ///

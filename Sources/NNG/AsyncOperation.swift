@@ -1,5 +1,5 @@
 internal import CNNG
-internal import Synchronization
+import ConcurrencySupport
 
 /// The owner of one `nng_aio`: runs at most one operation at a time, and calls back once for each.
 ///
@@ -43,7 +43,7 @@ final class AsyncOperation: @unchecked Sendable {
         var cancellations = 0
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
     // nng guards what is behind it.
     private let aio: OpaquePointer
     // The context that nng's callback gets: it exists before self does. Written once, in init.

@@ -1,6 +1,6 @@
 internal import CNNG
+import ConcurrencySupport
 internal import Glibc
-internal import Synchronization
 
 /// The one thread on which streams, listeners and dialers are freed.
 ///
@@ -19,7 +19,7 @@ final class HandleReleaser: Sendable {
         var isRunning = false
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
     // A semaphore needs an address that stays; this one lives as long as the process.
     private nonisolated(unsafe) let wakeUp: UnsafeMutablePointer<sem_t>
 

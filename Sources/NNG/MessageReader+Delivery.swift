@@ -1,4 +1,5 @@
 internal import CNNG
+import ConcurrencySupport
 internal import Synchronization
 
 extension MessageReader {

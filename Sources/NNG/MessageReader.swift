@@ -1,4 +1,5 @@
 internal import CNNG
+import ConcurrencySupport
 internal import Synchronization
 
 /// The receiving half of a pair connection: one read in flight, many messages per read, parsed in place.
@@ -55,7 +56,7 @@ final class MessageReader: @unchecked Sendable {
     let operation: AsyncOperation
     // The comment of the class describes which part belongs to nng and which to the holder of the turn.
     let buffer: UnsafeMutableRawBufferPointer
-    let state = Mutex(State())
+    let state = Lock(State())
     let closedHere = Atomic<Bool>(false)
 
     init(handle: Handle, address: String, maximumMessageSize: Int) throws(NNGError) {

@@ -1,5 +1,5 @@
 internal import CNNG
-internal import Synchronization
+import ConcurrencySupport
 
 /// The sending half of a pair connection: one message at a time, header and body in one write.
 final class MessageWriter: @unchecked Sendable {
@@ -22,7 +22,7 @@ final class MessageWriter: @unchecked Sendable {
     private let operation: AsyncOperation
     // Written before a submission and read by nng until its callback; `State.current` keeps a second transmission out.
     private let header: UnsafeMutableRawBufferPointer
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// Creates a writer besides the reader of the same stream.
     ///

@@ -1,4 +1,4 @@
-internal import Synchronization
+import ConcurrencySupport
 
 /// A connection that carries messages, in SP's pair protocol version 0 on a byte stream.
 ///

@@ -1,6 +1,5 @@
 import ConcurrencySupport
 import Glibc
-import Synchronization
 
 extension ChildProcess {
     /// Sends a signal to this process, through its pidfd, which never names another one.

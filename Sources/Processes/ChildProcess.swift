@@ -1,5 +1,5 @@
+import ConcurrencySupport
 import Glibc
-import Synchronization
 
 /// A process that this one has started.
 ///
@@ -45,14 +45,14 @@ public final class ChildProcess: Sendable {
     let thread: ProcessThread
     let systemCalls: SystemCalls
     // Signals are sent under the lock: only there is it certain that the descriptor is open, and that the number is still the child's.
-    let state: Mutex<State>
+    let state: Lock<State>
 
     init(identity: ProcessIdentity, descriptor: Int32, token: UInt64, killsGroupAtExit: Bool, thread: ProcessThread) {
         self.identity = identity
         self.token = token
         self.thread = thread
         self.systemCalls = thread.systemCalls
-        state = Mutex(State(life: .running(descriptor: descriptor), killsGroupAtExit: killsGroupAtExit))
+        state = Lock(State(life: .running(descriptor: descriptor), killsGroupAtExit: killsGroupAtExit))
     }
 
     deinit {

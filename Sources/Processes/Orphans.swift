@@ -1,5 +1,5 @@
+import ConcurrencySupport
 import Glibc
-import Synchronization
 
 /// Finds the descendants of processes that have ended: orphans, which the kernel gives to the nearest subreaper above, or to the first
 /// process of all.
@@ -18,7 +18,7 @@ final class Orphans: Sendable {
     /// that fast.
     private static let memory = Duration.seconds(1)
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// Returns the orphans that carry one of the entries, with everything below them.
     ///

@@ -105,6 +105,7 @@ package struct ProcessFamily: Sendable, Hashable {
     private static func waitForEnd(of processes: Set<ProcessIdentity>, until deadline: ContinuousClock.Instant?) async {
         await withTaskGroup(of: Void.self) { group in
             let limit = deadline.map { deadline in
+                // Not a child of the group, so that a caller that is cancelled waits as long.
                 Task { try? await Task.sleep(until: deadline, clock: .continuous) }
             }
             group.addTask {

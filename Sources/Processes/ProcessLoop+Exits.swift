@@ -1,5 +1,5 @@
+import ConcurrencySupport
 import Glibc
-import Synchronization
 
 extension ProcessLoop {
     /// The number of times that the kernel may fail to report an exit status before the child is given up as `ExitStatus.unknown`.

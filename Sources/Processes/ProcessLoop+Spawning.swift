@@ -1,5 +1,5 @@
+import ConcurrencySupport
 import Glibc
-import Synchronization
 
 extension ProcessLoop {
     /// Starts a child.

@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 
 /// Starts child processes, all from one thread; see `ProcessThread` for why.
 public final class ProcessSpawner: Sendable {

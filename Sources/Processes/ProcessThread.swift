@@ -1,5 +1,5 @@
+import ConcurrencySupport
 import Glibc
-import Synchronization
 
 /// The inbox of the one thread that spawns, waits for exits and drains output; `ProcessLoop` is its body.
 ///
@@ -31,9 +31,9 @@ package final class ProcessThread: Sendable {
     }
 
     let systemCalls: SystemCalls
-    private let state = Mutex(State())
+    private let state = Lock(State())
     /// The children that were spawned and not reaped yet; locked from before a spawn until the child's number is in it.
-    let spawned = Mutex(Set<Int32>())
+    let spawned = Lock(Set<Int32>())
 
     /// The token under which the loop knows the wake-up descriptor.
     static let wakeToken: UInt64 = 0

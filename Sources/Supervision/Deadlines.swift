@@ -1,8 +1,8 @@
-/// The times at which children are to be started again, soonest first: a binary heap.
+/// The times at which children are to be started again, soonest first.
 ///
-/// An entry stays in the heap when its restart is cancelled, so the reader checks whether an entry is still valid.
+/// An entry stays when its restart is cancelled, so the reader checks whether an entry is still valid.
 struct Deadlines<ID: Hashable & Sendable>: Sendable {
-    struct Entry: Sendable {
+    struct Entry: Sendable, Comparable {
         let time: Duration
         /// The number of the appointment; the child stores the number of its current one.
         let ticket: UInt64
@@ -14,7 +14,7 @@ struct Deadlines<ID: Hashable & Sendable>: Sendable {
         }
     }
 
-    private var heap: [Entry] = []
+    private var heap = MinimumHeap<Entry>()
     private var lastTicket: UInt64 = 0
 
     var count: Int { heap.count }
@@ -22,45 +22,12 @@ struct Deadlines<ID: Hashable & Sendable>: Sendable {
 
     mutating func add(_ id: ID, at time: Duration) -> UInt64 {
         lastTicket += 1
-        heap.append(Entry(time: time, ticket: lastTicket, id: id))
-        siftUp(from: heap.count - 1)
+        heap.insert(Entry(time: time, ticket: lastTicket, id: id))
         return lastTicket
     }
 
-    mutating func removeFirst() {
-        heap.swapAt(0, heap.count - 1)
-        heap.removeLast()
-        siftDown(from: 0)
-    }
+    mutating func removeFirst() { heap.removeFirst() }
 
     /// Keeps only the entries that are still valid.
-    mutating func retain(where holds: (Entry) -> Bool) {
-        heap.removeAll { !holds($0) }
-        for index in stride(from: heap.count / 2 - 1, through: 0, by: -1) {
-            siftDown(from: index)
-        }
-    }
-
-    private mutating func siftUp(from start: Int) {
-        var child = start
-        while child > 0 {
-            let parent = (child - 1) / 2
-            guard heap[child] < heap[parent] else { return }
-            heap.swapAt(child, parent)
-            child = parent
-        }
-    }
-
-    private mutating func siftDown(from start: Int) {
-        var parent = start
-        while true {
-            var smallest = parent
-            for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && heap[child] < heap[smallest] {
-                smallest = child
-            }
-            guard smallest != parent else { return }
-            heap.swapAt(parent, smallest)
-            parent = smallest
-        }
-    }
+    mutating func retain(where holds: (Entry) -> Bool) { heap.removeAll { !holds($0) } }
 }

@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import Synchronization
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
+import ConcurrencySupport
 import NNG
-import Synchronization
 import TestSupport
 import Testing
 import WireProtocol
@@ -10,7 +10,7 @@ import WireProtocol
 struct ConnectionTests {
     /// Connections that remember which of them were closed.
     private final class Fakes: Sendable {
-        let closed = Mutex<[String]>([])
+        let closed = Lock<[String]>([])
 
         func seat(_ name: String, in table: ConnectionTable, processID: Int32 = 1) async -> ConnectionTable.Seat? {
             await table.seat(processID: processID) { self.closed.withLock { $0.append(name) } }
@@ -60,7 +60,7 @@ struct ConnectionTests {
 
     @Test("Connections leave descriptors alone that others need, except for a few; and the last ones always")
     func descriptors() async throws {
-        let room = Mutex(20)
+        let room = Lock(20)
         var limits = Self.limits(100)
         limits.descriptorRoom = { room.withLock { $0 } }
         let table = ConnectionTable(limits)
@@ -91,7 +91,7 @@ struct ConnectionTests {
         let table = ConnectionTable(limits)
         let seat = try #require(await Fakes().seat("busy", in: table))
         table.requestBegan(on: seat)
-        let isOver = Mutex(false)
+        let isOver = Lock(false)
         async let hasIdled = {
             let hasIdled = await table.hasIdled(seat)
             return (hasIdled, isOver.withLock { $0 })

@@ -1,7 +1,6 @@
 import ConcurrencySupport
 import NNG
 import Processes
-import Synchronization
 import TestSupport
 import Testing
 import WireProtocol

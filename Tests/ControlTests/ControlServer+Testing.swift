@@ -1,6 +1,6 @@
+import ConcurrencySupport
 import NNG
 import Processes
-import Synchronization
 import TestSupport
 import Testing
 import WireProtocol
@@ -10,7 +10,7 @@ import WireProtocol
 /// A handler that carries requests out as the test defines, and records them.
 final class FakeHandler: ControlHandler {
     private let body: @Sendable (ControlOperation) async -> Result<JSONValue, ControlError>
-    private let seen = Mutex<[ControlOperation]>([])
+    private let seen = Lock<[ControlOperation]>([])
 
     init(_ body: @escaping @Sendable (ControlOperation) async -> Result<JSONValue, ControlError> = { .success(["op": .string($0.name)]) }) {
         self.body = body

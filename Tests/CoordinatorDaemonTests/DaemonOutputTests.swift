@@ -1,5 +1,5 @@
+import ConcurrencySupport
 import Glibc
-import Synchronization
 import TestSupport
 import Testing
 
@@ -24,7 +24,7 @@ struct DaemonOutputTests {
         for _ in 0..<10 { output.write(child, from: .children) }
         await output.flush(within: .milliseconds(10))
 
-        let text = Mutex("")
+        let text = Lock("")
         let reading = Task.detached {
             var buffer = [UInt8](repeating: 0, count: 65_536)
             while case let count = read(reader, &buffer, buffer.count), count > 0 {

@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 import TestSupport
 import Testing
 
@@ -8,7 +8,7 @@ import Testing
 struct SharedCallTests {
     @Test("Callers that come while a call runs share the next one, and no caller gets an older result")
     func sharing() async throws {
-        let began = Mutex(0)
+        let began = Lock(0)
         let (gate, opener) = AsyncStream.makeStream(of: Void.self)
         let call = SharedCall {
             let number = began.withLock { began in

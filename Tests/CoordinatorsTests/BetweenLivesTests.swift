@@ -1,7 +1,7 @@
+import ConcurrencySupport
 import CoordinatorsTesting
 import Fixtures
 import Glibc
-import Synchronization
 import TestSupport
 import Testing
 import WireProtocol

@@ -238,7 +238,7 @@ private enum PotKey: DescribedDependencyKey {
 private enum KettleKey: DescribedDependencyKey {
     typealias Value = String
 
-    static let surroundings = Mutex(Dependencies())
+    static let surroundings = Lock(Dependencies())
 
     static func make(from descriptor: String) throws -> String {
         let other = surroundings.withLock { $0 }[KettleKey.self]
@@ -248,7 +248,7 @@ private enum KettleKey: DescribedDependencyKey {
 
 /// Each needs the other, after both have begun.
 private enum CrossKeys {
-    static let surroundings = Mutex(Dependencies())
+    static let surroundings = Lock(Dependencies())
     static let begun = Atomic<Int>(0)
 
     static func waitForBoth() {

@@ -1,7 +1,6 @@
 import ConcurrencySupport
 import CoordinatorsTesting
 import Fixtures
-import Synchronization
 import TestSupport
 import Testing
 import WireProtocol
@@ -74,7 +73,7 @@ struct HandedDownDependenciesTests {
 
 /// Its encoding calls somebody, once.
 private struct Teapot: Codable, Sendable {
-    static let whenEncoded = Mutex<(@Sendable () -> Void)?>(nil)
+    static let whenEncoded = Lock<(@Sendable () -> Void)?>(nil)
 
     init() {}
 

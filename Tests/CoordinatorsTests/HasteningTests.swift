@@ -3,7 +3,6 @@ import CoordinatorsTesting
 import Fixtures
 import Glibc
 import Processes
-import Synchronization
 import TestSupport
 import Testing
 

@@ -147,7 +147,7 @@ struct PeerTests {
     @Test("When a message closes the link of a side that reads nothing, what is told may send on the same link")
     func unreadMessages() async throws {
         try await RawPeer.with { raw in
-            let told = Mutex(0)
+            let told = Lock(0)
             raw.withoutReading {
                 let payload = Payload(Bytes([UInt8](repeating: 0x20, count: 1_000_000)))
                 for _ in 0..<400 where raw.closed == nil {
@@ -167,7 +167,7 @@ struct PeerTests {
     @Test("A stream that floods ends with an error, and the link lives on")
     func stream() async throws {
         try await RawPeer.with { raw in
-            let read = Mutex(0)
+            let read = Lock(0)
             let (_, outcome) = raw.forward("Stream", flow: ReplyFlow { _ in read.withLock { $0 += 1 } })
             try await eventually("it is asked") { raw.asked.values.contains("Stream") }
             let correlation = try #require(raw.asked.first?.key)

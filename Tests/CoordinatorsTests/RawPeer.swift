@@ -1,7 +1,6 @@
 import ConcurrencySupport
 import Glibc
 import Links
-import Synchronization
 import TestSupport
 import Testing
 import WireProtocol
@@ -20,12 +19,12 @@ final class RawPeer: Sendable {
 
     /// The frames and messages that have arrived at either end.
     final class Log: Sendable {
-        let frames = Mutex<[Frame]>([])
-        let names = Mutex<[UInt64: String]>([:])
-        let envelopes = Mutex<[Envelope]>([])
-        let closed = Mutex<LinkError?>(nil)
+        let frames = Lock<[Frame]>([])
+        let names = Lock<[UInt64: String]>([:])
+        let envelopes = Lock<[Envelope]>([])
+        let closed = Lock<LinkError?>(nil)
         /// The other end reads no further while this is held.
-        let reading = Mutex(())
+        let reading = Lock(())
     }
 
     /// The handler of the owner's messages, which keeps them unless a test replaces it.

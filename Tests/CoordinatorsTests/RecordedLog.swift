@@ -1,6 +1,6 @@
+import ConcurrencySupport
 import Glibc
 import Logging
-import Synchronization
 
 /// The log's entries, one line each.
 final class RecordedLog: Sendable {
@@ -10,7 +10,7 @@ final class RecordedLog: Sendable {
         var calls = 0
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
     private let level: Logger.Level
 
     init(_ level: Logger.Level = .warning) { self.level = level }

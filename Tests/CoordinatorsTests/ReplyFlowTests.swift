@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 import TestSupport
 import Testing
 
@@ -174,7 +174,7 @@ struct ReplyFlowTests {
 
 /// The collected values, in order.
 final class Collected<Element: Sendable>: Sendable {
-    private let elements = Mutex<[Element]>([])
+    private let elements = Lock<[Element]>([])
 
     var all: [Element] { elements.withLock { $0 } }
     func append(_ element: Element) { elements.withLock { $0.append(element) } }

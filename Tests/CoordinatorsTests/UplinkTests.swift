@@ -3,7 +3,6 @@ import CoordinatorsTesting
 import Fixtures
 import Glibc
 import Links
-import Synchronization
 import TestSupport
 import Testing
 import WireProtocol
@@ -148,14 +147,14 @@ private final class RudeParent: Sendable {
 
     private let path = "/tmp/moves-\(getpid())-\(UInt32.random(in: .min ... .max)).sock"
     private let listener: Int32
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     var address: String { "ipc://\(path)" }
     var arrivals: Int { state.withLock { $0.arrivals } }
 
     init() throws {
         listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        state = Mutex(State())
+        state = Lock(State())
         var name = sockaddr_un()
         name.sun_family = sa_family_t(AF_UNIX)
         // Unsafe: the path is a fixed array of the C structure, ended by NUL.

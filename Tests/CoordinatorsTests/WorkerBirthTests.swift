@@ -4,7 +4,6 @@ import Fixtures
 import Glibc
 import Links
 import Processes
-import Synchronization
 import TestSupport
 import Testing
 import WireProtocol
@@ -72,7 +71,7 @@ struct WorkerBirthTests {
     func wrongListener() async throws {
         let directory = try TemporaryDirectory()
         let listener = try LinkListener(address: "ipc://\(directory.path)/l.sock")
-        let hellos = Mutex(0)
+        let hellos = Lock(0)
         let listening = Task {
             await listener.run { _, _ in
                 hellos.withLock { $0 += 1 }

@@ -1,9 +1,9 @@
+import ConcurrencySupport
 import Coordinators
 import CoordinatorsTesting
 import Fixtures
 import Glibc
 import Logging
-import Synchronization
 import TestSupport
 import Testing
 
@@ -31,7 +31,7 @@ struct WorkerLogTests {
 
 /// The output of the workers.
 private final class Log: Sendable {
-    private let bytes = Mutex<[UInt8]>([])
+    private let bytes = Lock<[UInt8]>([])
 
     var text: String { String(decoding: bytes.withLock { $0 }, as: UTF8.self) }
 

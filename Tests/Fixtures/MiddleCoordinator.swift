@@ -1,6 +1,6 @@
+import ConcurrencySupport
 public import Coordinators
 import Glibc
-import Synchronization
 
 /// A coordinator that intercepts, has children of its own, and does what it's told.
 public actor MiddleCoordinator: Coordinator {
@@ -129,7 +129,7 @@ public actor MiddleCoordinator: Coordinator {
 
 /// The numbers of coordinators in this process by greeting: after stop, finish and give-up there are none.
 public enum LiveInstances {
-    private static let counts = Mutex<[String: Int]>([:])
+    private static let counts = Lock<[String: Int]>([:])
 
     public static func count(of greeting: String) -> Int { counts.withLock { $0[greeting, default: 0] } }
 

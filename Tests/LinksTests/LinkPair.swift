@@ -1,6 +1,6 @@
+import ConcurrencySupport
 import Glibc
 import Links
-import Synchronization
 import TestSupport
 import WireProtocol
 
@@ -14,8 +14,8 @@ final class LinkPair: Sendable {
 
     /// The frames that the parent's end has received.
     private final class Received: Sendable {
-        let frames = Mutex<[Frame]>([])
-        let names = Mutex<[UInt64: String]>([:])
+        let frames = Lock<[Frame]>([])
+        let names = Lock<[UInt64: String]>([:])
     }
 
     /// The subject of each event as it stood when the frame was read, by correlation.

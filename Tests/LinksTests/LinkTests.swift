@@ -1,5 +1,5 @@
+import ConcurrencySupport
 import Glibc
-import Synchronization
 import Testing
 import WireProtocol
 
@@ -75,7 +75,7 @@ struct LinkTests {
         let address = LinkPair.freshAddress()
         let listener = try LinkListener(address: address, handshakeTimeout: .seconds(2))
         let good: [UInt8] = [1, 2, 3]
-        let closed = Mutex(0)
+        let closed = Lock(0)
         let serving = Task {
             await listener.run { _, hello in
                 guard hello.secret == good else { throw LinkError(.handshake, "unknown") }

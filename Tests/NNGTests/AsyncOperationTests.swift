@@ -1,5 +1,5 @@
 import CNNG
-import Synchronization
+import ConcurrencySupport
 import TestSupport
 import Testing
 
@@ -11,7 +11,7 @@ struct AsyncOperationTests {
     /// A read that would wait for ever, and what became of it.
     private final class Read: Sendable {
         let buffer = TransferBuffer(capacity: 16)
-        let outcomes = Mutex<[NNGError.Code?]>([])
+        let outcomes = Lock<[NNGError.Code?]>([])
         let operation: AsyncOperation
 
         init() throws {

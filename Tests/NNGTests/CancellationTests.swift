@@ -1,5 +1,5 @@
+import ConcurrencySupport
 import NNG
-import Synchronization
 import TestSupport
 import Testing
 
@@ -183,7 +183,7 @@ struct CancellationTests {
 
 extension Pair {
     fileprivate var dialledIsBusy: Bool {
-        let answer = Mutex<NNGError.Code?>(nil)
+        let answer = Lock<NNGError.Code?>(nil)
         dialled.transmit([2]) { error in answer.withLock { $0 = error?.code } }
         return answer.withLock { $0 } == .busy
     }

@@ -1,6 +1,6 @@
+import ConcurrencySupport
 import Glibc
 import NNG
-import Synchronization
 import TestSupport
 import Testing
 
@@ -37,7 +37,7 @@ struct ClosingTests {
     @Test func callbacksMayOwnTheConnection() async throws {
         let pair = try await Pair()
         let directory = pair.directory
-        let ended = Mutex(false)
+        let ended = Lock(false)
         do {
             async let dialling = PairConnection.dial(directory.url())
             let accepted = try await PairConnection.negotiate(pair.listener.accept())

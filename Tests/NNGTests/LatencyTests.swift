@@ -1,5 +1,5 @@
+import ConcurrencySupport
 import NNG
-import Synchronization
 import Testing
 
 /// Not a gate, only a number to look at; the benchmarks compare it with C.
@@ -8,7 +8,7 @@ struct LatencyTests {
     @Test func pingPong() async throws {
         let rounds = 5000
         let pair = try await Pair()
-        let times = Mutex<[ContinuousClock.Instant]>([])
+        let times = Lock<[ContinuousClock.Instant]>([])
         let there = Outbox(pair.accepted)
         let here = Outbox(pair.dialled)
         pair.accepted.start { message in

@@ -1,6 +1,6 @@
+import ConcurrencySupport
 import Glibc
 import NNG
-import Synchronization
 import TestSupport
 import Testing
 
@@ -123,7 +123,7 @@ struct PairConnectionTests {
         let bytes = (0..<count).flatMap { number in
             Wire.message(withUnsafeBytes(of: UInt32(number)) { Array($0) } + Array(repeating: 0, count: 40))
         }
-        let gate = Mutex(false)
+        let gate = Lock(false)
         let recorder = Recorder()
         recorder.attach(to: connection) { _ in
             // The receiver is slow: everything is in the kernel, and the peer gone, when it looks again.
@@ -236,7 +236,7 @@ struct PairConnectionTests {
         let first = Task.immediate { await pair.dialled.transmitted([UInt8](repeating: 1, count: Pair.unholdable)) }
         #expect(
             await eventually {
-                let answer = Mutex<NNGError.Code?>(nil)
+                let answer = Lock<NNGError.Code?>(nil)
                 pair.dialled.transmit([2]) { error in answer.withLock { $0 = error?.code } }
                 return answer.withLock { $0 } == .busy
             }

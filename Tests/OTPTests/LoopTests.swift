@@ -1,6 +1,6 @@
+import ConcurrencySupport
 import Coordinators
 import OTPFixtures
-import Synchronization
 import Testing
 
 /// `hanging_restart_loop`: a child that can never be started again must not make its supervisor deaf.
@@ -93,7 +93,7 @@ struct LoopTests {
     }
 
     private final class Outcomes: Sendable {
-        private let outcomes = Mutex<[Outcome]>([])
+        private let outcomes = Lock<[Outcome]>([])
 
         var all: [Outcome] { outcomes.withLock { $0 } }
 

@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 import Testing
 
 /// Says on which backends a case isn't run, and why.
@@ -9,7 +9,7 @@ struct Skips: TestTrait {
         var reason: String
     }
 
-    private static let noted = Mutex<Set<Row>>([])
+    private static let noted = Lock<Set<Row>>([])
 
     let backends: [Backend]
     let reason: String

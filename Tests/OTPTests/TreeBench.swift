@@ -1,14 +1,14 @@
+import ConcurrencySupport
 import Coordinators
 import Logging
 import OTPFixtures
-import Synchronization
 import TestSupport
 import Testing
 
 /// A supervisor that is a coordinator, at `/top` of a tree whose root is in the tests' process.
 struct TreeBench: Bench {
     private final class Book: Sendable {
-        let entries = Mutex<[Entry]>([])
+        let entries = Lock<[Entry]>([])
     }
 
     let runtime: CoordinatorRuntime

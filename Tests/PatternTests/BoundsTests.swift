@@ -2,7 +2,6 @@ import ConcurrencySupport
 import Coordinators
 import Glibc
 import PatternFixtures
-import Synchronization
 import TestSupport
 import Testing
 
@@ -311,7 +310,7 @@ extension PageTree {
     }
 
     /// Starts a box and pauses it: what is sent to it fills its mailbox.
-    fileprivate func paused<B: Box>(_ type: B.Type, _ place: Where, as key: String = "box") async throws -> Child<B>
+    fileprivate func paused<B: PatternFixtures.Box>(_ type: B.Type, _ place: Where, as key: String = "box") async throws -> Child<B>
     where B.Configuration == BoxConfiguration {
         let box = try await root.start(type, as: key, in: place.isWorker ? .worker : .inProcess) { $0.notebook = notebook }
         await box.pause()
@@ -337,7 +336,7 @@ extension PageTree {
 
 /// Whether something has ended.
 private final class Ended: Sendable {
-    private let flag = Mutex(false)
+    private let flag = Lock(false)
 
     var hasEnded: Bool { flag.withLock { $0 } }
     func end() { flag.withLock { $0 = true } }

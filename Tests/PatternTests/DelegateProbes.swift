@@ -1,6 +1,6 @@
+import ConcurrencySupport
 import Coordinators
 import PatternFixtures
-import Synchronization
 import Testing
 
 /// Writes down what it's told.
@@ -10,7 +10,7 @@ final class Auditor: CoordinatorDelegate {
         var changes: [String] = []
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     var events: [StepCoordinator.Event] { state.withLock { $0.events } }
     var changes: [String] { state.withLock { $0.changes } }
@@ -26,7 +26,7 @@ final class Auditor: CoordinatorDelegate {
 
 /// Takes its time over every event.
 final class Dawdler: CoordinatorDelegate {
-    private let heard = Mutex(0)
+    private let heard = Lock(0)
     private let time: Duration
 
     init(_ time: Duration) { self.time = time }
@@ -51,7 +51,7 @@ struct WeakReference<Object: AnyObject> {
 
 /// Events that a closure has heard.
 final class Heard: Sendable {
-    private let all = Mutex<[StepCoordinator.Event]>([])
+    private let all = Lock<[StepCoordinator.Event]>([])
 
     var events: [StepCoordinator.Event] { all.withLock { $0 } }
     func append(_ event: StepCoordinator.Event) { all.withLock { $0.append(event) } }

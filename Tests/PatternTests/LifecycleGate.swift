@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 
 /// A gate that holds callers back until it's opened, or until they are cancelled.
 final class LifecycleGate: Sendable {
@@ -8,7 +8,7 @@ final class LifecycleGate: Sendable {
         var number = 0
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// The number of callers that are held back.
     var waiting: Int { state.withLock { $0.waiting.count } }

@@ -1,6 +1,6 @@
+import ConcurrencySupport
 import Coordinators
 import PatternFixtures
-import Synchronization
 
 /// The root of these tests' trees: it lives in the test's process, so that a test can act in its name.
 actor LifecycleRoot: Coordinator {
@@ -116,7 +116,7 @@ actor LifecycleRoot: Coordinator {
 }
 
 extension LifecycleRoot {
-    private static let registered = Mutex<[Int: LifecycleRoot]>([:])
+    private static let registered = Lock<[Int: LifecycleRoot]>([:])
 
     private static func register(_ root: LifecycleRoot, _ number: Int) {
         registered.withLock { $0[number] = root }

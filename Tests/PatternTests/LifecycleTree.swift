@@ -1,6 +1,6 @@
+import ConcurrencySupport
 import Coordinators
 import PatternFixtures
-import Synchronization
 import TestSupport
 import Testing
 
@@ -12,7 +12,7 @@ struct LifecycleTree: Sendable {
 
     var context: Context<LifecycleRoot> { root.context }
 
-    private static let numbers = Mutex(0)
+    private static let numbers = Lock(0)
 
     /// Runs a tree for the length of a test, and ends it whatever happens.
     static func run(_ options: CoordinatorRuntime.Options = Support.options, _ body: (LifecycleTree) async throws -> Void) async throws {

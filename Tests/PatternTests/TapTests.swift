@@ -1,6 +1,6 @@
+import ConcurrencySupport
 import Coordinators
 import PatternFixtures
-import Synchronization
 import TestSupport
 import Testing
 
@@ -130,8 +130,8 @@ extension PageTree {
 
 /// The events of a runtime's tap as text: their wording is up to the runtime, but they name path and message.
 private final class Tap: Sendable {
-    private let seen = Mutex<[String]>([])
-    private let reading = Mutex<Task<Void, Never>?>(nil)
+    private let seen = Lock<[String]>([])
+    private let reading = Lock<Task<Void, Never>?>(nil)
 
     init(_ runtime: CoordinatorRuntime) {
         let stream = runtime.tap()

@@ -1,8 +1,8 @@
+import ConcurrencySupport
 import Coordinators
 import Glibc
 import PatternFixtures
 import Processes
-import Synchronization
 import TestSupport
 import Testing
 
@@ -84,7 +84,7 @@ struct WorkerSpareTests {
             try await tree.startChild(sparing: 8)
             // Some of the nine have come by then. A process that is being killed loses its command line before it's gone: it's known by its
             // identity.
-            let seen = Mutex<Set<ProcessIdentity>>([])
+            let seen = Lock<Set<ProcessIdentity>>([])
             try await eventually("there are \(count) processes") {
                 seen.withLock { seen in
                     seen.formUnion(worker.children)

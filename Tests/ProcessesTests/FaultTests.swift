@@ -1,5 +1,5 @@
+import ConcurrencySupport
 import Glibc
-import Synchronization
 import TestSupport
 import Testing
 
@@ -118,7 +118,7 @@ extension ProcessesTests {
         }
 
         @Test func aChildThatIsReapedBehindOurBackIsUnknown() async throws {
-            let mayLook = Mutex(false)
+            let mayLook = Lock(false)
             var systemCalls = SystemCalls.live
             systemCalls.reap = { mayLook.withLock { $0 } ? SystemCalls.live.reap($0) : .stillRunning }
             let child = try await ProcessSpawner(systemCalls: systemCalls).spawn(ProcessSpecification(executable: "/bin/true"))
@@ -167,7 +167,7 @@ extension ProcessesTests {
         @Test func theLastDescriptorsAreKeptInReserve() async throws {
             let ledger = Ledger()
             do {
-                let usage = Mutex((open: 100, limit: 125))
+                let usage = Lock((open: 100, limit: 125))
                 var systemCalls = ledger.systemCalls
                 systemCalls.descriptorUsage = { usage.withLock { $0 } }
                 let spawner = ProcessSpawner(systemCalls: systemCalls)

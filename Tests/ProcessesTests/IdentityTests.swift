@@ -1,5 +1,5 @@
+import ConcurrencySupport
 import Glibc
-import Synchronization
 import TestSupport
 import Testing
 
@@ -32,7 +32,7 @@ extension ProcessesTests {
 
         @Test func aNumberThatIsReusedBetweenOpeningAndComparingIsNotSignalled() throws {
             let line = "1 (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 999 0"
-            let signals = Mutex(0)
+            let signals = Lock(0)
             var systemCalls = SystemCalls.live
             systemCalls.openProcess = { _ in open("/dev/null", O_RDONLY | O_CLOEXEC) }
             systemCalls.statistics = { _ in .bytes(Array(line.utf8)) }
@@ -74,7 +74,7 @@ extension ProcessesTests {
 
         @Test func whoeverCanNotLookLooksAgain() async throws {
             try await withChild(shell("exec sleep 100")) { child in
-                let looks = Mutex(0)
+                let looks = Lock(0)
                 let left = await ProcessFamily.end(by: nil) { () throws(ProcessError) in
                     let look = looks.withLock { looks in
                         looks += 1
@@ -137,7 +137,7 @@ extension ProcessesTests {
         }
 
         @Test func aWaitThatFindsNoDescriptorGoesOnUntilTheEnd() async throws {
-            let attempts = Mutex(0)
+            let attempts = Lock(0)
             var systemCalls = SystemCalls.live
             systemCalls.openProcess = { processID in
                 attempts.withLock { attempts in
@@ -157,7 +157,7 @@ extension ProcessesTests {
 
         @Test func aZombieExistsAndIsNotAlive() async throws {
             var systemCalls = SystemCalls.live
-            let mayReap = Mutex(false)
+            let mayReap = Lock(false)
             systemCalls.reap = { mayReap.withLock { $0 } ? SystemCalls.live.reap($0) : .stillRunning }
             let spawner = ProcessSpawner(systemCalls: systemCalls)
             let child = try await spawner.spawn(ProcessSpecification(executable: "/bin/true"))

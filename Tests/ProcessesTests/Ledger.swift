@@ -1,6 +1,6 @@
+import ConcurrencySupport
 import Glibc
 import Processes
-import Synchronization
 
 /// The live system calls with bookkeeping: what is open, who was born; and one of them can be made to fail.
 final class Ledger: Sendable {
@@ -27,7 +27,7 @@ final class Ledger: Sendable {
         var hits = 0
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     var openDescriptors: Set<Int32> { state.withLock { $0.open } }
     /// Descriptors that were closed without being ours: closed twice, probably.

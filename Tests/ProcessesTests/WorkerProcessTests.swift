@@ -1,5 +1,5 @@
+import ConcurrencySupport
 import Glibc
-import Synchronization
 import TestSupport
 import Testing
 
@@ -52,7 +52,7 @@ extension ProcessesTests {
                 armed(seconds: 100),
                 descriptors: [.init(source: -1, target: 0), .init(source: writing, target: 1), .init(source: -1, target: 2)]
             )
-            let processID = Mutex<Int32>(0)
+            let processID = Lock<Int32>(0)
             onThreadOfItsOwn {
                 processID.withLock { $0 = SystemCalls.live.spawn(request) }
                 close(writing)
@@ -74,7 +74,7 @@ extension ProcessesTests {
                 diesWithParent: diesWithParent
             )
             let request = SpawnRequest(specification, descriptors: (0...2).map { InheritedDescriptor(source: -1, target: $0) })
-            let processID = Mutex<Int32>(0)
+            let processID = Lock<Int32>(0)
             onThreadOfItsOwn { processID.withLock { $0 = SystemCalls.live.spawn(request) } }
             let child = processID.withLock { $0 }
             try #require(child > 0)
@@ -84,7 +84,7 @@ extension ProcessesTests {
         }
 
         @Test func theSignalIsRefusedElsewhereThanOnTheMainThread() {
-            let code = Mutex<ProcessError.Code?>(nil)
+            let code = Lock<ProcessError.Code?>(nil)
             onThreadOfItsOwn {
                 do throws(ProcessError) {
                     try WorkerProcess.armParentDeathSignal(expecting: getppid())
@@ -96,8 +96,8 @@ extension ProcessesTests {
         }
 
         @Test func theSignalIsArmedAndAParentThatIsGoneIsNoticed() {
-            let armed = Mutex<Int32>(0)
-            let code = Mutex<ProcessError.Code?>(nil)
+            let armed = Lock<Int32>(0)
+            let code = Lock<ProcessError.Code?>(nil)
             // On a thread that ends, and with it the wish.
             onThreadOfItsOwn {
                 do throws(ProcessError) {

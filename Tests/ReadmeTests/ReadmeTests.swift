@@ -1,5 +1,4 @@
 import Processes
-import Synchronization
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 public import Testing
 
-/// Waits until something holds, twenty seconds at most; a test for which it never does ends there.
+/// Waits until something holds, twenty seconds at most (two hundred with the thread sanitizer); a test for which it never does ends there.
 ///
 /// - Parameters:
 ///   - what: what is waited for, in words that follow "never:"; asked for when it's over.
@@ -20,11 +20,19 @@ public func eventually(_ condition: () async -> Bool) async -> Bool {
 }
 
 private func holdsInTime(_ condition: () async throws -> Bool?) async throws -> Bool {
-    // A loaded machine needs more than it looks.
-    let deadline = ContinuousClock.now + .seconds(20)
+    let deadline = ContinuousClock.now + patience
     while try await condition() != true {
         guard ContinuousClock.now < deadline else { return false }
         try await Task.sleep(for: .milliseconds(2))
     }
     return true
 }
+
+/// A loaded machine needs more than it looks, and the thread sanitizer ten times as long.
+private let patience: Duration = {
+    #if COORDINATORS_SANITIZE_THREAD
+        .seconds(200)
+    #else
+        .seconds(20)
+    #endif
+}()

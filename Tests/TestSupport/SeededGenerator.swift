@@ -1,18 +1,14 @@
-/// A random source that a printed seed repeats: SplitMix64, https://prng.di.unimi.it/splitmix64.c.
+import Supervision
+
+/// A random source that a printed seed repeats.
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
-    private var state: UInt64
+    private var generator: SplitMix64
 
     /// Starts from a seed; without one, from a new one, which is printed with the name of the test.
     public init(seed: UInt64 = .random(in: .min ... .max), _ test: String = #function) {
         print("\(test) seed: \(seed)")
-        state = seed
+        generator = SplitMix64(seed: seed)
     }
 
-    public mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
+    public mutating func next() -> UInt64 { generator.next() }
 }

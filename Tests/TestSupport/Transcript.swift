@@ -1,5 +1,5 @@
+import ConcurrencySupport
 public import Processes
-import Synchronization
 
 /// The output of a process so far, and whether it has ended.
 public final class Transcript: Sendable {
@@ -8,7 +8,7 @@ public final class Transcript: Sendable {
         var ends = 0
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     public init() {}
 

@@ -2,7 +2,6 @@ import ConcurrencySupport
 import FoundationEssentials
 import NNG
 public import Processes
-import Synchronization
 public import WireProtocol
 
 /// An operator's connection to a daemon.
@@ -20,7 +19,7 @@ public final class ControlClient: Sendable {
             var end: ControlError?
         }
 
-        let state = Mutex(State())
+        let state = Lock(State())
     }
 
     private let connection: PairConnection

@@ -1,9 +1,9 @@
-import Synchronization
+import ConcurrencySupport
 
 /// The limit on the bytes of unread answers of all connections of a server together.
 final class AnswerBudget: Sendable {
     private let maximum: Int
-    private let unread = Mutex(0)
+    private let unread = Lock(0)
 
     init(maximum: Int) { self.maximum = maximum }
 

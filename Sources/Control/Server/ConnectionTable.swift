@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 
 /// The connections of a server, and the choice of the one that gives way when there is no room for another.
 ///
@@ -25,7 +25,7 @@ final class ConnectionTable: Sendable {
     }
 
     private let limits: ConnectionLimits
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     init(_ limits: ConnectionLimits) { self.limits = limits }
 

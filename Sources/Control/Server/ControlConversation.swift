@@ -1,6 +1,5 @@
 import ConcurrencySupport
 import NNG
-import Synchronization
 import WireProtocol
 
 /// The server's side of one connection: it reads requests, has them carried out concurrently, and answers each when it has ended.
@@ -29,7 +28,7 @@ final class ControlConversation: Sendable {
     private let connections: ConnectionTable
     private let seat: ConnectionTable.Seat
     private let budget: AnswerBudget
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     init(
         on connection: PairConnection,

@@ -1,7 +1,7 @@
+import ConcurrencySupport
 import Glibc
 import NNG
 import Processes
-import Synchronization
 
 /// The control socket of one daemon: its directory, the lock that makes the daemon the only one there, and the listener.
 final class ControlEndpoint: Sendable {
@@ -31,7 +31,7 @@ final class ControlEndpoint: Sendable {
     }
 
     private let path: String
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     /// Makes the directory when it is missing, takes the lock, and then replaces a socket file that a former daemon left.
     ///
@@ -43,7 +43,7 @@ final class ControlEndpoint: Sendable {
         let descriptor = try Self.takeLock(in: directory)
         do throws(ControlError) {
             let listener = try Self.listen(at: path)
-            state = Mutex(State(lock: descriptor, listener: listener, file: FileIdentity(at: path)))
+            state = Lock(State(lock: descriptor, listener: listener, file: FileIdentity(at: path)))
         } catch {
             close(descriptor)
             throw error

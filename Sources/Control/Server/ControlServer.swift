@@ -1,7 +1,6 @@
 import ConcurrencySupport
 import Glibc
 import NNG
-import Synchronization
 
 /// A server that listens at a control socket and passes operators' requests to a handler.
 ///
@@ -51,7 +50,7 @@ public final class ControlServer: Sendable {
     private let connections: ConnectionTable
     private let budget: AnswerBudget
     private let ledger = RequestLedger()
-    private let state = Mutex(State())
+    private let state = Lock(State())
     /// The value that is set when the server is closing and its last conversation has ended.
     private let drained = OneShot<Void>()
 

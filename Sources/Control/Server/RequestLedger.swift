@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import Synchronization
 import WireProtocol
 
 /// The changes that were requested, by request ID, so that a request that is sent again isn't carried out again.
@@ -27,7 +26,7 @@ final class RequestLedger: Sendable {
     }
 
     private let capacity: Int
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     init(capacity: Int = 1024) {
         self.capacity = capacity

@@ -1,5 +1,5 @@
+import ConcurrencySupport
 import NNG
-import Synchronization
 
 /// A queue of senders on one connection, first come, first served: a connection takes one message at a time.
 final class MessageSender: Sendable {
@@ -17,7 +17,7 @@ final class MessageSender: Sendable {
     }
 
     private let connection: PairConnection
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     init(on connection: PairConnection) {
         self.connection = connection

@@ -1,7 +1,7 @@
+import ConcurrencySupport
 import Control
 import Coordinators
 import DaemonConfiguration
-import Synchronization
 
 /// The children of the configuration file: the root's configuration, shared with the handler of operators' requests.
 ///
@@ -10,9 +10,9 @@ final class ConfiguredChildren: Codable, Sendable {
     typealias Start = @Sendable (ConfiguredChild) async throws -> Void
 
     let children: [ConfiguredChild]
-    private let start = Mutex<Start?>(nil)
+    private let start = Lock<Start?>(nil)
     /// The ends of the children's last lives, by key; of a child that supervision has forgotten this is the only record.
-    private let lastExits = Mutex<[String: String]>([:])
+    private let lastExits = Lock<[String: String]>([:])
 
     init(_ children: [ConfiguredChild]) { self.children = children }
 

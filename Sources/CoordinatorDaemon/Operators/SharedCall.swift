@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 
 /// A call whose result concurrent callers share: all callers that come while one call runs get the result of the next.
 ///
@@ -14,7 +14,7 @@ final class SharedCall<Value: Sendable>: Sendable {
     }
 
     private let call: @Sendable () async throws -> Value
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     init(_ call: @escaping @Sendable () async throws -> Value) { self.call = call }
 
@@ -25,6 +25,7 @@ final class SharedCall<Value: Sendable>: Sendable {
         let calling = state.withLock { state -> Calling in
             if let next = state.next { return next }
             let former = state.running
+            // No caller owns it: when one is cancelled, the others get the result all the same. It ends with the call.
             let next = Task { [self] in
                 _ = await former?.value
                 begin()

@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 
 /// The children's output, written line by line to the daemon's standard error with each child's path before its lines.
 ///
@@ -9,7 +9,7 @@ final class ChildOutput: Sendable {
 
     private let output: DaemonOutput
     /// The unended lines, by path.
-    private let partial = Mutex<[String: [UInt8]]>([:])
+    private let partial = Lock<[String: [UInt8]]>([:])
 
     init(_ output: DaemonOutput) { self.output = output }
 

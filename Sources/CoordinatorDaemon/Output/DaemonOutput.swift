@@ -2,7 +2,6 @@ import ConcurrencySupport
 import Coordinators
 import Glibc
 public import Logging
-import Synchronization
 
 /// The only writer to the daemon's standard error: it writes the daemon's log and the children's output.
 ///
@@ -40,14 +39,14 @@ public final class DaemonOutput: Sendable {
     }
 
     private let descriptor: Int32
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     /// Creates a writer to standard error.
     public convenience init() { self.init(descriptor: STDERR_FILENO) }
 
     init(descriptor: Int32, logLimit: Int = 256 << 10, childrenLimit: Int = 1 << 20) {
         self.descriptor = descriptor
-        state = Mutex(
+        state = Lock(
             State(lanes: [
                 Lane(limit: logLimit) { "[coordinatord] (\($0) bytes of the log were dropped)\n" },
                 Lane(limit: childrenLimit) { "[coordinatord] (\($0) bytes of output were dropped)\n" },

@@ -1,6 +1,5 @@
 import ConcurrencySupport
 import Coordinators
-import Synchronization
 
 /// The daemon's shutdown, requested by signals and by operators, who can wait for it and hasten it.
 final class ShutdownSignal: Sendable {
@@ -10,7 +9,7 @@ final class ShutdownSignal: Sendable {
     private let runtime: CoordinatorRuntime
     private let asked = OneShot<Void>()
     private let completion = OneShot<Void>()
-    private let hurry = Mutex(Hurry())
+    private let hurry = Lock(Hurry())
 
     private struct Hurry {
         /// The shortest time that was granted so far; nil means the times of the configuration.

@@ -82,6 +82,7 @@ final class SignalReceiver: Sendable {
     ///
     /// No one awaits the task: it ends the process.
     private func endRegardless() {
+        // Without an owner that could cancel it: the process ends with it.
         Task { [output, logger] in
             try? await Task.sleep(for: Self.patience)
             logger.error("the daemon ends although its tree hasn't")

@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import Synchronization
 
 /// A typed handle on a started child, in this process or another; never the actor itself.
 ///

@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 
 extension Context {
     /// The children in start order, those that are being restarted included.

@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import Synchronization
 import WireProtocol
 
 extension ChildSupervisor {

@@ -1,6 +1,5 @@
 import ConcurrencySupport
 import Logging
-import Synchronization
 import WireProtocol
 
 extension ChildSupervisor {

@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import Synchronization
 
 extension ChildSupervisor {
     /// A child would like to be dismissed: the coordinator's row decides, in its turn.

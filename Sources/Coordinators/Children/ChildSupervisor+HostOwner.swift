@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import Synchronization
 
 /// What the events of the children's lives lead to.
 extension ChildSupervisor: HostOwner {

@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 
 extension ChildSupervisor {
     /// Handles on the children in start order.

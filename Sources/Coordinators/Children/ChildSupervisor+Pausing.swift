@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import Synchronization
 
 extension ChildSupervisor {
     /// Pauses a child by name, or takes that back; returns when it and those below it have followed.

@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import Synchronization
 
 extension ChildSupervisor {
     /// What the machine has noticed becomes what handles, waiters and the coordinator see.

@@ -1,5 +1,6 @@
 import ConcurrencySupport
-import Synchronization
+import DequeModule
+import Glibc
 
 /// Carries out what the supervision machine decides for one coordinator's children.
 ///
@@ -38,7 +39,7 @@ final class ChildSupervisor: Sendable {
 
     let node: Node
     let tasks = OwnedTasks()
-    let state: Mutex<State>
+    let state: Lock<State>
     let wake = WakeTimer()
     /// Settled when nothing is left of the children.
     let closed = OneShot<Void>()
@@ -50,7 +51,7 @@ final class ChildSupervisor: Sendable {
             seed: UInt64.random(in: .min ... .max),
             isolatesFailures: node.runtime.isolatesFailures(of: node)
         )
-        state = Mutex(State(machine: machine))
+        state = Lock(State(machine: machine))
     }
 
     /// Changes the state and feeds the machine under the lock, and carries out after it what the machine has decided.

@@ -1,6 +1,5 @@
 import ConcurrencySupport
 import Processes
-import Synchronization
 import WireProtocol
 
 /// A child in the process of its parent.
@@ -34,12 +33,12 @@ final class LocalHost: ChildHost {
 
     private let runtime: RuntimeCore
     let events: HostEvents
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     init(_ parameters: NodeParameters, events: HostEvents) {
         runtime = parameters.runtime
         self.events = events
-        state = Mutex(State(phase: .beginning(Box(Beginning(parameters: parameters)))))
+        state = Lock(State(phase: .beginning(Box(Beginning(parameters: parameters)))))
     }
 
     var process: ProcessIdentity? { .current }
@@ -49,6 +48,7 @@ final class LocalHost: ChildHost {
 
     func start() async throws {
         let (node, parameters, outcome) = try makeNode()
+        // This call waits for its outcome; the timeout and the stop cancel it.
         let hook = Task {
             do {
                 try await node.start(parameters.configuration)
@@ -166,6 +166,7 @@ final class LocalHost: ChildHost {
     private func conclude(_ reason: ExitReason) {
         let (node, grace) = state.withLock { ($0.node, $0.grace) }
         guard let node, let grace else { return }
+        // It ends with the coordinator, and its end is the event that the owner waits for; nothing may cancel it.
         Task { [events] in
             let isClean = await node.stop(within: grace, isFailure: !reason.isNormal)
             events.send(.exited(isClean ? reason : .stopTimedOut))

@@ -1,6 +1,5 @@
 import ConcurrencySupport
 import Processes
-import Synchronization
 import WireProtocol
 
 /// A plain program as a child: ready once it runs, stopped by signals.
@@ -16,7 +15,7 @@ final class ProgramHost: ChildHost {
     private let runtime: RuntimeCore
     private let events: HostEvents
     private let tasks = OwnedTasks()
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     init(
         _ specification: ProgramSpecification,
@@ -25,7 +24,7 @@ final class ProgramHost: ChildHost {
         inheritance: ChildInheritance,
         events: HostEvents
     ) {
-        state = Mutex(State(isPaused: !inheritance.pauseReasons.isEmpty))
+        state = Lock(State(isPaused: !inheritance.pauseReasons.isEmpty))
         self.specification = specification
         self.path = path
         self.runtime = runtime

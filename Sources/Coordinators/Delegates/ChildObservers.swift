@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 
 /// Who hears of one child, beside its parent's rows: each on its own, so that a slow one delays nobody.
 struct ChildObservers {

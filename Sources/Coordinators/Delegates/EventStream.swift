@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import Synchronization
 
 /// What a coordinator tells its delegates, as a sequence.
 ///
@@ -52,10 +51,10 @@ public struct EventStream<C: Coordinator>: AsyncSequence, Sendable {
 
 /// Listening that can be ended; it ends by itself when nobody holds it.
 public final class Subscription: Sendable {
-    private let end: Mutex<(@Sendable () -> Void)?>
+    private let end: Lock<(@Sendable () -> Void)?>
 
     init(_ end: @escaping @Sendable () -> Void) {
-        self.end = Mutex(end)
+        self.end = Lock(end)
     }
 
     init(
@@ -68,7 +67,7 @@ public final class Subscription: Sendable {
         if let id = supervisor.observe(key, deliver: deliver, finish: finish) {
             end = { supervisor.removeObserver(id, of: key) }
         }
-        self.end = Mutex(end)
+        self.end = Lock(end)
     }
 
     deinit { cancel() }

@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 
 extension Node {
     /// Streams what a child tells its delegates to a coordinator elsewhere in the tree, until that one or its process ends.

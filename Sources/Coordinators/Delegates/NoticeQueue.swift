@@ -1,5 +1,5 @@
+import ConcurrencySupport
 import DequeModule
-import Synchronization
 
 /// The notices that wait for one observer: at most 256, and of events from other processes 4 MiB; then the oldest go to the dead letters.
 ///
@@ -16,7 +16,7 @@ final class NoticeQueue: AsyncSequence, Sendable {
         var isOver = false
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
     /// Says that something waits: an `AsyncStream` of the notices themselves could bound their number alone.
     private let arrivals: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation

@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 
 /// What a coordinator has been provided with, by itself or by those above it.
 ///
@@ -12,8 +12,8 @@ public struct Dependencies: Sendable {
 
     /// Notes down which keys were read, and why a service couldn't be made.
     private final class Probe: Sendable {
-        let names = Mutex<[String]>([])
-        let error = Mutex<(any Error)?>(nil)
+        let names = Lock<[String]>([])
+        let error = Lock<(any Error)?>(nil)
     }
 
     /// Nothing provided yet.

@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 import WireProtocol
 
 /// One thing that was provided, in the form in which it came, and the live value once it was needed.
@@ -15,7 +15,7 @@ final class DependencyEntry: Sendable {
     }
 
     private let content: Content
-    private let made = Mutex<(any Sendable)?>(nil)
+    private let made = Lock<(any Sendable)?>(nil)
 
     init<K: DependencyKey>(_ key: K.Type, _ value: K.Value) {
         // Its type, and not only the value: whoever has nothing but `any P` to decode can't.

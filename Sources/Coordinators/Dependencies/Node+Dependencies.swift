@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import Synchronization
 
 extension Node {
     /// What the coordinator has been provided with.

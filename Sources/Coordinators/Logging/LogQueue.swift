@@ -2,7 +2,6 @@ import ConcurrencySupport
 import DequeModule
 import Glibc
 import Logging
-import Synchronization
 
 /// A queue of log entries that aren't written yet, so that logging never blocks.
 ///
@@ -25,7 +24,7 @@ final class LogQueue: Sendable {
     }
 
     private let capacity: Int
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// - Parameter capacity: The number of entries that may wait.
     init(capacity: Int = 4_096) { self.capacity = capacity }

@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import Synchronization
 import WireProtocol
 
 /// A message in transit together with its end, which comes exactly once: an answer or an error.
@@ -65,7 +64,7 @@ final class Envelope: Sendable {
         var isReleased = false
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     init(
         _ body: Body,

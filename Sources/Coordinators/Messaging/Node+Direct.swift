@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import Synchronization
 
 extension Node {
     /// Returns the row of an ask that can run in the asker's task: its responder is in this process, idle, and doesn't suspend.

@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 
 /// The open asks of a coordinator, which end when it stops.
 final class OpenAsks: Sendable {
@@ -13,7 +13,7 @@ final class OpenAsks: Sendable {
         func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(envelope)) }
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// Whether the coordinator has stopped.
     var isClosed: Bool { state.withLock { $0.isClosed } }

@@ -1,15 +1,15 @@
-import Synchronization
+import ConcurrencySupport
 import WireProtocol
 
 /// A message's bytes, which are released once the handler has the message itself: both together would take twice what the mailbox counts.
 final class Payload: Sendable {
     /// The number of bytes at the start.
     let count: Int
-    private let content: Mutex<Bytes>
+    private let content: Lock<Bytes>
 
     init(_ bytes: Bytes) {
         count = bytes.count
-        content = Mutex(bytes)
+        content = Lock(bytes)
     }
 
     var bytes: Bytes { content.withLock { $0 } }

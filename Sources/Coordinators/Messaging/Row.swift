@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Synchronization
 
 /// A coordinator's row without its type.
@@ -59,7 +60,7 @@ struct MessageRow: Sendable {
 
     /// The keys that a property of the dependencies reads, as far as is known.
     private final class Keys: Sendable {
-        private let names = Mutex<[String]>([])
+        private let names = Lock<[String]>([])
         /// Whether the property has been read with all its keys provided.
         private let isComplete = Atomic(false)
         private let read: @Sendable (Dependencies) -> [String]

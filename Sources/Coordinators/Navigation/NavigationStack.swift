@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 public import WireProtocol
 
 /// What a coordinator does to the stack that it shares with others.
@@ -35,7 +35,7 @@ final class NavigationStack: Sendable {
         }
     }
 
-    private let state = Mutex<[NavigationEntry]>([])
+    private let state = Lock<[NavigationEntry]>([])
 
     var entries: [NavigationEntry] { state.withLock { $0 } }
 

@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import Synchronization
 
 extension Node {
     /// Every coordinator answers this: it shows a page of its own, and opens what is below it.

@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import Synchronization
 
 /// A coordinator of several children of which exactly one is active: it's selected, the others are paused.
 ///

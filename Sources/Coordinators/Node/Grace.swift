@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import Synchronization
 
 /// How long the steps of an end may take, all together, from the first one's beginning: it can become shorter meanwhile, never longer.
 final class Grace: Sendable {
@@ -13,10 +12,10 @@ final class Grace: Sendable {
         var timer: Timers.Timer?
     }
 
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     /// - Parameter limit: `nil`: as long as it takes.
-    init(_ limit: Duration?) { state = Mutex(State(limit: limit)) }
+    init(_ limit: Duration?) { state = Lock(State(limit: limit)) }
 
     /// Waits for a step of the end, whether the waiting task is cancelled or not; one step at a time.
     ///

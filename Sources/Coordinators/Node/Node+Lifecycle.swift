@@ -1,6 +1,5 @@
 import ConcurrencySupport
 import Logging
-import Synchronization
 
 extension Node {
     /// Creates the coordinator and runs its `start` hook.

@@ -1,6 +1,5 @@
 import ConcurrencySupport
 import Processes
-import Synchronization
 import WireProtocol
 
 extension Node {

@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import Synchronization
 
 extension Node {
     /// Whether the coordinator is paused, for whatever reason.

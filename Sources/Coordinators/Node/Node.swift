@@ -102,7 +102,7 @@ final class Node: Sendable {
     let since = MonotonicTime.now
     /// How the stop has ended: whether nothing had to be abandoned.
     let end = OneShot<Bool>()
-    let state: Mutex<State>
+    let state: Lock<State>
     /// Made when it's first wanted.
     private let ownLogger = AtomicLazyReference<Box<Logger>>()
     /// Transitions of one coordinator come one after the other.
@@ -120,7 +120,7 @@ final class Node: Sendable {
         runtime = parameters.runtime
         let isRoot = parent == nil && runtime.uplink == nil
         ownNavigation = isRoot || type.ownsNavigation ? NavigationStack() : nil
-        state = Mutex(
+        state = Lock(
             State(
                 life: Life(host: host),
                 mailbox: Mailbox(type.mailbox),

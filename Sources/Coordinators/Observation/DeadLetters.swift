@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import Synchronization
 
 /// A counter of all drops that keeps the latest ones; a worker sends its drops up to the root's process, so that they outlive the worker.
 final class DeadLetters: Sendable {
@@ -15,7 +14,7 @@ final class DeadLetters: Sendable {
 
     private let tap: Tap
     private let uplink: Uplink?
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     init(tap: Tap, uplink: Uplink?) {
         self.tap = tap

@@ -20,7 +20,7 @@ final class Tap: Sendable {
     private let isOn = Atomic<Bool>(false)
     /// The number of events that weren't sent to the process above, because it reads too slowly or can't be reached.
     let dropped = Atomic<UInt64>(0)
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     init(uplink: Uplink?) { self.uplink = uplink }
 

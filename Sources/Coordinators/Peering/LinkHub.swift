@@ -2,7 +2,6 @@ import ConcurrencySupport
 import Glibc
 import Links
 import Logging
-import Synchronization
 import WireProtocol
 
 /// Where the links of this process's workers arrive: one listener, made when the first worker is.
@@ -25,9 +24,9 @@ final class LinkHub: Sendable {
     private let directory: RuntimeFiles
     private let tasks: OwnedTasks
     private let logger: Logger
-    private let state = Mutex(State())
+    private let state = Lock(State())
     /// Who expects a worker looks alone at whether the socket is still there.
-    private let turn = Mutex(())
+    private let turn = Lock(())
 
     init(directory: RuntimeFiles, tasks: OwnedTasks, logger: Logger) {
         self.directory = directory

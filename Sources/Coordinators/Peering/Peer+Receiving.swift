@@ -1,6 +1,5 @@
 import ConcurrencySupport
 import Links
-import Synchronization
 import WireProtocol
 
 extension Peer {

@@ -43,11 +43,11 @@ final class Peer: Sendable {
     ///
     /// They aren't cancelled when the link closes: an operator's order is carried out even when its answer can't be sent.
     let tasks = OwnedTasks()
-    let state: Mutex<State>
+    let state: Lock<State>
     /// Settled when the link has closed and everything that had arrived is handled.
     private let end = OneShot<Void>()
     /// Held while messages are let go and handed to the link, so that both happen in one order.
-    private let turn = Mutex(())
+    private let turn = Lock(())
     /// The thread that holds the turn, or 0.
     private let turnThread = Atomic<UInt>(0)
     /// Whether the link has closed in the midst of a turn.
@@ -58,7 +58,7 @@ final class Peer: Sendable {
     ///   - name: the other side's name in errors.
     ///   - announcesCredit: whether the other side will name the window for messages to it; until then no message leaves.
     init(_ link: Link, codec: PayloadCodec, name: String, announcesCredit: Bool, counts: LiveCounts, owner: Owner) {
-        state = Mutex(State(waitsForWindow: announcesCredit))
+        state = Lock(State(waitsForWindow: announcesCredit))
         self.link = link
         self.codec = codec
         self.name = name
@@ -218,15 +218,6 @@ final class Peer: Sendable {
         for envelope in incoming.values { envelope.end(.failure(lost(maybeExecuted: true))) }
         state.withLock { $0.takeAllAnswered() }?.settle(())
     }
-}
-
-extension Peer.State {
-    /// What is to be settled, if somebody waits for that and no message is open any more.
-    mutating func takeAllAnswered() -> OneShot<Void>? {
-        guard let allAnswered, !outgoing.values.contains(where: \.isMessage) else { return nil }
-        self.allAnswered = nil
-        return allAnswered
-    }
 
     /// Hands back a message that has not left before the link closed, or ends it if its sender doesn't take it back.
     func handBack(_ message: Outgoing, because error: CoordinatorError?) {
@@ -235,5 +226,14 @@ extension Peer.State {
         } else {
             message.envelope.end(.failure(error ?? lost(maybeExecuted: false)))
         }
+    }
+}
+
+extension Peer.State {
+    /// Removes and returns the signal to settle, if it's waited for and no message is open any more.
+    mutating func takeAllAnswered() -> OneShot<Void>? {
+        guard let allAnswered, !outgoing.values.contains(where: \.isMessage) else { return nil }
+        self.allAnswered = nil
+        return allAnswered
     }
 }

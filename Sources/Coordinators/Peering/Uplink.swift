@@ -3,7 +3,6 @@ import DequeModule
 import Glibc
 import Links
 import Processes
-import Synchronization
 import WireProtocol
 import WorkerLifecycle
 
@@ -72,9 +71,9 @@ final class Uplink: Sendable {
     /// Dials, each of which ends within the time that it's given.
     private let tasks = OwnedTasks()
     private let wake = WakeTimer()
-    private let state: Mutex<State>
+    private let state: Lock<State>
     /// Moves of pages that wait for the next link, oldest first.
-    private let moves = Mutex<Deque<Envelope>>([])
+    private let moves = Lock<Deque<Envelope>>([])
 
     init(_ ticket: Ticket, counts: LiveCounts) {
         self.ticket = ticket
@@ -82,7 +81,7 @@ final class Uplink: Sendable {
         var limits = UplinkMachine.Limits()
         limits.handshake = Link.handshakeTimeout
         if !ticket.isStrict { limits.orphanGrace = .milliseconds(Int64(ticket.orphanGraceMilliseconds)) }
-        state = Mutex(State(machine: UplinkMachine(limits: limits)))
+        state = Lock(State(machine: UplinkMachine(limits: limits)))
     }
 
     /// Dials the parent, which the owner hears from now on.

@@ -1,6 +1,5 @@
 import ConcurrencySupport
 public import ServiceLifecycle
-import Synchronization
 import WireProtocol
 
 /// A tree of coordinators, with its root in this process.
@@ -27,7 +26,7 @@ public final class CoordinatorRuntime: Service {
     private let options: Options
     private let type: CoordinatorType
     private let configuration: ConfigurationValue
-    private let state = Mutex(State.idle)
+    private let state = Lock(State.idle)
     private let exit = OneShot<RootExit>()
     /// The result of the start, settled when it has succeeded or failed.
     private let begin = OneShot<Void>()

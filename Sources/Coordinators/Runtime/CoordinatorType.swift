@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 import WireProtocol
 
 /// A type-erased coordinator type: the functions and properties that the runtime needs to make and run an instance.
@@ -20,7 +20,7 @@ final class CoordinatorType: Sendable {
     /// Closes the scene of a scene coordinator at its end; nil for other types.
     let release: (@Sendable (any Coordinator) async -> Void)?
 
-    private static let known = Mutex<[ObjectIdentifier: CoordinatorType]>([:])
+    private static let known = Lock<[ObjectIdentifier: CoordinatorType]>([:])
 
     static func of<C: Coordinator>(_ type: C.Type) -> CoordinatorType {
         if let known = known.withLock({ $0[ObjectIdentifier(type)] }) { return known }

@@ -20,7 +20,7 @@ final class RuntimeCore: Sendable {
     let runsInOneProcess: Bool
     let restartTokens: RestartTokens
     /// The dependencies that can't cross to workers and for which this has been logged.
-    let staying = Mutex<Set<String>>([])
+    let staying = Lock<Set<String>>([])
     /// Whether any coordinator of this process, or below, has ever shown a page.
     let hasNavigated = Atomic(false)
     let tasks = OwnedTasks()
@@ -198,7 +198,8 @@ final class RuntimeCore: Sendable {
         await endStrays()
         journal?.close()
         hub.close()
-        tasks.cancelAll()
+        // What reads a dependency runs code of the user's, which may not end.
+        _ = await Deadline.within(.seconds(1)) { await self.tasks.end() }
         tap.close()
         directory.remove()
     }

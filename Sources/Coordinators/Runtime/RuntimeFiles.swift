@@ -1,7 +1,7 @@
+import ConcurrencySupport
 import Glibc
 import Links
 import Processes
-import Synchronization
 
 /// The files that a tree of processes keeps in its runtime directory, mode 0700: a socket for each process that has workers, and journals.
 final class RuntimeFiles: Sendable {
@@ -15,7 +15,7 @@ final class RuntimeFiles: Sendable {
 
     /// The directory that was asked for, absolute; `nil`: a fresh one below the directory for temporary files, removed at the end.
     let given: String?
-    private let state = Mutex(State.unmade)
+    private let state = Lock(State.unmade)
 
     init(_ given: String?) { self.given = given.map(Self.absolute) }
 

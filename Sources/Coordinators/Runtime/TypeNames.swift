@@ -1,9 +1,9 @@
+import ConcurrencySupport
 import Glibc
-import Synchronization
 
 /// Type names without their module, computed once for each type.
 enum TypeNames {
-    private static let names = Mutex<[ObjectIdentifier: String]>([:])
+    private static let names = Lock<[ObjectIdentifier: String]>([:])
 
     static func name(of type: any Any.Type) -> String {
         let key = ObjectIdentifier(type)

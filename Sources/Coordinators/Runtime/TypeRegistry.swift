@@ -1,10 +1,10 @@
-import Synchronization
+import ConcurrencySupport
 
 /// The coordinators that a program can host, by the names by which a parent in another process requests them.
 ///
 /// Only the types are kept: the tables of types that a process never hosts are never made.
 final class TypeRegistry: Sendable {
-    private let types = Mutex<[String: any Coordinator.Type]>([:])
+    private let types = Lock<[String: any Coordinator.Type]>([:])
 
     /// Adds a type; returns false if it replaces another one of the same name, which can then no longer be started by it.
     @discardableResult

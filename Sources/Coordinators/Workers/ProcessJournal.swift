@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Glibc
 import Processes
 import Synchronization
@@ -23,7 +24,7 @@ final class ProcessJournal: Sendable {
 
     private let directory: RuntimeFiles
     private let name = "\(getpid())-\(numbers.add(1, ordering: .relaxed).newValue)\(RuntimeFiles.journalSuffix)"
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     init(_ directory: RuntimeFiles) { self.directory = directory }
 

@@ -1,11 +1,10 @@
 import ConcurrencySupport
-import Synchronization
 
 /// How often a process may spawn again: restarts of its workers, and spares.
 final class RestartTokens: Sendable {
-    private let bucket: Mutex<TokenBucket>
+    private let bucket: Lock<TokenBucket>
 
-    init(_ bucket: TokenBucket) { self.bucket = Mutex(bucket) }
+    init(_ bucket: TokenBucket) { self.bucket = Lock(bucket) }
 
     /// When the caller's turn is.
     func take() -> MonotonicTime {

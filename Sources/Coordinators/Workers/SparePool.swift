@@ -19,7 +19,7 @@ final class SparePool: Sendable {
     private let plan: WorkerPlan
     private let path: CoordinatorPath
     private let parent: Node
-    private let state: Mutex<State>
+    private let state: Lock<State>
     private let wake = WakeTimer()
     /// Settled when those that wait for their turn have to wait no more.
     private let closing = OneShot<Void>()
@@ -29,7 +29,7 @@ final class SparePool: Sendable {
         self.plan = plan
         self.path = path
         self.parent = parent
-        state = Mutex(State(machine: SparePoolMachine(target: plan.spares)))
+        state = Lock(State(machine: SparePoolMachine(target: plan.spares)))
     }
 
     /// Whether its processes are what a child of this plan needs.

@@ -1,19 +1,19 @@
+import ConcurrencySupport
 import Glibc
 import Processes
-import Synchronization
 import WireProtocol
 
 /// The pipe on which a worker waits for its ticket.
 final class TicketPipe: Sendable {
     /// The worker's end.
     let reader: Int32
-    private let writer: Mutex<Int32?>
+    private let writer: Lock<Int32?>
 
     init() throws(CoordinatorError) {
         do throws(ProcessError) {
             let pipe = try InheritablePipe()
             reader = pipe.reader
-            writer = Mutex(pipe.writer)
+            writer = Lock(pipe.writer)
         } catch {
             throw CoordinatorError(.spawnFailed, "no pipe can be made for a worker's ticket: \(error.message)")
         }

@@ -1,7 +1,6 @@
 import ConcurrencySupport
 import Links
 import Processes
-import Synchronization
 import WireProtocol
 import WorkerLifecycle
 
@@ -39,11 +38,11 @@ final class Worker: Sendable {
     /// The tasks end with the process, which doesn't wait for code that ignores its end.
     private let tasks = OwnedTasks()
     private let wake = WakeTimer()
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     init(_ ticket: Ticket, _ path: CoordinatorPath, _ options: CoordinatorRuntime.Options) {
         self.path = path
-        state = Mutex(State(incarnation: ticket.incarnation))
+        state = Lock(State(incarnation: ticket.incarnation))
         let counts = LiveCounts()
         uplink = Uplink(ticket, counts: counts)
         var options = options

@@ -2,7 +2,6 @@ import ConcurrencySupport
 import Links
 import Logging
 import Processes
-import Synchronization
 import WireProtocol
 import WorkerLifecycle
 

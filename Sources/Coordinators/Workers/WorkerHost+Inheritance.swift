@@ -1,7 +1,6 @@
 import ConcurrencySupport
 import Links
 import Logging
-import Synchronization
 import WireProtocol
 import WorkerLifecycle
 

@@ -1,6 +1,6 @@
+import ConcurrencySupport
 import Glibc
 import Processes
-import Synchronization
 import WireProtocol
 import WorkerLifecycle
 

@@ -2,7 +2,6 @@ import ConcurrencySupport
 import Glibc
 import Links
 import Processes
-import Synchronization
 import WireProtocol
 import WorkerLifecycle
 

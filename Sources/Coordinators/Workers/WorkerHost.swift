@@ -1,7 +1,6 @@
 import ConcurrencySupport
 import Links
 import Processes
-import Synchronization
 import WireProtocol
 import WorkerLifecycle
 
@@ -46,7 +45,7 @@ final class WorkerHost: ChildHost {
     let parent: Node
     let program: WorkerProgram
     let plan: WorkerPlan
-    let state: Mutex<State>
+    let state: Lock<State>
     let secret = Secret.make()
     let tasks = OwnedTasks()
     let readiness = OneShot<Result<Void, any Error>>()
@@ -68,7 +67,7 @@ final class WorkerHost: ChildHost {
         limits.age = plan.recycling.nextAge
         limits.messages = plan.recycling.messages
         limits.memory = plan.recycling.memory
-        state = Mutex(State(machine: WorkerMachine(limits: limits)))
+        state = Lock(State(machine: WorkerMachine(limits: limits)))
         self.program = program
         self.plan = plan
         self.path = path

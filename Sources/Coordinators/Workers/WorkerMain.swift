@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import Processes
+import ServiceLifecycle
 import UnixSignals
 import WireProtocol
 

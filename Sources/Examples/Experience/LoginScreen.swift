@@ -1,10 +1,10 @@
 import Coordinators
-import Synchronization
+import ConcurrencySupport
 
 /// The login's screen, with its one text field.
 final class LoginScreen: Scene {
     private let life = ScreenLife()
-    private let text = Mutex("")
+    private let text = Lock("")
 
     /// The content of the text field.
     var email: String {

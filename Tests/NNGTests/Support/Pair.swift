@@ -1,5 +1,5 @@
+import ConcurrencySupport
 import NNG
-import Synchronization
 import TestSupport
 
 /// Two ends of one connection in this process, and the listener that they met at.
@@ -56,7 +56,7 @@ struct StreamPair {
 /// Sends one message after the other, as the link layer does: what comes while one is under way waits for its completion.
 final class Outbox: Sendable {
     private let connection: PairConnection
-    private let state = Mutex((isBusy: false, waiting: [[UInt8]]()))
+    private let state = Lock((isBusy: false, waiting: [[UInt8]]()))
 
     init(_ connection: PairConnection) {
         self.connection = connection
@@ -95,7 +95,7 @@ final class Recorder: Sendable {
         var messagesAfterClose = 0
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     var messages: [[UInt8]] { state.withLock { $0.messages } }
     var count: Int { state.withLock { $0.messages.count } }

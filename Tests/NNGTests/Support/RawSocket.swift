@@ -1,10 +1,10 @@
+import ConcurrencySupport
 import Glibc
-import Synchronization
 
 /// A Unix stream socket without nng, to be the peer that misbehaves.
 final class RawSocket: Sendable {
     let descriptor: Int32
-    private let isClosed = Mutex(false)
+    private let isClosed = Lock(false)
 
     init(connectedTo path: String) throws {
         descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)

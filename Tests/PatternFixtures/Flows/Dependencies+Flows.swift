@@ -1,6 +1,6 @@
+import ConcurrencySupport
 public import Coordinators
 import Glibc
-import Synchronization
 
 /// A plain value: it crosses to workers.
 public enum GreetingKey: DependencyKey { public typealias Value = String }
@@ -40,7 +40,7 @@ public final class Ledger: Sendable {
 
 /// Says where it was built, and how many of its description its process has built.
 public final class Vault: Sendable {
-    private static let built = Mutex<[String: Int]>([:])
+    private static let built = Lock<[String: Int]>([:])
 
     public let description: String
     public let pid: Int32 = getpid()

@@ -1,5 +1,5 @@
+import ConcurrencySupport
 public import Coordinators
-import Synchronization
 
 /// The root of most trees of these tests: it hands its context to the test, answers what climbs, and notes down what it hears.
 public actor FlowRoot: Coordinator {
@@ -89,7 +89,7 @@ public actor FlowRoot: Coordinator {
 
 /// The contexts of roots that live in the tests' own process, so that a test does what a root would.
 public enum HandedContexts {
-    private static let contexts = Mutex<[Notebook: Context<FlowRoot>]>([:])
+    private static let contexts = Lock<[Notebook: Context<FlowRoot>]>([:])
 
     /// Takes it out: nothing of a tree is kept when its test has ended.
     public static func take(for notebook: Notebook) -> Context<FlowRoot>? {

@@ -1,5 +1,5 @@
+import ConcurrencySupport
 public import Coordinators
-import Synchronization
 
 /// A resource that dies when it's told to.
 public final class Lamp: Scene {
@@ -8,7 +8,7 @@ public final class Lamp: Scene {
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
     private let notebook: Notebook
     private let path: CoordinatorPath
 

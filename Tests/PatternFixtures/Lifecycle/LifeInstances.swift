@@ -1,8 +1,8 @@
-import Synchronization
+import ConcurrencySupport
 
 /// The numbers of coordinators in this process by greeting: actors, not entries of a tree.
 public enum LifeInstances {
-    private static let counts = Mutex<[String: Int]>([:])
+    private static let counts = Lock<[String: Int]>([:])
 
     public static func count(of greeting: String) -> Int { counts.withLock { $0[greeting, default: 0] } }
 

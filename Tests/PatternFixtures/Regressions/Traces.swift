@@ -1,10 +1,10 @@
+import ConcurrencySupport
 public import Coordinators
-import Synchronization
 
 public enum Traces {
     /// An object that a message carries: it lives as long as anything holds the message.
     public final class Tracer: Codable, Sendable {
-        private static let living = Mutex(0)
+        private static let living = Lock(0)
 
         public static var count: Int { living.withLock { $0 } }
 

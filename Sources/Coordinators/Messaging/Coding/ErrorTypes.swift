@@ -1,4 +1,4 @@
-import Synchronization
+import ConcurrencySupport
 
 /// The types of errors by their names between processes.
 ///
@@ -15,7 +15,7 @@ enum ErrorTypes {
         var unknown: Set<String> = []
     }
 
-    private static let names = Mutex(Names())
+    private static let names = Lock(Names())
 
     static func wireName(of type: any (Error & Codable).Type) -> String {
         let plain = TypeNames.name(of: type)

@@ -1,6 +1,5 @@
 import ConcurrencySupport
 import Logging
-import Synchronization
 
 extension Node {
     /// Takes a message for one of this coordinator's rows.

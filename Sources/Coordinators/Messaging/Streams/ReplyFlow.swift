@@ -1,6 +1,5 @@
 import ConcurrencySupport
 import DequeModule
-import Synchronization
 
 /// The replies of a stream in transit to the asker: at most a window of them is unread.
 ///
@@ -23,7 +22,7 @@ final class ReplyFlow: Sendable {
     }
 
     private let deliver: @Sendable (Answer) throws -> Void
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// - Parameter deliver: A function that hands a reply on towards the asker; it never waits.
     init(_ deliver: @escaping @Sendable (Answer) throws -> Void) {
@@ -107,7 +106,7 @@ final class ReplyFlow: Sendable {
 
 /// The latest of several replies.
 final class LastReply: Sendable {
-    private let latest = Mutex<Answer?>(nil)
+    private let latest = Lock<Answer?>(nil)
 
     var reply: Answer? {
         get { latest.withLock { $0 } }

@@ -1,6 +1,5 @@
 import ConcurrencySupport
 import DequeModule
-import Synchronization
 
 /// The replies to a message that may be answered more than once.
 ///
@@ -44,7 +43,7 @@ final class ReplyBuffer: Sendable {
 
     /// The storage, apart from the buffer, so that the envelope doesn't keep the buffer alive.
     private final class Content: Sendable {
-        let state = Mutex(State())
+        let state = Lock(State())
 
         func append(_ answer: Answer) {
             state.withLock { state in

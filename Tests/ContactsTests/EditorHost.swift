@@ -1,5 +1,5 @@
 import Coordinators
-import ConcurrencySupport
+import Synchronization
 
 @testable import Contacts
 
@@ -46,7 +46,7 @@ actor EditorHost: Coordinator {
 final class Listener: CoordinatorDelegate {
     typealias Subject = EditCoordinator
 
-    private let events = Lock<[EditCoordinator.Event]>([])
+    private let events = Mutex<[EditCoordinator.Event]>([])
 
     var heard: [EditCoordinator.Event] { events.withLock { $0 } }
 

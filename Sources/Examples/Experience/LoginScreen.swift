@@ -1,10 +1,10 @@
 import Coordinators
-import ConcurrencySupport
+import Synchronization
 
 /// The login's screen, with its one text field.
 final class LoginScreen: Scene {
     private let life = ScreenLife()
-    private let text = Lock("")
+    private let text = Mutex("")
 
     /// The content of the text field.
     var email: String {

@@ -1,5 +1,5 @@
 import Glibc
-import ConcurrencySupport
+import Synchronization
 
 /// A password's salted yescrypt hash, which is stored instead of the password.
 ///
@@ -42,7 +42,7 @@ struct PasswordHash: RawRepresentable, Codable, Sendable, Equatable {
     }
 
     // crypt(3) returns memory that the next call overwrites, so calls are made one at a time.
-    private static let turn = Lock(())
+    private static let turn = Mutex(())
 
     private static func crypt(_ password: String, setting: String) -> String? {
         // C would ignore the part of the password after a NUL.

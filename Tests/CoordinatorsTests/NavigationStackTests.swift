@@ -60,7 +60,7 @@ struct NavigationStackTests {
         let effects = stack.apply(.pop, by: "/a")
         #expect(stack.words == ["/a 1"])
         #expect(effects.finished == ["/b"])
-        // Who has popped a page of its own knows what is below it.
+        // A coordinator that has popped a page of its own knows the one below it.
         #expect(!effects.uncoversSomebody)
         let nothing = stack.apply(.pop, by: "/b")
         #expect(nothing == NavigationStack.Effects())

@@ -59,7 +59,7 @@ public struct CoordinatorSnapshot: Sendable, Hashable, Codable {
 }
 
 extension CoordinatorSnapshot {
-    /// What is left to say of it when it's gone.
+    /// The snapshot of the child when it's gone.
     var ended: CoordinatorSnapshot {
         var ended = self
         ended.state = .inactive

@@ -1,6 +1,6 @@
 import WireProtocol
 
-/// Everything a parent keeps of a child, and needs again at every restart.
+/// The data that a parent keeps of a child, and needs again at every restart.
 struct ChildDefinition: Sendable {
     /// Apart, so that a child takes little room whatever it is.
     indirect enum Kind: Sendable {
@@ -8,14 +8,14 @@ struct ChildDefinition: Sendable {
         case program(ProgramSpecification)
     }
 
-    /// What its supervisor must know; the id is the key.
+    /// The specification for the supervisor; the id is the key.
     var specification: ChildSpecification<String>
     let kind: Kind
     let startTimeout: Duration
 
     var key: String { specification.id }
 
-    /// What tells whether a child that lives under the key is the one that is wanted.
+    /// The name by which a living child is compared with the requested one.
     var typeName: String {
         switch kind {
         case .coordinator(let coordinator): coordinator.typeName

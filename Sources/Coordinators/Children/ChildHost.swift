@@ -24,10 +24,10 @@ protocol ChildHost: AnyObject, Sendable {
     /// Pauses the child for these reasons, instead of those it had; none: it's resumed. Returns when it has followed.
     func pause(for reasons: PauseReasons) async
 
-    /// Those above have provided something new.
+    /// Takes over the changed dependencies of those above.
     func inherit(_ dependencies: Dependencies)
 
-    /// From now on somebody hears what the child tells its delegates.
+    /// Begins to receive the child's events, which an observer needs from now on.
     func observeEvents()
 
     /// Ends the process at once, as `kill -9` would.
@@ -43,7 +43,7 @@ protocol ChildHost: AnyObject, Sendable {
     var process: ProcessIdentity? { get }
 }
 
-/// What a child is born with, beside its definition.
+/// The values that a child is created with, besides its definition.
 struct ChildInheritance: Sendable {
     var pauseReasons: PauseReasons = []
     var dependencies = Dependencies()
@@ -114,6 +114,6 @@ struct StartFailure: Error, CustomStringConvertible {
     let reason: ExitReason
     let description: String
 
-    /// What whoever has asked for the start is told.
+    /// The error that the caller of the start gets.
     var told: CoordinatorError { CoordinatorError(.startFailed, description) }
 }

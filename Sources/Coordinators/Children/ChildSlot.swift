@@ -71,7 +71,7 @@ struct ChildSlot {
 
     /// A call that waits for the end of a life that was told to stop.
     struct Stop {
-        /// What is still to be reported of an earlier life is no answer.
+        /// The incarnation that was stopped: a late report of an earlier one is not the answer.
         let incarnation: Incarnation
         let end: OneShot<Void>
     }
@@ -162,13 +162,13 @@ extension ChildSlot {
             let isDirect: Bool
         }
 
-        /// How many messages may wait for a child that isn't ready.
+        /// The number of messages that may wait for a child that isn't ready.
         static let limit = 1_024
-        /// How many bytes they may have together; one may wait whatever its size.
+        /// The number of bytes that they may have together; one may wait whatever its size.
         static let bytesLimit = 4 << 20
 
         private(set) var messages: [Message] = []
-        /// How many of those, the first ones, have come back from a link that has ended: they are older than all that came after.
+        /// The number of those messages, the first ones, that have come back from an ended link: they are older than all that came after.
         private var returned = 0
         /// One thread delivers what has waited; newer messages can't overtake it.
         var isBeingDelivered = false
@@ -207,7 +207,7 @@ extension ChildSlot {
             return removed
         }
 
-        /// Those that have come back aren't counted: they are bounded by what may be under way on a link.
+        /// Messages that have come back aren't counted: they are bounded by the limits of a link.
         private func hasRoom(for envelope: Envelope) -> Bool {
             let new = messages.dropFirst(returned)
             guard new.count < Self.limit else { return false }

@@ -1,9 +1,9 @@
 import ConcurrencySupport
 
 extension ChildSupervisor {
-    /// A child would like to be dismissed: the coordinator's row decides, in its turn.
+    /// Asks the coordinator's row, in its turn, whether a child may be dismissed.
     ///
-    /// - Returns: whether the child is being stopped. After the time it stays, whatever the row says.
+    /// - Returns: Whether the child is being stopped. After the time it stays, whatever the row decides.
     func dismissalRequested(by life: ChildInstance, timeout: Duration) async -> Bool {
         guard let child = handle(of: life.key), child.incarnation == life.incarnation else { return false }
         let answer = OneShot<DismissalDecision>()
@@ -21,7 +21,7 @@ extension ChildSupervisor {
         }
     }
 
-    /// Stops and removes a child whose parent, or whose pages, want it no more; a later life isn't meant.
+    /// Stops and removes a child that its parent dismisses, or whose pages were popped; a later incarnation isn't affected.
     ///
     /// - Returns: whether it's being stopped.
     @discardableResult

@@ -25,6 +25,6 @@ extension ChildSupervisor {
         withSlot(key) { $0.incarnation } ?? 0
     }
 
-    /// Whether there is a child that lives, or is about to.
+    /// Returns whether a child lives, or is about to.
     func lives(_ key: String) -> Bool { state.withLock { $0.isAlive(key) } }
 }

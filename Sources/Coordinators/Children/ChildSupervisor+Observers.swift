@@ -2,7 +2,7 @@ import ConcurrencySupport
 import Synchronization
 
 extension ChildSupervisor {
-    /// Adds somebody who hears of a child from now on, whatever life it's in.
+    /// Adds an observer of a child, whatever the child's incarnation.
     ///
     /// - Returns: the observer's number; `nil` when there is no such child or the delegate is there already.
     func observe(

@@ -42,7 +42,7 @@ extension ChildSupervisor {
         do { return try host(of: key) } catch { throw node.noSuchPath(key) }
     }
 
-    /// What is known here of a child, without those below it.
+    /// Returns the state of a child as it's known here, without its subtree.
     func summary(of key: String) throws -> (snapshot: CoordinatorSnapshot, host: (any ChildHost)?) {
         let found = state.withLock { state -> (CoordinatorSnapshot, (any ChildHost)?)? in
             let machine = state.machine.state(of: key)

@@ -1,7 +1,7 @@
 import ConcurrencySupport
 
 extension ChildSupervisor {
-    /// What the machine has noticed becomes what handles, waiters and the coordinator see.
+    /// Turns a report of the machine into the state of handles, the answers of waiting callers and the coordinator's events.
     func report(_ key: String, _ incarnation: Incarnation, _ change: Supervisor<String>.Change) {
         var transition = ChildTransition(node.path.appending(key), incarnation, change)
         let typeName = state.withLock { state -> String in

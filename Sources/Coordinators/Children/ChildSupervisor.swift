@@ -119,7 +119,7 @@ extension ChildSupervisor.State {
     /// Whether a message is kept for a child.
     var isAnyParked: Bool { machine.ids.contains { slots.with($0) { $0.parking.isBusy } == true } }
 
-    /// What a child is given that should get so much.
+    /// Returns the shorter of a child's own shutdown and the one that the subtree was shortened to.
     func hastened(_ shutdown: Shutdown) -> Shutdown {
         guard let haste, let limit = haste.grace else { return shutdown }
         guard let grace = shutdown.grace else { return haste }

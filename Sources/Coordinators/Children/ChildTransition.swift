@@ -1,14 +1,14 @@
 import ConcurrencySupport
 
-/// What a change of a child leads to: noted in its slot under the supervisor's lock, and told when the lock is free.
+/// The consequences of a change of a child: noted in its slot under the supervisor's lock, and reported when the lock is free.
 struct ChildTransition {
     let path: CoordinatorPath
     let incarnation: Incarnation
     let change: Supervisor<String>.Change
 
-    /// What those hear who observe the child and have caused nothing.
+    /// The change that observers get that haven't caused it.
     private(set) var observed: LifecycleChange?
-    /// What the parent hears; nil for what it learns by return, because it has asked for it.
+    /// The change that the parent gets as an event; nil for one that it has requested, which it gets as a return.
     private(set) var event: LifecycleChange?
     private(set) var starts: [ChildSlot.Start] = []
     private(set) var stops: [ChildSlot.Stop] = []
@@ -30,7 +30,7 @@ struct ChildTransition {
     /// A life has ended, and not merely been scheduled anew.
     var isEndOfLife: Bool { !change.isBeginning && !change.isPause }
 
-    /// Notes the change in the slot, and takes from it whoever is to be told.
+    /// Notes the change in the slot, and removes from it the callers that get an answer.
     ///
     /// - Parameter isAlive: whether the machine starts the child again, or has already.
     /// - Returns: whether the child has ended and isn't started again.
@@ -51,7 +51,7 @@ struct ChildTransition {
             slot.requests.stops.removeAll { $0.incarnation <= incarnation }
         }
         if isEnd {
-            // With the stops: whoever takes the key again once they are told must not get this life's outcome.
+            // With the stops: a caller that takes the key again after them must not get this incarnation's outcome.
             let reason = slot.history.lastExit.map { "\($0)" } ?? "unknown"
             outcomes = slot.takeEnds(otherwise: CoordinatorError(.stopped, "\(path) has ended without finishing: \(reason)"))
         }
@@ -85,7 +85,7 @@ struct ChildTransition {
         observed = event
     }
 
-    /// It comes back: a permanent child has returned, a restart was asked for, or one has failed and is tried again.
+    /// Prepares the next incarnation: a permanent child has returned, a restart was requested, or a failed start is tried again.
     private mutating func makeWay(_ slot: inout ChildSlot, _ reason: ExitReason) {
         slot.history.lastExit = reason
         slot.phase.holdUnready()
@@ -104,7 +104,7 @@ struct ChildTransition {
         }
         takeStarts(&slot)
         observed = change.event(reason)
-        // Whoever runs it learns how it ended by return.
+        // The caller of `run` gets the end as a return.
         let isRun = !slot.requests.ends.isEmpty
         let isByParent = change.isStop ? slot.requests.stopInitiator == .parent : isFailedStartByParent(slot)
         event = isRun || isByParent ? nil : observed
@@ -139,7 +139,7 @@ extension Supervisor.Change {
         if case .startFailed = self { true } else { false }
     }
 
-    /// What everybody hears of an end who hasn't caused it.
+    /// The event of an end for all that haven't caused it.
     fileprivate func event(_ reason: ExitReason) -> LifecycleChange? {
         switch self {
         case .stopped: .stopped(reason)
@@ -149,7 +149,7 @@ extension Supervisor.Change {
         }
     }
 
-    /// How a life has ended.
+    /// The exit reason of an end.
     var exitReason: ExitReason? {
         switch self {
         case .stopped(let reason), .crashed(let reason), .startFailed(let reason), .gaveUp(let reason): reason

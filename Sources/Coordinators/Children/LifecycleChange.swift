@@ -1,21 +1,21 @@
 public import Supervision
 
-/// What has happened to a child.
+/// A change of a child.
 public enum LifecycleChange: Sendable, Hashable, Codable {
-    /// It's ready, by somebody else's doing than the parent's.
+    /// The child is ready, and the parent hasn't started it itself.
     case started
-    /// It has ended and will not come back by itself.
+    /// The child has ended and isn't started again by itself.
     case stopped(ExitReason)
-    /// It has ended unexpectedly; `restarted` follows, or `gaveUp`.
+    /// The child has ended unexpectedly; `restarted` follows, or `gaveUp`.
     case crashed(ExitReason)
-    /// It's ready again, as another incarnation.
+    /// The child is ready again, as another incarnation.
     case restarted
-    /// It has been paused: what is sent to it waits.
+    /// The child has been paused: messages to it wait.
     case paused
-    /// It goes on.
+    /// The child has been resumed.
     case resumed
-    /// It could not be started.
+    /// The child could not be started.
     case startFailed(ExitReason)
-    /// It failed more often than its parent's policy allows, or for good.
+    /// The child failed more often than its parent's policy allows, or for good.
     case gaveUp(ExitReason)
 }

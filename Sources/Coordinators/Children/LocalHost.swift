@@ -12,7 +12,7 @@ final class LocalHost: ChildHost {
         case ended
     }
 
-    /// What matters until the coordinator is ready, and is dropped then.
+    /// The state that is needed until the coordinator is ready, and then dropped.
     private struct Beginning: Sendable {
         var parameters: NodeParameters
         let outcome = OneShot<Result<Void, any Error>>()
@@ -27,7 +27,7 @@ final class LocalHost: ChildHost {
     private struct State {
         var phase: Phase
         var node: Node?
-        /// How long the end may take, once it has begun.
+        /// The grace of the end, once it has begun.
         var grace: Grace?
     }
 

@@ -6,7 +6,7 @@ public struct ProgramSpecification: Sendable, Hashable {
     public var command: [String]
     /// Laid over the parent's environment.
     public var environment: [String: String]
-    /// Where it runs; `nil`: where the parent does.
+    /// The directory in which the program runs; `nil`: the parent's.
     public var directory: String?
 
     /// Creates a specification.

@@ -2,9 +2,9 @@
 public struct Termination: Sendable, Hashable, Codable {
     /// Which coordinator.
     public let path: CoordinatorPath
-    /// Which of its lives; 0 when it never lived, or nobody knows.
+    /// The incarnation that ended; 0 when there was none, or it isn't known.
     public let incarnation: UInt32
-    /// How it ended; `unknown` when nobody is left who saw it.
+    /// The reason of the end; `unknown` when no process is left that recorded it.
     public let reason: ExitReason
 }
 

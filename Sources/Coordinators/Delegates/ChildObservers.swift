@@ -1,8 +1,8 @@
 import ConcurrencySupport
 
-/// Who hears of one child, beside its parent's rows: each on its own, so that a slow one delays nobody.
+/// The observers of one child, besides its parent's rows: each has its own queue, so that a slow one delays no other.
 struct ChildObservers {
-    /// What there is to hear.
+    /// An event or a change that an observer gets.
     enum Notice: Sendable {
         case event(Answer)
         case change(LifecycleChange)
@@ -10,7 +10,7 @@ struct ChildObservers {
 
     struct Observer: Sendable {
         let id: UInt64
-        /// The delegate that is behind it; once it's gone, so is the observer.
+        /// The delegate behind the observer; once it's gone, the observer is removed.
         weak var delegate: (any AnyObject & Sendable)?
         let isDelegate: Bool
         let deliver: @Sendable (Notice) -> Void
@@ -20,7 +20,7 @@ struct ChildObservers {
     private(set) var all: [Observer] = []
     private var next: UInt64 = 0
 
-    /// - Returns: its number; `nil` if the delegate is among them already.
+    /// Adds an observer and returns its number; `nil` if the delegate was added already.
     mutating func add(
         _ delegate: (any AnyObject & Sendable)?,
         deliver: @escaping @Sendable (Notice) -> Void,
@@ -40,7 +40,7 @@ struct ChildObservers {
         all.firstIndex { $0.delegate === delegate }.map { all.remove(at: $0) }
     }
 
-    /// Those whose delegate is gone, taken out.
+    /// Removes and returns the observers whose delegate is gone.
     mutating func removeDeserted() -> [Observer] {
         guard all.contains(where: { $0.isDelegate && $0.delegate == nil }) else { return [] }
         let deserted = all.filter { $0.isDelegate && $0.delegate == nil }

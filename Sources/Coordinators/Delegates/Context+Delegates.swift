@@ -1,10 +1,10 @@
 extension Context {
-    /// Whom the coordinator tells its events.
+    /// The receivers of the coordinator's events.
     public var delegates: OwnDelegates<C> { OwnDelegates(node: node) }
 
-    /// What a coordinator anywhere in the tree tells its delegates, in this process or in another.
+    /// Returns a stream of the events of a coordinator anywhere in the tree, in this process or in another.
     ///
-    /// It listens when this returns, and ends when that coordinator is removed, or its process or this one ends.
+    /// The stream gets events from the return of this call on, and ends when that coordinator is removed, or its process or this one ends.
     ///
     /// - Throws: `noSuchPath`, `peerLost`.
     public func events<K: Coordinator>(of type: K.Type, at path: CoordinatorPath) async throws -> EventStream<K> {

@@ -1,26 +1,26 @@
-/// Hears what a coordinator tells, and what happens to it.
+/// An object that gets the events of a coordinator and its changes.
 ///
 ///     actor Auditor: CoordinatorDelegate {
 ///         func child(_ child: Child<LoginCoordinator>, didSend event: LoginCoordinator.Event) async { … }
 ///     }
 ///     child.delegates += auditor
 ///
-/// Both methods have empty defaults. A delegate is held weakly. Each has a queue of its own, of 256 notices; when it's full the oldest goes to
-/// the dead letters, and nobody else is delayed. Notices of one child come one after the other.
+/// Both methods have empty defaults. A delegate is held weakly. Each has a queue of its own, of 256 notices; when it's full, the oldest
+/// notice goes to the dead letters, and no other delegate is delayed. Notices of one child arrive one after the other.
 public protocol CoordinatorDelegate<Subject>: AnyObject, Sendable {
-    /// The type of coordinator that it listens to.
+    /// The type of the coordinators that the delegate observes.
     associatedtype Subject: Coordinator
 
-    /// The child has told its delegates something.
+    /// Handles an event that the child has sent to its delegates.
     func child(_ child: Child<Subject>, didSend event: Subject.Event) async
 
-    /// Something has happened to the child.
+    /// Handles a change of the child.
     func child(_ child: Child<Subject>, didChange change: LifecycleChange) async
 }
 
 extension CoordinatorDelegate {
-    /// Nothing to do.
+    /// Does nothing.
     public func child(_ child: Child<Subject>, didSend event: Subject.Event) async {}
-    /// Nothing to do.
+    /// Does nothing.
     public func child(_ child: Child<Subject>, didChange change: LifecycleChange) async {}
 }

@@ -2,16 +2,16 @@ import ConcurrencySupport
 
 infix operator => : AssignmentPrecedence
 
-/// Who hears of a child: any number of delegates, added and removed.
+/// The delegates of a child: any number, added and removed.
 ///
 ///     child.delegates += auditor
 ///     child.delegates -= auditor
 ///
-/// They follow the path: a restart doesn't end them, the child's removal does.
+/// Delegates follow the path: a restart doesn't remove them, the child's removal does.
 public struct Delegates<C: Coordinator>: Sendable {
     let child: Child<C>
 
-    /// Adds a delegate; one that is there already stays as it is.
+    /// Adds a delegate; adding one again has no effect.
     public static func += (delegates: Delegates, delegate: some CoordinatorDelegate<C>) {
         delegates.child.supervisor.add(delegate, to: delegates.child)
     }
@@ -22,19 +22,19 @@ public struct Delegates<C: Coordinator>: Sendable {
     }
 }
 
-/// Whom a coordinator tells its events: its parent, and whoever else listens, in this process or another.
+/// The receivers of a coordinator's events: its parent, and all delegates and streams, in this process or another.
 ///
 ///     context.delegates => .loggedIn(user)
 public struct OwnDelegates<C: Coordinator>: Sendable {
     let node: Node
 
-    /// Tells all delegates; never waits for any of them.
+    /// Sends an event to all delegates, without waiting for any of them.
     public static func => (delegates: OwnDelegates, event: C.Event) {
         delegates.node.emit(.value(event))
     }
 }
 
 extension Child {
-    /// Who hears of the child.
+    /// The delegates of the child.
     public var delegates: Delegates<C> { Delegates(child: self) }
 }

@@ -1,15 +1,15 @@
 import ConcurrencySupport
 
-/// What a coordinator tells its delegates, as a sequence.
+/// The events of a coordinator as a sequence.
 ///
 ///     for await event in child.events() { … }
 ///
-/// At most 256 events wait, and 4 MiB of events from other processes; then the oldest go to the dead letters. It ends when the child is removed. To be read once; it listens from
-/// the moment it was asked for.
+/// At most 256 events wait, and 4 MiB of events from other processes; then the oldest go to the dead letters. The stream ends when the
+/// child is removed. It gets the events from the moment of its creation on, and can be read once.
 public struct EventStream<C: Coordinator>: AsyncSequence, Sendable {
-    /// An event.
+    /// The type of an event.
     public typealias Element = C.Event
-    /// It never fails: it ends.
+    /// The stream never fails, it only ends.
     public typealias Failure = Never
 
     private let queue: NoticeQueue
@@ -22,24 +22,24 @@ public struct EventStream<C: Coordinator>: AsyncSequence, Sendable {
         if subscription.isOver { queue.finish() }
     }
 
-    /// A stream that something else feeds.
+    /// Creates a stream that is fed through a queue.
     init(_ queue: NoticeQueue, endedBy end: @escaping @Sendable () -> Void) {
         self.queue = queue
         subscription = Subscription(end)
     }
 
-    /// Reads the events.
+    /// Creates the iterator that reads the events.
     public func makeAsyncIterator() -> Iterator {
         Iterator(notices: queue.makeAsyncIterator(), queue: queue, subscription: subscription)
     }
 
-    /// Reads one event after the other.
+    /// An iterator that reads one event after the other.
     public struct Iterator: AsyncIteratorProtocol {
         var notices: NoticeQueue.Iterator
         let queue: NoticeQueue
         let subscription: Subscription
 
-        /// The next event; `nil` at the end.
+        /// Returns the next event; `nil` at the end.
         public mutating func next() async -> C.Event? {
             while let notice = await notices.next(isolation: #isolation) {
                 if case .event(let event) = notice, let event = queue.decoded(event, as: C.Event.self) { return event }
@@ -49,7 +49,7 @@ public struct EventStream<C: Coordinator>: AsyncSequence, Sendable {
     }
 }
 
-/// Listening that can be ended; it ends by itself when nobody holds it.
+/// A subscription to events, which ends when it's cancelled or released.
 public final class Subscription: Sendable {
     private let end: Lock<(@Sendable () -> Void)?>
 
@@ -72,12 +72,12 @@ public final class Subscription: Sendable {
 
     deinit { cancel() }
 
-    /// Whether it has been ended, or there was nothing to listen to.
+    /// Whether the subscription has ended, or there was no child to subscribe to.
     var isOver: Bool { end.withLock { $0 == nil } }
 
-    /// Ends the listening.
+    /// Ends the subscription.
     ///
-    /// Without effect the second time.
+    /// A second call has no effect.
     public func cancel() {
         end.withLock { end in
             defer { end = nil }
@@ -87,12 +87,12 @@ public final class Subscription: Sendable {
 }
 
 extension Child {
-    /// What the child tells its delegates from now on.
+    /// Returns a stream of the child's events from now on.
     ///
-    /// Every call listens anew.
+    /// Every call creates a stream of its own.
     public func events() -> EventStream<C> { EventStream(self) }
 
-    /// Has a closure called with what the child tells, one event after the other, until the subscription is cancelled or dropped.
+    /// Calls a closure with the child's events, one after the other, until the subscription is cancelled or released.
     public func onEvent(_ body: @escaping @Sendable (C.Event) async -> Void) -> Subscription {
         let queue = NoticeQueue(of: path, deadLetters: supervisor.node.runtime.deadLetters)
         let subscription = Subscription(supervisor, key, deliver: { queue.append($0) }, finish: { queue.finish() })

@@ -1,7 +1,7 @@
 import ConcurrencySupport
 
 extension Node {
-    /// Streams what a child tells its delegates to a coordinator elsewhere in the tree, until that one or its process ends.
+    /// Streams the events of a child to a coordinator elsewhere in the tree, until that coordinator or its process ends.
     func streamEvents(_ envelope: Envelope) {
         guard let key = try? envelope.message(as: ReadEvents.self).key, let flow = envelope.flow, let children = existingChildren else {
             return envelope.end(.failure(CoordinatorError(.noSuchPath, "\(path) has no children")))

@@ -3,7 +3,8 @@ import DequeModule
 
 /// The notices that wait for one observer: at most 256, and of events from other processes 4 MiB; then the oldest go to the dead letters.
 ///
-/// It's a sequence to be read once, which ends when the reader's task is cancelled or the queue has finished, after what still waits.
+/// The queue is a sequence that can be read once. It ends when the reader's task is cancelled or the queue has finished, after the waiting
+/// notices.
 final class NoticeQueue: AsyncSequence, Sendable {
     typealias Element = ChildObservers.Notice
     typealias Failure = Never
@@ -17,7 +18,7 @@ final class NoticeQueue: AsyncSequence, Sendable {
     }
 
     private let state = Lock(State())
-    /// Says that something waits: an `AsyncStream` of the notices themselves could bound their number alone.
+    /// The signal that a notice waits: an `AsyncStream` of the notices themselves could limit only their number.
     private let arrivals: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
     private let path: CoordinatorPath
@@ -46,13 +47,13 @@ final class NoticeQueue: AsyncSequence, Sendable {
         mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> ChildObservers.Notice? {
             while true {
                 if let notice = queue.state.withLock({ $0.next() }) { return notice }
-                // What came just before the end waits still.
+                // Notices that came just before the end still wait.
                 guard await arrivals.next(isolation: actor) != nil else { return queue.state.withLock { $0.next() } }
             }
         }
     }
 
-    /// The event as the observer wants it; one that is none goes to the dead letters.
+    /// Returns the event as the observer's type; an event of another type goes to the dead letters.
     func decoded<Event: Codable & Sendable>(_ event: Answer, as type: Event.Type) -> Event? {
         do {
             return try event.decoded(as: type)
@@ -69,7 +70,7 @@ final class NoticeQueue: AsyncSequence, Sendable {
 }
 
 extension NoticeQueue.State {
-    /// - Returns: the notices that had to give way.
+    /// Adds a notice and returns those that had to be dropped.
     fileprivate mutating func append(_ notice: ChildObservers.Notice) -> [ChildObservers.Notice] {
         guard !isOver else { return [] }
         waiting.append(notice)

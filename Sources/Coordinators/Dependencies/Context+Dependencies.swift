@@ -1,11 +1,11 @@
 extension Context {
-    /// What the coordinator has been provided with.
+    /// The dependencies of the coordinator.
     public var dependencies: Dependencies { node.dependencies }
 
     /// Provides this coordinator and everything below it, in this process and in others, now and after restarts.
     ///
-    /// Those below come first; then what waited here for it begins, in order. What a coordinator further down provides itself stays as it is.
-    /// Messages that are sent after this call find the value. A worker gets it if it's Codable.
+    /// Coordinators below get the value first; then messages that waited here for it begin, in order. A value that a coordinator further
+    /// down provides itself stays. Messages that are sent after this call find the value. A worker gets it if it's Codable.
     public func provide<Value: Sendable>(_ key: any WritableKeyPath<Dependencies, Value?> & Sendable, _ value: Value) async {
         var dependencies = Dependencies()
         dependencies[keyPath: key as WritableKeyPath<Dependencies, Value?>] = value

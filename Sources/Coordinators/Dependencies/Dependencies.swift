@@ -1,25 +1,26 @@
 import ConcurrencySupport
 
-/// What a coordinator has been provided with, by itself or by those above it.
+/// The dependencies of a coordinator, provided by itself or by those above it.
 ///
-/// A value: reading it again may give another one after an update. Extended with a property for each key, as ``DependencyKey`` shows.
+/// The dependencies are a value: reading them again may give another one after an update. They are extended with a property for each key,
+/// as ``DependencyKey`` shows.
 public struct Dependencies: Sendable {
     var entries: [String: DependencyEntry] = [:]
     /// Grows with every change at the coordinator that hands these down, so that those below recognise what is older than what they have.
     var version: UInt64 = 0
-    /// Who looks, where that matters.
+    /// The probe that records the reads, if there is one.
     private var probe: Probe?
 
-    /// Notes down which keys were read, and why a service couldn't be made.
+    /// A record of the keys that were read, and of the error if a service couldn't be made.
     private final class Probe: Sendable {
         let names = Lock<[String]>([])
         let error = Lock<(any Error)?>(nil)
     }
 
-    /// Nothing provided yet.
+    /// Creates dependencies without values.
     public init() {}
 
-    /// What was provided under a key; `nil` if nothing was, or it can't be made from its description.
+    /// The value provided for a key; `nil` if none was, or it can't be made from its description.
     public subscript<K: DependencyKey>(key: K.Type) -> K.Value? {
         get {
             probe?.names.withLock { $0.append(K.name) }
@@ -39,7 +40,7 @@ public struct Dependencies: Sendable {
         entries[K.name] = DependencyEntry(describedBy: descriptor)
     }
 
-    /// These, with others laid over them.
+    /// Returns these dependencies with others in their place where both have a value.
     func overlaid(by others: Dependencies) -> Dependencies {
         var result = self
         result.entries.merge(others.entries) { $1 }
@@ -48,7 +49,7 @@ public struct Dependencies: Sendable {
 }
 
 extension Dependencies {
-    /// The names of the keys that a property reads, of these dependencies.
+    /// Returns the names of the keys that a property reads in some dependencies.
     static func names<Value>(
         of path: any KeyPath<Dependencies, Value?> & Sendable,
         in dependencies: Dependencies = Dependencies()
@@ -60,7 +61,7 @@ extension Dependencies {
         return probe.names.withLock { $0 }
     }
 
-    /// - Throws: when it can't be made, or was not provided.
+    /// Returns the value of a property; throws when it can't be made, or was not provided.
     func required<Value>(_ path: any KeyPath<Dependencies, Value?> & Sendable) throws -> Value {
         var probed = self
         let probe = Probe()
@@ -71,14 +72,14 @@ extension Dependencies {
     }
 }
 
-/// What one coordinator inherits, provides itself, and so passes on.
+/// The dependencies that one coordinator inherits and provides itself, and those that it passes on.
 struct NodeDependencies {
     private(set) var effective: Dependencies
     private var inherited: Dependencies
     private var provided = Dependencies()
     private let overrides: Dependencies
 
-    /// - Parameter overrides: what wins over everything that is provided, in tests.
+    /// - Parameter overrides: The values that take precedence over all provided ones, in tests.
     init(inherited: Dependencies, overrides: Dependencies) {
         self.inherited = inherited
         self.overrides = overrides

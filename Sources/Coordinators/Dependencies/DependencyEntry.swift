@@ -1,12 +1,12 @@
 import ConcurrencySupport
 import WireProtocol
 
-/// One thing that was provided, in the form in which it came, and the live value once it was needed.
+/// A provided value, in the form in which it arrived, and the live value once it was needed.
 ///
-/// One entry is shared by everybody who inherits it in a process: that is why a service is made once.
+/// All coordinators of a process that inherit a value share one entry, so that a service is made once.
 final class DependencyEntry: Sendable {
     private enum Content {
-        /// A live value; `crosses`: it's its own description.
+        /// A live value; `crosses`: the value itself can be sent to other processes.
         case value(any Sendable, crosses: Bool)
         /// A description from this process.
         case described(any Codable & Sendable)
@@ -18,7 +18,7 @@ final class DependencyEntry: Sendable {
     private let made = Lock<(any Sendable)?>(nil)
 
     init<K: DependencyKey>(_ key: K.Type, _ value: K.Value) {
-        // Its type, and not only the value: whoever has nothing but `any P` to decode can't.
+        // The key's type is checked, not only the value: another process couldn't decode an `any P`.
         content = .value(value, crosses: !(key is any DescribedDependencyKey.Type) && K.Value.self is any (Codable & Sendable).Type)
     }
 
@@ -55,13 +55,13 @@ final class DependencyEntry: Sendable {
         }
     }
 
-    /// Whether it came in just this form.
+    /// Returns whether the value arrived in exactly this form.
     func isEncoded(_ codec: PayloadCodec, _ bytes: Bytes) -> Bool {
         guard case .encoded(let ownCodec, let ownBytes) = content else { return false }
         return ownCodec == codec && ownBytes == bytes
     }
 
-    /// What crosses to another process; `nil`: it stays in this one.
+    /// Returns the form that is sent to another process; `nil` if the value stays in this one.
     func encoded(as codec: PayloadCodec) throws(CoordinatorError) -> (PayloadCodec, Bytes)? {
         switch content {
         case .value(let value, crosses: true):

@@ -1,4 +1,4 @@
-/// Names something that coordinators need and somebody above them provides.
+/// A key of a value that coordinators need and that one above them provides.
 ///
 ///     enum AccountsKey: DependencyKey { typealias Value = AccountStore }
 ///     extension Dependencies {
@@ -10,9 +10,9 @@
 ///
 /// A value that is Codable reaches workers too; any other stays in the process in which it was provided: see ``DescribedDependencyKey``.
 public protocol DependencyKey: Sendable {
-    /// What is provided.
+    /// The type of the provided value.
     associatedtype Value: Sendable
-    /// How the key is called between processes: by default the type's name without its module.
+    /// The name of the key between processes: by default the type's name without its module.
     static var name: String { get }
 }
 
@@ -21,14 +21,14 @@ extension DependencyKey {
     public static var name: String { TypeNames.name(of: Self.self) }
 }
 
-/// Names a live service that every process makes for itself, from a description that can cross.
+/// A key of a live service that every process makes for itself, from a description that can cross processes.
 ///
 ///     enum DatabaseKey: DescribedDependencyKey {
 ///         static func make(from path: String) throws -> Database { try Database(path: path) }
 ///     }
 ///     await context.provide(DatabaseKey.self, describedBy: "/var/lib/shop.sqlite")
 public protocol DescribedDependencyKey: DependencyKey {
-    /// What the service is made from: an address, a path, a set of options.
+    /// The description from which the service is made: an address, a path, a set of options.
     associatedtype Descriptor: Codable & Sendable
 
     /// Makes the service of a process, when it's first needed there.

@@ -1,7 +1,7 @@
 import ConcurrencySupport
 
 extension Node {
-    /// What the coordinator has been provided with.
+    /// The dependencies of the coordinator.
     var dependencies: Dependencies { state.withLock { $0.dependencies.effective } }
 
     /// Provides this coordinator and those below it, which have it when this returns.
@@ -10,7 +10,7 @@ extension Node {
     /// Takes what those above provide, and hands it down.
     func inherit(_ dependencies: Dependencies) { spread { $0.inherit(dependencies) } }
 
-    /// A child that was made while something was provided must not miss it.
+    /// Updates a child that was made while a value was being provided, so that it doesn't miss it.
     func renewInheritance(of host: any ChildHost) { host.inherit(dependencies) }
 
     /// Changes what is provided here, and hands it down: the children first, then what waited here.
@@ -26,7 +26,7 @@ extension Node {
         if !releaseWhatIsProvided().isEmpty { learnWhatIsNeeded() }
     }
 
-    /// Lets go what has waited for what is here now.
+    /// Releases the messages whose dependencies are provided now.
     ///
     /// - Returns: what has to be learned first of what others need that waits.
     private func releaseWhatIsProvided() -> [MessageRow.Needs] {

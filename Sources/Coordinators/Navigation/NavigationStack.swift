@@ -1,7 +1,7 @@
 import ConcurrencySupport
 public import WireProtocol
 
-/// What a coordinator does to the stack that it shares with others.
+/// A change that a coordinator makes to the stack that it shares with others.
 enum NavigationMove: Sendable, Hashable, Codable {
     case show(JSONValue, isModal: Bool)
     case replaceTop(JSONValue)
@@ -9,24 +9,24 @@ enum NavigationMove: Sendable, Hashable, Codable {
     case pop
     case popTo(JSONValue)
     case dismiss
-    /// The coordinator's subtree has ended: its pages go.
+    /// The coordinator's subtree has ended, and its pages are removed.
     case rewind
 }
 
 /// The pages of a flow that several coordinators share, each with its own slice.
 ///
-/// Follows radianttap/Coordinator's NavigationCoordinator: popping below a coordinator's first page finishes it, and whoever is uncovered
-/// is told.
+/// Follows radianttap/Coordinator's NavigationCoordinator: popping below a coordinator's first page finishes it, and the coordinator that
+/// is uncovered is informed.
 final class NavigationStack: Sendable {
-    /// What others have to be told after a move.
+    /// The notices to other coordinators that follow from a move.
     struct Effects: Sendable, Equatable {
-        /// The pages of coordinators whose slice has changed by somebody else's move.
+        /// The pages of coordinators whose slice another's move has changed.
         var slices: [CoordinatorPath: [NavigationEntry]] = [:]
         /// Coordinators that have no pages left because they were popped; the innermost first.
         var finished: [CoordinatorPath] = []
-        /// The lives of those that have finished.
+        /// The incarnations of the coordinators that have finished.
         var incarnations: [CoordinatorPath: Incarnation] = [:]
-        /// Who is on top now that wasn't, and with which page; `nil` path: the stack is empty.
+        /// The coordinator that is now on top and wasn't before, with its page; `nil` path: the stack is empty.
         var uncovered: (path: CoordinatorPath?, page: JSONValue?)?
 
         static func == (left: Self, right: Self) -> Bool {
@@ -61,7 +61,7 @@ final class NavigationStack: Sendable {
             if slice != before.filter({ $0.path == owner }) { effects.slices[owner] = slice }
         }
         if move == .rewind {
-            // They have ended already.
+            // These coordinators have ended already.
             for owner in effects.slices.keys where owner.isWithin(path) { effects.slices[owner] = nil }
         } else {
             effects.incarnations = Dictionary(before.map { ($0.path, $0.incarnation) }) { max($0, $1) }
@@ -69,14 +69,14 @@ final class NavigationStack: Sendable {
         }
         guard before.last != after.last, after.count < before.count else { return effects }
         let top = after.last
-        // Who has popped a page of its own knows what is below it.
+        // A coordinator that has popped a page of its own knows the one below it.
         if top?.path != path || move == .rewind { effects.uncovered = (top?.path, top?.page) }
         return effects
     }
 }
 
 extension [NavigationEntry] {
-    /// The stack after a move by the coordinator at `path`.
+    /// Applies a move by the coordinator at `path`.
     fileprivate mutating func apply(_ move: NavigationMove, by path: CoordinatorPath, _ incarnation: Incarnation) {
         switch move {
         case .show(let page, let isModal):
@@ -102,7 +102,7 @@ extension [NavigationEntry] {
         }
     }
 
-    /// The same move as the coordinator itself sees it: nothing but its own pages.
+    /// Applies the same move to the coordinator's own slice.
     mutating func applyToSlice(_ move: NavigationMove, by path: CoordinatorPath, _ incarnation: Incarnation) {
         apply(move, by: path, incarnation)
     }
@@ -110,16 +110,16 @@ extension [NavigationEntry] {
 
 /// One page on a stack.
 public struct NavigationEntry: Sendable, Hashable, Codable {
-    /// The coordinator that shows it.
+    /// The coordinator that shows the page.
     public let path: CoordinatorPath
     /// The page, encoded as its coordinator's type of pages.
     public let page: JSONValue
-    /// Whether it was presented on top of a flow, rather than shown as its next step.
+    /// Whether the page was presented on top of a flow, rather than shown as its next step.
     public let isModal: Bool
-    /// Which life of the coordinator shows it.
+    /// The incarnation of the coordinator that shows the page.
     var incarnation: UInt32 = 0
 
-    /// The page as one of its coordinator's type.
+    /// Returns the page as a value of its coordinator's type.
     ///
     /// - Throws: `coding` when it's another one.
     public func decoded<Page: Codable>(as type: Page.Type = Page.self) throws -> Page { try Page(decoding: page) }
@@ -127,6 +127,6 @@ public struct NavigationEntry: Sendable, Hashable, Codable {
 
 /// A coordinator with a stack of pages of its own, which those below it share.
 ///
-/// Without one the root's stack is everybody's. A child that shows the stack's first page and would like to be dismissed takes this
-/// coordinator with it: the request goes on to its parent.
+/// Without such a coordinator, all share the root's stack. When a child that shows the stack's first page requests its dismissal, the
+/// request includes this coordinator and goes on to its parent.
 public protocol NavigationCoordinator: Coordinator {}

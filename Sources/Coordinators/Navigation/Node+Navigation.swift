@@ -6,7 +6,7 @@ import WireProtocol
 extension Node {
     /// Makes a move on the stack that the coordinator shares with others.
     ///
-    /// One that its owner could never be told isn't made here either.
+    /// A move that can't be sent to the stack's owner isn't made here either.
     func navigate(_ move: NavigationMove) {
         let request = Navigate(move: move, path: path, incarnation: incarnation)
         if let error = refusal(of: request) {
@@ -31,14 +31,14 @@ extension Node {
         return nil
     }
 
-    /// The pages of a subtree that has ended go.
+    /// Removes the pages of a subtree that has ended.
     func rewind(_ path: CoordinatorPath) {
-        // Where nobody has ever shown a page there is nothing to rewind; workers below may have shown some.
+        // Where no page was ever shown there is nothing to rewind; workers below may have shown some.
         guard runtime.hasNavigated.load(ordering: .relaxed) else { return }
         send(Navigate(move: .rewind, path: path, incarnation: 0))
     }
 
-    /// Carries out a move at the stack's owner, and tells those whom it concerns.
+    /// Carries out a move at the stack's owner, and informs the coordinators that it concerns.
     func apply(_ request: Navigate) {
         guard let ownNavigation else { return }
         runtime.hasNavigated.store(true, ordering: .relaxed)
@@ -52,7 +52,7 @@ extension Node {
         send(Uncovered(page: uncovered.page), to: uncovered.path ?? path)
     }
 
-    /// What the stack's owner, or somebody above another coordinator, has to tell this one.
+    /// Takes over the coordinator's pages after a move of another.
     func setPages(_ pages: [NavigationEntry]) {
         state.withLock { $0.navigation.pages = pages }
     }
@@ -60,7 +60,7 @@ extension Node {
     /// The coordinator's own pages, bottom first.
     var pages: [NavigationEntry] { state.withLock { $0.navigation.pages } }
 
-    /// The whole stack, wherever its owner is.
+    /// Returns the whole stack, wherever its owner is.
     func navigationEntries() async throws -> [NavigationEntry] {
         let envelope = Envelope(.value(ReadNavigation()), sender: path, deadline: .now + .seconds(5), isBuiltin: true)
         return try await envelope.delivered(owner: openAsks) { climb($0) }.decoded(as: [NavigationEntry].self)
@@ -90,7 +90,7 @@ extension Node {
         await host?.events.requestDismissal(timeout: timeout) ?? false
     }
 
-    /// Whether the first page of the stack that this coordinator has for itself is a child's.
+    /// Returns whether the first page of this coordinator's own stack is a child's.
     func isFirstOnOwnStack(_ path: CoordinatorPath) -> Bool {
         guard type.ownsNavigation else { return false }
         return ownNavigation?.entries.first?.path.isWithin(path) ?? false

@@ -1,7 +1,7 @@
 import ConcurrencySupport
 
 extension Node {
-    /// Every coordinator answers this: it shows a page of its own, and opens what is below it.
+    /// The row of every coordinator that shows a page of its own, and opens the rest of the route below.
     static let openRow = MessageRow(.type(name: OpenRoute.name, ObjectIdentifier(OpenRoute.self))) { coordinator, envelope, node, _ in
         let route = try envelope.message(as: OpenRoute.self)
         if let page = route.page { try await node.type.display(coordinator, page) }
@@ -9,7 +9,7 @@ extension Node {
         return .value(NoReply())
     }
 
-    /// Opens the rest of a route below this coordinator: what is missing is started, what isn't ready is waited for.
+    /// Opens the rest of a route below this coordinator.
     func open(_ steps: [Route.Step], by coordinator: any Coordinator, deadline: MonotonicTime?) async throws {
         guard let step = steps.first else { return }
         if existingChildren?.lives(step.section) != true { try await type.open(coordinator, step.section) }

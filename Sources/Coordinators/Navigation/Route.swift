@@ -8,7 +8,7 @@ public struct Route: Sendable, Hashable, Codable {
     public struct Step: Sendable, Hashable, Codable {
         /// The child's key.
         public var section: String
-        /// The page, encoded as the section's type of pages; `nil`: whatever the section shows by itself.
+        /// The page, encoded as the section's type of pages; `nil`: the page that the section shows by itself.
         public var page: JSONValue?
 
         /// Creates a step.
@@ -21,7 +21,7 @@ public struct Route: Sendable, Hashable, Codable {
     /// The sections, from the top down.
     public var steps: [Step]
 
-    /// Creates a route of its steps, as they come from a link.
+    /// Creates a route from its steps, as they come from a link.
     public init(steps: [Step]) { self.steps = steps }
 
     /// Creates a route that begins with a section.
@@ -32,17 +32,17 @@ public struct Route: Sendable, Hashable, Codable {
         steps = [Step(section: section.pathComponent, page: Self.json(page))]
     }
 
-    /// The route with another section below.
+    /// Returns the route with another section below.
     public func then(_ section: some CoordinatorKey) -> Route {
         Route(steps: steps + [Step(section: section.pathComponent)])
     }
 
-    /// The route with another section below, and a page in it.
+    /// Returns the route with another section below, and a page in it.
     public func then(_ section: some CoordinatorKey, _ page: some Codable & Sendable) -> Route {
         Route(steps: steps + [Step(section: section.pathComponent, page: Self.json(page))])
     }
 
-    /// A page that can't be encoded is refused where the route is opened, like any other that the section doesn't know.
+    /// Encodes a page; one that can't be encoded is refused where the route is opened, like any other that the section doesn't have.
     private static func json(_ page: some Codable & Sendable) -> JSONValue {
         (try? page.encodedAsJSON()) ?? .null
     }

@@ -2,14 +2,14 @@
 public protocol Scene: Sendable {
     /// Ends the resource; closing it again does nothing.
     func close() async
-    /// Returns when the resource has ended, whoever has ended it, or when the waiting task is cancelled.
+    /// Returns when the resource has ended for any reason, or when the waiting task is cancelled.
     func waitUntilClosed() async
 }
 
 /// A coordinator that owns exactly one resource, its scene.
 ///
-/// The scene is made in the initialiser and closed after the `stop` hook. When it ends by itself the coordinator requests its dismissal;
-/// if that is refused, it stays without.
+/// The scene is made in the initialiser and closed after the `stop` hook. When it ends by itself, the coordinator requests its dismissal;
+/// if the parent refuses, the coordinator goes on without its scene.
 public protocol SceneCoordinator: Coordinator {
     /// The resource's type.
     associatedtype SceneType: Scene

@@ -7,16 +7,16 @@ import ConcurrencySupport
 ///     }
 ///     try await context.select(.search)
 ///
-/// A child that is selected and doesn't live is started by ``Coordinator/open(_:)``, as for a deep link. For a blue and a green version of a
-/// service as for the tabs of an app.
+/// A child that is selected and doesn't live is started by ``Coordinator/open(_:)``, as for a deep link. Tabs serve the blue and green
+/// versions of a service as well as the tabs of an app.
 public protocol TabCoordinator: Coordinator {}
 
 extension Context where C: TabCoordinator {
-    /// Makes a child the active one: the former is paused, this one started or resumed.
+    /// Makes a child the active one: the former one is paused, this one started or resumed.
     ///
-    /// Selections come one after the other. When the child can't be started the former is resumed, and stays selected.
+    /// Selections are made one after the other. When the child can't be started, the former one is resumed, and stays selected.
     ///
-    /// - Throws: what `open` threw; `stopped`.
+    /// - Throws: The error that `open` threw; `stopped`.
     public func select(_ key: C.ChildKey) async throws {
         let node = node
         let result = await node.selections.pass { () async -> Result<Void, any Error> in

@@ -1,10 +1,10 @@
 import ConcurrencySupport
 
-/// How long the steps of an end may take, all together, from the first one's beginning: it can become shorter meanwhile, never longer.
+/// The time that the steps of an end may take together, from the first one's beginning: it can be shortened meanwhile, never lengthened.
 final class Grace: Sendable {
     private struct State {
         var limit: Duration?
-        /// What the limit was shortened to.
+        /// The limit after the latest shortening; nil without one.
         var haste: Duration?
         var step: OneShot<Bool>?
         /// Set when the first step begins.
@@ -14,7 +14,7 @@ final class Grace: Sendable {
 
     private let state: Lock<State>
 
-    /// - Parameter limit: `nil`: as long as it takes.
+    /// - Parameter limit: The time; `nil`: unlimited.
     init(_ limit: Duration?) { state = Lock(State(limit: limit)) }
 
     /// Waits for a step of the end, whether the waiting task is cancelled or not; one step at a time.
@@ -40,7 +40,7 @@ final class Grace: Sendable {
         return isDone
     }
 
-    /// From now on no step may take longer, neither the one that is under way nor one that comes.
+    /// Shortens the time: from now on no step may take longer, neither the one under way nor a later one.
     func shorten(to limit: Duration) {
         state.withLock { state in
             state.limit = min(state.limit ?? limit, limit)
@@ -50,10 +50,10 @@ final class Grace: Sendable {
         schedule()
     }
 
-    /// How long an end may take now.
+    /// The time that the end may take now.
     var limit: Duration? { state.withLock { $0.limit } }
 
-    /// What it was shortened to, if it was.
+    /// The time that the end was shortened to; nil if it wasn't.
     var haste: Duration? { state.withLock { $0.haste } }
 
     private func schedule() {
@@ -61,7 +61,7 @@ final class Grace: Sendable {
         guard let step, let deadline else { return }
         let timer = Timers.shared.schedule(at: deadline) { step.settle(false) }
         let former = state.withLock { state -> Timers.Timer? in
-            // It may be over, or have been shortened since: then whoever has done that schedules it.
+            // The step may be over, or the time shortened since: then that caller schedules the timer.
             guard state.step === step, state.deadline == deadline else { return timer }
             defer { state.timer = timer }
             return state.timer

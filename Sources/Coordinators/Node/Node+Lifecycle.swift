@@ -64,7 +64,7 @@ extension Node {
     ///
     /// - Parameters:
     ///   - grace: how long the handlers that were cancelled and the hook after them may take together; `nil`: as long as they like.
-    ///   - isFailure: it has failed rather than been told to stop, and whoever asks it has lost it.
+    ///   - isFailure: Whether the coordinator has failed rather than been asked to stop, so that its askers get `peerLost`.
     /// - Returns: false when something ignored its cancellation past the grace and had to be abandoned.
     func stop(grace: Duration?, isFailure: Bool = false) async -> Bool {
         await stop(within: Grace(grace), isFailure: isFailure)
@@ -79,7 +79,7 @@ extension Node {
         }
         openAsks.end(with: .hasStopped(path), forGood: false)
         endPause(isFailure)
-        // Whoever has hastened it before it began, too.
+        // The end may have been hastened before it began.
         if let haste = limit.haste { hasten(.timeout(haste)) }
         if let children = begun.children { await children.shutDown() }
         cancelHandlers()
@@ -112,7 +112,7 @@ extension Node {
         }
     }
 
-    /// What a paused coordinator has not begun it never will; those below it may ask it while they end.
+    /// Gives up the messages that a paused coordinator has not begun; those below it may still ask it while they end.
     private func endPause(_ isFailure: Bool) {
         let waiting = state.withLock { state -> [Mailbox.Item] in
             guard state.mailbox.isPaused else { return [] }
@@ -192,7 +192,7 @@ extension Node {
         for waiter in former.handlers.drainWaiters { waiter.settle(()) }
     }
 
-    /// What waited and never begins: whoever asks is told, and nothing that was taken is lost without a word.
+    /// Ends a message that waited and never begins: its asker gets an error, and an accepted one-way message becomes a dead letter.
     private func giveUp(_ item: Mailbox.Item, hasFailed: Bool) {
         switch item {
         case .message(let envelope, _):
@@ -208,7 +208,7 @@ extension Node {
         }
     }
 
-    /// Why an ask to this coordinator ends with its life.
+    /// Returns the error of an ask that ends with this coordinator.
     func endError(_ hasFailed: Bool, maybeExecuted: Bool) -> CoordinatorError {
         guard hasFailed else { return .hasStopped(path) }
         return CoordinatorError(.peerLost, "\(path) has failed", maybeExecuted: maybeExecuted)

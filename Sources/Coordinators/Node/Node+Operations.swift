@@ -37,7 +37,7 @@ extension Node {
             try await children.setPaused(true, for: key, initiator: .operator)
         case .resume: try await children.setPaused(false, for: key, initiator: .operator)
         }
-        // Whoever runs the child may have removed it since.
+        // The parent may have removed the child since.
         let after = (try? await children.snapshot(of: key, budget)) ?? before.ended
         return try after.encodedAsJSON()
     }

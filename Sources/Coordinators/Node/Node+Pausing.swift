@@ -30,7 +30,7 @@ extension Node {
         if state.withLock({ $0.pauseReasons.isEmpty }) { return }
         await transitions.pass { [self] in
             let isPaused = state.withLock { state -> Bool in
-                // Somebody may have paused it since it became active.
+                // The coordinator may have been paused since it became active.
                 guard state.life.phase == .active, !state.pauseReasons.isEmpty, !state.mailbox.isPaused else { return false }
                 state.mailbox.pause()
                 return true

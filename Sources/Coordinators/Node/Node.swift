@@ -100,7 +100,7 @@ final class Node: Sendable {
     let runtime: RuntimeCore
     let openAsks = OpenAsks()
     let since = MonotonicTime.now
-    /// How the stop has ended: whether nothing had to be abandoned.
+    /// The end of the stop, with whether nothing had to be abandoned.
     let end = OneShot<Bool>()
     let state: Lock<State>
     /// Made when it's first wanted.
@@ -140,7 +140,7 @@ final class Node: Sendable {
             let children = ChildSupervisor(node: self)
             switch state.life.phase {
             case .starting, .active: state.children = children
-            // Nobody would end its children any more.
+            // Children that are started now would never be ended.
             case .stopping, .stopped: children.refuse()
             }
             return children
@@ -192,7 +192,7 @@ final class Node: Sendable {
     }
 }
 
-/// What a coordinator's life begins with.
+/// The values that a coordinator is created with.
 struct NodeParameters: Sendable {
     let type: CoordinatorType
     let configuration: ConfigurationValue

@@ -1,15 +1,15 @@
 import ConcurrencySupport
 import WireProtocol
 
-/// What an operator can ask of a coordinator, from any process.
+/// An operation that an operator can request of a coordinator, from any process.
 enum Operation: String, Sendable {
     case inspect, start, stop, restart, kill, pause, resume, counters
 
-    /// It only looks, and must be quick; a start or a stop may take as long as the coordinators do.
+    /// Whether the operation only reads, and must be quick; a start or a stop may take as long as the coordinators do.
     var isDescription: Bool { self == .inspect || self == .counters }
 }
 
-/// How long a description of a process may take.
+/// The time that a description of a process may take.
 ///
 /// Each process on the way down asks the next one with less than it was given itself, so that it can still tell of one that says nothing
 /// before it is thought to say nothing too.
@@ -30,6 +30,6 @@ struct TimeoutBudget: Sendable {
         duration = .milliseconds(min(milliseconds, Int64(UInt32.max)))
     }
 
-    /// What the next process is given.
+    /// The time that the next process gets.
     var payload: JSONValue { ["patienceMilliseconds": .integer(max(Int64(duration.millisecondsClamped) * 4 / 5, 1))] }
 }

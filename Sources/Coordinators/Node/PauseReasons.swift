@@ -4,7 +4,7 @@
 struct PauseReasons: OptionSet, Sendable, Hashable {
     let rawValue: UInt8
 
-    /// It was paused by name.
+    /// The coordinator was paused by name.
     static let explicit = PauseReasons(rawValue: 1 << 0)
     /// An ancestor was paused.
     static let cascade = PauseReasons(rawValue: 1 << 1)

@@ -4,7 +4,7 @@ import Links
 import Logging
 import WireProtocol
 
-/// Where the links of this process's workers arrive: one listener, made when the first worker is.
+/// The listener for the links of this process's workers, made when the first worker is.
 final class LinkHub: Sendable {
     /// Takes a link whose worker has shown the right secret.
     typealias Attach = @Sendable (Link, Hello) throws -> Link.Handler
@@ -13,19 +13,19 @@ final class LinkHub: Sendable {
         var listener: LinkListener?
         var expected: [[UInt8]: Attach] = [:]
         var isClosed = false
-        /// How many strangers were turned away since the last that was told of, and when that was.
+        /// The number of strangers that were refused since the last log entry about them, and its time.
         var strangers = 0
         var toldOfStrangers: MonotonicTime?
     }
 
-    /// How often strangers are told of.
+    /// The interval between log entries about strangers.
     private static let strangerInterval = Duration.seconds(10)
 
     private let directory: RuntimeFiles
     private let tasks: OwnedTasks
     private let logger: Logger
     private let state = Lock(State())
-    /// Who expects a worker looks alone at whether the socket is still there.
+    /// The lock under which one caller at a time checks that the socket still exists.
     private let turn = Lock(())
 
     init(directory: RuntimeFiles, tasks: OwnedTasks, logger: Logger) {
@@ -44,9 +44,9 @@ final class LinkHub: Sendable {
         }
     }
 
-    /// Closes a listener whose socket somebody has removed, because no worker would find it: the next one is made anew.
+    /// Closes a listener whose socket was removed, because no worker would find it: the next caller makes a new one.
     ///
-    /// Links that are up stay.
+    /// Existing links stay.
     private func closeIfRemoved() {
         guard let path = try? directory.socketPath(of: getpid()), access(path, F_OK) != 0 else { return }
         let lost = state.withLock { state in
@@ -106,7 +106,7 @@ final class LinkHub: Sendable {
         )
     }
 
-    /// Lets nobody in with this secret any more.
+    /// Refuses peers with this secret from now on.
     func forget(_ secret: [UInt8]) {
         state.withLock { $0.expected[secret] = nil }
     }

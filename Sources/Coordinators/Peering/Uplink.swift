@@ -61,9 +61,9 @@ final class Uplink: Sendable {
         var isIntroduced = false
     }
 
-    /// How many moves of pages are kept while there is no link.
+    /// The number of moves of pages that are kept while there is no link.
     private static let movesLimit = 1_024
-    /// What a message's frame has beside the payload, at most: the header, a trace context, numbers.
+    /// The largest size of a message's frame besides the payload: the header, a trace context, numbers.
     private static let headroom = 128 + Peer.traceLimit
 
     private let ticket: Ticket
@@ -358,6 +358,6 @@ extension Uplink {
         return peer.send(frame, lane: lane)
     }
 
-    /// How much has left so far; while it grows, the parent reads.
+    /// The amount that has left so far; while it grows, the parent reads.
     var transmissions: UInt64 { state.withLock { $0.peer }?.link.transmissions ?? 0 }
 }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Where programs are.
+/// The search for programs.
 enum ExecutableSearch {
     /// Finds an executable as execvp(3) would, in a `PATH` that need not be ours.
     ///

@@ -2,7 +2,7 @@ import Processes
 import WireProtocol
 
 extension ExitReason {
-    /// What a worker says of its own end.
+    /// Creates the reason from a worker's own report of its end.
     init(_ exit: Exit) {
         self =
             switch exit.kind {
@@ -18,7 +18,7 @@ extension ExitReason {
             }
     }
 
-    /// What the kernel says of a process's end.
+    /// Creates the reason from the kernel's status of a process.
     init(_ status: ExitStatus) {
         self =
             switch status {

@@ -1,12 +1,13 @@
 import Glibc
 import Processes
 
-/// What children inherit of this process's environment, byte for byte.
+/// The part of this process's environment that children inherit, byte for byte.
 ///
 /// It's read once, when the runtime is made: setenv(3) on another thread at the same moment would make the reading unsafe, and no lock
 /// of the C library's guards it.
 struct InheritedEnvironment: Sendable {
-    /// What systemd tells this process alone, see sd_notify(3), sd_listen_fds(3) and sd_watchdog_enabled(3); and what a parent of ours has.
+    /// The variables that systemd sets for this process alone, see sd_notify(3), sd_listen_fds(3) and sd_watchdog_enabled(3); and those
+    /// that its parent has set.
     private static let own: Set<String> = [
         "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "WATCHDOG_PID", "WATCHDOG_USEC",
         WorkerEnvironment.ticketVariable, WorkerEnvironment.logLevelVariable, ProcessMark.variable,

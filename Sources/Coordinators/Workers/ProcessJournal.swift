@@ -3,8 +3,8 @@ import Glibc
 import Processes
 import Synchronization
 
-/// What a runtime has started and not seen the end of, in a file of its directory, so that the next one there can end what is left when this
-/// one is killed.
+/// The processes that a runtime has started and whose end it hasn't seen, in a file of its directory, so that the next runtime there can
+/// end them when this one is killed.
 ///
 /// One line for each beginning and each end, appended with a single write(2); the file is written anew when it has grown, and removed at an
 /// orderly end.
@@ -18,7 +18,7 @@ final class ProcessJournal: Sendable {
         var isClosed = false
     }
 
-    /// How many lines may tell of the past before the file is written anew.
+    /// The number of lines about ended processes before the file is rewritten.
     private static let slack = 1_024
     private static let numbers = Atomic<Int>(0)
 
@@ -123,9 +123,9 @@ extension ProcessJournal {
         static func ended(_ process: ProcessIdentity) -> String { "- \(process.processID) \(process.startTime)\n" }
     }
 
-    /// What a file says; nil when it's no journal.
+    /// Parses a file; nil when it isn't a journal.
     ///
-    /// A last line that was cut off, because its writer was killed, tells nothing.
+    /// A last line that was cut off, because its writer was killed, is ignored.
     static func read(_ text: String) -> (header: Header, living: [ProcessFamily])? {
         var lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
         guard let first = lines.popFirst()?.split(separator: " "), first.count == 5, first[0] == "coordinators", first[1] == "1",

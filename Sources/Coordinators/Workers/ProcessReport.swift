@@ -1,8 +1,8 @@
 import Processes
 import WireProtocol
 
-/// What a process tells those above it of its own workers and programs, so that a path never lives twice: a parent restarts a dead worker
-/// only when all that descends from it is gone too.
+/// The report of a process to those above it about its own workers and programs, so that a path never lives twice: a parent restarts a dead
+/// worker only when all its descendants are gone too.
 struct ProcessReport: Sendable {
     let family: ProcessFamily
     let lives: Bool
@@ -43,7 +43,7 @@ struct ProcessReport: Sendable {
 
 /// The processes below a worker, as it has reported them.
 struct ReportedProcesses: Sendable {
-    /// How many there may be: more than the kernel lets there be processes by default.
+    /// The number of processes that there may be: more than the kernel allows by default.
     private static let limit = 65_536
 
     private var living: [ProcessIdentity: ProcessFamily] = [:]

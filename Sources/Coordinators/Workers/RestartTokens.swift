@@ -1,12 +1,12 @@
 import ConcurrencySupport
 
-/// How often a process may spawn again: restarts of its workers, and spares.
+/// The rate at which a process may spawn again: restarts of its workers, and spares.
 final class RestartTokens: Sendable {
     private let bucket: Lock<TokenBucket>
 
     init(_ bucket: TokenBucket) { self.bucket = Lock(bucket) }
 
-    /// When the caller's turn is.
+    /// Takes a token and returns the time of the caller's turn.
     func take() -> MonotonicTime {
         let now = MonotonicTime.now
         return MonotonicTime(sinceOrigin: bucket.withLock { $0.take(now: now.sinceOrigin) })

@@ -1,6 +1,6 @@
 import WireProtocol
 
-/// What a worker shows to prove that it was spawned for its link.
+/// The secret by which a worker proves that it was spawned for its link.
 enum Secret {
     /// 32 bytes from the system's generator (getrandom(2) on Linux).
     static func make() -> [UInt8] {

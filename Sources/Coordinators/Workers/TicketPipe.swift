@@ -26,7 +26,7 @@ final class TicketPipe: Sendable {
 
     /// Gives the ticket, which is small enough never to block.
     ///
-    /// - Throws: when nobody can read it: the worker has ended, or has closed its end.
+    /// - Throws: An error when the ticket can't be read any more: the worker has ended, or has closed its end.
     func give(_ ticket: Ticket) throws(CoordinatorError) {
         guard let descriptor = take() else { throw CoordinatorError(.spawnFailed, "a worker was given a ticket before") }
         let bytes = ticket.encoded()

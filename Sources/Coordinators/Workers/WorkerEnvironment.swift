@@ -3,7 +3,7 @@ import Links
 import Logging
 import WireProtocol
 
-/// How a process learns that it's a worker, and of whom.
+/// The environment by which a process knows that it's a worker, and of which parent.
 enum WorkerEnvironment {
     /// Names the descriptor on which the ticket is waiting; the ticket itself is never in the environment.
     static let ticketVariable = "COORDINATOR_TICKET_FD"
@@ -51,7 +51,7 @@ enum WorkerEnvironment {
             if count == 0 { break }
             bytes.append(contentsOf: buffer[..<count])
         }
-        // A spare that nobody needs any more: its parent has closed the pipe, or is gone.
+        // The spare isn't needed any more: its parent has closed the pipe, or is gone.
         if bytes.isEmpty { exit(0) }
         do {
             return try Ticket(decoding: bytes)

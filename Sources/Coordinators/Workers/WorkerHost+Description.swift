@@ -3,7 +3,7 @@ import WireProtocol
 import WorkerLifecycle
 
 extension WorkerHost {
-    /// What is known of how the worker describes itself.
+    /// The state of the worker's descriptions of itself.
     struct Description: Sendable {
         /// Whether it has left a question unanswered; before the first one there is no reason to doubt it.
         var isMissing = false
@@ -11,9 +11,9 @@ extension WorkerHost {
         var nextLink: OneShot<Void>?
     }
 
-    /// How long a worker may give no sign of life before it's suspected to hang.
+    /// The time after which a worker that doesn't respond is suspected to hang.
     private static let suspectAfter = Duration.seconds(3)
-    /// How long a description of one that is thought not to answer is waited for.
+    /// The time for which the description of a suspected worker is awaited.
     private static let glance = Duration.milliseconds(200)
 
     var hasNoLink: CoordinatorError {
@@ -79,7 +79,7 @@ extension WorkerHost {
         return nil
     }
 
-    /// Asks a worker of another build once, so that whoever looks at the tree needn't wait for one that never answers.
+    /// Asks a worker of another build once for its description, so that a snapshot needn't wait for one that never answers.
     func checkDescription() {
         let attachment = state.withLock { state in state.machine.link.flatMap { state.links[$0] } }
         guard let attachment, attachment.hello.buildID != BuildID.current else { return }

@@ -75,7 +75,7 @@ extension WorkerHost {
         if let peer { subscribe("", true, at: peer) }
     }
 
-    /// What the worker tells of its own accord.
+    /// Handles a notice of the worker.
     func notified(_ name: String, _ codec: PayloadCodec, _ payload: Bytes) {
         do {
             switch name {
@@ -129,7 +129,7 @@ extension WorkerHost {
 }
 
 extension PauseReasons {
-    /// What a worker is told of one reason: that it's there, or isn't.
+    /// Returns the frame about one reason of a pause: that it's set, or isn't.
     fileprivate func content(about reason: PauseReasons) -> Content {
         contains(reason) ? .pause(Pause(target: 0, reason: reason.wire)) : .resume(Resume(target: 0, reason: reason.wire))
     }

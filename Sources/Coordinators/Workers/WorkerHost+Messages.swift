@@ -50,7 +50,7 @@ extension WorkerHost {
         else {
             throw CoordinatorError(.unsupported, "a parent doesn't know '\(operation)'")
         }
-        // Noted down here first: whoever learns of it further up can rely on those in between.
+        // Recorded here first: a process further up can rely on those in between.
         guard state.withLock({ $0.descendants.take(report) }) else {
             throw CoordinatorError(.tooManyOpenAsks, "\(path) has told of more processes than there can be")
         }

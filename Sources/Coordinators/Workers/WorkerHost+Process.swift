@@ -7,7 +7,7 @@ import WorkerLifecycle
 
 /// The process: from its spawn to the end of all that descends from it.
 extension WorkerHost {
-    /// How long what a process has sent may take to be read after its end.
+    /// The time for which frames of a process are still read after its end.
     private static let readingTime = Duration.seconds(1)
 
     func takeTurn() {

@@ -75,7 +75,7 @@ final class WorkerHost: ChildHost {
         self.runtime = parent.runtime
     }
 
-    /// How often a worker is pinged.
+    /// The interval between pings of a worker.
     static let heartbeat = Duration.seconds(1)
 
     /// Lets the machine know, and carries out what it decides.

@@ -1,6 +1,6 @@
 internal import Processes
 
-/// Where workers and programs write to.
+/// The destination of the output of workers and programs.
 public struct WorkerOutput: Sendable {
     /// Receives what a child has written, on the thread that drains it: it must not block.
     public typealias Receiver = @Sendable (_ path: CoordinatorPath, _ bytes: [UInt8]) -> Void

@@ -5,15 +5,15 @@ import WireProtocol
 
 /// Turns a child's definition into a process.
 struct WorkerSpawner: Sendable {
-    /// What the process runs when the child names no executable; `nil`: the running one.
+    /// The executable of a child that names none; `nil`: that of this process.
     let defaultExecutable: String?
     let output: WorkerOutput
     let spawner: ProcessSpawner
-    /// What the mark of every child begins with.
+    /// The mark to which each child's entry is appended.
     let mark: ProcessMark
-    /// What children inherit.
+    /// The environment that children inherit.
     let environment: InheritedEnvironment
-    /// How detailed the logs of workers are, unless they are configured otherwise.
+    /// The log level of workers, unless they are configured otherwise.
     let logLevel: Logger.Level
 
     /// Spawns a worker that waits for its ticket on a descriptor.
@@ -91,7 +91,7 @@ struct WorkerSpawner: Sendable {
         }
     }
 
-    /// What operators see in a list of processes: "Shop: /shop/cart".
+    /// Returns the name that operators see in a list of processes: "Shop: /shop/cart".
     ///
     /// Foreign programs may rely on their own name.
     private static func processName(_ executable: String, _ path: CoordinatorPath) -> String? {

@@ -21,7 +21,8 @@ final class CompactWriter: Encoder {
         var firstChild = 0
     }
 
-    // No access to these properties lasts longer than one line that calls no other code, so checking them for overlap at run time can't find any.
+    // No access to these properties lasts longer than one line that calls no other code, so checking them for overlap at run time can't
+    // find any.
     @exclusivity(unchecked) var buffer: CompactBuffer
     @exclusivity(unchecked) private var scope = Scope(start: 0)
     @exclusivity(unchecked) private var depth: Int

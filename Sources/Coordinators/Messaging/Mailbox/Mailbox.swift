@@ -2,7 +2,7 @@ import ConcurrencySupport
 import DequeModule
 import WireProtocol
 
-/// What waits for a coordinator and what it works on, as plain state under its node's lock.
+/// The waiting and the running messages of a coordinator, as plain state under its node's lock.
 struct Mailbox {
     /// One thing to do, in order of arrival.
     enum Item {
@@ -30,21 +30,21 @@ struct Mailbox {
         }
     }
 
-    /// What becomes of a message that arrives.
+    /// The decision about a message that arrives.
     enum Admission {
-        /// It's taken.
+        /// The message is accepted.
         case admitted
-        /// It's taken, and its sender waits for it to begin.
+        /// The message is accepted, and its sender waits for it to begin.
         case delayed
-        /// It's taken instead of these.
+        /// The message is accepted instead of these.
         case instead(of: [(Envelope, MessageRow)])
         case refused
         case dropped
     }
 
-    /// How many events of children may wait.
+    /// The number of events of children that may wait.
     static let eventLimit = 1_024
-    /// How many bytes of events from other processes may wait for a parent, or for an observer; one may wait whatever its size.
+    /// The number of bytes of events from other processes that may wait for a parent, or for an observer; one may wait whatever its size.
     static let eventBytesLimit = 4 << 20
 
     /// An item and its turn among all that have arrived.
@@ -55,7 +55,7 @@ struct Mailbox {
 
     private let policy: MailboxPolicy
     private var messages: Deque<Arrival> = []
-    /// What isn't a message: neither a pause nor a full mailbox holds it up.
+    /// The notices, which neither a pause nor a full mailbox delays.
     private var notices: Deque<Arrival> = []
     /// Messages that wait for what their rows need.
     private var needing: Deque<Item> = []
@@ -128,7 +128,7 @@ struct Mailbox {
         eventBytes -= item.eventBytes
     }
 
-    /// How many messages wait or run.
+    /// The number of messages that wait or run.
     var messageCount: Int { count }
 
     /// Nothing waits and nothing runs.
@@ -189,7 +189,7 @@ struct Mailbox {
 
     var hasNeeding: Bool { !needing.isEmpty }
 
-    /// What is needed by messages that wait for it.
+    /// The dependencies that waiting messages need.
     var needs: [MessageRow.Needs] {
         needing.compactMap { if case .message(_, let row) = $0 { row.needs } else { nil } }
     }
@@ -200,7 +200,7 @@ struct Mailbox {
         return messages.map(\.item) + needing
     }
 
-    /// Everything that waits, taken out.
+    /// Removes and returns all waiting items.
     mutating func removeAll() -> [Item] {
         defer { (messages, notices, needing, count, bytes, events, eventBytes) = ([], [], [], running, runningBytes, 0, 0) }
         return messages.map(\.item) + needing + notices.map(\.item)

@@ -105,7 +105,7 @@ extension Node {
         item.envelope?.work { task.cancel() }
     }
 
-    /// What a handler asks in its turn belongs to the same trace.
+    /// Runs a handler in the trace of its message, so that its own asks belong to it.
     private func inTrace<Result>(of envelope: Envelope?, _ body: () -> Result) -> Result {
         guard let trace = TraceContext(envelope?.trace ?? []) else { return body() }
         return TraceContext.$current.withValue(trace, operation: body)
@@ -153,7 +153,7 @@ extension Node {
         // A handler that was cancelled by the stop has not been cancelled by its asker, who learns of the stop.
         let (areCancelled, hasFailed) = state.withLock { ($0.handlers.areCancelled, $0.life.stop?.hasFailed == true) }
         let isStopped = areCancelled && error is CancellationError
-        // Nobody further up responded: the sender learns that it wasn't taken.
+        // No coordinator further up responded: the sender gets the error that the message wasn't accepted.
         let isUnhandled = row.isInterceptor && (error as? CoordinatorError)?.code == .unhandled
         if envelope.isOneWay, !isUnhandled {
             let reason: DeadLetter.Reason = isStopped ? .stopped : .handlerFailed("\(error)")
@@ -208,7 +208,7 @@ extension Node {
         wakeIfIdle()
     }
 
-    /// Whoever waits for the handlers' end goes on when none runs, and none is about to begin.
+    /// Resumes the callers that wait for the handlers' end when none runs, and none is about to begin.
     private func wakeIfIdle() {
         let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
             guard state.isIdle else { return [] }

@@ -87,7 +87,7 @@ extension WorkerMachine {
         case .ticketRefused(let message):
             // Why a process that has exited can't take it, its exit says.
             process.expectExit(
-                Departure(deadline: now + limits.failedStart, failure: (.startFailed(message), .ticketRefused(message)))
+                Departure(deadline: now + limits.ticketRefusal, failure: (.startFailed(message), .ticketRefused(message)))
             )
         case .announced: announced(&process)
         case .announcementFailed(let error):

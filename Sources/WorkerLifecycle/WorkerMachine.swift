@@ -33,6 +33,8 @@ public struct WorkerMachine: Sendable {
         public var heartbeatTimeout = Duration.seconds(10)
         /// The time that a worker whose start has failed is given to end by itself.
         public var failedStart = Duration.seconds(1)
+        /// The time in which a worker that can't read its ticket is expected to exit: why it can't, its exit says.
+        public var ticketRefusal = Duration.seconds(5)
         /// The time between SIGTERM and SIGKILL, if the stop doesn't grant less.
         public var termination = Duration.seconds(2)
         /// The time that a worker is given to exit after it has announced its end.

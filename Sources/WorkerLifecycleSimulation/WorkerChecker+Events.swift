@@ -16,7 +16,7 @@ extension WorkerChecker {
             if isDoomed { add(.stopBeforeAnnounced, at: now + limits.failedStart, nil) }
         case .spawnFailed: noteSpawnFailure()
         case .ticketRefused(let message):
-            if isRunning { add(.ticket, at: now + limits.failedStart, .startFailed(message)) }
+            if isRunning { add(.ticket, at: now + limits.ticketRefusal, .startFailed(message)) }
         case .announced: noteAnnounced(now)
         case .announcementFailed(let error): if isRunning { condemn(now, .startFailed("\(error)"), .thrown) }
         case .linkAttached(let link, let refusal): noteLink(link, refusal, now)

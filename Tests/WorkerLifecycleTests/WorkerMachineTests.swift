@@ -76,7 +76,7 @@ import WorkerLifecycle
         var story = Story()
         story.spawn()
         story.tell(.ticketRefused("closed"))
-        #expect(story.wait(.seconds(1)) == ["expectNoLink", "kill"])
+        #expect(story.wait(.seconds(5)) == ["expectNoLink", "kill"])
         story.tell(.exited(.signaled(9)))
         #expect(story.tell(.cleanedUp).first?.hasPrefix("startFailed(Failure.condemned(failed to start: closed") == true)
     }

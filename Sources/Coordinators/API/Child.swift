@@ -64,7 +64,7 @@ public struct Child<C: Coordinator>: Sendable {
         try? await supervisor.stop(key, initiator: .parent, forgets: true)
     }
 
-    /// Pauses the child and those below it: new messages wait for them.
+    /// Pauses the child and those below it: new messages to them wait.
     ///
     /// Returns when all of them are paused. Pausing a child that is paused by name already, or gone, does nothing.
     public func pause() async {

@@ -169,7 +169,7 @@ extension Context {
         node.children.handle(.policyChanged(policy))
     }
 
-    /// Pauses a child and those below it: new messages wait for them, and handlers that have begun go on.
+    /// Pauses a child and those below it: new messages to them wait, and handlers that have begun go on.
     ///
     /// Returns when all of them are paused. Pausing a child that is paused by name already does nothing.
     ///

@@ -26,16 +26,16 @@ public protocol Coordinator: Actor {
     /// The coordinator's handle on its parent, its children and the runtime.
     nonisolated var context: Context<Self> { get }
 
-    /// The uniform initialiser. It stores; work belongs into `start`.
+    /// Creates the coordinator. The initialiser only stores its arguments; work belongs in `start`.
     init(_ context: Context<Self>, _ configuration: Configuration)
 
     /// The messages that the coordinator answers or intercepts, and the events that it observes. Empty by default.
     static var responders: [Responder<Self>] { get }
 
-    /// The policy by which it restarts its children. `oneForOne`, at most five restarts in a minute, by default; read once in a process.
+    /// The policy by which it restarts its children; read once in a process. By default `oneForOne`, at most five restarts in a minute.
     static var supervision: SupervisionPolicy { get }
 
-    /// The limits of its mailbox. 1,024 messages and 4 MiB by default, after which senders wait; read once in a process.
+    /// The limits of its mailbox; read once in a process. By default 1,024 messages and 4 MiB, after which senders wait.
     static var mailbox: MailboxPolicy { get }
 
     /// Runs once per incarnation, when the configuration is in place; the coordinator is ready when it returns.
@@ -43,7 +43,7 @@ public protocol Coordinator: Actor {
     /// Descendants can already send messages meanwhile. If this throws, the start fails, and the caller of `Context.start` gets the error.
     func start() async throws
 
-    /// Runs from when the coordinator is ready until it stops, when it's cancelled; optional.
+    /// Runs from the time when the coordinator is ready until it stops, when the hook is cancelled; optional.
     ///
     /// Returning is the exit `normal`, throwing an abnormal one; the restart type decides what follows. The default waits for the stop.
     func run() async throws

@@ -2,7 +2,7 @@ import WireProtocol
 
 /// The data that a parent keeps of a child, and needs again at every restart.
 struct ChildDefinition: Sendable {
-    /// Apart, so that a child takes little room whatever it is.
+    /// The kind of the child and its data, stored indirectly so that a definition is small whatever its kind.
     indirect enum Kind: Sendable {
         case coordinator(CoordinatorDefinition)
         case program(ProgramSpecification)
@@ -15,7 +15,7 @@ struct ChildDefinition: Sendable {
 
     var key: String { specification.id }
 
-    /// The name by which a living child is compared with the requested one.
+    /// The name of the type, by which a living child is compared with the requested one.
     var typeName: String {
         switch kind {
         case .coordinator(let coordinator): coordinator.typeName
@@ -23,7 +23,7 @@ struct ChildDefinition: Sendable {
         }
     }
 
-    /// Whether it's a coordinator in a process of its own.
+    /// Whether the child is a coordinator in a process of its own.
     var isInWorker: Bool {
         if case .coordinator(let coordinator) = kind, case .worker = coordinator.place { true } else { false }
     }
@@ -43,10 +43,10 @@ struct CoordinatorDefinition: Sendable {
 
 /// The program that a worker runs.
 struct WorkerProgram: Sendable, Hashable {
-    /// `nil`: the runtime's own executable.
+    /// The path or name of the executable; `nil`: the runtime's own executable.
     var executable: String?
     var arguments: [String] = []
-    /// Laid over the parent's environment.
+    /// The variables that are set on top of the parent's environment.
     var environment: [String: String] = [:]
     var directory: String?
 }

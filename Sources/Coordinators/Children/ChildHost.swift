@@ -2,17 +2,17 @@ import ConcurrencySupport
 import Processes
 import WireProtocol
 
-/// One life of a child, wherever it is lived.
+/// One life of a child, in this process or in another.
 ///
-/// A host is used once. Either `start` throws, and nothing is left of the child, or it returns and `exited` is told once, later,
+/// A host is used once. Either `start` throws, and nothing is left of the child, or it returns and the host sends `exited` once, later,
 /// when nothing is left.
 protocol ChildHost: AnyObject, Sendable {
-    /// Returns when the child is ready in its own process.
+    /// Starts the child, and returns when it's ready in its own process.
     func start() async throws
 
-    /// Begins to end the child, a pending start included. Never waits: `start` throwing or the event `exited` tells the end.
+    /// Begins to end the child, a pending start included. The call never waits: `start` throws, or the event `exited` reports the end.
     ///
-    /// Called again while the child ends, it shortens what was granted, and never lengthens it.
+    /// A second call while the child ends can shorten the time that was granted, and never lengthens it.
     func stop(_ shutdown: Shutdown)
 
     /// Delivers a message to a coordinator at or below the child.
@@ -21,25 +21,25 @@ protocol ChildHost: AnyObject, Sendable {
     /// Carries out an operator's request about a coordinator below the child, or describes the child itself.
     func operate(_ operation: Operation, on rest: ArraySlice<Substring>, budget: TimeoutBudget) async throws -> JSONValue
 
-    /// Pauses the child for these reasons, instead of those it had; none: it's resumed. Returns when it has followed.
+    /// Replaces the reasons for which the child is paused, and returns when the child has followed; without a reason the child is resumed.
     func pause(for reasons: PauseReasons) async
 
-    /// Takes over the changed dependencies of those above.
+    /// Takes over the changed dependencies of the coordinators above.
     func inherit(_ dependencies: Dependencies)
 
-    /// Begins to receive the child's events, which an observer needs from now on.
+    /// Begins to receive the child's events, because an observer needs them from now on.
     func observeEvents()
 
-    /// Ends the process at once, as `kill -9` would.
+    /// Ends the child's process at once, as `kill -9` would.
     func kill() throws
 
-    /// Whether the child, or one below it, has a message that isn't handled yet.
+    /// Whether the child, or a coordinator below it, has a message that isn't handled yet.
     var isBusy: Bool { get }
 
-    /// Returns when the child and those below it have handled every message that they have been sent.
+    /// Returns when the child and the coordinators below it have handled every message that was sent to them.
     func waitUntilHandled() async
 
-    /// The process of its own that the child has, if any.
+    /// The process of the child's own; `nil` when it has none.
     var process: ProcessIdentity? { get }
 }
 
@@ -47,12 +47,12 @@ protocol ChildHost: AnyObject, Sendable {
 struct ChildInheritance: Sendable {
     var pauseReasons: PauseReasons = []
     var dependencies = Dependencies()
-    /// Whether it's a restart, of which a process may not have too many at a time.
+    /// Whether the life is a restart; the rate of restarts in a process is limited.
     var isRestart = false
     var spares: SparePool?
     var areEventsWanted = true
 
-    /// Takes dependencies, unless newer ones have come already.
+    /// Takes dependencies over, unless newer ones have arrived already.
     mutating func renew(_ dependencies: Dependencies) {
         if dependencies.version >= self.dependencies.version { self.dependencies = dependencies }
     }
@@ -64,32 +64,32 @@ struct ChildInstance: Sendable {
     let incarnation: Incarnation
 }
 
-/// What happens in a life, beside its start.
+/// An event in a life, except its start.
 enum HostEvent: Sendable {
     /// Nothing is left of the life.
     case exited(ExitReason)
-    /// The child finishes, with this output; it's to be stopped and removed.
+    /// The child finishes with this output, and is to be stopped and removed.
     case finished(Answer)
-    /// The child tells its delegates something.
+    /// The child sends an event to its delegates.
     case emitted(Answer)
-    /// The child would like to be dismissed within the time; the decision is whether that is granted.
+    /// The child requests its dismissal within the time; the decision is whether it's granted.
     case dismissalRequested(timeout: Duration, decision: OneShot<Bool>)
-    /// The child can't be reached: what is sent to it has to wait, perhaps for its next life.
+    /// The child can't be reached: messages to it have to wait, perhaps for its next life.
     case becameUnreachable
     /// The child can be reached again.
     case becameReachable
-    /// Its process has done its time, and is to be replaced.
+    /// The life's process has reached a limit of its recycling rules, and is to be replaced.
     case recyclingDue
-    /// A message has not left for the child, which could not be reached.
+    /// A message was not sent to the child, because the child could not be reached.
     case messageReturned(ChildSlot.Parking.Message)
 }
 
-/// The one that has begun a life, and decides what its events lead to.
+/// The object that has begun a life, and decides what its events lead to.
 protocol HostOwner: AnyObject, Sendable {
     func handle(_ event: HostEvent, of life: ChildInstance)
 }
 
-/// The way of a life's events to its owner; everything below hands its events to this, with nothing in between.
+/// The sender of a life's events to its owner; all code of the life sends its events directly by it.
 struct HostEvents: Sendable {
     weak let owner: (any HostOwner)?
     let life: ChildInstance
@@ -101,7 +101,7 @@ struct HostEvents: Sendable {
 
     /// Asks for the child's dismissal.
     ///
-    /// - Returns: whether it's granted.
+    /// - Returns: Whether the dismissal is granted.
     func requestDismissal(timeout: Duration) async -> Bool {
         let decision = OneShot<Bool>()
         send(.dismissalRequested(timeout: timeout, decision: decision))
@@ -109,7 +109,7 @@ struct HostEvents: Sendable {
     }
 }
 
-/// A start that failed for a reason that the supervision machine tells apart.
+/// A failure of a start for a reason that the supervision machine distinguishes.
 struct StartFailure: Error, CustomStringConvertible {
     let reason: ExitReason
     let description: String

@@ -2,17 +2,17 @@ import ConcurrencySupport
 import Processes
 import WireProtocol
 
-/// A key's place among a coordinator's children: it stays while lives come and go.
+/// The place of a key among a coordinator's children, which stays while lives come and go.
 struct ChildSlot {
-    /// Which life is there, and whether messages go to it.
+    /// The phase of the present life, and whether messages go to it.
     enum Phase {
-        /// There is no life, and the next one is decided upon: messages wait. `nextAttempt`: when it begins, if not at once.
+        /// There is no life, and the next one is decided upon: messages wait. `nextAttempt`: the time at which it begins, if not at once.
         /// Can transition to: starting, down.
         case vacant(nextAttempt: MonotonicTime?)
-        /// A life begins: messages wait. `earlyExit`: how it has ended, when the supervision machine hasn't been told of its start yet.
+        /// A life begins: messages wait. `earlyExit`: its end, when it has ended before the supervision machine was told of its start.
         /// Can transition to: held, starting, vacant, down.
         case starting(Life, earlyExit: ExitReason?)
-        /// The life has begun and gets no messages, for it can't be reached, is being replaced or has crashed: they wait.
+        /// The life has begun and gets no messages, because it can't be reached, is being replaced or has crashed: messages wait.
         /// Can transition to: flushing, starting, vacant, down.
         case held(Life)
         /// The messages that have waited are being delivered, before any new one. Can transition to: active, held, starting, vacant, down.
@@ -26,57 +26,57 @@ struct ChildSlot {
     /// A life that has begun, and whose end hasn't been reported.
     struct Life {
         let host: any ChildHost
-        /// When it became ready; `nil` before, and once it has crashed.
+        /// The time at which the life became ready; `nil` before that, and once it has crashed.
         var readySince: MonotonicTime?
     }
 
-    /// What holds from one start of the key by a request to the next.
+    /// The values that hold from one start of the key by a request to the next.
     struct Tenancy {
-        /// Counts those who have had the key, so that a late clean-up can't touch a successor.
+        /// The number of the tenancy among those of all keys, so that a late clean-up can't affect a later tenancy of the same key.
         let number: UInt64
         let definition: ChildDefinition
     }
 
-    /// What is known of the lives so far.
+    /// The record of the lives so far.
     struct History {
         var incarnation: Incarnation = 0
         var restarts = 0
         var lastExit: ExitReason?
         var lastError: (any Error)?
-        /// What the present life has finished with.
+        /// The output with which the present life has finished.
         var output: Answer?
     }
 
-    /// The calls that wait for the child, and who has asked for the change under way.
+    /// The calls that wait for the child, and the side that has asked for the change under way.
     struct Requests {
-        /// Wait for the child to be ready.
+        /// The calls that wait for the child to be ready.
         var starts: [Start] = []
-        /// `nil`: supervision itself has decided.
+        /// The side that has asked for the start; `nil`: supervision itself has decided.
         var startInitiator: ChildSupervisor.Initiator?
-        /// Wait for the end of the life that was told to stop, whatever comes after it.
+        /// The calls that wait for the end of the life that was told to stop, whatever comes after it.
         var stops: [Stop] = []
         var stopInitiator: ChildSupervisor.Initiator?
-        /// Wait for the child's end for good.
+        /// The calls that wait for the child's end for good.
         var ends: [End] = []
-        /// Watch the present life.
+        /// The requests that watch the present life.
         var watchers: [Envelope] = []
     }
 
-    /// Why the child is paused; kept through restarts.
+    /// The reasons why the child is paused, which are kept through restarts.
     struct Pausing {
         var reasons: PauseReasons = []
-        /// Pauses and resumes of one child come one after the other; made for the first of them.
+        /// The lock under which pauses and resumes of the child come one after the other; made for the first of them.
         var turn: AsyncLock?
     }
 
     /// A call that waits for the end of a life that was told to stop.
     struct Stop {
-        /// The incarnation that was stopped: a late report of an earlier one is not the answer.
+        /// The incarnation that was stopped: a late report about an earlier one isn't the answer.
         let incarnation: Incarnation
         let end: OneShot<Void>
     }
 
-    /// What a call gets that waits for the end.
+    /// The result that a call gets that waits for the end.
     struct Outcome {
         let end: End
         let result: Result<Answer, any Error>
@@ -94,7 +94,7 @@ struct ChildSlot {
     var requests = Requests()
     var pausing = Pausing()
     var observers = ChildObservers()
-    /// Processes that wait to become the next life.
+    /// The processes that wait to become the next life.
     var spares: SparePool?
 
     var definition: ChildDefinition { tenancy.definition }
@@ -104,14 +104,14 @@ struct ChildSlot {
 
     init(_ tenancy: Tenancy) { self.tenancy = tenancy }
 
-    /// The calls that wait for the end, with their outcomes; none of them waits any more.
+    /// Removes and returns the calls that wait for the end, with their outcomes.
     mutating func takeEnds(otherwise error: CoordinatorError) -> [Outcome] {
         let result: Result<Answer, any Error> = history.output.map { .success($0) } ?? .failure(history.lastError ?? error)
         defer { requests.ends = [] }
         return requests.ends.map { Outcome(end: $0, result: result) }
     }
 
-    /// Ends everything that waits for the slot, which is gone.
+    /// Ends all calls and messages that wait for the slot, which was removed.
     func settle(with error: CoordinatorError) {
         let failure = history.lastError ?? error
         for start in requests.starts { start.settle(history.output == nil ? .failure(failure) : .success(())) }
@@ -129,7 +129,7 @@ extension ChildSlot.Phase {
         }
     }
 
-    /// Whether the next life, or the present one when it can take them, gets the messages that wait.
+    /// Whether messages wait for the next life, which begins at once, or for the present one to take them.
     var isBetweenLives: Bool {
         switch self {
         case .vacant(nextAttempt: nil), .starting, .held: true
@@ -137,7 +137,7 @@ extension ChildSlot.Phase {
         }
     }
 
-    /// No message goes to the life from now on; without one, the next one begins at once.
+    /// Holds back messages from the life from now on; without a life, the next one begins at once.
     mutating func hold() {
         switch self {
         case .starting, .held: break
@@ -146,7 +146,7 @@ extension ChildSlot.Phase {
         }
     }
 
-    /// As ``hold()``, for a life that isn't ready any more.
+    /// Does the same as ``hold()``, for a life that isn't ready any more.
     mutating func holdUnready() {
         hold()
         if case .held(let life) = self { self = .held(ChildSlot.Life(host: life.host)) }
@@ -164,13 +164,13 @@ extension ChildSlot {
 
         /// The number of messages that may wait for a child that isn't ready.
         static let limit = 1_024
-        /// The number of bytes that they may have together; one may wait whatever its size.
+        /// The number of bytes that those messages may have together; a single message may wait whatever its size.
         static let bytesLimit = 4 << 20
 
         private(set) var messages: [Message] = []
-        /// The number of those messages, the first ones, that have come back from an ended link: they are older than all that came after.
+        /// The number of messages at the front that have come back from an ended link: they are older than all later ones.
         private var returned = 0
-        /// One thread delivers what has waited; newer messages can't overtake it.
+        /// Whether a thread delivers the messages that have waited; newer messages can't overtake them.
         var isBeingDelivered = false
 
         /// Whether there is a message that isn't handed to a host yet.
@@ -185,19 +185,19 @@ extension ChildSlot {
             return true
         }
 
-        /// Takes a message back that was delivered, behind the others that have come back and before all that came later.
+        /// Takes a delivered message back, behind the others that have come back and before all later ones.
         mutating func takeBack(_ message: Message) {
             messages.insert(message, at: returned)
             returned += 1
         }
 
-        /// The messages, taken out.
+        /// Removes and returns all messages.
         mutating func removeAll() -> [Message] {
             defer { (messages, returned) = ([], 0) }
             return messages
         }
 
-        /// Some of the messages, taken out.
+        /// Removes and returns the messages whose envelopes satisfy the condition.
         mutating func remove(where isUnwanted: (Envelope) -> Bool) -> [Message] {
             let removed = messages.filter { isUnwanted($0.envelope) }
             guard !removed.isEmpty else { return [] }
@@ -207,7 +207,7 @@ extension ChildSlot {
             return removed
         }
 
-        /// Messages that have come back aren't counted: they are bounded by the limits of a link.
+        /// Returns whether there is room for a message; those that have come back aren't counted, since the limits of a link bound them.
         private func hasRoom(for envelope: Envelope) -> Bool {
             let new = messages.dropFirst(returned)
             guard new.count < Self.limit else { return false }
@@ -219,7 +219,7 @@ extension ChildSlot {
 // MARK: - Transitions
 
 extension ChildSlot {
-    /// A new tenancy has begun: nothing of the former one counts, whose life may be stopping yet.
+    /// Begins a new tenancy: nothing of the former one counts, although its life may still be stopping.
     mutating func renew(pausedFor reasons: PauseReasons, by initiator: ChildSupervisor.Initiator) {
         pausing.reasons = reasons
         history.output = nil
@@ -234,14 +234,14 @@ extension ChildSlot {
         let spares: SparePool?
     }
 
-    /// The machine is told that the life has begun; messages wait until that is reported.
+    /// Notes that the machine is told that the life has begun; messages wait until the machine has reported that.
     mutating func begun(_ incarnation: Incarnation) -> Begun? {
         guard self.incarnation == incarnation, case .starting(let life, let earlyExit) = phase else { return nil }
         phase = .held(life)
         return Begun(earlyExit: earlyExit, spares: spares)
     }
 
-    /// What becomes of a message for the child.
+    /// Decides what becomes of a message for the child.
     mutating func accept(_ message: Parking.Message, at path: CoordinatorPath) -> ChildSupervisor.Delivery {
         switch phase {
         case .active(let life): return .delivered(to: life.host)
@@ -257,7 +257,8 @@ extension ChildSlot {
         return .refused(CoordinatorError(.mailboxFull, "as many messages, or bytes of them, wait for \(path) as may"))
     }
 
-    /// The messages to be delivered next, if no thread is at it; without any, messages go to the host from now on.
+    /// Removes and returns the messages to be delivered next, unless a thread delivers already; without any, messages go to the host from
+    /// now on.
     mutating func takeParked() -> (any ChildHost, [Parking.Message])? {
         guard case .flushing(let life) = phase, !parking.isBeingDelivered else { return nil }
         let messages = parking.removeAll()
@@ -273,7 +274,7 @@ extension ChildSlot {
 // MARK: - Description
 
 extension ChildSlot {
-    /// What the operator is shown of the child's state.
+    /// Returns the child's state as the operator sees it.
     func state(_ machine: ChildState?) -> CoordinatorSnapshot.State {
         switch machine {
         case .starting: history.restarts > 0 ? .restarting : .starting
@@ -324,17 +325,18 @@ extension ChildState {
 
 /// The slots of a coordinator's children, by key.
 ///
-/// Each is kept apart, and changed where it is: a table of a hundred thousand has as many empty places, and they shall be small.
+/// Each slot is in a box of its own and changed in place, because a table of a hundred thousand slots has as many empty places, which must
+/// be small.
 struct ChildSlots: Sendable {
     private var boxes: [String: Box<ChildSlot>] = [:]
     private var tenancies: UInt64 = 0
 
-    /// A copy of a slot; `nil`: there is none.
+    /// Returns a copy of a slot; `nil` when there is none.
     subscript(key: String) -> ChildSlot? { boxes[key]?.value }
 
     func contains(_ key: String) -> Bool { boxes[key] != nil }
 
-    /// Reads or changes a slot where it is.
+    /// Reads or changes a slot in place.
     ///
     /// - Returns: `nil` when there is none.
     func with<Result>(_ key: String, _ body: (inout ChildSlot) throws -> Result) rethrows -> Result? {
@@ -344,7 +346,7 @@ struct ChildSlots: Sendable {
 
     /// Gives a key to a child that is started by a request.
     ///
-    /// - Returns: the slot as it was before.
+    /// - Returns: The slot as it was before; `nil` when there was none.
     mutating func begin(_ definition: ChildDefinition) -> ChildSlot? {
         tenancies += 1
         let tenancy = ChildSlot.Tenancy(number: tenancies, definition: definition)

@@ -2,7 +2,7 @@ import ConcurrencySupport
 import WireProtocol
 
 extension ChildSupervisor {
-    /// Whether a child, or one below it, has a message that isn't handled yet.
+    /// Whether a child, or a coordinator below it, has a message that isn't handled yet.
     var isBusy: Bool {
         state.withLock { $0.isAnyParked } || hosts.contains { $0.isBusy }
     }
@@ -19,7 +19,7 @@ extension ChildSupervisor {
         for host in hosts { await host.waitUntilHandled() }
     }
 
-    /// The wait for the messages that are kept goes on when none is left.
+    /// Resumes the callers that wait for the kept messages when no message is kept any more.
     func wakeIfNoneIsParked() {
         let waiters = state.withLock { state -> [OneShot<Void>] in
             guard !state.drainWaiters.isEmpty, !state.isAnyParked else { return [] }
@@ -29,16 +29,16 @@ extension ChildSupervisor {
         for waiter in waiters { waiter.settle(()) }
     }
 
-    /// What becomes of a message for a child.
+    /// The decision about a message for a child.
     enum Delivery {
         case delivered(to: any ChildHost)
         case parked
         case refused(CoordinatorError)
     }
 
-    /// Delivers to a child or below it.
+    /// Delivers a message to a child or to a coordinator below it.
     ///
-    /// A child that isn't ready is waited for, until the deadline.
+    /// While the child isn't ready, the message waits for it, until the deadline.
     func deliver(_ envelope: Envelope, to key: String, _ rest: ArraySlice<Substring>, isDirect: Bool) {
         let path = node.path.appending(key)
         let message = ChildSlot.Parking.Message(envelope: envelope, rest: rest, isDirect: isDirect)
@@ -50,9 +50,9 @@ extension ChildSupervisor {
         }
     }
 
-    /// Takes back a message that has not left: before all that has come after it, and whatever else waits, for it was taken already.
+    /// Takes back a message that was not sent, before all later ones; it's kept beyond the limits, because it was accepted already.
     ///
-    /// - Returns: false when the child doesn't wait for a life or a link.
+    /// - Returns: False when the child doesn't wait for a life or a link.
     func park(returned message: ChildSlot.Parking.Message, for key: String) -> Bool {
         withSlot(key) { slot in
             switch slot.phase {
@@ -64,7 +64,7 @@ extension ChildSupervisor {
         } ?? false
     }
 
-    /// Delivers what has waited for the child, before anything that is sent now.
+    /// Delivers the messages that have waited for the child, before any that is sent now.
     func flush(_ key: String) {
         while let (host, messages) = withSlot(key, { $0.takeParked() }) ?? nil {
             for message in messages where !message.envelope.hasEnded {

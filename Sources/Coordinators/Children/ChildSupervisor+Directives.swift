@@ -16,7 +16,7 @@ extension ChildSupervisor {
             close()
             node.end(.failed(reason))
         case .autoShutdown:
-            // Those that mattered have ended by themselves: so has their parent, as it should.
+            // The significant children have ended by themselves: their parent ends too, as its policy says.
             close()
             node.end(.failed(.shutdown))
         case .terminated: close()
@@ -50,7 +50,7 @@ extension ChildSupervisor {
             return host
         }
         guard let host else { return handle(.exited(key, incarnation, .unknown)) }
-        // What was provided since.
+        // Passes on the dependencies that were provided since.
         node.renewInheritance(of: host)
         tasks.add { await self.start(host, key, incarnation) }
     }
@@ -64,21 +64,21 @@ extension ChildSupervisor {
         let spares = mutateAndPerform { state -> SparePool? in
             state.feed(.started(key, incarnation))
             let begun = state.slots.with(key) { $0.begun(incarnation) } ?? nil
-            // Behind the start, in the same order.
+            // The exit comes behind the start, in the order of the events.
             if let earlyExit = begun?.earlyExit { state.feed(.exited(key, incarnation, earlyExit)) }
             return begun?.spares
         }
         spares?.fillSoon()
     }
 
-    /// Notes down why a start has failed.
+    /// Returns the reason why a start has failed, and notes its error in the child's slot.
     private func reason(for error: any Error, _ key: String, _ incarnation: Incarnation) -> ExitReason {
         state.withLock { state in
             let isEnding = state.isEnding(key)
             let reason = state.slots.with(key) { slot -> ExitReason? in
                 guard slot.incarnation == incarnation else { return nil }
                 slot.history.lastError = (error as? StartFailure)?.told ?? error
-                // It was told to stop before it was ready: that is no failure of its start.
+                // The child was told to stop before it was ready: its start hasn't failed.
                 guard isEnding, (error as? CoordinatorError)?.code == .stopped else { return nil }
                 return slot.history.output == nil ? .shutdown : .normal
             }
@@ -94,7 +94,7 @@ extension ChildSupervisor {
         }
     }
 
-    /// Keeps as many processes ready as the child's plan says.
+    /// Keeps as many processes ready as the child's plan demands.
     private func prepareSpares(_ key: String) {
         let former = withSlot(key) { slot -> SparePool? in
             let former = slot.spares
@@ -111,7 +111,7 @@ extension ChildSupervisor {
         former??.end()
     }
 
-    /// A child that was asked for in a way that makes no sense.
+    /// Reports that the supervision machine has refused a policy, or the specification of a child, whose start then fails.
     private func refuse(_ key: String?, _ error: SupervisionError) {
         guard let key else { return node.logger.error("a supervision policy was refused", metadata: ["error": "\(error)"]) }
         let path = node.path.appending(key)
@@ -128,14 +128,14 @@ extension ChildSupervisor {
 
     private func forget(_ key: String) {
         let slot = state.withLock { state -> ChildSlot? in
-            // The key may have been taken again since the machine has decided this: a late removal can't remove a successor.
+            // The key may have been taken again since the machine decided this: a late removal can't affect the new child.
             guard state.machine.state(of: key) == nil else { return nil }
             return state.slots.remove(key)
         }
         if let slot { drop(slot, because: CoordinatorError(.stopped, "\(node.path.appending(key)) has ended")) }
     }
 
-    /// The machine has ended, and with it all children.
+    /// Ends the supervisor: the machine has ended, and with it all children.
     private func close() {
         let slots = state.withLock { state in
             state.phase = .ended

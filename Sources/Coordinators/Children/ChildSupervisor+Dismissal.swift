@@ -3,7 +3,7 @@ import ConcurrencySupport
 extension ChildSupervisor {
     /// Asks the coordinator's row, in its turn, whether a child may be dismissed.
     ///
-    /// - Returns: Whether the child is being stopped. After the time it stays, whatever the row decides.
+    /// - Returns: Whether the child is being stopped. When the time is over the child stays, whatever the row decides.
     func dismissalRequested(by life: ChildInstance, timeout: Duration) async -> Bool {
         guard let child = handle(of: life.key), child.incarnation == life.incarnation else { return false }
         let answer = OneShot<DismissalDecision>()
@@ -23,7 +23,7 @@ extension ChildSupervisor {
 
     /// Stops and removes a child that its parent dismisses, or whose pages were popped; a later incarnation isn't affected.
     ///
-    /// - Returns: whether it's being stopped.
+    /// - Returns: Whether the child is being stopped.
     @discardableResult
     func dismiss(_ key: String, _ incarnation: Incarnation, _ cause: String) -> Bool {
         mutateAndPerform { state in

@@ -1,6 +1,6 @@
 import ConcurrencySupport
 
-/// What the events of the children's lives lead to.
+/// The reactions to the events of the children's lives.
 extension ChildSupervisor: HostOwner {
     func handle(_ event: HostEvent, of life: ChildInstance) {
         switch event {
@@ -23,9 +23,9 @@ extension ChildSupervisor: HostOwner {
         mutateAndPerform { state in
             let told = state.slots.with(life.key) { slot -> ExitReason? in
                 guard slot.incarnation == life.incarnation else { return reason }
-                // One that has finished is told to stop then, wherever it lives; that it has finished is the reason.
+                // A child that has finished is told to stop then, wherever it lives; its reason is that it has finished.
                 let reason = slot.history.output != nil && reason == .shutdown ? .normal : reason
-                // The start is told first.
+                // The start is reported first.
                 guard case .starting(let started, _) = slot.phase else { return reason }
                 slot.phase = .starting(started, earlyExit: reason)
                 return nil
@@ -45,7 +45,7 @@ extension ChildSupervisor: HostOwner {
         }
     }
 
-    /// The parent's rows and every observer hear of it.
+    /// Sends a child's event to the parent's rows and to every observer.
     private func emitted(_ life: ChildInstance, _ event: Answer) {
         let typeName = notify(life.key, .event(event))
         guard let typeName, node.type.table.observers[typeName] != nil else { return }
@@ -67,7 +67,8 @@ extension ChildSupervisor: HostOwner {
         flush(life.key)
     }
 
-    /// A worker has done its time: what comes waits, what is there is handled, and a fresh one takes over.
+    /// Replaces a worker that has reached a limit of its recycling rules: new messages wait, those it has are handled, and a fresh worker
+    /// takes over.
     private func recycle(_ life: ChildInstance) {
         mutateAndPerform { state in
             guard state.isRunning(life.key) else { return }

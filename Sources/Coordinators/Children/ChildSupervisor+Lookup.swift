@@ -1,10 +1,10 @@
 import ConcurrencySupport
 
 extension ChildSupervisor {
-    /// Handles on the children in start order.
+    /// The handles on the children, in start order.
     var handles: [AnyChild] { keys.compactMap { handle(of: $0) } }
 
-    /// A handle on a child; `nil` when there is none.
+    /// Returns a handle on a child; `nil` when there is none.
     func handle(of key: String) -> AnyChild? {
         let typeName = state.withLock { state in
             state.machine.state(of: key) == nil ? nil : state.slots.with(key) { $0.definition.typeName }
@@ -25,6 +25,6 @@ extension ChildSupervisor {
         withSlot(key) { $0.incarnation } ?? 0
     }
 
-    /// Returns whether a child lives, or is about to.
+    /// Returns whether a child lives, or its next life is decided upon.
     func lives(_ key: String) -> Bool { state.withLock { $0.isAlive(key) } }
 }

@@ -2,9 +2,9 @@ import ConcurrencySupport
 import Synchronization
 
 extension ChildSupervisor {
-    /// Adds an observer of a child, whatever the child's incarnation.
+    /// Adds an observer of a child, for all the child's incarnations.
     ///
-    /// - Returns: the observer's number; `nil` when there is no such child or the delegate is there already.
+    /// - Returns: The observer's number; `nil` when there is no such child or the delegate was added already.
     func observe(
         _ key: String,
         delegate: (any AnyObject & Sendable)? = nil,
@@ -28,9 +28,9 @@ extension ChildSupervisor {
         end([withSlot(key) { $0.observers.remove(delegate) } ?? nil].compactMap(\.self))
     }
 
-    /// A change that hasn't to do with supervision.
+    /// Announces a change in which supervision has no part.
     ///
-    /// - Parameter toParent: whether the coordinator's own rows hear of it, which have not caused it.
+    /// - Parameter toParent: Whether the coordinator's own rows get the change, because they have not caused it.
     func announce(_ change: LifecycleChange, of key: String, toParent: Bool) {
         guard let typeName = notify(key, .change(change)) else { return }
         node.runtime.announce(node.path.appending(key), change)
@@ -39,7 +39,9 @@ extension ChildSupervisor {
         }
     }
 
-    /// - Returns: the child's type; `nil` when it's gone.
+    /// Sends a notice to a child's observers.
+    ///
+    /// - Returns: The child's type; `nil` when the child is gone.
     @discardableResult
     func notify(_ key: String, _ notice: ChildObservers.Notice) -> String? {
         let listeners = withSlot(key) { slot in
@@ -79,7 +81,7 @@ extension ChildSupervisor {
 
     // MARK: Watching
 
-    /// Answers when the child's present life ends, or at once.
+    /// Answers the request when the child's present life ends, or at once when there is none.
     func watch(_ key: String, _ envelope: Envelope) {
         let path = node.path.appending(key)
         let gone = state.withLock { state -> Termination? in

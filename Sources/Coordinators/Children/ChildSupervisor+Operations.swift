@@ -5,13 +5,13 @@ import WireProtocol
 extension ChildSupervisor {
     var keys: [String] { state.withLock { $0.machine.ids } }
 
-    /// Whether describing a child may take as long as a process below takes to answer.
+    /// Returns whether the description of a child depends on the answer of a process below.
     func asksOthers(about key: String) -> Bool {
         let (isInWorker, host) = withSlot(key) { ($0.definition.isInWorker, $0.host as? LocalHost) } ?? (false, nil)
         return isInWorker || host?.coordinator?.existingChildren != nil
     }
 
-    /// Has a child's process carry out a request; while it has none, or no link to it, because it's between two lives, that is waited for.
+    /// Has a child's process carry out a request; while the child is between two lives, without a process or a link, the call waits for it.
     func relay(_ operation: Operation, to key: String, _ rest: ArraySlice<Substring>, _ budget: TimeoutBudget) async throws -> JSONValue {
         let deadline = MonotonicTime.now + budget.duration
         while true {
@@ -19,7 +19,7 @@ extension ChildSupervisor {
             do {
                 return try await livingHost(of: key).operate(operation, on: rest, budget: budget)
             } catch let error as CoordinatorError where error.code == .peerLost || error.code == .stopped || error.code == .noSuchPath {
-                // What may have been carried out is asked for again only where twice is as good as once.
+                // An operation that may have been carried out is requested again only where a second time does no harm.
                 let mayRepeat = !error.maybeExecuted || operation != .restart && operation != .kill
                 // A life that has only begun may not have started its children yet.
                 let isWaitedFor = wasBetweenLives || error.code != .noSuchPath && isBetweenLives(key)
@@ -42,7 +42,7 @@ extension ChildSupervisor {
         do { return try host(of: key) } catch { throw node.noSuchPath(key) }
     }
 
-    /// Returns the state of a child as it's known here, without its subtree.
+    /// Returns the state of a child as it's known in this process, without its subtree.
     func summary(of key: String) throws -> (snapshot: CoordinatorSnapshot, host: (any ChildHost)?) {
         let found = state.withLock { state -> (CoordinatorSnapshot, (any ChildHost)?)? in
             let machine = state.machine.state(of: key)

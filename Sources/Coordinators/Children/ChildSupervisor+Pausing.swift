@@ -1,21 +1,23 @@
 import ConcurrencySupport
 
 extension ChildSupervisor {
-    /// Pauses a child by name, or takes that back; returns when it and those below it have followed.
+    /// Pauses a child by name, or resumes it; returns when the child and the coordinators below it have followed.
     ///
     /// - Throws: `noSuchChild`.
     func setPaused(_ isPaused: Bool, for key: String, initiator: Initiator) async throws {
         guard await change(key, .explicit, isPaused, initiator) else { throw noSuchChild(key) }
     }
 
-    /// The coordinator itself has been paused or resumed: those below follow.
+    /// Pauses or resumes the children after the coordinator itself was paused or resumed.
     func cascade(isPaused: Bool) async {
         await withDiscardingTaskGroup { group in
             for key in keys { group.addTask { _ = await self.change(key, .cascade, isPaused, .parent) } }
         }
     }
 
-    /// - Returns: false when there is no such child.
+    /// Changes one reason for which a child is paused.
+    ///
+    /// - Returns: False when there is no such child.
     private func change(_ key: String, _ reason: PauseReasons, _ isPaused: Bool, _ initiator: Initiator) async -> Bool {
         let turn = withSlot(key) { slot in
             let turn = slot.pausing.turn ?? AsyncLock()

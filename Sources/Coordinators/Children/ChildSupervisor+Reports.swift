@@ -9,7 +9,7 @@ extension ChildSupervisor {
             let entered = state.slots.with(key) { slot in
                 (isEnd: transition.enter(&slot, isAlive: isAlive), typeName: slot.definition.typeName)
             }
-            // The key is free before anybody hears of the end.
+            // The key is freed before the end is reported to any caller.
             if entered?.isEnd == true, state.machine.state(of: key) == nil { transition.removed = state.slots.remove(key) }
             return entered?.typeName ?? ""
         }

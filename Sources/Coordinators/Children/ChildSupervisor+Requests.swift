@@ -5,16 +5,16 @@ import WireProtocol
 extension ChildSupervisor {
     /// Starts a child, or joins the start or the life of one of the same type under the key, and returns when it's ready.
     ///
-    /// Cancelling the task that waits removes the child that it wanted.
+    /// Cancelling the waiting task removes the child that it has requested.
     ///
-    /// - Parameter end: settled when the child ends for good.
-    /// - Returns: the number of the key's tenancy, for a clean-up that must not touch a successor.
+    /// - Parameter end: Settled when the child ends for good.
+    /// - Returns: The number of the key's tenancy, for a clean-up that must not affect a later child under the key.
     @discardableResult
     func start(_ definition: ChildDefinition, end: ChildSlot.End? = nil, initiator: Initiator = .parent) async throws -> UInt64 {
         let key = definition.key
         try node.path.check(key)
         let start = ChildSlot.Start()
-        // Requested before the first suspension: two starts that begin one after the other are in that order.
+        // The start is requested before the first suspension, so that two starts that begin one after the other are in that order.
         let tenancy = request(definition, start, end, initiator)
         try await withTaskCancellationHandler {
             try await start.value.get()
@@ -24,12 +24,12 @@ extension ChildSupervisor {
         return tenancy
     }
 
-    /// What a request for a start has come to.
+    /// The outcome of a request for a start.
     fileprivate enum StartRequest {
         case refused(any Error)
         /// The child lives already, and is ready.
         case ready(tenancy: UInt64)
-        /// The start is under way. `former`: the slot of a life before, which is stopping.
+        /// The start is under way. `former`: the slot of the life before, which is stopping.
         case begun(tenancy: UInt64, former: ChildSlot?)
     }
 
@@ -40,7 +40,7 @@ extension ChildSupervisor {
         _ initiator: Initiator
     ) -> UInt64 {
         let request = mutateAndPerform { state in
-            // Read under this lock: a pause that comes later finds the child among those to be paused.
+            // The pause is read under this lock, so that a later pause finds the child among those to be paused.
             state.request(definition, start, end, initiator, isPaused: node.isPaused, under: node.path)
         }
         switch request {
@@ -51,7 +51,7 @@ extension ChildSupervisor {
             start.settle(.success(()))
             return tenancy
         case .begun(let tenancy, var former):
-            // They must not get the successor's outcome.
+            // The callers that wait for the former life must not get the outcome of the new one.
             let path = node.path.appending(definition.key)
             let error = CoordinatorError(.stopped, "\(path) was stopped, and is started anew")
             for outcome in former?.takeEnds(otherwise: error) ?? [] { outcome.tell() }
@@ -71,9 +71,9 @@ extension ChildSupervisor {
         }
     }
 
-    /// Starts a child again that was stopped, as an operator does; one that waits for its restart is started at once.
+    /// Starts a stopped child again, as an operator does; a child that waits for its restart is started at once.
     func startAgain(_ key: String) async throws {
-        // One that the machine has forgotten is gone, though its slot may still be there for a moment.
+        // A child that the machine has forgotten is gone, though its slot may exist for a moment longer.
         let (definition, waits) = state.withLock { state in
             (state.machine.state(of: key) == nil ? nil : state.slots.with(key) { $0.definition }, state.isWaiting(key))
         }
@@ -84,11 +84,11 @@ extension ChildSupervisor {
 
     /// Stops a child and returns when nothing is left of it.
     ///
-    /// Not cancellable: a stop always wins.
+    /// The call can't be cancelled: a stop always takes effect.
     ///
     /// - Parameters:
-    ///   - forgets: its key is free afterwards; otherwise an operator can start it again.
-    ///   - tenancy: nothing happens when the key has been taken again since.
+    ///   - forgets: Whether the key is free afterwards; otherwise an operator can start the child again.
+    ///   - tenancy: The tenancy to which the stop applies; nothing happens when the key has been taken again since.
     func stop(_ key: String, initiator: Initiator, forgets: Bool, tenancy: UInt64? = nil) async throws {
         let event = forgets ? Supervisor<String>.Event.removeRequested(key) : .stopRequested(key)
         let end = OneShot<Void>()
@@ -111,7 +111,7 @@ extension ChildSupervisor {
         if mustWait { await end.value }
     }
 
-    /// Stops a child, in whatever state it is, and starts it anew; returns when it's ready.
+    /// Stops a child, whatever its state, and starts it again; returns when it's ready.
     func restart(_ key: String) async throws {
         let start = ChildSlot.Start()
         let isKnown = mutateAndPerform { state in
@@ -127,7 +127,7 @@ extension ChildSupervisor {
         try await start.value.get()
     }
 
-    /// Kills a child's process, as `kill -9` would; supervision takes its course.
+    /// Kills a child's process, as `kill -9` would; supervision then treats it as a crash.
     func kill(_ key: String) throws {
         guard let host = try host(of: key) else {
             throw CoordinatorError(.stopped, "\(node.path.appending(key)) isn't running")

@@ -4,14 +4,14 @@ import Glibc
 
 /// Carries out what the supervision machine decides for one coordinator's children.
 ///
-/// Events go into the machine under the lock; its directives are carried out after it, one after the other in the order in which
+/// Events go into the machine under the lock. Its directives are carried out outside the lock, one after the other in the order in which
 /// they were given, whichever thread the event came on.
 final class ChildSupervisor: Sendable {
     /// The side that has asked for a change of a child.
     enum Initiator {
-        /// The coordinator itself: the outcome is what its call returns, and no event.
+        /// The coordinator itself: its call returns the outcome, and there is no event.
         case parent
-        /// An operator, or another coordinator by the runtime: the parent's rows get the change as an event.
+        /// An operator, or another coordinator by way of the runtime: the parent's rows get the change as an event.
         case `operator`
     }
 
@@ -20,20 +20,20 @@ final class ChildSupervisor: Sendable {
         case open
         /// No child is started any more. Can transition to: ended.
         case refusing
-        /// Nothing is left of the children, and none will come.
+        /// Nothing is left of the children, and none can be started.
         case ended
     }
 
     struct State {
         fileprivate(set) var machine: Supervisor<String>
         fileprivate var outbox = Outbox<Supervisor<String>.Directive>()
-        /// Whether the thread that has the lock carries directives out when it has left it.
+        /// Whether the thread that holds the lock carries directives out after releasing it.
         fileprivate var mustPerform = false
         var slots = ChildSlots()
         var phase = Phase.open
-        /// The longest that any child is given to end from now on.
+        /// The longest time that any child is given to end from now on.
         var haste: Shutdown?
-        /// Wait until no message is kept for a child.
+        /// The callers that wait until no message is kept for a child.
         var drainWaiters: [OneShot<Void>] = []
     }
 
@@ -56,7 +56,7 @@ final class ChildSupervisor: Sendable {
 
     /// Changes the state and feeds the machine under the lock, and carries out after it what the machine has decided.
     ///
-    /// One thread carries directives out at a time; another one's directives are left to it.
+    /// One thread carries directives out at a time; directives of other threads are left to it.
     @discardableResult
     func mutateAndPerform<Result: Sendable>(_ change: (inout State) throws -> Result) rethrows -> Result {
         let (result, mustPerform) = try state.withLock { state in
@@ -70,12 +70,12 @@ final class ChildSupervisor: Sendable {
         return result
     }
 
-    /// Feeds the machine, and carries out what it decides.
+    /// Feeds the machine an event, and carries out what the machine decides.
     func handle(_ event: Supervisor<String>.Event) { mutateAndPerform { $0.feed(event) } }
 
     /// Reads or changes a child's slot under the lock.
     ///
-    /// - Returns: `nil` when there is none.
+    /// - Returns: `nil` when there is no slot for the key.
     @discardableResult
     func withSlot<Result: Sendable>(_ key: String, _ body: (inout ChildSlot) throws -> Result) rethrows -> Result? {
         try state.withLock { try $0.slots.with(key, body) }
@@ -91,35 +91,35 @@ final class ChildSupervisor: Sendable {
         await closed.value
     }
 
-    /// No child is started any more.
+    /// Refuses to start children from now on.
     func refuse() {
         state.withLock { if $0.phase == .open { $0.phase = .refusing } }
     }
 
-    /// Shortens the end of the children that are stopping; those that are told to stop later get no longer than this either.
+    /// Shortens the end of the children that are stopping; a child that is told to stop later gets no longer than this either.
     func hasten(_ shutdown: Shutdown) {
         let hosts = state.withLock { state -> [any ChildHost] in
             state.haste = state.hastened(shutdown)
-            // The others come in their turn, unless there is no time for turns.
+            // The other children are stopped in their turn, unless there is no time for turns.
             return state.machine.ids.filter { shutdown.grace == .zero || state.isEnding($0) }.compactMap { state.host(of: $0) }
         }
         for host in hosts { host.stop(shutdown) }
     }
 
-    /// The children's lives, in start order.
+    /// The hosts of the children's lives, in start order.
     var hosts: [any ChildHost] { state.withLock { state in state.machine.ids.compactMap { state.host(of: $0) } } }
 }
 
 extension ChildSupervisor.State {
-    /// Has the machine decide; the one who has called `mutateAndPerform` carries it out.
+    /// Has the machine decide; the caller of `mutateAndPerform` carries out the decision.
     mutating func feed(_ event: Supervisor<String>.Event) {
         if outbox.add(machine.handle(event, now: MonotonicTime.now.sinceOrigin)) { mustPerform = true }
     }
 
-    /// Whether a message is kept for a child.
+    /// Whether any message is kept for a child.
     var isAnyParked: Bool { machine.ids.contains { slots.with($0) { $0.parking.isBusy } == true } }
 
-    /// Returns the shorter of a child's own shutdown and the one that the subtree was shortened to.
+    /// Returns the shorter of a child's own shutdown and the one to which the end of the subtree was shortened.
     func hastened(_ shutdown: Shutdown) -> Shutdown {
         guard let haste, let limit = haste.grace else { return shutdown }
         guard let grace = shutdown.grace else { return haste }
@@ -128,7 +128,7 @@ extension ChildSupervisor.State {
 
     func host(of key: String) -> (any ChildHost)? { slots.with(key) { $0.host } ?? nil }
 
-    /// Whether a life has begun and not ended, or the next one is decided upon.
+    /// Returns whether a life has begun and not ended, or the next one is decided upon.
     func isAlive(_ key: String) -> Bool {
         switch machine.state(of: key) {
         case .starting, .running, .waiting: true
@@ -141,12 +141,12 @@ extension ChildSupervisor.State {
         if case .running = machine.state(of: key) { true } else { false }
     }
 
-    /// Whether the child has failed, and its next life is decided upon and hasn't begun.
+    /// Returns whether the child has failed, and its next life is decided upon and hasn't begun.
     func isWaiting(_ key: String) -> Bool {
         if case .waiting = machine.state(of: key) { true } else { false }
     }
 
-    /// Whether the child is on its way to an end.
+    /// Returns whether the child is ending.
     func isEnding(_ key: String) -> Bool {
         if case .stopping = machine.state(of: key) { true } else { false }
     }

@@ -6,17 +6,17 @@ struct ChildTransition {
     let incarnation: Incarnation
     let change: Supervisor<String>.Change
 
-    /// The change that observers get that haven't caused it.
+    /// The change for the observers, which haven't caused it.
     private(set) var observed: LifecycleChange?
-    /// The change that the parent gets as an event; nil for one that it has requested, which it gets as a return.
+    /// The change that the parent gets as an event; `nil` for a change that it has requested, whose outcome its call returns.
     private(set) var event: LifecycleChange?
     private(set) var starts: [ChildSlot.Start] = []
     private(set) var stops: [ChildSlot.Stop] = []
     private(set) var outcomes: [ChildSlot.Outcome] = []
     private(set) var watchers: [Envelope] = []
-    /// Messages that wait for the child in vain.
+    /// The messages that wait for the child and can't be delivered.
     private(set) var hopeless: [ChildSlot.Parking.Message] = []
-    /// Why the start has failed, and the messages with it.
+    /// The error with which the start has failed, and with which the messages end.
     private(set) var failure: (any Error)?
     /// The slot of a child that the machine has forgotten.
     var removed: ChildSlot?
@@ -27,13 +27,13 @@ struct ChildTransition {
         self.change = change
     }
 
-    /// A life has ended, and not merely been scheduled anew.
+    /// Whether a life has ended, rather than only been scheduled anew.
     var isEndOfLife: Bool { !change.isBeginning && !change.isPause }
 
     /// Notes the change in the slot, and removes from it the callers that get an answer.
     ///
-    /// - Parameter isAlive: whether the machine starts the child again, or has already.
-    /// - Returns: whether the child has ended and isn't started again.
+    /// - Parameter isAlive: Whether the machine starts the child again, or has already.
+    /// - Returns: Whether the child has ended and isn't started again.
     mutating func enter(_ slot: inout ChildSlot, isAlive: Bool) -> Bool {
         var isEnd = false
         switch change {
@@ -46,12 +46,12 @@ struct ChildTransition {
             isEnd = true
         }
         if change.isStop || isEnd {
-            // A stop may have been requested since the machine has decided what is only now told.
+            // A stop may have been requested after the machine took the decision that is reported only now.
             stops = slot.requests.stops.filter { $0.incarnation <= incarnation }
             slot.requests.stops.removeAll { $0.incarnation <= incarnation }
         }
         if isEnd {
-            // With the stops: a caller that takes the key again after them must not get this incarnation's outcome.
+            // The ends are taken with the stops: a caller that takes the key again after them must not get this incarnation's outcome.
             let reason = slot.history.lastExit.map { "\($0)" } ?? "unknown"
             outcomes = slot.takeEnds(otherwise: CoordinatorError(.stopped, "\(path) has ended without finishing: \(reason)"))
         }
@@ -104,7 +104,7 @@ struct ChildTransition {
         }
         takeStarts(&slot)
         observed = change.event(reason)
-        // The caller of `run` gets the end as a return.
+        // The caller of `run` gets the end as the result of its call.
         let isRun = !slot.requests.ends.isEmpty
         let isByParent = change.isStop ? slot.requests.stopInitiator == .parent : isFailedStartByParent(slot)
         event = isRun || isByParent ? nil : observed
@@ -122,15 +122,15 @@ struct ChildTransition {
 }
 
 extension Supervisor.Change {
-    /// A life has begun.
+    /// Whether the change is the beginning of a life.
     fileprivate var isBeginning: Bool { self == .started || self == .restarted }
 
-    /// The next life is waited for; the former has ended before.
+    /// Whether the change is the wait for the next life, after the former one has ended.
     fileprivate var isPause: Bool {
         if case .restarting = self { true } else { false }
     }
 
-    /// The child has ended as it was told to or as it should.
+    /// Whether the change is an end as requested or as expected.
     fileprivate var isStop: Bool {
         if case .stopped = self { true } else { false }
     }
@@ -139,7 +139,7 @@ extension Supervisor.Change {
         if case .startFailed = self { true } else { false }
     }
 
-    /// The event of an end for all that haven't caused it.
+    /// Returns the event of an end for all observers that haven't caused it.
     fileprivate func event(_ reason: ExitReason) -> LifecycleChange? {
         switch self {
         case .stopped: .stopped(reason)

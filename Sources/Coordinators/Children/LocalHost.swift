@@ -5,29 +5,29 @@ import WireProtocol
 /// A child in the process of its parent.
 final class LocalHost: ChildHost {
     private enum Phase {
-        /// Before it's ready. Can transition to: ready, ended.
+        /// The coordinator isn't ready yet. Can transition to: ready, ended.
         case beginning(Box<Beginning>)
-        /// Can transition to: ended.
+        /// The coordinator is ready. Can transition to: ended.
         case ready
         case ended
     }
 
-    /// The state that is needed until the coordinator is ready, and then dropped.
+    /// The state that is needed until the coordinator is ready, and is dropped then.
     private struct Beginning: Sendable {
         var parameters: NodeParameters
         let outcome = OneShot<Result<Void, any Error>>()
-        /// The `start` hook, once it runs.
+        /// The task of the `start` hook, once it runs.
         var hook: Task<Void, Never>?
-        /// A stop that was requested meanwhile.
+        /// The shutdown of a stop that was requested meanwhile.
         var shutdown: Shutdown?
-        /// The coordinator has ended by itself before the host knew that it was ready.
+        /// The reason of the coordinator's end by itself before the host knew that it was ready.
         var earlyEnd: ExitReason?
     }
 
     private struct State {
         var phase: Phase
         var node: Node?
-        /// The grace of the end, once it has begun.
+        /// The grace of the end, once the end has begun.
         var grace: Grace?
     }
 
@@ -48,7 +48,7 @@ final class LocalHost: ChildHost {
 
     func start() async throws {
         let (node, parameters, outcome) = try makeNode()
-        // This call waits for its outcome; the timeout and the stop cancel it.
+        // This call waits for the outcome of the hook; the timeout and the stop cancel the hook.
         let hook = Task {
             do {
                 try await node.start(parameters.configuration)
@@ -59,7 +59,7 @@ final class LocalHost: ChildHost {
         }
         let timeout = CoordinatorError(.startTimedOut, "\(node.path) was not ready within \(parameters.startTimeout)")
         let timer = Timers.shared.schedule(at: .now + parameters.startTimeout) {
-            // Settled first: what the hook throws for being cancelled is no reason.
+            // The outcome is settled first, because the error that the hook throws when it's cancelled is not the reason.
             outcome.settle(.failure(timeout))
             hook.cancel()
         }
@@ -74,9 +74,10 @@ final class LocalHost: ChildHost {
         try await conclude(result, node)
     }
 
-    /// Under one lock: what is inherited comes either before, and is among the parameters, or after, and goes to the node.
+    /// Creates the coordinator under one lock: dependencies arrive either before, and are among the parameters, or after, and go to the
+    /// node.
     ///
-    /// - Throws: `stopped` when it was told to stop before it began.
+    /// - Throws: `stopped` when the host was told to stop before the start began.
     private func makeNode() throws(CoordinatorError) -> (Node, NodeParameters, OneShot<Result<Void, any Error>>) {
         try state.withLock { state throws(CoordinatorError) in
             guard case .beginning(let beginning) = state.phase else { throw CoordinatorError(.stopped, "it has begun before") }
@@ -106,7 +107,7 @@ final class LocalHost: ChildHost {
         throw CoordinatorError.hasStopped(node.path)
     }
 
-    /// A hook that ignores its cancellation is abandoned when the grace is over.
+    /// Cancels the hook; a hook that ignores its cancellation is abandoned when the grace is over.
     private func cancel(
         _ hook: Task<Void, Never>,
         _ outcome: OneShot<Result<Void, any Error>>,
@@ -122,7 +123,7 @@ final class LocalHost: ChildHost {
         let (beginning, isReady, ending) = state.withLock { state -> (Beginning?, Bool, Node?) in
             switch state.phase {
             case .beginning(let beginning):
-                // The second time it can only shorten what is left.
+                // A second stop can only shorten the time that is left.
                 if let former = beginning.value.shutdown, former.isShorter(than: shutdown) { return (nil, false, nil) }
                 beginning.value.shutdown = shutdown
                 return (beginning.value, false, nil)
@@ -142,7 +143,7 @@ final class LocalHost: ChildHost {
         if isReady { conclude(.shutdown) }
     }
 
-    /// The coordinator ends by its own doing.
+    /// Ends the life of a coordinator that ends by itself.
     func endByItself(_ reason: ExitReason) {
         let isReady = state.withLock { state -> Bool in
             switch state.phase {
@@ -158,7 +159,7 @@ final class LocalHost: ChildHost {
             }
         }
         guard isReady else { return }
-        // What is sent from now on waits for the next life, if there is one.
+        // Messages that are sent from now on wait for the next life, if there is one.
         events.send(.becameUnreachable)
         conclude(reason)
     }
@@ -166,7 +167,7 @@ final class LocalHost: ChildHost {
     private func conclude(_ reason: ExitReason) {
         let (node, grace) = state.withLock { ($0.node, $0.grace) }
         guard let node, let grace else { return }
-        // It ends with the coordinator, and its end is the event that the owner waits for; nothing may cancel it.
+        // The task ends with the coordinator, whose end is the event that the owner waits for; nothing may cancel the task.
         Task { [events] in
             let isClean = await node.stop(within: grace, isFailure: !reason.isNormal)
             events.send(.exited(isClean ? reason : .stopTimedOut))

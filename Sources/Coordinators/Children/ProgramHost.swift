@@ -2,7 +2,7 @@ import ConcurrencySupport
 import Processes
 import WireProtocol
 
-/// A plain program as a child: ready once it runs, stopped by signals.
+/// A plain program as a child: it's ready once it runs, and is stopped by signals.
 final class ProgramHost: ChildHost {
     private struct State {
         var child: ChildProcess?
@@ -40,7 +40,7 @@ final class ProgramHost: ChildHost {
         try? await runtime.processBegan(spawned.family)
         let stopGrace = state.withLock { state in
             state.child = child
-            // Under the lock: a resume that comes now must come behind it.
+            // The signal is sent under the lock, so that a resume that comes now is sent after it.
             if state.isPaused, state.stopGrace == nil { try? child.sendToGroup(.stop) }
             return state.stopGrace
         }
@@ -57,7 +57,7 @@ final class ProgramHost: ChildHost {
         }
     }
 
-    /// The program has ended: what descends from it does too, before its path lives again.
+    /// Ends what descends from the program after the program's own end, before its path lives again.
     private func ended(_ family: ProcessFamily) async {
         await runtime.end([family])
         await runtime.processEnded(family)
@@ -66,7 +66,7 @@ final class ProgramHost: ChildHost {
     func stop(_ shutdown: Shutdown) {
         let grace = shutdown.grace
         let child = state.withLock { state -> ChildProcess? in
-            // The second time it can only shorten what is left.
+            // A second stop can only shorten the time that is left.
             if let former = state.stopGrace, former ?? .forEver <= grace ?? .forEver { return nil }
             state.stopGrace = .some(grace)
             return state.child
@@ -87,9 +87,9 @@ final class ProgramHost: ChildHost {
         throw CoordinatorError(rest.isEmpty ? .unsupported : .noSuchPath, "\(path) is a plain program: it has no coordinators below it")
     }
 
-    /// A program that is paused gets no processor time: SIGSTOP, and SIGCONT to resume it.
+    /// Pauses the program by SIGSTOP, after which it gets no processor time, and resumes it by SIGCONT.
     func pause(for reasons: PauseReasons) async {
-        // Under the lock, so that the last signal is that of the last wish.
+        // The signal is sent under the lock, so that the last signal matches the last request.
         state.withLock { state in
             state.isPaused = !reasons.isEmpty
             try? state.child?.sendToGroup(reasons.isEmpty ? .continue : .stop)
@@ -113,6 +113,6 @@ final class ProgramHost: ChildHost {
 }
 
 extension Duration {
-    /// As good as for ever: a year.
+    /// A time that counts as unlimited: a year.
     fileprivate static let forEver = Duration.seconds(365 * 86_400)
 }

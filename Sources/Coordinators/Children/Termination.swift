@@ -1,6 +1,6 @@
-/// The end of one life of a coordinator, or the transition that there is none.
+/// The end of one life of a coordinator, or the report that there is none.
 public struct Termination: Sendable, Hashable, Codable {
-    /// Which coordinator.
+    /// The path of the coordinator.
     public let path: CoordinatorPath
     /// The incarnation that ended; 0 when there was none, or it isn't known.
     public let incarnation: UInt32
@@ -9,10 +9,11 @@ public struct Termination: Sendable, Hashable, Codable {
 }
 
 extension Context {
-    /// Waits for the end of a coordinator's present life, anywhere in the tree; at once if there is none.
+    /// Waits for the end of a coordinator's present life, anywhere in the tree; returns at once if there is none.
     ///
-    /// Exactly one answer for each call, also when the coordinator's supervisor or its process ends first. It's restarted or not: that is
-    /// for its supervisor to decide. Follows Erlang's monitors, https://www.erlang.org/doc/system/ref_man_processes.html#monitors.
+    /// Each call gets exactly one answer, also when the coordinator's supervisor or its process ends first. Whether the coordinator is
+    /// restarted is for its supervisor to decide. Follows Erlang's monitors,
+    /// https://www.erlang.org/doc/system/ref_man_processes.html#monitors.
     ///
     /// - Throws: `CancellationError`; `stopped` when this coordinator itself stops.
     public func watch(_ path: CoordinatorPath) async throws -> Termination {
@@ -24,7 +25,7 @@ extension Context {
             return try await envelope.delivered(owner: node.openAsks) { node.route($0, to: parent) }.decoded(as: Termination.self)
         } catch let error as CoordinatorError where !node.isStopping {
             switch error.code {
-            // Its supervisor is gone, and it with it.
+            // The coordinator's supervisor is gone, and the coordinator with it.
             case .noSuchPath, .peerLost, .stopped, .restarting: return Termination(path: path, incarnation: 0, reason: .unknown)
             default: throw error
             }

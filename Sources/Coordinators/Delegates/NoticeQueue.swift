@@ -1,7 +1,8 @@
 import ConcurrencySupport
 import DequeModule
 
-/// The notices that wait for one observer: at most 256, and of events from other processes 4 MiB; then the oldest go to the dead letters.
+/// A queue of the notices for one observer: at most 256, and 4 MiB of events from other processes; beyond that the oldest go to the dead
+/// letters.
 ///
 /// The queue is a sequence that can be read once. It ends when the reader's task is cancelled or the queue has finished, after the waiting
 /// notices.

@@ -6,7 +6,8 @@ import ConcurrencySupport
 /// as ``DependencyKey`` shows.
 public struct Dependencies: Sendable {
     var entries: [String: DependencyEntry] = [:]
-    /// Grows with every change at the coordinator that hands these down, so that those below recognise what is older than what they have.
+    /// The version, which grows with every change at the coordinator that passes the dependencies on, so that those below recognise older
+    /// ones.
     var version: UInt64 = 0
     /// The probe that records the reads, if there is one.
     private var probe: Probe?
@@ -92,7 +93,7 @@ struct NodeDependencies {
         update()
     }
 
-    /// Takes what those above provide, unless something newer has come already.
+    /// Takes over the dependencies that the coordinators above provide, unless newer ones have arrived already.
     mutating func inherit(_ dependencies: Dependencies) {
         guard dependencies.version >= inherited.version else { return }
         inherited = dependencies

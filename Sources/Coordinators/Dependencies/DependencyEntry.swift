@@ -10,7 +10,7 @@ final class DependencyEntry: Sendable {
         case value(any Sendable, crosses: Bool)
         /// A description from this process.
         case described(any Codable & Sendable)
-        /// From another process.
+        /// An encoded value or description from another process.
         case encoded(PayloadCodec, Bytes)
     }
 
@@ -29,12 +29,12 @@ final class DependencyEntry: Sendable {
     /// The entries whose values are being made here, by identity.
     @TaskLocal private static var making: Set<ObjectIdentifier> = []
 
-    /// The live value: the first one that was made from the description.
+    /// Returns the live value: the first one that was made from the description.
     ///
-    /// What the user wrote runs under no lock. When several need the value at the same time for the first time, each of them may make one,
-    /// and all get the one that was ready first.
+    /// The user's code runs under no lock. When several coordinators need the value for the first time at the same time, each of them may
+    /// make one, and all get the one that was ready first.
     ///
-    /// - Throws: when it can't be made from its description, or would be needed to make itself.
+    /// - Throws: An error when the value can't be made from its description, or when making it requires the value itself.
     func value<K: DependencyKey>(for key: K.Type) throws -> K.Value {
         if case .value(let value, _) = content { return try cast(value, key) }
         if let made = made.withLock({ $0 }) { return try cast(made, key) }
@@ -46,7 +46,9 @@ final class DependencyEntry: Sendable {
         return try cast(keep(value), key)
     }
 
-    /// - Returns: the first value that was made.
+    /// Keeps a value, unless another one was made first.
+    ///
+    /// - Returns: The first value that was made.
     private func keep(_ value: any Sendable) -> any Sendable {
         made.withLock { made in
             let first = made ?? value

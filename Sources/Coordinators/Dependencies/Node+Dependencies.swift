@@ -4,19 +4,19 @@ extension Node {
     /// The dependencies of the coordinator.
     var dependencies: Dependencies { state.withLock { $0.dependencies.effective } }
 
-    /// Provides this coordinator and those below it, which have it when this returns.
+    /// Provides this coordinator and those below it with values, which they all have when the call returns.
     func provide(_ more: Dependencies) { spread { $0.provide(more) } }
 
-    /// Takes what those above provide, and hands it down.
+    /// Takes over the dependencies that the coordinators above provide, and passes them on to those below.
     func inherit(_ dependencies: Dependencies) { spread { $0.inherit(dependencies) } }
 
-    /// Updates a child that was made while a value was being provided, so that it doesn't miss it.
+    /// Updates a child that was made while a value was being provided, so that it gets the value.
     func renewInheritance(of host: any ChildHost) { host.inherit(dependencies) }
 
-    /// Changes what is provided here, and hands it down: the children first, then what waited here.
+    /// Changes the provided dependencies and passes them on, first to the children, then to the messages that waited here.
     ///
-    /// Several may do so at the same time, and no lock is held meanwhile. Each hands down what is provided now, with its version: what comes
-    /// late to a child is older than what the child has, and changes nothing.
+    /// Several threads may do so at the same time, and no lock is held meanwhile. Each passes on the present dependencies, with their
+    /// version: those that reach a child late are older than the child's own, and change nothing.
     private func spread(_ change: (inout NodeDependencies) -> Void) {
         let (effective, children) = state.withLock { state in
             change(&state.dependencies)
@@ -28,7 +28,7 @@ extension Node {
 
     /// Releases the messages whose dependencies are provided now.
     ///
-    /// - Returns: what has to be learned first of what others need that waits.
+    /// - Returns: The properties of dependencies whose keys have to be learned before other waiting messages can be released.
     private func releaseWhatIsProvided() -> [MessageRow.Needs] {
         let (instance, lessons) = state.withLock { state -> ((any Coordinator)?, [MessageRow.Needs]) in
             guard state.mailbox.hasNeeding else { return (nil, []) }
@@ -40,9 +40,9 @@ extension Node {
         return lessons
     }
 
-    /// Finds out which keys properties read whose first ones are here, and lets go what has waited for no others.
+    /// Learns which keys the properties read whose first keys are provided, and releases the messages that wait for no others.
     ///
-    /// In a task of its own: to read a property may be to make a service.
+    /// The reading runs in a task of its own, because it may make a service.
     func learnWhatIsNeeded() {
         runtime.tasks.add { [self] in
             while case let lessons = releaseWhatIsProvided(), !lessons.isEmpty {

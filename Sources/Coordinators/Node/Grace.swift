@@ -1,13 +1,14 @@
 import ConcurrencySupport
 
-/// The time that the steps of an end may take together, from the first one's beginning: it can be shortened meanwhile, never lengthened.
+/// The time that the steps of an end may take together, counted from the beginning of the first; it can be shortened meanwhile, never
+/// lengthened.
 final class Grace: Sendable {
     private struct State {
         var limit: Duration?
-        /// The limit after the latest shortening; nil without one.
+        /// The limit after the latest shortening; `nil` without one.
         var haste: Duration?
         var step: OneShot<Bool>?
-        /// Set when the first step begins.
+        /// The time at which the steps must have ended, set when the first step begins.
         var deadline: MonotonicTime?
         var timer: Timers.Timer?
     }
@@ -19,7 +20,7 @@ final class Grace: Sendable {
 
     /// Waits for a step of the end, whether the waiting task is cancelled or not; one step at a time.
     ///
-    /// - Returns: false when the time ran out. The step goes on then; nothing can be done about code that ignores its cancellation.
+    /// - Returns: False when the time ran out. The step goes on then, because code that ignores its cancellation can't be ended.
     func within(_ step: @escaping @Sendable () async -> Void) async -> Bool {
         let ending = OneShot<Bool>()
         state.withLock { state in
@@ -53,7 +54,7 @@ final class Grace: Sendable {
     /// The time that the end may take now.
     var limit: Duration? { state.withLock { $0.limit } }
 
-    /// The time that the end was shortened to; nil if it wasn't.
+    /// The time to which the end was shortened; `nil` if it wasn't.
     var haste: Duration? { state.withLock { $0.haste } }
 
     private func schedule() {
@@ -61,7 +62,7 @@ final class Grace: Sendable {
         guard let step, let deadline else { return }
         let timer = Timers.shared.schedule(at: deadline) { step.settle(false) }
         let former = state.withLock { state -> Timers.Timer? in
-            // The step may be over, or the time shortened since: then that caller schedules the timer.
+            // The step may be over, or the time may have been shortened since: then that caller schedules the timer.
             guard state.step === step, state.deadline == deadline else { return timer }
             defer { state.timer = timer }
             return state.timer

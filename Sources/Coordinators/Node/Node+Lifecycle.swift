@@ -15,7 +15,7 @@ extension Node {
         }
         let instance = try type.make(self, configuration)
         let isAwaited = state.withLock { state -> Bool? in
-            // Who has been stopped meanwhile must not be kept by what it has made.
+            // A coordinator that was stopped meanwhile isn't stored, since the objects that it has made would keep it alive.
             guard state.life.phase == .starting else { return nil }
             state.life.instance = instance
             return state.instanceToDrain() != nil
@@ -24,7 +24,7 @@ extension Node {
             await type.release?(instance)
             throw CoordinatorError.hasStopped(path)
         }
-        // Messages that came before there was anybody to drain them.
+        // Messages may have arrived before there was an instance to drain them.
         if isAwaited { beginDraining(instance) }
         try await instance.start()
         let isActive = state.withLock { state -> Bool in
@@ -63,14 +63,14 @@ extension Node {
     /// Ends the subtree: children in reverse start order, then the handlers, then the `stop` hook if `start` has succeeded.
     ///
     /// - Parameters:
-    ///   - grace: how long the handlers that were cancelled and the hook after them may take together; `nil`: as long as they like.
+    ///   - grace: The time that the cancelled handlers and the hook after them may take together; `nil`: as long as they like.
     ///   - isFailure: Whether the coordinator has failed rather than been asked to stop, so that its askers get `peerLost`.
-    /// - Returns: false when something ignored its cancellation past the grace and had to be abandoned.
+    /// - Returns: False when some code ignored its cancellation past the grace and had to be abandoned.
     func stop(grace: Duration?, isFailure: Bool = false) async -> Bool {
         await stop(within: Grace(grace), isFailure: isFailure)
     }
 
-    /// As ``stop(grace:isFailure:)``, with a grace that may have been shortened already.
+    /// Stops the coordinator as ``stop(grace:isFailure:)`` does, with a grace that may have been shortened already.
     func stop(within limit: Grace, isFailure: Bool = false) async -> Bool {
         // Another call may have begun the stop.
         guard let begun = beginStop(Stop(grace: limit, hasFailed: isFailure)) else {
@@ -96,13 +96,15 @@ extension Node {
         return areIdle && hasStopped
     }
 
-    /// What is to be stopped.
+    /// The parts of the coordinator that a stop has to end.
     private struct BegunStop {
         let instance: (any Coordinator)?
         let hasStarted: Bool
         let children: ChildSupervisor?
     }
 
+    /// Begins the stop.
+    ///
     /// - Returns: `nil` when the stop has begun before.
     private func beginStop(_ stop: Stop) -> BegunStop? {
         state.withLock { state in
@@ -112,7 +114,7 @@ extension Node {
         }
     }
 
-    /// Gives up the messages that a paused coordinator has not begun; those below it may still ask it while they end.
+    /// Ends the messages that a paused coordinator has not begun; the coordinators below may still ask it while they end.
     private func endPause(_ isFailure: Bool) {
         let waiting = state.withLock { state -> [Mailbox.Item] in
             guard state.mailbox.isPaused else { return [] }
@@ -123,16 +125,17 @@ extension Node {
         wakeIfHandled()
     }
 
-    /// Waits until what the subtree has taken is handled, in the processes below too; what doesn't end within the time is left to the stop.
+    /// Waits until the subtree has handled every message that it has taken, in the processes below too; what takes longer is left to the
+    /// stop.
     ///
-    /// Nothing new comes meanwhile: the parent sends nothing more.
+    /// No new message arrives meanwhile, because the parent sends none.
     func drain(within grace: Duration?) async {
         _ = await Deadline.within(grace) { await self.waitUntilHandled() }
     }
 
     /// Returns when the coordinator and those below it have handled every message that they have taken.
     func waitUntilHandled() async {
-        // What is handled here may have sent something to a child, and the reverse.
+        // A message that is handled here may have sent another one to a child, and the reverse.
         while isBusy {
             await waitForMailbox()
             await existingChildren?.waitUntilHandled()
@@ -176,7 +179,7 @@ extension Node {
 
     private func close() {
         let (waiting, abandoned, former) = state.withLock { state in
-            // What is dropped here ends outside the lock.
+            // The objects that are dropped here are released outside the lock.
             let former = (life: state.life, run: state.run, handlers: state.handlers, children: state.children)
             state.handlers.drainWaiters = []
             (state.life.phase, state.life.instance, state.life.host) = (.stopped, nil, nil)
@@ -216,11 +219,11 @@ extension Node {
 }
 
 extension Node {
-    /// Shortens the end of a subtree that is stopping: from now on no child is given longer than this, nor are the coordinator's own handlers
-    /// and its hook.
+    /// Shortens the end of a subtree that is stopping: from now on no child is given longer than this, nor are the coordinator's own
+    /// handlers and its hook.
     ///
-    /// It never lengthens what was granted before, and does nothing to a subtree that isn't stopping. `brutalKill` kills all processes below
-    /// at once.
+    /// The call never lengthens the time that was granted before, and does nothing to a subtree that isn't stopping. `brutalKill` kills all
+    /// processes below at once.
     func hasten(_ shutdown: Shutdown) {
         guard let limit = shutdown.grace else { return }
         let (grace, children) = state.withLock { $0.life.phase == .stopping ? ($0.life.stop?.grace, $0.children) : (nil, nil) }

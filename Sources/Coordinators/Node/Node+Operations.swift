@@ -3,7 +3,8 @@ import Processes
 import WireProtocol
 
 extension Node {
-    /// Carries out an operator's request about a coordinator below this one; for the coordinator itself it can only describe.
+    /// Carries out an operator's request about a coordinator below this one; about the coordinator itself the only possible request is its
+    /// description.
     func operate(_ operation: Operation, on rest: ArraySlice<Substring>, budget: TimeoutBudget = .initial) async throws -> JSONValue {
         guard let key = rest.first.map(String.init) else {
             if operation == .counters { return try runtime.counts.counters.encodedAsJSON() }
@@ -21,7 +22,7 @@ extension Node {
             return try await children.relay(operation, to: key, rest, budget)
         }
         if operation == .inspect { return try await children.snapshot(of: key, budget).encodedAsJSON() }
-        // Nothing is asked of the child first: it may hang, and be stopped or killed for that.
+        // Nothing is asked of the child first, because it may hang, and be stopped or killed for that.
         let before = try children.summary(of: key).snapshot
         switch operation {
         case .inspect, .counters: break
@@ -30,7 +31,7 @@ extension Node {
         case .restart: try await children.restart(key)
         case .kill: try children.kill(key)
         case .pause:
-            // Otherwise its next life would come up paused, and who has asked for that is long gone.
+            // Otherwise the child's next life would begin paused, long after the operator's request.
             guard before.state != .inactive, before.state != .failed else {
                 throw CoordinatorError(.stopped, "\(path.appending(key)) isn't running: there is nothing to pause")
             }
@@ -42,7 +43,7 @@ extension Node {
         return try after.encodedAsJSON()
     }
 
-    /// The children as they are now, with their subtrees; all processes below are asked at the same time.
+    /// Returns the present snapshots of the children, with their subtrees; all processes below are asked at the same time.
     func childSnapshots(_ budget: TimeoutBudget = .initial) async -> [CoordinatorSnapshot] {
         guard let children = existingChildren else { return [] }
         let described = children.keys.map { (key: $0, asksOthers: children.asksOthers(about: $0)) }

@@ -1,18 +1,18 @@
 import ConcurrencySupport
 
 extension Node {
-    /// Whether the coordinator is paused, for whatever reason.
+    /// Whether the coordinator is paused, for any reason.
     var isPaused: Bool { state.withLock { $0.life.phase == .active && !$0.pauseReasons.isEmpty } }
 
-    /// Gives the coordinator these reasons to be paused, instead of those that it had; returns when it and those below it have followed.
+    /// Replaces the reasons for which the coordinator is paused; returns when it and the coordinators below it have followed.
     ///
-    /// New messages wait from the first reason on, until the last is gone; what has begun goes on, and so does control.
+    /// New messages wait from the first reason on, until the last one is gone. Handlers that have begun go on, and so does control.
     func pause(for reasons: PauseReasons) async {
         await transitions.pass { [self] in
             let change = state.withLock { state -> Bool? in
                 let former = state.pauseReasons
                 state.pauseReasons = reasons
-                // While it starts they are only noted down.
+                // While the coordinator starts, the reasons are only noted.
                 guard state.life.phase == .active, former.isEmpty != reasons.isEmpty else { return nil }
                 if former.isEmpty { state.mailbox.pause() }
                 return former.isEmpty
@@ -25,7 +25,7 @@ extension Node {
         }
     }
 
-    /// A coordinator that was paused in its former life, or whose parent is, begins this one paused.
+    /// Pauses a coordinator that begins paused, because it was paused in its former life or its parent is.
     func beginPaused() async {
         if state.withLock({ $0.pauseReasons.isEmpty }) { return }
         await transitions.pass { [self] in
@@ -48,7 +48,7 @@ extension Node {
         await runHook { await $0.resume() }
         await existingChildren?.cascade(isPaused: false)
         let instance = state.withLock { state -> (any Coordinator)? in
-            // It may have been paused again, or stopped; the former waits for its turn.
+            // The coordinator may have been paused again, or stopped; the former change waits for its turn.
             guard state.life.phase == .active else { return nil }
             state.mailbox.resume()
             return state.instanceToDrain()

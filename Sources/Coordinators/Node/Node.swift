@@ -6,7 +6,7 @@ import WireProtocol
 
 /// One incarnation of a coordinator in this process: its place in the tree, its mailbox and its children.
 final class Node: Sendable {
-    /// Why a coordinator ends by its own doing.
+    /// The reason why a coordinator ends by itself.
     enum End: Sendable {
         case finished(Answer)
         case returned
@@ -16,36 +16,36 @@ final class Node: Sendable {
     enum Phase {
         /// The `start` hook runs. Can transition to: active, stopping.
         case starting
-        /// Ready. Can transition to: stopping.
+        /// The coordinator is ready. Can transition to: stopping.
         case active
-        /// Closed to all but descendants, whose end it waits for. Can transition to: stopped.
+        /// The coordinator takes messages only from its descendants, and waits for their end. Can transition to: stopped.
         case stopping
-        /// Nothing is left but this object.
+        /// Nothing is left of the coordinator but this object.
         case stopped
     }
 
-    /// Something that runs for the coordinator: the body of a row, a hook, a task of its own.
+    /// A piece of code that runs for the coordinator: the body of a row, a hook, or a task of the coordinator's own.
     struct Handler {
         var envelope: Envelope?
         var task: Task<Void, Never>?
-        /// For a hook: settled when it has ended or is waited for no more.
+        /// The signal of a hook's end, settled when it has ended or is waited for no more; `nil` for other handlers.
         var hook: OneShot<Void>?
     }
 
-    /// The coordinator itself, and how far its life has come.
+    /// The coordinator itself, and the progress of its life.
     struct Life {
         var phase = Phase.starting
         var instance: (any Coordinator)?
-        /// Until it has stopped.
+        /// The host of this life, until the coordinator has stopped.
         var host: LocalHost?
-        /// Whether the coordinator has said that it ends by its own doing.
+        /// Whether the coordinator has declared that it ends by itself.
         var hasEnded = false
-        /// Set when the stop begins.
+        /// The stop, set when it begins.
         var stop: Stop?
     }
 
     struct Stop {
-        /// How long it may take.
+        /// The time that the stop may take.
         let grace: Grace
         /// Whether the coordinator has failed rather than been told to stop.
         let hasFailed: Bool
@@ -55,9 +55,9 @@ final class Node: Sendable {
         var running: [UInt64: Handler] = [:]
         var next: UInt64 = 0
         var areCancelled = false
-        /// Wait until none runs, and none is about to begin.
+        /// The callers that wait until no handler runs, and none is about to begin.
         var idleWaiters: [CheckedContinuation<Void, Never>] = []
-        /// Wait until every message that was taken is handled.
+        /// The callers that wait until every message that was taken is handled.
         var drainWaiters: [OneShot<Void>] = []
 
         mutating func add(_ handler: Handler) -> UInt64 {
@@ -69,7 +69,7 @@ final class Node: Sendable {
 
     /// The `run` hook.
     struct Run {
-        /// While the hook runs: a task that has ended would be kept with all its memory.
+        /// The task of the hook while it runs; the reference to an ended task would keep all its memory.
         var task: Task<Void, Never>?
         var hasEnded = false
     }
@@ -95,19 +95,19 @@ final class Node: Sendable {
     let path: CoordinatorPath
     let incarnation: Incarnation
     let type: CoordinatorType
-    /// Held strongly: a parent drops its child, and with it this reference, when the child ends.
+    /// The parent, held strongly: a parent drops its child, and with it this reference, when the child ends.
     let parent: Node?
     let runtime: RuntimeCore
     let openAsks = OpenAsks()
     let since = MonotonicTime.now
-    /// The end of the stop, with whether nothing had to be abandoned.
+    /// The end of the stop, settled with whether no code had to be abandoned.
     let end = OneShot<Bool>()
     let state: Lock<State>
-    /// Made when it's first wanted.
+    /// The coordinator's logger, made when it's first needed.
     private let ownLogger = AtomicLazyReference<Box<Logger>>()
-    /// Transitions of one coordinator come one after the other.
+    /// The lock under which the coordinator's transitions come one after the other.
     let transitions = LazyAsyncLock()
-    /// So do a tab coordinator's selections.
+    /// The lock under which a tab coordinator's selections come one after the other.
     let selections = LazyAsyncLock()
     /// The stack of pages that this coordinator and those below it share, if it owns one.
     let ownNavigation: NavigationStack?
@@ -133,7 +133,7 @@ final class Node: Sendable {
 
     deinit { runtime.counts.coordinators.subtract(1, ordering: .relaxed) }
 
-    /// The children's supervisor, made when the first child is.
+    /// The supervisor of the children, made when the first child is.
     var children: ChildSupervisor {
         state.withLock { state in
             if let children = state.children { return children }
@@ -150,7 +150,7 @@ final class Node: Sendable {
     /// The host of this life; `nil` once it's over.
     var host: LocalHost? { state.withLock { $0.life.host } }
 
-    /// A logger that says which coordinator speaks.
+    /// A logger whose metadata names the coordinator.
     var logger: Logger {
         if let logger = ownLogger.load() { return logger.value }
         var logger = runtime.logger
@@ -170,13 +170,13 @@ final class Node: Sendable {
         }
     }
 
-    /// Tells the delegates something.
+    /// Sends an event to the delegates.
     func emit(_ event: Answer) {
         host?.events.send(.emitted(event))
         runtime.tap.publish(.emitted(at: path, type.name))
     }
 
-    /// The coordinator ends by its own doing: only the first time counts.
+    /// Ends the coordinator, which has finished or failed by itself; only the first call counts.
     func end(_ end: End) {
         let isFirst = state.withLock { state -> Bool in
             guard !state.life.hasEnded, state.life.phase == .active || state.life.phase == .starting else { return false }

@@ -5,23 +5,23 @@ import WireProtocol
 enum Operation: String, Sendable {
     case inspect, start, stop, restart, kill, pause, resume, counters
 
-    /// Whether the operation only reads, and must be quick; a start or a stop may take as long as the coordinators do.
+    /// Whether the operation only reads, and must be quick; a start or a stop may take as long as the coordinators need.
     var isDescription: Bool { self == .inspect || self == .counters }
 }
 
 /// The time that a description of a process may take.
 ///
-/// Each process on the way down asks the next one with less than it was given itself, so that it can still tell of one that says nothing
-/// before it is thought to say nothing too.
+/// Each process on the way down gives the next one less time than it has itself, so that it can still report a process that doesn't answer
+/// before it's considered unresponsive too.
 struct TimeoutBudget: Sendable {
     let duration: Duration
 
-    /// The budget of the one who asks first.
+    /// The budget of the process that asks first.
     static let initial = TimeoutBudget(duration: .seconds(5))
 
     private init(duration: Duration) { self.duration = duration }
 
-    /// As it arrives in the next process; from one that doesn't say, it's what is usual.
+    /// Reads the budget as it arrives in the next process; the initial one if the asking process names none.
     init(_ payload: JSONValue) {
         guard case .integer(let milliseconds) = payload["patienceMilliseconds"], milliseconds > 0 else {
             self = .initial

@@ -1,4 +1,4 @@
-/// Why a coordinator is paused; the reasons are kept apart.
+/// The reasons why a coordinator is paused, which are kept apart.
 ///
 /// Resuming a parent doesn't resume a child that was paused by name.
 struct PauseReasons: OptionSet, Sendable, Hashable {
@@ -9,7 +9,7 @@ struct PauseReasons: OptionSet, Sendable, Hashable {
     /// An ancestor was paused.
     static let cascade = PauseReasons(rawValue: 1 << 1)
 
-    /// The byte that stands for a single reason in a frame.
+    /// The byte that represents a single reason in a frame.
     var wire: UInt8 { self == .explicit ? 0 : 1 }
 
     init(rawValue: UInt8) { self.rawValue = rawValue }

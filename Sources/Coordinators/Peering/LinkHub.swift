@@ -36,7 +36,7 @@ final class LinkHub: Sendable {
 
     /// Expects a worker.
     ///
-    /// - Returns: the address that it has to dial.
+    /// - Returns: The address that the worker has to dial.
     func expect(_ secret: [UInt8], _ attach: @escaping Attach) throws(CoordinatorError) -> String {
         try turn.withLock { _ throws(CoordinatorError) in
             closeIfRemoved()
@@ -88,7 +88,7 @@ final class LinkHub: Sendable {
         return listener.address
     }
 
-    /// A worker that has just been given up may still dial; anybody else has no business here.
+    /// Logs a refused peer; a peer whose worker was given up a moment ago may still dial, and any other is a stranger.
     private func tellOfStranger(_ link: Link) {
         let count = state.withLock { state -> Int? in
             state.strangers += 1

@@ -41,7 +41,7 @@ extension Peer {
         if let violation = admit(frame.correlation, Self.route(target, message), Self.size(payload), trace, named: message) {
             return link.close(because: violation)
         }
-        // What is kept until the answer must not keep the message.
+        // The data that is kept until the answer must not keep the message.
         var frame = frame
         frame.content = .ack
         let head = frame
@@ -80,7 +80,7 @@ extension Peer {
 
     /// Charges the other side for a message that has arrived.
     ///
-    /// - Returns: the rule that the message breaks, in words; `nil` when it breaks none.
+    /// - Returns: The rule that the message breaks, in words; `nil` when it breaks none.
     private func admit(_ correlation: UInt64, _ route: String, _ size: Int, _ trace: Bytes, named name: String) -> String? {
         let isBuiltin = Builtins.isName(name)
         return state.withLock { state in
@@ -97,7 +97,7 @@ extension Peer {
         }
     }
 
-    /// Gives credit back for a message that isn't under way any more.
+    /// Gives back the credit of a message that isn't under way any more.
     private func giveBack(_ route: String, _ size: Int) {
         for credit in state.withLock({ $0.admission.credits.release(route, size) }) {
             try? link.send(lane: .control) { name in
@@ -188,7 +188,7 @@ extension Peer {
 
     /// Takes the end of an ask of this side.
     ///
-    /// - Parameter reply: the answer; `nil` when a stream has ended regularly.
+    /// - Parameter reply: The answer; `nil` when a stream has ended regularly.
     private func accept(_ reply: Reply?, to frame: Frame) {
         let outcome: Result<Answer, any Error> =
             switch reply {

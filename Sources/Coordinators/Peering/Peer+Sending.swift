@@ -4,13 +4,13 @@ import Synchronization
 import WireProtocol
 
 extension Peer {
-    /// What has become of a message that was to leave.
+    /// The outcome of an attempt to send a message.
     private enum Departure {
-        /// The link has the message.
+        /// The link has taken the message.
         case left
-        /// There is nothing to tell: the message waits for credit, or has ended before it left.
+        /// The sender isn't informed: the message waits for credit, or has ended before it was sent.
         case unchanged
-        /// The message can never leave.
+        /// The message can never be sent.
         case refused(CoordinatorError)
         /// The link has closed, and the message can be sent elsewhere.
         case handedBack
@@ -18,8 +18,9 @@ extension Peer {
 
     /// Sends a message to the other side, or has it wait until the other side has room for it.
     ///
-    /// - Parameter undelivered: takes back a message that was waiting when the link closed; without it the message is lost then.
-    /// - Returns: false when the link has closed and the message has not left: it can be sent elsewhere.
+    /// - Parameter undelivered: A function that takes back a message that was waiting when the link closed; without it the message is lost
+    ///   then.
+    /// - Returns: False when the link has closed and the message has not left: it can be sent elsewhere.
     func forward(_ envelope: Envelope, to target: String, isDirect: Bool, undelivered: (@Sendable () -> Void)? = nil) -> Bool {
         // The other side would take the message for one of the runtime's, for which it gives no credit.
         guard envelope.isBuiltin || !Builtins.isName(envelope.body.name) else {
@@ -44,7 +45,7 @@ extension Peer {
         }
     }
 
-    /// Opens a message and hands it to the link, unless it has to wait; only under the turn.
+    /// Opens a message and hands it to the link, unless it has to wait; called only under the turn.
     private func depart(_ message: Outgoing) -> Departure {
         let isBuiltin = message.envelope.isBuiltin
         if !isBuiltin, state.withLock({ $0.phase.isDraining }) { return .handedBack }
@@ -67,9 +68,9 @@ extension Peer {
         }
     }
 
-    /// Tells a message's sender what became of it; never under the turn.
+    /// Informs a message's sender of the outcome; never called under the turn.
     ///
-    /// - Returns: false when the message can be sent elsewhere.
+    /// - Returns: False when the message can be sent elsewhere.
     private func complete(_ envelope: Envelope, after departure: Departure) -> Bool {
         switch departure {
         case .left: envelope.release()
@@ -80,13 +81,13 @@ extension Peer {
         return true
     }
 
-    /// Adds to a route's window, and sends what that lets go; only under the turn.
+    /// Adds to a route's window, and sends the messages that have room then; called only under the turn.
     ///
-    /// - Returns: what became of each message that was let go.
+    /// - Returns: The outcome for each message that had room.
     private func transmitFree(_ route: String, _ window: SendWindows<Outgoing>.Window) -> [(Outgoing, Departure)] {
         var departures: [(Outgoing, Departure)] = []
         var free = state.withLock { state in
-            // What was given up meanwhile isn't open any more.
+            // Messages that were given up meanwhile aren't open any more.
             let open = state.outgoing
             return state.windows.add(window, route: route) { open[$0.correlation] != nil }
         }
@@ -111,7 +112,7 @@ extension Peer {
 
     /// Sends a notification of the runtime, or, without a name, an event of a coordinator; there is no answer.
     ///
-    /// - Parameter isBounded: whether the notification is refused while too many bytes of its kind wait for the other side.
+    /// - Parameter isBounded: Whether the notification is refused while too many bytes of its kind wait for the other side.
     /// - Throws: `LinkError` when the link has closed, the notification is too large, or too many bytes of its kind wait.
     func notify(_ name: String, _ codec: PayloadCodec, _ payload: Bytes, isBounded: Bool = true) throws(LinkError) {
         try link.send(lane: isBounded ? .notice : .bulk) { intern in
@@ -130,7 +131,7 @@ extension Peer {
         let route = credit.target == 0 ? "" : link.text(of: credit.target)
         guard let route else { return }
         let departures = inTurn {
-            // What waits while the other side drains is handed back when the link closes.
+            // Messages that wait while the other side drains are handed back when the link closes.
             state.withLock { $0.phase.isDraining } ? [] : transmitFree(route, .init(messages: window.messages, bytes: window.bytes))
         }
         for (message, departure) in departures where !complete(message.envelope, after: departure) {
@@ -169,7 +170,7 @@ extension Peer {
         return try await ending.value.get()
     }
 
-    /// Hands an open message to the link; only under the turn.
+    /// Hands an open message to the link; called only under the turn.
     private func transmit(_ message: Outgoing) -> Departure {
         let envelope = message.envelope
         guard beginLeaving(message) else { return .unchanged }
@@ -197,7 +198,7 @@ extension Peer {
 
     /// Marks a message as being handed to the link.
     ///
-    /// - Returns: false when the message has ended meanwhile.
+    /// - Returns: False when the message has ended meanwhile.
     private func beginLeaving(_ message: Outgoing) -> Bool {
         if message.envelope.isWithdrawn { close(message.correlation) }
         let isWanted = state.withLock { state -> Bool in
@@ -222,12 +223,12 @@ extension Peer {
         if isGivenUp { try? link.send(Frame(.cancel, correlation: message.correlation)) }
     }
 
-    /// Returns to the windows what a message took that never leaves.
+    /// Returns to the windows the room of a message that is never sent.
     private func takeBack(_ message: Outgoing) {
         if !message.envelope.isBuiltin { state.withLock { $0.windows.takeBack(message.size, route: message.route) } }
     }
 
-    /// Relays what the asker does to the other side: a cancellation, and the credit for replies that were read.
+    /// Relays the asker's actions to the other side: a cancellation, and the credit for replies that were read.
     private func attend(_ message: Outgoing) {
         let correlation = message.correlation
         message.envelope.work { [weak self] in self?.giveUp(correlation) }

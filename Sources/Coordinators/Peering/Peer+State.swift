@@ -10,14 +10,14 @@ extension Peer {
         let isDirect: Bool
         let codec: PayloadCodec
         let payload: Bytes
-        /// Takes the message back when the link closes before the message has left.
+        /// A function that takes the message back when the link closes before the message was sent.
         let undelivered: (@Sendable () -> Void)?
         var correlation: UInt64 = 0
         /// Whether the message has been handed to the link.
         var hasLeft = false
     }
 
-    /// What this side has asked, and waits for the answer to.
+    /// An ask of this side that waits for its answer.
     enum Open {
         /// A message of a coordinator.
         case message(Outgoing)
@@ -29,11 +29,12 @@ extension Peer {
         }
     }
 
-    /// What the link still is to the messages of this side.
+    /// The state of the link with regard to the messages of this side.
     enum Phase {
         /// Messages leave. Can transition to: draining, ending, closed.
         case open
-        /// The other side was told to handle what it has, and then to end: no message leaves. Can transition to: ending, closed.
+        /// The other side was told to handle the messages that it has, and then to end: no message leaves.
+        /// Can transition to: ending, closed.
         case draining
         /// The other side has announced its end. Asks that are still open when the link closes end with the error; messages leave until
         /// then, unless the other side was told to drain. Can transition to: ending (to drain), closed.
@@ -70,9 +71,9 @@ extension Peer {
         }
     }
 
-    /// What the other side has under way here, each kind within its bound.
+    /// The work that is under way here for the other side, each kind within its bound.
     struct Admission {
-        /// Messages of coordinators, for which this side gives credit.
+        /// The credit that this side gives for messages of coordinators.
         var credits = ReceiveCredits()
         /// The bytes of messages between runtimes, for which there is no credit.
         var builtinBytes = 0
@@ -83,19 +84,19 @@ extension Peer {
     struct State {
         var phase = Phase.open
         var lastCorrelation: UInt64 = 1
-        /// What this side has asked, by correlation.
+        /// The asks of this side, by correlation.
         var outgoing: [UInt64: Open] = [:]
-        /// Settled when no message of this side is open; made when that is first waited for.
+        /// The signal that no message of this side is open, made when it's first waited for.
         var allAnswered: OneShot<Void>?
         /// The asks of the other side, by correlation.
         var incoming: [UInt64: Envelope] = [:]
-        /// Bounds what leaves.
+        /// The bounds on the messages of this side, and the messages that wait for room.
         var windows: SendWindows<Outgoing>
         /// The message that is being handed to the link, and whether its asker has given it up meanwhile.
         var leaving: (correlation: UInt64, isGivenUp: Bool)?
-        /// Bounds what comes.
+        /// The bounds on the messages and requests of the other side.
         var admission = Admission()
-        /// Why the link has closed while a message was handed to it.
+        /// The reason why the link has closed while a message was being handed to it.
         var closedInTurn: LinkError?
 
         init(waitsForWindow: Bool) { windows = SendWindows(waitsForWindow: waitsForWindow) }

@@ -20,7 +20,7 @@ final class Peer: Sendable {
         let notified: @Sendable (_ name: String, PayloadCodec, Bytes) -> Void
         /// Takes every other frame that is neither an answer nor a ping.
         let frameReceived: @Sendable (Frame) -> Void
-        /// Learns that the link has closed, after the open asks have ended.
+        /// Takes note that the link has closed, after the open asks have ended.
         let closed: @Sendable (LinkError) -> Void
     }
 
@@ -55,8 +55,8 @@ final class Peer: Sendable {
     let counts: LiveCounts
 
     /// - Parameters:
-    ///   - name: the other side's name in errors.
-    ///   - announcesCredit: whether the other side will name the window for messages to it; until then no message leaves.
+    ///   - name: The other side's name in errors.
+    ///   - announcesCredit: Whether the other side will name the window for messages to it; until then no message is sent.
     init(_ link: Link, codec: PayloadCodec, name: String, announcesCredit: Bool, counts: LiveCounts, owner: Owner) {
         state = Lock(State(waitsForWindow: announcesCredit))
         self.link = link
@@ -116,7 +116,7 @@ final class Peer: Sendable {
 
     /// Sends a frame of the runtime: a control frame, or one that must not overtake messages.
     ///
-    /// - Returns: the reason why the frame could not be sent. The owner learns of a closed link separately.
+    /// - Returns: The reason why the frame could not be sent. The owner learns of a closed link separately.
     @discardableResult
     func send(_ frame: Frame, lane: Link.Lane = .control) -> LinkError? {
         do throws(LinkError) {
@@ -127,7 +127,7 @@ final class Peer: Sendable {
         }
     }
 
-    /// Takes note of the other side's end: it never began what it has not answered by now.
+    /// Takes note of the other side's end: messages that it has not answered by now never began.
     func bidFarewell(_ reason: ExitReason) {
         let error =
             reason.isNormal
@@ -156,7 +156,7 @@ final class Peer: Sendable {
         }
     }
 
-    /// Returns when every message of this side is answered, or never will be.
+    /// Returns when every message of this side is answered, or can't be answered any more.
     func waitUntilAnswered() async {
         let end = state.withLock { state -> OneShot<Void>? in
             guard state.outgoing.values.contains(where: \.isMessage) else { return nil }

@@ -55,7 +55,7 @@ struct SendWindows<Waiting> {
 
     /// Takes room for a message, or has the message wait.
     ///
-    /// - Returns: whether the message may leave now.
+    /// - Returns: Whether the message may leave now.
     mutating func take(_ waiting: Waiting, route: String, size: Int) -> Bool {
         guard link != nil || waitsForWindow else { return true }
         if queues[route] == nil, isOpen(route) {
@@ -70,9 +70,9 @@ struct SendWindows<Waiting> {
     /// Adds credit that the other side gives.
     ///
     /// - Parameters:
-    ///   - route: the route that the credit is for; empty when the other side names the link's window.
-    ///   - isWanted: whether a message that waits is still wanted; the others take no room.
-    /// - Returns: the messages that may leave now, in order for each route.
+    ///   - route: The route that the credit is for; empty when the other side names the link's window.
+    ///   - isWanted: Whether a message that waits is still wanted; the others take no room.
+    /// - Returns: The messages that may leave now, in order for each route.
     mutating func add(_ credit: Window, route: String, where isWanted: (Waiting) -> Bool = { _ in true }) -> [Waiting] {
         if route.isEmpty {
             let named = Window(messages: min(credit.messages, Window.link.messages), bytes: min(credit.bytes, Window.link.bytes))
@@ -148,7 +148,7 @@ struct ReceiveCredits {
 
     /// Charges the other side for a message that has arrived.
     ///
-    /// - Returns: false when the other side had no credit left for the message.
+    /// - Returns: False when the other side had no credit left for the message.
     mutating func take(_ route: String, _ size: Int) -> Bool {
         let window = routes[route] ?? CreditWindow.link.share
         guard link.isOpen, window.isOpen else { return false }
@@ -160,7 +160,7 @@ struct ReceiveCredits {
 
     /// Notes that a message isn't under way any more.
     ///
-    /// - Returns: the credit to give back now, by route.
+    /// - Returns: The credit to give back now, by route.
     mutating func release(_ route: String, _ size: Int) -> [(route: String, messages: Int, bytes: Int)] {
         total.messages += 1
         total.bytes += size

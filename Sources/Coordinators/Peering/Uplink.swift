@@ -6,27 +6,28 @@ import Processes
 import WireProtocol
 import WorkerLifecycle
 
-/// What a worker does about its parent.
+/// The reactions of a worker to its parent's frames and loss.
 ///
-/// Called on the link's threads: an owner must not block there.
+/// The functions are called on the link's threads: an owner must not block there.
 protocol UplinkOwner: AnyObject, Sendable {
-    /// A message has come.
+    /// Takes a message that has arrived.
     ///
-    /// `target`: for which coordinator; empty: the one that the process begins with.
+    /// `target`: the path of the coordinator that the message is for; empty: the one that the process begins with.
     func messageReceived(_ envelope: Envelope, _ target: String, _ isDirect: Bool)
-    /// The parent wants something of the runtime.
+    /// Answers a request of the parent for this process's runtime.
     func inspected(_ operation: String, _ target: String, _ payload: JSONValue) async throws -> JSONValue
-    /// The parent has told something else: all but messages, answers, pings and the handshake.
+    /// Takes every other frame of the parent, except answers, pings and the handshake.
     func frameReceived(_ frame: Frame, on link: Link)
-    /// There is no parent any more.
+    /// Takes note that the parent is lost for good.
     func parentLost(_ loss: Uplink.Loss)
 }
 
 /// A worker's end of the link to its parent.
 ///
-/// ``UplinkMachine`` decides when to dial and when the parent is given up; the uplink tells it what happens, and carries out its directives.
+/// ``UplinkMachine`` decides when to dial and when the parent is given up; the uplink reports to it what happens, and carries out its
+/// directives.
 final class Uplink: Sendable {
-    /// How the parent was lost.
+    /// The way in which the parent was lost.
     enum Loss: Sendable {
         /// The first dial has failed.
         case unreachable(String)
@@ -39,13 +40,13 @@ final class Uplink: Sendable {
     fileprivate struct State {
         var machine: UplinkMachine
         var outbox = Outbox<UplinkMachine.Directive>()
-        /// The link that was dialled last; none once it's lost.
+        /// The link that was dialled last; `nil` once it's lost.
         var attachment: Attachment?
-        /// The frames that are told on every link anew: that the coordinator is ready, that it has finished.
+        /// The frames that are sent again on every new link: that the coordinator is ready, that it has finished.
         var standing: [Frame] = []
-        /// Whether everything above spoke the compact codec on the last link that was in use.
+        /// Whether all processes above spoke the compact codec on the last link that was in use.
         var isCompact = false
-        /// Lives as long as the process.
+        /// The owner, which lives as long as the process.
         var owner: (any UplinkOwner)?
     }
 
@@ -53,26 +54,26 @@ final class Uplink: Sendable {
     fileprivate struct Attachment {
         let id: UplinkMachine.LinkID
         let link: Link
-        /// The parent, once it has said welcome.
+        /// The parent, once it has sent its welcome.
         var peer: Peer?
-        /// How many of the standing frames have been told on it.
+        /// The number of standing frames that have been sent on the link.
         var told = 0
-        /// Whether all of them have: what else is sent comes after them.
+        /// Whether all standing frames have been sent on the link: every other frame comes after them.
         var isIntroduced = false
     }
 
     /// The number of moves of pages that are kept while there is no link.
     private static let movesLimit = 1_024
-    /// The largest size of a message's frame besides the payload: the header, a trace context, numbers.
+    /// The largest size of a message's frame besides the payload: the header, a trace context and numbers.
     private static let headroom = 128 + Peer.traceLimit
 
     private let ticket: Ticket
     private let counts: LiveCounts
-    /// Dials, each of which ends within the time that it's given.
+    /// The dials, each of which ends within the time that it's given.
     private let tasks = OwnedTasks()
     private let wake = WakeTimer()
     private let state: Lock<State>
-    /// Moves of pages that wait for the next link, oldest first.
+    /// The moves of pages that wait for the next link, oldest first.
     private let moves = Lock<Deque<Envelope>>([])
 
     init(_ ticket: Ticket, counts: LiveCounts) {
@@ -84,7 +85,7 @@ final class Uplink: Sendable {
         state = Lock(State(machine: UplinkMachine(limits: limits)))
     }
 
-    /// Dials the parent, which the owner hears from now on.
+    /// Dials the parent; the owner gets the parent's frames from now on.
     func connect(for owner: any UplinkOwner) {
         handle(.connectRequested) { $0.owner = owner }
     }
@@ -92,9 +93,9 @@ final class Uplink: Sendable {
     /// Ends the search for the parent: a link that is lost from now on isn't replaced.
     func beginEnding() { handle(.endRequested) }
 
-    /// Lets the machine know, and carries out what it decides.
+    /// Reports an event to the machine, and carries out the machine's decisions.
     ///
-    /// - Parameter change: what changes with the event, under the same lock.
+    /// - Parameter change: The change of the state that goes with the event, under the same lock.
     private func handle(_ event: UplinkMachine.Event, _ change: (inout State) -> Void = { _ in }) {
         let mustPerform = state.withLock { state in
             change(&state)
@@ -108,7 +109,8 @@ final class Uplink: Sendable {
         switch directive {
         case .dial(let id, let timeout): tasks.add { await self.dial(id, within: timeout) }
         case .greet(let id): greet(id)
-        // On the link's own thread already, before the next frame: what the parent tells first may have an answer at once.
+        // The link's own thread has introduced the worker already, before the next frame: the parent's first frame may get an answer at
+        // once.
         case .introduce: break
         case .close(let id): attachment(id)?.link.close()
         case .unreachable(let reason): owner?.parentLost(.unreachable(reason))
@@ -132,7 +134,7 @@ extension Uplink {
         guard !ticket.isStrict || WorkerProcess.isBelow(ticket.parentProcessID) else { return handle(.parentEnded) }
         do throws(LinkError) {
             let link = try await Link.dial(ticket.address, timeout: timeout)
-            // Another process that has put its socket there must not learn the secret.
+            // Another process that listens in the parent's place must not learn the secret.
             guard let peer = link.peer, peer.userID == geteuid(), peer.processID == ticket.parentProcessID else {
                 link.close()
                 throw LinkError(.handshake, "the process that listens at \(ticket.address) isn't the parent, \(ticket.parentProcessID)")
@@ -170,7 +172,7 @@ extension Uplink {
         let isCompact = welcome.buildID == BuildID.current
         let peer = makePeer(on: link, id, isCompact ? .compact : .json)
         link.limitFrames(to: Int(welcome.maximumFrameSize))
-        // Here, before the next frame comes; a link that has been given up meanwhile is closed, and has the peer end.
+        // The peer takes over here, before the next frame arrives. A link that was given up meanwhile is closed, and ends the peer.
         link.hand(over: peer.handler)
         handle(.welcomed(id)) { state in
             guard state.attachment?.id == id else { return }
@@ -228,13 +230,13 @@ extension Uplink {
 }
 
 fileprivate extension Uplink.State {
-    /// The parent, if something may be sent to it now.
+    /// The parent, if frames may be sent to it now.
     var peer: Peer? {
         guard let attachment, attachment.isIntroduced, machine.link == attachment.id else { return nil }
         return attachment.peer
     }
 
-    /// The standing frame to be told next on a link; `nil`: all have been told, and the link is open for everything else.
+    /// Returns the standing frame to be sent next on a link; `nil` when all have been sent, and the link is open for all other frames.
     mutating func nextStandingFrame(for id: UplinkMachine.LinkID) -> Frame? {
         guard var attachment, attachment.id == id else { return nil }
         defer { self.attachment = attachment }
@@ -250,12 +252,13 @@ fileprivate extension Uplink.State {
 // MARK: - Sending
 
 extension Uplink {
-    /// Whether everything above speaks the compact codec.
+    /// Whether all processes above speak the compact codec.
     var isCompact: Bool { state.withLock { $0.isCompact } }
 
     /// Sends a message on its way up.
     ///
-    /// - Parameter target: a coordinator elsewhere in the tree; empty: from the parent of this process's own coordinator upwards.
+    /// - Parameter target: The path of a coordinator elsewhere in the tree; empty: from the parent of this process's own coordinator
+    ///   upwards.
     func forward(_ envelope: Envelope, to target: String, isDirect: Bool) {
         if envelope.isOneWay, envelope.body.name == Navigate.name { return forwardMove(envelope) }
         if state.withLock({ $0.peer })?.forward(envelope, to: target, isDirect: isDirect) == true { return }
@@ -266,11 +269,11 @@ extension Uplink {
     /// Sends a move on the stack of pages, on the next link if there is none at the moment.
     private func forwardMove(_ envelope: Envelope) {
         let isKept = moves.withLock { moves -> Bool in
-            // Not before those that wait already.
+            // The move must not be sent before those that wait already.
             if moves.isEmpty, state.withLock({ $0.peer })?.forward(envelope, to: "", isDirect: false) == true { return true }
             guard moves.count < Self.movesLimit else { return false }
             moves.append(envelope)
-            // It waits here, and no longer under way on the link that it has come by.
+            // The move waits here, and is no longer under way on the link by which it arrived.
             envelope.release()
             return true
         }
@@ -285,11 +288,11 @@ extension Uplink {
         }
     }
 
-    /// Why the stack's owner can't be told of a move.
+    /// Returns the reason why a move can't be sent to the stack's owner; `nil` when it can.
     func refusal(of move: Navigate) -> CoordinatorError? {
         let limit = (state.withLock { $0.peer }?.link.maximumFrameSize ?? FrameLimits.default.maximumFrameSize) - Self.headroom
         do throws(CoordinatorError) {
-            // Those further up may speak either.
+            // The processes further up may speak either codec.
             let size = max(try PayloadCoder.encode(move, as: .json).count, try PayloadCoder.encode(move, as: .compact).count)
             return size <= limit ? nil : CoordinatorError(.messageTooLarge, "the page takes \(size) bytes, more than \(limit)")
         } catch {
@@ -297,7 +300,7 @@ extension Uplink {
         }
     }
 
-    /// Tells the processes above of one below, and returns when they have taken note of it.
+    /// Reports a process below to the processes above, and returns when they have taken note of it.
     func report(_ report: ProcessReport) async throws {
         guard let peer = state.withLock({ $0.peer }) else {
             throw CoordinatorError(.peerLost, "the parent of \(ticket.path) can't be reached", maybeExecuted: false)
@@ -312,17 +315,17 @@ extension Uplink {
         return (try? await peer.inspect(DismissalRequest.operation, "", request.payload, timeout: timeout)) == .bool(true)
     }
 
-    /// Tells the process above something of the runtime's.
+    /// Sends a notification of the runtime to the process above.
     ///
-    /// - Returns: false when there is no link.
+    /// - Returns: False when there is no link, or the notification can't be encoded or sent.
     func notify(_ name: String, _ value: some Codable & Sendable) -> Bool {
         guard let peer = state.withLock({ $0.peer }), let payload = try? PayloadCoder.encode(value, as: .json) else { return false }
-        // What is said in farewell is little, and the last chance.
+        // Notifications at the end are few, and can't be sent later.
         let isBounded = !state.withLock { $0.machine.isEnding }
         return (try? peer.notify(name, .json, payload, isBounded: isBounded)) != nil
     }
 
-    /// Tells the parent what the coordinator tells its delegates.
+    /// Sends the parent an event of the coordinator for its delegates.
     ///
     /// - Throws: `CoordinatorError` when the event can't be encoded or sent.
     func emit(_ event: Answer) throws {
@@ -339,9 +342,9 @@ extension Uplink {
         }
     }
 
-    /// Sends a frame now and on every later link, so that it's heard whatever becomes of this one.
+    /// Sends a frame now and on every later link, so that it arrives even if this link is lost.
     ///
-    /// - Returns: why it will never be heard; a link that is down is no reason.
+    /// - Returns: The reason why the frame can never be sent; a link that is down is no such reason.
     func announce(_ frame: Frame, lane: Link.Lane = .control) -> LinkError? {
         let peer = state.withLock { state in
             state.standing.append(frame)
@@ -351,13 +354,15 @@ extension Uplink {
         return error
     }
 
-    /// - Returns: why it could not be sent.
+    /// Sends a frame on the present link.
+    ///
+    /// - Returns: The reason why the frame could not be sent.
     @discardableResult
     func send(_ frame: Frame, lane: Link.Lane = .control) -> LinkError? {
         guard let peer = state.withLock({ $0.peer }) else { return LinkError(.peerClosed, "the link is down") }
         return peer.send(frame, lane: lane)
     }
 
-    /// The amount that has left so far; while it grows, the parent reads.
+    /// The number of transmissions on the present link so far; while it grows, the parent reads.
     var transmissions: UInt64 { state.withLock { $0.peer }?.link.transmissions ?? 0 }
 }

@@ -13,7 +13,7 @@ extension CoordinatorRuntime {
         public var runtimeDirectory: String?
         /// The executable that workers run; `nil`: that of this process.
         ///
-        /// Set it under a test runner, whose own executable isn't the program.
+        /// This is needed under a test runner, whose own executable isn't the program.
         public var workerExecutable: String?
         /// The time for which workers of this process may outlive it, to end in order; zero: they are killed with it.
         public var orphanGrace: Duration = .zero

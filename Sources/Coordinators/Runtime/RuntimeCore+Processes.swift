@@ -16,7 +16,7 @@ extension RuntimeCore {
     }
 
     private static func directoryEntry(_ directory: RuntimeFiles) -> String {
-        // FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/: a path may have slashes, and be long.
+        // FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/: the path may have slashes and be long, so its hash is used.
         let hash = (directory.given ?? "").utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
         return "r\(directory.given == nil ? "" : String(hash, radix: 36))."
     }

@@ -33,7 +33,7 @@ final class RuntimeCore: Sendable {
     let mark: ProcessMark
     /// Whether this process has ever spawned another.
     let hasSpawned = Atomic(false)
-    /// Whether orphans come to this process.
+    /// Whether orphans below this process become its children.
     let isSubreaper: Bool
     let hub: LinkHub
     let spawner: WorkerSpawner
@@ -96,8 +96,8 @@ final class RuntimeCore: Sendable {
         node.parent == nil && uplink == nil ? rootPolicy ?? node.type.policy : node.type.policy
     }
 
-    /// Returns whether a child over its intensity fails alone, while its siblings go on: so at the root of the whole tree, which has no
-    /// parent.
+    /// Returns whether a child that exceeds its restart intensity fails alone, while its siblings go on: only at the root of the whole
+    /// tree, which has no parent.
     func isolatesFailures(of node: Node) -> Bool { node.parent == nil && uplink == nil }
 
     func makeHost(
@@ -198,7 +198,7 @@ final class RuntimeCore: Sendable {
         await endStrays()
         journal?.close()
         hub.close()
-        // What reads a dependency runs code of the user's, which may not end.
+        // Reading a dependency runs the user's code, which may not end.
         _ = await Deadline.within(.seconds(1)) { await self.tasks.end() }
         tap.close()
         directory.remove()

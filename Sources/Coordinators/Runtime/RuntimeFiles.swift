@@ -13,7 +13,7 @@ final class RuntimeFiles: Sendable {
     /// The suffix of the names of the process journals.
     static let journalSuffix = ".processes"
 
-    /// The directory that was asked for, absolute; `nil`: a fresh one below the directory for temporary files, removed at the end.
+    /// The directory that was requested, absolute; `nil`: a fresh one below the directory for temporary files, removed at the end.
     let given: String?
     private let state = Lock(State.unmade)
 
@@ -40,13 +40,13 @@ final class RuntimeFiles: Sendable {
         unlink("\(path)/\(process).sock")
     }
 
-    /// Removes the directory, if it was made for the occasion.
+    /// Removes the directory, if it's a fresh one.
     func remove() {
         guard given == nil, case .made(let path) = state.withLock({ $0 }) else { return }
         rmdir(path)
     }
 
-    /// The names of what is in the directory; none if it can't be read.
+    /// The names of the directory's entries; none if it can't be read.
     var names: [String] {
         guard let path = try? path(), let directory = opendir(path) else { return [] }
         defer { closedir(directory) }
@@ -58,7 +58,7 @@ final class RuntimeFiles: Sendable {
         return names
     }
 
-    /// Returns the content of a small file; nil when it can't be read, or is a link.
+    /// Returns the content of a small file; `nil` when it can't be read, or is a link.
     static func text(of path: String) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return nil }
@@ -100,6 +100,6 @@ final class RuntimeFiles: Sendable {
         return Self.absolute(String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self))
     }
 
-    /// Workers dial from directories of their own.
+    /// Returns the path as an absolute one, because workers dial from directories of their own.
     private static func absolute(_ path: String) -> String { RuntimeDirectory(path: path).absolute()?.path ?? path }
 }

@@ -17,7 +17,7 @@ enum TypeNames {
     /// Replaces the addresses in a private type's name, which Swift makes from the place of its file's context in memory, different in each
     /// process.
     ///
-    /// The offset in the program is the same in all processes that run it, so it takes the address's place.
+    /// The offset in the program's file is the same in all processes that run the program, so it takes the address's place.
     private static func withoutAddresses(_ name: String) -> String {
         guard name.utf8.contains(UInt8(ascii: "$")) else { return name }
         let opening = "(unknown context at $"

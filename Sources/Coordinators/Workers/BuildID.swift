@@ -1,8 +1,8 @@
 import Glibc
 
-/// Tells whether two processes run the same executable: only then may they speak the compact codec.
+/// The identification of an executable: only processes that run the same one may speak the compact codec.
 enum BuildID {
-    /// The running executable's inode, size and modification time: a rebuilt one differs.
+    /// The running executable's inode, size and modification time, which differ after a rebuild.
     static let current: String = {
         var status = stat()
         guard stat("/proc/self/exe", &status) == 0 else { return "unknown-\(getpid())" }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The messages of a worker before or after it can log.
+/// The messages of a worker before its log exists, or after its end.
 enum Diagnostics {
     static func print(_ message: String) {
         let line = Array("\(CommandLine.arguments.first ?? "worker")[\(getpid())]: \(message)\n".utf8)

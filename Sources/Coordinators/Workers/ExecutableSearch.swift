@@ -2,9 +2,9 @@ import Glibc
 
 /// The search for programs.
 enum ExecutableSearch {
-    /// Finds an executable as execvp(3) would, in a `PATH` that need not be ours.
+    /// Finds an executable as execvp(3) would, in a `PATH` that may be another process's.
     ///
-    /// - Parameter directory: where a relative path begins.
+    /// - Parameter directory: The directory that a relative path starts from.
     static func find(_ name: String, in path: String?, relativeTo directory: String?) -> String? {
         func isExecutable(_ candidate: String) -> Bool {
             let absolute = candidate.hasPrefix("/") ? candidate : "\(directory ?? ".")/\(candidate)"

@@ -3,17 +3,17 @@ import Processes
 
 /// The part of this process's environment that children inherit, byte for byte.
 ///
-/// It's read once, when the runtime is made: setenv(3) on another thread at the same moment would make the reading unsafe, and no lock
-/// of the C library's guards it.
+/// It's read once, when the runtime is made: setenv(3) on another thread at the same moment would make the reading unsafe, and no lock of
+/// the C library prevents that.
 struct InheritedEnvironment: Sendable {
-    /// The variables that systemd sets for this process alone, see sd_notify(3), sd_listen_fds(3) and sd_watchdog_enabled(3); and those
-    /// that its parent has set.
+    /// The variables that systemd sets for this process alone, see sd_notify(3), sd_listen_fds(3) and sd_watchdog_enabled(3), and those
+    /// that this process's parent has set.
     private static let own: Set<String> = [
         "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "WATCHDOG_PID", "WATCHDOG_USEC",
         WorkerEnvironment.ticketVariable, WorkerEnvironment.logLevelVariable, ProcessMark.variable,
     ]
 
-    /// `NAME=value`, which need not be UTF-8.
+    /// The entries in the form `NAME=value`, which need not be UTF-8.
     let entries: [[UInt8]]
 
     init(_ entries: [[UInt8]]) { self.entries = entries.filter { !Self.own.contains(Self.name(of: $0)) } }

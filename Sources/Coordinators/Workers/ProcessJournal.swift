@@ -13,7 +13,7 @@ final class ProcessJournal: Sendable {
         var descriptor: Int32 = -1
         var lines = 0
         var living: [ProcessIdentity: ProcessFamily] = [:]
-        /// A file may be there.
+        /// Whether a file may exist.
         var isWritten = false
         var isClosed = false
     }
@@ -28,7 +28,7 @@ final class ProcessJournal: Sendable {
 
     init(_ directory: RuntimeFiles) { self.directory = directory }
 
-    /// Writes whose journal it is, before anything is started.
+    /// Writes the header, which names the journal's owner, before any process is started.
     func begin() {
         state.withLock { if !$0.isClosed, !$0.isWritten { rewrite(&$0) } }
     }
@@ -47,7 +47,7 @@ final class ProcessJournal: Sendable {
         }
     }
 
-    /// Removes the file: nothing that was begun is left.
+    /// Removes the file, when none of the processes is left.
     func close() {
         state.withLock { state in
             state.isClosed = true
@@ -56,12 +56,12 @@ final class ProcessJournal: Sendable {
         }
     }
 
-    /// A file that can't be written is no reason not to start: the mark in the environment finds what has kept it.
+    /// Appends a line; a file that can't be written doesn't prevent a start, since the mark in the environment finds the processes too.
     private func append(_ line: String, _ state: inout State) {
         if state.isClosed { return }
         if state.descriptor < 0 || state.lines > 4 * state.living.count + Self.slack { return rewrite(&state) }
         state.lines += 1
-        // Half a line would spoil the next one: that writes the file anew.
+        // An incomplete line would spoil the next one: without a descriptor, the next line rewrites the file.
         if !Self.write(line, to: state.descriptor) { closeDescriptor(&state) }
     }
 
@@ -93,21 +93,21 @@ final class ProcessJournal: Sendable {
 }
 
 extension ProcessJournal {
-    /// Whose journal it is.
+    /// The journal's owner, and the boot in which it was written.
     struct Header: Equatable {
         let owner: ProcessIdentity
-        /// The boot, and the namespace that the numbers are of.
+        /// The boot, and the namespace to which the process numbers belong.
         let boot: String
 
-        /// Start times count from the boot.
+        /// The header of this process, with the boot from which start times are counted.
         static let current = Header(owner: .current, boot: bootID)
 
         var text: String { "coordinators 1 \(owner.processID) \(owner.startTime) \(boot)\n" }
 
-        /// Whether the owner can still speak for what it has started.
+        /// Whether the owner still lives, and is responsible for the processes that it has started.
         var isAlive: Bool { boot == Self.bootID && owner.isAlive }
 
-        /// Whether what it tells of can still be there.
+        /// Whether the journal's processes may still exist.
         var isOfThisBoot: Bool { boot == Self.bootID }
 
         private static let bootID: String = {
@@ -123,7 +123,7 @@ extension ProcessJournal {
         static func ended(_ process: ProcessIdentity) -> String { "- \(process.processID) \(process.startTime)\n" }
     }
 
-    /// Parses a file; nil when it isn't a journal.
+    /// Parses a file; returns `nil` when it isn't a journal.
     ///
     /// A last line that was cut off, because its writer was killed, is ignored.
     static func read(_ text: String) -> (header: Header, living: [ProcessFamily])? {

@@ -1,8 +1,8 @@
 import Processes
 import WireProtocol
 
-/// The report of a process to those above it about its own workers and programs, so that a path never lives twice: a parent restarts a dead
-/// worker only when all its descendants are gone too.
+/// The report of a process to the processes above it about its own workers and programs, so that a path never lives twice: a parent
+/// restarts a dead worker only when all its descendants are gone too.
 struct ProcessReport: Sendable {
     let family: ProcessFamily
     let lives: Bool
@@ -20,7 +20,7 @@ struct ProcessReport: Sendable {
             let pid = Int32(exactly: processID)
         else { return nil }
         var entry = ""
-        // As a spawn makes them; that of a whole runtime has dots, and isn't a worker's to tell.
+        // Only a mark as a spawn makes it is accepted; the mark of a whole runtime has dots, and a worker may not report it.
         if case .string(let text) = fields["mark"], text.utf8.count <= 32, text.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) }) {
             entry = text
         }
@@ -43,16 +43,18 @@ struct ProcessReport: Sendable {
 
 /// The processes below a worker, as it has reported them.
 struct ReportedProcesses: Sendable {
-    /// The number of processes that there may be: more than the kernel allows by default.
+    /// The number of processes that a worker may report: more than the kernel allows by default.
     private static let limit = 65_536
 
     private var living: [ProcessIdentity: ProcessFamily] = [:]
-    /// Reports take different ways, and an end may overtake the beginning.
+    /// The processes whose end was reported before their beginning; the two reports can take different ways.
     private var endedEarly: Set<ProcessIdentity> = []
 
     var families: [ProcessFamily] { Array(living.values) }
 
-    /// - Returns: false when a worker tells of more than there can be.
+    /// Takes a report.
+    ///
+    /// - Returns: False when a worker reports more processes than there can be.
     mutating func take(_ report: ProcessReport) -> Bool {
         let process = report.family.leader
         guard living[process] != nil || endedEarly.contains(process) || living.count + endedEarly.count < Self.limit else { return false }

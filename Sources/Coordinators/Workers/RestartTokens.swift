@@ -12,13 +12,13 @@ final class RestartTokens: Sendable {
         return MonotonicTime(sinceOrigin: bucket.withLock { $0.take(now: now.sinceOrigin) })
     }
 
-    /// Waits for a turn, or until something else is settled.
+    /// Waits for a turn, or until the interruption is settled.
     ///
-    /// - Returns: at once if there is a token left.
+    /// The call returns at once if there is a token left.
     func wait(orUntil interruption: OneShot<Void> = OneShot()) async {
         let turn = take()
         guard turn > .now else { return }
-        // The interruption is the caller's: that the turn has come doesn't settle it.
+        // The interruption is the caller's, so a turn that has come doesn't settle it.
         _ = await interruption.value(before: turn)
     }
 }

@@ -4,9 +4,9 @@ import Processes
 import Synchronization
 import WorkerLifecycle
 
-/// Processes of one child that were started ahead of need: each has its link already, and waits for a life.
+/// The processes of one child that were started ahead of need: each has its link already, and waits for a life.
 ///
-/// ``SparePoolMachine`` decides; the pool carries its directives out.
+/// ``SparePoolMachine`` decides; the pool carries out its directives.
 final class SparePool: Sendable {
     private struct State {
         var machine: SparePoolMachine
@@ -21,7 +21,7 @@ final class SparePool: Sendable {
     private let parent: Node
     private let state: Lock<State>
     private let wake = WakeTimer()
-    /// Settled when those that wait for their turn have to wait no more.
+    /// The signal that spares have to wait for their turn no more.
     private let closing = OneShot<Void>()
 
     init(_ program: WorkerProgram, _ plan: WorkerPlan, path: CoordinatorPath, parent: Node) {
@@ -32,16 +32,16 @@ final class SparePool: Sendable {
         state = Lock(State(machine: SparePoolMachine(target: plan.spares)))
     }
 
-    /// Whether its processes are what a child of this plan needs.
+    /// Returns whether the pool's processes suit a child with this program and plan.
     func serves(_ program: WorkerProgram, _ plan: WorkerPlan) -> Bool { self.program == program && self.plan == plan }
 
-    /// The time that a life which has begun has the processors for itself, to answer those who have waited for it.
+    /// The time for which a life that has begun has the processors to itself, to answer the messages that have waited for it.
     private static let pause = Duration.milliseconds(20)
 
-    /// Starts what is missing, soon.
+    /// Starts the missing processes, after a pause.
     func fillSoon() { handle(.fillRequested(after: Self.pause)) }
 
-    /// Takes a spare that lives: the one that has waited longest, if it has its link.
+    /// Removes and returns a living spare: the one that has waited longest among those with a link, else among the others.
     func take() -> WorkerHost? {
         let idle = state.withLock { state in state.machine.idle.compactMap { id in state.hosts[id].map { (id, $0) } } }
         guard let (id, host) = idle.first(where: { $0.1.isWaiting }) ?? idle.first(where: { $0.1.isAlive }) else { return nil }
@@ -53,7 +53,7 @@ final class SparePool: Sendable {
         return isMine ? host : take()
     }
 
-    /// Ends all that wait, for good.
+    /// Ends all waiting spares, for good.
     ///
     /// The runtime's end waits until nothing is left of them.
     func end() {
@@ -89,7 +89,7 @@ final class SparePool: Sendable {
         }
     }
 
-    /// The whole life of one spare: from its process's spawn until nothing is left of it, whether it was taken or not.
+    /// Runs the whole life of one spare: from its process's spawn until nothing is left of it, whether it was taken or not.
     private func live(_ id: SparePoolMachine.SpareID) async {
         let host = WorkerHost(program, plan, path: path, parent: parent)
         state.withLock { $0.hosts[id] = host }

@@ -21,10 +21,10 @@ final class TicketPipe: Sendable {
 
     deinit { close() }
 
-    /// The worker has got its end by now.
+    /// Closes this process's copy of the worker's end, when the worker has its own.
     func closeReader() { Glibc.close(reader) }
 
-    /// Gives the ticket, which is small enough never to block.
+    /// Writes the ticket, which is small enough that the call never blocks.
     ///
     /// - Throws: An error when the ticket can't be read any more: the worker has ended, or has closed its end.
     func give(_ ticket: Ticket) throws(CoordinatorError) {
@@ -38,7 +38,7 @@ final class TicketPipe: Sendable {
         }
     }
 
-    /// No ticket will come: a worker that still waits ends.
+    /// Closes the pipe without a ticket: a worker that still waits for one ends.
     func close() {
         if let descriptor = take() { Glibc.close(descriptor) }
     }

@@ -4,27 +4,27 @@ import Processes
 import WireProtocol
 import WorkerLifecycle
 
-/// A worker process, seen from inside: it hosts a coordinator for its parent.
+/// The inside of a worker process, which hosts a coordinator for its parent.
 ///
-/// ``HostedCoordinatorMachine`` decides; the worker tells it what happens, and carries out its directives.
+/// ``HostedCoordinatorMachine`` decides; the worker reports to it what happens, and carries out its directives.
 final class Worker: Sendable {
     private struct State {
         var machine = HostedCoordinatorMachine()
         var outbox = Outbox<HostedCoordinatorMachine.Directive>()
         /// The incarnation of the coordinator; a spare learns it from the start frame.
         var incarnation: Incarnation
-        /// The first start frame that has come.
+        /// The first start frame that has arrived.
         var order: Order?
         var host: LocalHost?
-        /// The reasons that the coordinator is paused for, what it was provided with, and whether its events are wanted.
+        /// The reasons for which the coordinator is paused, the dependencies that were provided, and whether its events are wanted.
         var inheritance = ChildInheritance(areEventsWanted: false)
         /// The versions of the provided dependencies, by name, as the parent counts them.
         var inheritedVersions: [String: UInt64] = [:]
-        /// Settled when the coordinator has followed the pause or resume that came last.
+        /// The signal that the coordinator has followed the last pause or resume.
         var lastPause: OneShot<Void>?
     }
 
-    /// What the parent has told to start.
+    /// The coordinator that the parent has told the worker to start.
     private struct Order {
         let start: Start
         let frame: Frame
@@ -35,7 +35,7 @@ final class Worker: Sendable {
     private let path: CoordinatorPath
     private let runtime: RuntimeCore
     private let uplink: Uplink
-    /// The tasks end with the process, which doesn't wait for code that ignores its end.
+    /// The tasks, which end with the process; the process doesn't wait for code that ignores its end.
     private let tasks = OwnedTasks()
     private let wake = WakeTimer()
     private let state: Lock<State>
@@ -46,24 +46,24 @@ final class Worker: Sendable {
         let counts = LiveCounts()
         uplink = Uplink(ticket, counts: counts)
         var options = options
-        // Sockets of the whole tree are in one place; the ticket's address says where.
+        // The sockets of the whole tree are in one directory, which the ticket's address names.
         options.runtimeDirectory = ticket.address.split(separator: ":", maxSplits: 1).last.map { address in
             String(address.dropFirst(2).prefix(upTo: address.lastIndex(of: "/") ?? address.endIndex))
         }
         runtime = RuntimeCore(options, counts: counts, uplink: uplink)
     }
 
-    /// Dials the parent, which then tells what to start.
+    /// Dials the parent, which then sends the start frame.
     func connect() { uplink.connect(for: self) }
 
-    /// Ends the coordinator, and then the process; the second time it can only be to end sooner.
+    /// Ends the coordinator, and then the process; a second call can only shorten the time.
     func end(within grace: Duration?, drains: Bool = false, _ reason: ExitReason) {
         handle(.endRequested(HostedCoordinatorMachine.EndRequest(grace: grace, drains: drains, reason: reason)))
     }
 
-    /// Lets the machine know, and carries out what it decides.
+    /// Reports an event to the machine, and carries out the machine's decisions.
     ///
-    /// - Parameter change: what changes with the event, under the same lock.
+    /// - Parameter change: The change of the state that goes with the event, under the same lock.
     private func handle(_ event: HostedCoordinatorMachine.Event, _ change: (inout State) -> Void = { _ in }) {
         let mustPerform = state.withLock { state in
             change(&state)
@@ -120,7 +120,7 @@ extension Worker {
     }
 
     private func run(_ host: LocalHost) async {
-        // What has come since the parameters were made.
+        // The dependencies that arrived after the parameters were made are passed on.
         host.inherit(state.withLock { $0.inheritance.dependencies })
         await host.pause(for: state.withLock { $0.inheritance.pauseReasons })
         do {
@@ -160,7 +160,7 @@ extension Worker {
 
     private func tellEnd(_ reason: ExitReason) {
         let exited = Frame(.exited(Exited(reason: reason.onWire)), incarnation: state.withLock { $0.incarnation })
-        // Behind everything that the coordinator has answered, sent and told.
+        // The frame comes after all answers, messages and events of the coordinator.
         if uplink.send(exited, lane: .bulk) != nil { handle(.endNotTold) }
     }
 
@@ -204,7 +204,7 @@ extension Worker: UplinkOwner {
         }
     }
 
-    /// Pauses are followed one after the other, and each is answered when the coordinator has followed.
+    /// Follows a pause or a resume, one after the other, and answers each when the coordinator has followed.
     private func changePause(_ frame: Frame, on link: Link, _ change: (inout PauseReasons) -> Void) {
         let isFollowed = OneShot<Void>()
         let former = state.withLock { state in
@@ -218,17 +218,17 @@ extension Worker: UplinkOwner {
             await host?.pause(for: reasons)
             isFollowed.settle(())
             guard frame.correlation != 0, let payload = try? PayloadCoder.encode(JSONValue.null, as: .json) else { return }
-            // On a link that is lost there is no ask any more.
+            // A link that is lost has no ask to answer any more.
             try? link.send(Frame(.reply(.success(payload)), correlation: frame.correlation, codec: .json), lane: .control)
         }
     }
 
     private func inherit(_ name: String, _ dependency: Dependency, _ codec: PayloadCodec) {
         let change = state.withLock { state -> (LocalHost?, Dependencies)? in
-            // The parent sends from several threads: an older version may come after a newer one.
+            // The parent sends from several threads, so that an older version may arrive after a newer one.
             guard dependency.version >= state.inheritedVersions[name, default: 0] else { return nil }
             state.inheritedVersions[name] = dependency.version
-            // Told again, with other things or on a new link: what was made from it stays.
+            // The dependency was sent again, with others or on a new link: the value that was made from it stays.
             if state.inheritance.dependencies.entries[name]?.isEncoded(codec, dependency.payload) == true { return nil }
             state.inheritance.dependencies.entries[name] = DependencyEntry(codec, dependency.payload)
             state.inheritance.dependencies.version += 1
@@ -256,7 +256,7 @@ extension Worker: UplinkOwner {
 
     private func place(_ target: String) -> (Node, ArraySlice<Substring>)? {
         guard let node = state.withLock({ $0.host })?.coordinator else { return nil }
-        // No target: this process's own coordinator.
+        // An empty target is this process's own coordinator.
         if target.isEmpty { return (node, []) }
         guard let rest = CoordinatorPath(target)?.components(below: path) else { return nil }
         return (node, rest)
@@ -283,7 +283,7 @@ extension Worker: HostOwner {
         case .emitted(let event): tellEvent(event)
         case .dismissalRequested(let timeout, let decision):
             tasks.add { [uplink] in decision.settle(await uplink.requestDismissal(timeout: timeout)) }
-        // The coordinator that the process begins with is in it: it can always be reached, and is replaced from outside.
+        // The coordinator that the process begins with is in this process: it can always be reached, and is replaced by its parent.
         case .becameReachable, .becameUnreachable, .recyclingDue, .messageReturned: break
         }
     }
@@ -291,7 +291,7 @@ extension Worker: HostOwner {
     private func tellOutput(_ output: Answer) {
         do throws(CoordinatorError) {
             let upward: PayloadCodec = uplink.isCompact ? .compact : .json
-            // An output that can't be told is a failure: the parent would wait for ever.
+            // An output that can't be sent is a failure, since the parent would wait for ever.
             if let error = uplink.announce(Frame(.finish(try output.encoded(as: upward)), codec: upward), lane: .bulk) {
                 end(within: .seconds(5), .failed("the output could not be sent: \(error)"))
             }

@@ -5,9 +5,9 @@ import WorkerLifecycle
 extension WorkerHost {
     /// The state of the worker's descriptions of itself.
     struct Description: Sendable {
-        /// Whether it has left a question unanswered; before the first one there is no reason to doubt it.
+        /// Whether the worker has left the last request for its own description unanswered; false before the first one.
         var isMissing = false
-        /// Settled when there is a link in use again, or never will be.
+        /// The signal that there is a link in use again, or never will be.
         var nextLink: OneShot<Void>?
     }
 
@@ -20,9 +20,9 @@ extension WorkerHost {
         CoordinatorError(.peerLost, "\(path) has no link at the moment", maybeExecuted: false)
     }
 
-    /// The link in use; while it's being made or made anew, it's waited for.
+    /// Returns the link in use, after waiting for it while it's being made or replaced.
     ///
-    /// - Parameter former: a link that has broken, which may not be known here yet.
+    /// - Parameter former: A link that has broken, which the machine may not know yet.
     func linkedPeer(within duration: Duration, after former: Peer? = nil) async -> Peer? {
         let deadline = MonotonicTime.now + duration
         while true {
@@ -38,7 +38,7 @@ extension WorkerHost {
         }
     }
 
-    /// There is a link in use, or none will ever be.
+    /// Resumes the callers that wait for a link, when there is one in use or there never will be.
     func settleNextLink() {
         let next = state.withLock { state in
             defer { state.description.nextLink = nil }
@@ -47,9 +47,10 @@ extension WorkerHost {
         next?.settle(())
     }
 
-    /// Has the worker describe what is at or below it.
+    /// Has the worker describe the coordinator at a path or those below it.
     ///
-    /// One that has never answered, or that gives no sign of life, isn't waited for: the next answer is believed again.
+    /// A worker that has left its last request unanswered, or that gives no sign of life, is given only a short time; after its next answer
+    /// it's trusted again.
     func describe(_ operation: Operation, _ target: String, _ budget: TimeoutBudget) async throws -> JSONValue {
         let deadline = MonotonicTime.now + budget.duration
         var former: Peer?
@@ -62,7 +63,7 @@ extension WorkerHost {
             do {
                 return try result.get()
             } catch let error as CoordinatorError where error.code == .peerLost {
-                // On the next link it's asked again.
+                // The request is sent again on the next link.
                 former = peer
             }
         }
@@ -104,7 +105,7 @@ extension WorkerHost {
                 handle(.heard) { $0.description.isMissing = false }
                 answer.settle(.success(description))
             } catch {
-                // Any answer is one.
+                // Every error but a timeout counts as an answer too.
                 let isMissing = (error as? CoordinatorError)?.code == .timedOut && target == path.description
                 state.withLock { if $0.linkedPeer === peer { $0.description.isMissing = isMissing } }
                 answer.settle(.failure(error))

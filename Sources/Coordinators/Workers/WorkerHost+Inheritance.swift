@@ -5,13 +5,13 @@ import WireProtocol
 import WorkerLifecycle
 
 extension WorkerHost {
-    /// Tells a worker on a new link what lasts: why it's paused, what it's provided with, and who listens.
+    /// Sends a worker on a new link its lasting state: the reasons for a pause, the dependencies, and whether its events are wanted.
     ///
-    /// All of it may be heard twice.
+    /// The worker may get all of it twice.
     func introduce(to peer: Peer) {
         tellDependencies(to: peer)
         var told: PauseReasons?
-        // What has changed meanwhile is told again: it can't come behind what is newer.
+        // Reasons that have changed meanwhile are sent again, so that no older state arrives after a newer one.
         while case let reasons = inheritance.pauseReasons, told != reasons {
             for reason in [PauseReasons.explicit, .cascade] { peer.send(Frame(reasons.content(about: reason))) }
             told = reasons
@@ -36,9 +36,10 @@ extension WorkerHost {
             defer { state.assignment?.inheritance.pauseReasons = reasons }
             return (state.linkedPeer, state.assignment?.inheritance.pauseReasons ?? [])
         }
-        // Before it's told of a pause, and after it has followed a resumption: what waits in it would be lost with it.
+        // The machine learns of a pause before the worker does, and of a resumption after the worker has followed: the messages that wait
+        // in the worker would be lost if it were replaced in between.
         if !reasons.isEmpty { handle(.pauseChanged(true)) }
-        // Without a link it's told on the next.
+        // Without a link, the worker gets the reasons on the next one.
         if let peer {
             for reason in [PauseReasons.explicit, .cascade] where former.contains(reason) != reasons.contains(reason) {
                 _ = try? await peer.request("", timeout: nil) { _ in reasons.content(about: reason) }
@@ -55,9 +56,9 @@ extension WorkerHost {
         if let peer { tellDependencies(to: peer) }
     }
 
-    /// Tells what is provided now, and again what has changed meanwhile.
+    /// Sends the present dependencies, and sends them again if they have changed meanwhile.
     ///
-    /// Several may do so at the same time: the worker takes nothing that is older than what it has.
+    /// Several threads may do so at the same time: the worker ignores dependencies that are older than its own.
     private func tellDependencies(to peer: Peer) {
         var told: UInt64?
         while case let dependencies = inheritance.dependencies, told != dependencies.version {
@@ -95,7 +96,7 @@ extension WorkerHost {
     private func tell(_ dependencies: Dependencies, to peer: Peer) {
         for (name, entry) in dependencies.entries {
             do {
-                // JSON: further down there may be other builds.
+                // The dependencies are sent as JSON, because other builds may run further down.
                 guard let (codec, bytes) = try entry.encoded(as: .json) else {
                     noteThatItStays(name)
                     continue
@@ -112,7 +113,7 @@ extension WorkerHost {
         }
     }
 
-    /// Said once: a row that needs it would wait in a worker for ever, and in one process it doesn't.
+    /// Logs, once, that a dependency stays in this process: a row that needs it would wait in a worker for ever, unlike in one process.
     private func noteThatItStays(_ name: String) {
         guard runtime.staying.withLock({ $0.insert(name).inserted }) else { return }
         runtime.logger.warning(
@@ -129,7 +130,7 @@ extension WorkerHost {
 }
 
 extension PauseReasons {
-    /// Returns the frame about one reason of a pause: that it's set, or isn't.
+    /// Returns the frame about one reason of a pause: that the reason is set, or isn't.
     fileprivate func content(about reason: PauseReasons) -> Content {
         contains(reason) ? .pause(Pause(target: 0, reason: reason.wire)) : .resume(Resume(target: 0, reason: reason.wire))
     }

@@ -9,12 +9,12 @@ import WorkerLifecycle
 
 /// The worker's links, from the hello to the loss.
 extension WorkerHost {
-    /// Marks the answer to the start frame.
+    /// The correlation of the start frame and its answer.
     private static let startCorrelation: UInt64 = 1
 
     /// Takes a link whose worker has shown the right secret.
     func attach(_ link: Link, _ hello: Hello) throws -> Link.Handler {
-        // First of all: a stranger with a stolen secret mustn't cost the worker its link.
+        // This is checked first, since a stranger with a stolen secret must not cost the worker its link.
         if let strangeness = strangeness(of: link) {
             logRefusal(strangeness)
             throw LinkError(.handshake, strangeness)
@@ -34,7 +34,7 @@ extension WorkerHost {
             link,
             codec: hello.buildID == BuildID.current ? .compact : .json,
             name: path.description,
-            // A worker in another language may never do so.
+            // A worker in another language may never announce its window.
             announcesCredit: !hello.buildID.isEmpty,
             counts: runtime.counts,
             owner: Peer.Owner(
@@ -49,7 +49,9 @@ extension WorkerHost {
         )
     }
 
-    /// The peer must run as this user, and be of the session that was spawned: launchers fork.
+    /// Returns the reason to refuse a peer; `nil` when it runs as this user and is of the session that was spawned.
+    ///
+    /// The session is compared, not the process, because launchers fork.
     private func strangeness(of link: Link) -> String? {
         guard let process = state.withLock({ $0.process?.process.identity }), let credentials = link.peer else {
             return "the peer's identity is unknown"
@@ -76,7 +78,7 @@ extension WorkerHost {
     }
 
     private func lost(_ id: WorkerMachine.LinkID, _ error: LinkError) {
-        // Only a faulty worker makes this side close a link.
+        // With these errors this side has closed the link, because of a faulty worker.
         if error.code == .violation || error.code == .malformed {
             runtime.logger.warning(
                 "a worker's link was closed",
@@ -103,7 +105,7 @@ extension WorkerHost {
         }
     }
 
-    // MARK: What the worker is told
+    // MARK: Frames to the worker
 
     func welcome(_ attachment: Attachment) {
         let welcome = Welcome(
@@ -150,7 +152,7 @@ extension WorkerHost {
         }
     }
 
-    /// Tells the worker to stop, after it has handled what it has if it's only to be replaced.
+    /// Tells the worker to stop; a worker that is only to be replaced handles the messages that it has first.
     func tell(_ stop: WorkerMachine.Stop, to peer: Peer) {
         let content = Stop(target: 0, graceMilliseconds: stop.grace?.millisecondsClamped ?? .max)
         if stop.drains { peer.drain(content) } else { peer.send(Frame(.stop(content))) }

@@ -6,20 +6,20 @@ import WorkerLifecycle
 
 extension WorkerHost {
     func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
-        // On a link that isn't welcomed yet nothing may come before the welcome.
+        // On a link that isn't welcomed yet, no frame may be sent before the welcome.
         let peer = state.withLock { $0.linkedPeer }
-        // What has not left waits for the link, or for the next life.
+        // A message that was not sent waits for the link, or for the next life.
         let undelivered: @Sendable () -> Void = { [self] in
             events.send(.messageReturned(ChildSlot.Parking.Message(envelope: envelope, rest: rest, isDirect: isDirect)))
             lookAgain(after: peer)
         }
         let target = path.appending(rest).description
         guard peer?.forward(envelope, to: target, isDirect: isDirect, undelivered: undelivered) == true else { return undelivered() }
-        // Behind the message: the last one of a life is its own.
+        // The count comes after the message, so that the last message of a life still goes to it.
         if plan.recycling.messages != nil, !envelope.isBuiltin { handle(.messageSent) }
     }
 
-    /// The worker may have dialled again while the loss of its former link was told.
+    /// Reports the worker as reachable again if it has dialled while the loss of its former link was being reported.
     private func lookAgain(after former: Peer?) {
         let hasSuccessor = state.withLock { $0.linkedPeer.map { $0 !== former } ?? false }
         if hasSuccessor { events.send(.becameReachable) }
@@ -33,14 +33,14 @@ extension WorkerHost {
             do {
                 return try await peer.inspect(operation.rawValue, target, budget.payload, timeout: nil)
             } catch let error as CoordinatorError where error.code == .peerLost && error.maybeExecuted == false {
-                // The link had just broken: on the next it's sent again.
+                // The link had just broken: the request is sent again on the next one.
                 former = peer
             }
         }
         throw hasNoLink
     }
 
-    /// Answers what the worker wants of the runtime.
+    /// Answers a request of the worker for the runtime.
     func answer(_ operation: String, _ payload: JSONValue) async throws -> JSONValue {
         if let request = DismissalRequest(operation, payload) {
             return .bool(await events.requestDismissal(timeout: request.timeout))
@@ -50,7 +50,7 @@ extension WorkerHost {
         else {
             throw CoordinatorError(.unsupported, "a parent doesn't know '\(operation)'")
         }
-        // Recorded here first: a process further up can rely on those in between.
+        // The report is recorded here first, because a process further up relies on the processes in between.
         guard state.withLock({ $0.descendants.take(report) }) else {
             throw CoordinatorError(.tooManyOpenAsks, "\(path) has told of more processes than there can be")
         }

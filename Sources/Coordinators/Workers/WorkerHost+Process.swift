@@ -5,7 +5,7 @@ import Processes
 import WireProtocol
 import WorkerLifecycle
 
-/// The process: from its spawn to the end of all that descends from it.
+/// The worker's process, from its spawn to the end of all its descendants.
 extension WorkerHost {
     /// The time for which frames of a process are still read after its end.
     private static let readingTime = Duration.seconds(1)
@@ -22,7 +22,7 @@ extension WorkerHost {
             let (spawned, ticket, pipe) = try await makeProcess()
             handle(.spawned) { $0.process = spawned }
             spawned.process.onExit { [self] status in
-                // On the process thread, which mustn't wait.
+                // This runs on the process thread, which must not wait.
                 tasks.add { self.handle(.exited(ExitReason(status))) }
             }
             give(ticket, through: pipe)
@@ -73,13 +73,13 @@ extension WorkerHost {
         }
     }
 
-    /// Reads what the process has sent, ends what descends from it, and forgets it.
+    /// Reads the frames that the process has sent, ends its descendants, and forgets it.
     func cleanUp(_ link: UInt64?) async {
         let peer = link.flatMap { link in state.withLock { $0.links[link]?.peer } }
         await peer?.readToEnd(within: Self.readingTime)
         peer?.close()
         settleNextLink()
-        // Also those that it has told of in its last moment.
+        // The processes that it reported in its last moment are included.
         let families = state.withLock { $0.descendants.families + [$0.process?.family].compactMap(\.self) }
         await runtime.end(families)
         for family in families {

@@ -6,18 +6,18 @@ import WorkerLifecycle
 
 /// A child in a worker process of its own, or a process that waits to become one.
 ///
-/// ``WorkerMachine`` decides; the host tells it what happens, and carries out its directives. The process's end alone ends the life: when a
-/// link breaks, the open asks end, and the worker may dial again.
+/// ``WorkerMachine`` decides; the host reports to it what happens, and carries out its directives. Only the process's end ends the life:
+/// when a link breaks, the open asks end, and the worker may dial again.
 final class WorkerHost: ChildHost {
     struct State {
         var machine: WorkerMachine
         var outbox = Outbox<WorkerMachine.Directive>()
         var process: SpawnedProcess?
-        /// The links that have come and haven't ended.
+        /// The links that have been made and haven't ended.
         var links: [WorkerMachine.LinkID: Attachment] = [:]
-        /// The peer on the link that the machine says is in use.
+        /// The peer on the link that the machine has in use.
         var linkedPeer: Peer?
-        /// The life; `nil`: it's a spare.
+        /// The life of the process; `nil`: it's a spare.
         var assignment: Assignment?
         /// The processes below the worker, as it has reported them.
         var descendants = ReportedProcesses()
@@ -30,11 +30,11 @@ final class WorkerHost: ChildHost {
         let incarnation: Incarnation
         let startTimeout: Duration
         let events: HostEvents
-        /// The reasons that the child is paused for, and what it was provided with.
+        /// The reasons for which the child is paused, and the dependencies that were provided.
         var inheritance: ChildInheritance
     }
 
-    /// A link, and what the worker has said of itself on it.
+    /// A link, and the hello that the worker has sent on it.
     struct Attachment: Sendable {
         let peer: Peer
         let hello: Hello
@@ -49,13 +49,13 @@ final class WorkerHost: ChildHost {
     let secret = Secret.make()
     let tasks = OwnedTasks()
     let readiness = OneShot<Result<Void, any Error>>()
-    /// Settled when a start that waits for its turn has to wait no more.
+    /// The signal that a start that waits for its turn has to wait no more.
     let turn = OneShot<Void>()
-    /// Settled when the processes above know of the process, or there is none.
+    /// The signal that the processes above know of the process, or that there is none.
     let launch = OneShot<Result<Void, any Error>>()
-    /// Settled when nothing is left of the process and its descendants.
+    /// The signal that nothing is left of the process and its descendants.
     let gone = OneShot<Void>()
-    /// The number by which the tap knows the host, once a worker has been introduced.
+    /// The number under which the host is registered at the tap, once a worker has been introduced.
     let tapSwitch = OneShot<UInt64>()
     let wake = WakeTimer()
 
@@ -78,9 +78,9 @@ final class WorkerHost: ChildHost {
     /// The interval between pings of a worker.
     static let heartbeat = Duration.seconds(1)
 
-    /// Lets the machine know, and carries out what it decides.
+    /// Reports an event to the machine, and carries out the machine's decisions.
     ///
-    /// - Parameter change: what changes with the event, under the same lock.
+    /// - Parameter change: The change of the state that goes with the event, under the same lock.
     func handle(_ event: WorkerMachine.Event, _ change: (inout State) -> Void = { _ in }) {
         let mustPerform = state.withLock { state in
             change(&state)
@@ -90,9 +90,9 @@ final class WorkerHost: ChildHost {
         while let directive = state.withLock({ $0.outbox.next() }) { perform(directive) }
     }
 
-    // MARK: Its life
+    // MARK: The life
 
-    /// Gives it a life; once, before the start.
+    /// Gives the process a life; called once, before the start.
     func assign(_ assignment: Assignment) {
         handle(.pauseChanged(!assignment.inheritance.pauseReasons.isEmpty)) { $0.assignment = assignment }
     }
@@ -103,7 +103,7 @@ final class WorkerHost: ChildHost {
         try await readiness.value.get()
     }
 
-    /// Spawns a process that waits for a life; returns when it's there.
+    /// Spawns a process that waits for a life; returns when it's running.
     func launchSpare() async throws {
         handle(.spareRequested)
         try await launch.value.get()
@@ -111,7 +111,7 @@ final class WorkerHost: ChildHost {
 
     func stop(_ shutdown: Shutdown) { handle(.stopRequested(shutdown)) }
 
-    /// Ends a process that is of no use.
+    /// Ends a process that isn't needed.
     func discard() { handle(.discarded) }
 
     func kill() throws {
@@ -121,9 +121,9 @@ final class WorkerHost: ChildHost {
         try process.send(.kill)
     }
 
-    // MARK: Looking
+    // MARK: Lookup
 
-    /// The listener of the life; it has no owner as long as there is no life.
+    /// The receiver of the life's events; it has no owner as long as there is no life.
     var events: HostEvents {
         state.withLock { $0.assignment?.events } ?? HostEvents(owner: nil, life: ChildInstance(key: "", incarnation: 0))
     }
@@ -134,15 +134,17 @@ final class WorkerHost: ChildHost {
 
     func waitUntilHandled() async { await state.withLock { $0.linkedPeer }?.waitUntilAnswered() }
 
-    /// Whether the process is there, for all that is known.
+    /// Whether the process lives, as far as is known.
     var isAlive: Bool { state.withLock { $0.machine.isAlive && $0.process?.process.exitStatus == nil } }
 
-    /// Whether it has its link, and no life yet.
+    /// Whether the process has its link, and no life yet.
     var isWaiting: Bool { state.withLock { $0.machine.isWaiting && $0.assignment == nil } }
 }
 
 extension WorkerHost.State {
-    /// - Returns: whether the caller has to carry out the directives.
+    /// Feeds the machine an event.
+    ///
+    /// - Returns: Whether the caller has to carry out the directives.
     fileprivate mutating func apply(_ event: WorkerMachine.Event) -> Bool {
         let mustPerform = outbox.add(machine.handle(event, now: MonotonicTime.now.sinceOrigin))
         linkedPeer = machine.link.flatMap { links[$0]?.peer }

@@ -18,7 +18,7 @@ enum WorkerMain {
 
     /// Hosts a coordinator for the parent that has issued the ticket, until the coordinator has ended.
     ///
-    /// - Returns: the exit status.
+    /// - Returns: The exit status.
     @concurrent
     static func run(_ ticket: Ticket, _ options: CoordinatorRuntime.Options) async -> Int32 {
         guard let path = CoordinatorPath(ticket.path) else {

@@ -2,15 +2,15 @@ internal import Processes
 
 /// The destination of the output of workers and programs.
 public struct WorkerOutput: Sendable {
-    /// Receives what a child has written, on the thread that drains it: it must not block.
+    /// A function that receives the output of a child, on the thread that drains it: it must not block.
     public typealias Receiver = @Sendable (_ path: CoordinatorPath, _ bytes: [UInt8]) -> Void
 
     private let receiver: Receiver?
 
-    /// To wherever this process writes to.
+    /// The destination to which this process writes its own output.
     public static let inherit = WorkerOutput(receiver: nil)
 
-    /// To this process, which drains it at once: a child's output never blocks the child.
+    /// Returns a destination in this process, which drains the output at once: a child's output never blocks the child.
     public static func captured(_ receiver: @escaping Receiver) -> WorkerOutput {
         WorkerOutput(receiver: receiver)
     }

@@ -3,7 +3,7 @@ import Logging
 import Processes
 import WireProtocol
 
-/// Turns a child's definition into a process.
+/// The conversion of a child's definition into a process.
 struct WorkerSpawner: Sendable {
     /// The executable of a child that names none; `nil`: that of this process.
     let defaultExecutable: String?
@@ -18,8 +18,8 @@ struct WorkerSpawner: Sendable {
 
     /// Spawns a worker that waits for its ticket on a descriptor.
     ///
-    /// - Parameter isStrict: it dies with this process.
-    /// - Returns: with it, what to call all that will descend from it.
+    /// - Parameter isStrict: Whether the worker dies with this process.
+    /// - Returns: The process, with the mark by which all its descendants are found, and the pipe for its ticket.
     func spawn(
         _ program: WorkerProgram,
         _ plan: WorkerPlan,
@@ -103,7 +103,7 @@ struct WorkerSpawner: Sendable {
     }
 }
 
-/// A child process, and what to call all that descends from it.
+/// A child process, and the mark by which all its descendants are found.
 struct SpawnedProcess: Sendable {
     let process: ChildProcess
     let family: ProcessFamily

@@ -4,7 +4,7 @@ import WireProtocol
 
 /// The waiting and the running messages of a coordinator, as plain state under its node's lock.
 struct Mailbox {
-    /// One thing to do, in order of arrival.
+    /// A message, or a notice to the coordinator; each begins in the order of its arrival.
     enum Item {
         case message(Envelope, MessageRow)
         case lifecycle(AnyChild, LifecycleChange)
@@ -57,10 +57,10 @@ struct Mailbox {
     private var messages: Deque<Arrival> = []
     /// The notices, which neither a pause nor a full mailbox delays.
     private var notices: Deque<Arrival> = []
-    /// Messages that wait for what their rows need.
+    /// The messages that wait for the dependencies of their rows.
     private var needing: Deque<Item> = []
     private var next: UInt64 = 0
-    /// Messages that wait or run, and their bytes.
+    /// The number of messages that wait or run.
     private var count = 0
     private var bytes = 0
     private var running = 0
@@ -70,15 +70,15 @@ struct Mailbox {
     private(set) var isPaused = false
     private(set) var isDraining = false
     private var isClosed = false
-    /// An ask is on its way to the coordinator in the asker's task: nothing may overtake it.
+    /// Whether an ask is on its way to the coordinator in the asker's task: nothing may overtake it.
     private var isReserved = false
     private var arrivalsWhileFull = 0
 
     init(_ policy: MailboxPolicy) { self.policy = policy }
 
-    /// Takes a message, as the policy says.
+    /// Takes a message, as the policy demands.
     ///
-    /// - Parameter isNeeding: what its row needs isn't there yet.
+    /// - Parameter isNeeding: Whether a dependency of its row isn't provided yet.
     mutating func take(_ envelope: Envelope, _ row: MessageRow, isNeeding: Bool) -> Admission {
         var admission = Admission.admitted
         if isFull(for: envelope) { forgetWithdrawn() }
@@ -89,13 +89,13 @@ struct Mailbox {
             case .dropNewest: return .dropped
             case .dropOldest:
                 var oldest: [(Envelope, MessageRow)] = []
-                // What runs already can't be dropped.
+                // A message that runs already can't be dropped.
                 while isFull(for: envelope), let next = removeOldestMessage() { oldest.append(next) }
                 if oldest.isEmpty { return .dropped }
                 admission = .instead(of: oldest)
             }
         }
-        // Not before those of its kind that wait already.
+        // A message must not begin before messages of the same row that wait already.
         let isNeeding = isNeeding || !row.needs.isEmpty && needing.contains { $0.rowIndex == row.index }
         count += 1
         bytes += envelope.size
@@ -103,9 +103,9 @@ struct Mailbox {
         return admission
     }
 
-    /// Takes what isn't a message.
+    /// Takes an item that isn't a message.
     ///
-    /// - Returns: the events that had to give way.
+    /// - Returns: The events that were dropped to make room.
     mutating func append(_ item: Item) -> [Item] {
         next += 1
         notices.append(Arrival(turn: next, item: item))
@@ -131,12 +131,12 @@ struct Mailbox {
     /// The number of messages that wait or run.
     var messageCount: Int { count }
 
-    /// Nothing waits and nothing runs.
+    /// Whether nothing waits and nothing runs.
     var isIdle: Bool { count == 0 && notices.isEmpty && !isPaused && !isDraining }
 
-    /// Keeps everything waiting for an ask that runs in its asker's task.
+    /// Holds back all other items for an ask that runs in its asker's task.
     ///
-    /// - Returns: false when something waits or runs: the ask wouldn't be the next.
+    /// - Returns: False when an item waits or runs, so that the ask wouldn't be the next.
     mutating func reserve() -> Bool {
         guard isIdle, !isReserved else { return false }
         isReserved = true
@@ -145,14 +145,16 @@ struct Mailbox {
 
     mutating func endReservation() { isReserved = false }
 
-    /// - Returns: whether the caller has to begin draining.
+    /// Notes that draining begins, if there is a need.
+    ///
+    /// - Returns: Whether the caller has to begin draining.
     mutating func beginDraining() -> Bool {
         guard !isDraining, !isReserved, !isClosed, !notices.isEmpty || mayBeginMessage else { return false }
         isDraining = true
         return true
     }
 
-    /// The next items to begin, or nothing: draining has ended then.
+    /// Removes and returns the next items to begin; none when draining has ended.
     mutating func takeBatch(of limit: Int = 64) -> [Item] {
         var batch: [Item] = []
         while batch.count < limit, !isClosed, let item = takeNext() { batch.append(item) }
@@ -170,15 +172,15 @@ struct Mailbox {
         }
     }
 
-    /// Nothing begins any more.
+    /// Closes the mailbox: no item begins any more.
     mutating func close() { isClosed = true }
 
-    /// Messages wait from now on; what has begun goes on.
+    /// Pauses the mailbox: messages wait from now on, and handlers that have begun go on.
     mutating func pause() { isPaused = true }
 
     mutating func resume() { isPaused = false }
 
-    /// Lets go what has waited for a dependency, in order.
+    /// Releases the messages that have waited for a dependency that is now provided, in order.
     mutating func release(where isSatisfied: (MessageRow) -> Bool) {
         let waiting = needing
         needing = []
@@ -194,7 +196,7 @@ struct Mailbox {
         needing.compactMap { if case .message(_, let row) = $0 { row.needs } else { nil } }
     }
 
-    /// The messages that wait, taken out.
+    /// Removes and returns the messages that wait.
     mutating func removeMessages() -> [Item] {
         defer { (messages, needing, count, bytes) = ([], [], running, runningBytes) }
         return messages.map(\.item) + needing
@@ -208,7 +210,7 @@ struct Mailbox {
 
     private var mayBeginMessage: Bool {
         guard !isPaused, let first = messages.first?.item.envelope else { return false }
-        // Waiting and running together are bounded: those that were let in beyond that wait for their turn.
+        // The messages that wait and run are bounded together: those that were accepted beyond the limits wait for their turn.
         return running == 0 || running < policy.messages && runningBytes + first.size <= policy.bytes
     }
 
@@ -236,7 +238,7 @@ struct Mailbox {
         count >= policy.messages || count > 0 && bytes + envelope.size > policy.bytes
     }
 
-    /// Whose asker has given up takes no room; looked for now and then while the mailbox is full.
+    /// Forgets messages whose askers have given up, so that they take no room; called now and then while the mailbox is full.
     private mutating func forgetWithdrawn() {
         arrivalsWhileFull += 1
         guard arrivalsWhileFull >= max(policy.messages / 4, 1) else { return }

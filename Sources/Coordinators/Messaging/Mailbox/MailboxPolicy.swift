@@ -2,8 +2,9 @@
 ///
 ///     static let mailbox = MailboxPolicy(messages: 64, bytes: 1 << 20, whenFull: .dropOldest)
 ///
-/// Messages that wait and messages whose handlers run count alike. Bytes are those of the encoded payload, and of a value that was never
-/// encoded the size of the value itself, without what it refers to, and 256 for each message. Lifecycle changes and control aren't counted and are never dropped.
+/// Messages that wait and messages whose handlers run count alike. The bytes of a message are those of the encoded payload, or, of a value
+/// that was never encoded, the size of the value itself without the objects that it refers to, and 256 for each message. Lifecycle changes
+/// and control aren't counted and are never dropped.
 public struct MailboxPolicy: Sendable, Hashable {
     /// The rule for a message that finds the mailbox full.
     public enum Overflow: String, Sendable, Hashable, Codable {

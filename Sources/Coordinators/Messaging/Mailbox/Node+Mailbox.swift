@@ -33,7 +33,7 @@ extension Node {
         if let instance { beginDraining(instance) }
     }
 
-    /// The mailbox has room for it: it no longer counts among what is under way on its link.
+    /// Notes that the mailbox has room for a message, which no longer counts as under way on its link.
     private func take(_ envelope: Envelope, _ row: MessageRow) {
         envelope.release()
         if envelope.isOneWay, !row.isInterceptor { envelope.complete(.success(.none)) }
@@ -54,7 +54,7 @@ extension Node {
         )
     }
 
-    /// Queues what isn't a message, in order with those that are; a pause doesn't hold it up.
+    /// Queues an item that isn't a message, in order with the messages; a pause doesn't delay it.
     func post(_ item: Mailbox.Item) {
         let (dropped, instance) = state.withLock { state -> ([Mailbox.Item], (any Coordinator)?) in
             guard state.life.phase != .stopped else { return ([item], nil) }
@@ -73,11 +73,11 @@ extension Node {
     }
 
     func beginDraining(_ instance: any Coordinator) {
-        // Detached: the handlers of many senders begin there, and none may inherit another's task-local values.
+        // The task is detached, because handlers of many senders begin there, and none may inherit another's task-local values.
         Task.detached { await self.drain(on: instance) }
     }
 
-    /// Begins what waits, one after the other, each up to its first suspension.
+    /// Begins the waiting items one after the other, each up to its first suspension.
     ///
     /// A Swift actor alone doesn't promise to run jobs in the order of their arrival; here the order is the queue's.
     private func drain(on instance: isolated any Coordinator) {
@@ -90,7 +90,7 @@ extension Node {
 
     private func begin(_ item: Mailbox.Item, on instance: isolated any Coordinator) {
         if let envelope = item.envelope, envelope.isWithdrawn {
-            // Cancelled or timed out while it waited: it never runs.
+            // The message was cancelled or timed out while it waited: it never runs.
             return ended(item, nil)
         }
         item.envelope?.release()
@@ -150,7 +150,7 @@ extension Node {
     }
 
     private func fail(_ envelope: Envelope, _ row: MessageRow, _ error: any Error) {
-        // A handler that was cancelled by the stop has not been cancelled by its asker, who learns of the stop.
+        // A handler that the stop has cancelled has not been cancelled by its asker, which gets an error about the stop.
         let (areCancelled, hasFailed) = state.withLock { ($0.handlers.areCancelled, $0.life.stop?.hasFailed == true) }
         let isStopped = areCancelled && error is CancellationError
         // No coordinator further up responded: the sender gets the error that the message wasn't accepted.
@@ -178,7 +178,7 @@ extension Node {
         for waiter in waiters { waiter.settle(()) }
     }
 
-    /// The wait for the messages' end goes on when none is left.
+    /// Resumes the callers that wait for the messages' end when no message is left.
     func wakeIfHandled() {
         for waiter in state.withLock({ $0.takeDrainWaiters() }) { waiter.settle(()) }
     }
@@ -187,15 +187,15 @@ extension Node {
 // MARK: - Handlers
 
 extension Node {
-    /// Notes down something that runs for the coordinator: it's cancelled at the stop, and waited for within the grace.
+    /// Notes a handler that runs for the coordinator: it's cancelled at the stop, and awaited within the grace.
     func noteHandler(_ envelope: Envelope? = nil) -> UInt64 {
         state.withLock { $0.handlers.add(Handler(envelope: envelope)) }
     }
 
-    /// Names the task behind a handler.
+    /// Assigns the task behind a handler.
     func own(_ task: Task<Void, Never>, as id: UInt64) {
         let mustCancel = state.withLock { state -> Bool in
-            // It may have ended before it could be noted down.
+            // The handler may have ended before its task could be noted.
             guard state.handlers.running[id] != nil else { return false }
             state.handlers.running[id]?.task = task
             return state.handlers.areCancelled

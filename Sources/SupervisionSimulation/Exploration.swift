@@ -28,7 +28,7 @@ public struct Exploration: CustomStringConvertible {
     /// Whether a child that is given up falls alone.
     var isolatesFailures = false
     /// What stands between the supervisor and the world.
-    var perversion: (() -> Machine.Perversion)?
+    var mutation: (() -> Machine.Mutation)?
 
     /// Which supervisor, and which children.
     public var description: String {
@@ -37,7 +37,7 @@ public struct Exploration: CustomStringConvertible {
     }
 
     /// The explorations for every strategy, with restart types and an auto shutdown that keep company.
-    public static func all(children: Int, events: Int, perversion: (() -> Machine.Perversion)? = nil) -> [Exploration] {
+    public static func all(children: Int, events: Int, mutation: (() -> Machine.Mutation)? = nil) -> [Exploration] {
         let casts: [[RestartType]] = [[.permanent, .permanent, .permanent], [.permanent, .transient, .temporary]]
         var all: [Exploration] = []
         for strategy in Strategy.allCases {
@@ -54,14 +54,14 @@ public struct Exploration: CustomStringConvertible {
                 }
                 let backoff = Backoff(minimum: .seconds(1), maximum: .seconds(1), jitter: 0, resetAfter: .seconds(2))
                 let policy = SupervisionPolicy(strategy, intensity: 2, period: .seconds(2), backoff: backoff, autoShutdown: autoShutdown)
-                all.append(Exploration(policy: policy, children: specifications, events: events, perversion: perversion))
+                all.append(Exploration(policy: policy, children: specifications, events: events, mutation: mutation))
             }
         }
-        return all + [isolating(children: children, events: events, perversion)]
+        return all + [isolating(children: children, events: events, mutation)]
     }
 
     /// Children that are counted by themselves, one of them with limits of its own.
-    private static func isolating(children: Int, events: Int, _ perversion: (() -> Machine.Perversion)?) -> Exploration {
+    private static func isolating(children: Int, events: Int, _ mutation: (() -> Machine.Mutation)?) -> Exploration {
         let backoff = Backoff(minimum: .seconds(1), maximum: .seconds(1), jitter: 0, resetAfter: .seconds(2))
         let specifications = Place.ids.prefix(children).enumerated().map { number, id in
             ChildSpecification(id: id, restartLimits: number == 1 ? RestartLimits(intensity: .unlimited, backoff: backoff) : nil)
@@ -71,7 +71,7 @@ public struct Exploration: CustomStringConvertible {
             children: specifications,
             events: events,
             isolatesFailures: true,
-            perversion: perversion
+            mutation: mutation
         )
     }
 
@@ -88,7 +88,7 @@ public struct Exploration: CustomStringConvertible {
 
         init(_ node: Node) {
             model = node.watched.model.normalised(at: node.now)
-            wake = node.watched.books.wake.map { $0 - node.now }
+            wake = node.watched.checker.wake.map { $0 - node.now }
         }
     }
 
@@ -99,7 +99,7 @@ public struct Exploration: CustomStringConvertible {
         var count = 0
         var layer = [
             Node(
-                watched: Watched(policy, seed: 0, isolatesFailures: isolatesFailures, checks: .all, perversion: perversion?()),
+                watched: Watched(policy, seed: 0, isolatesFailures: isolatesFailures, checks: .all, mutation: mutation?()),
                 now: .seconds(1_000),
                 link: 0
             )
@@ -129,7 +129,7 @@ public struct Exploration: CustomStringConvertible {
             for node in layer {
                 for event in possible(in: node) {
                     var after = node
-                    if case .timePassed = event { after.now = max(node.now, node.watched.books.wake ?? node.now + policy.period) }
+                    if case .timePassed = event { after.now = max(node.now, node.watched.checker.wake ?? node.now + policy.period) }
                     count += 1
                     var answer: [Machine.Directive] = []
                     do throws(Violation) {
@@ -152,10 +152,10 @@ public struct Exploration: CustomStringConvertible {
 
     private func possible(in node: Node) -> [Machine.Event] {
         var possible: [Machine.Event] = [.timePassed]
-        if node.watched.books.isOver { return [] }
+        if node.watched.checker.isOver { return [] }
         for (slot, specification) in children.enumerated() {
             let id = specification.id
-            if let life = node.watched.books.life(slot) {
+            if let life = node.watched.checker.life(slot) {
                 if life.isToldToStop {
                     possible.append(.exited(id, life.incarnation, .shutdown))
                 } else if life.isReady {

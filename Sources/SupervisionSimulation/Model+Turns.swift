@@ -44,7 +44,7 @@ extension Model {
             case .ending(let turns, let ending):
                 guard let id = turns.first else {
                     course = .ended
-                    return deeds.append(.ended(ending))
+                    return expectedDirectives.append(.ended(ending))
                 }
                 guard isGone(id, elseStopThen: .stop) else { return }
                 course = .ending(turns: Array(turns.dropFirst()), ending)

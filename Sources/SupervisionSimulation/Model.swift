@@ -49,8 +49,8 @@ struct Model: Hashable {
         case ended
     }
 
-    /// What is predicted; reports and wakes are the books' business.
-    enum Deed: Hashable {
+    /// A directive that the model predicts; the invariant checker judges reports and wakes.
+    enum ExpectedDirective: Hashable {
         case start(String, Incarnation, attempt: Int)
         case stop(String, Incarnation)
         case removed(String)
@@ -70,7 +70,7 @@ struct Model: Hashable {
 
     // Used while an event is handled, and empty between two.
     var now = Duration.zero
-    var deeds: [Deed] = []
+    var expectedDirectives: [ExpectedDirective] = []
     var answer: [Machine.Directive] = []
 
     init(_ policy: SupervisionPolicy, isolatesFailures: Bool) {
@@ -98,38 +98,39 @@ struct Model: Hashable {
     mutating func follow(_ event: Machine.Event, _ answer: [Machine.Directive], now: Duration) throws(Violation) {
         self.now = now
         self.answer = answer
-        deeds.removeAll(keepingCapacity: true)
+        expectedDirectives.removeAll(keepingCapacity: true)
         if course != .ended {
             try handle(event)
             try proceed()
         }
         self.answer = []
         try compare(with: answer, event)
-        deeds.removeAll(keepingCapacity: true)
+        expectedDirectives.removeAll(keepingCapacity: true)
     }
 
     private func compare(with answer: [Machine.Directive], _ event: Machine.Event) throws(Violation) {
         var index = 0
         for directive in answer {
-            guard let deed = Self.deed(directive) else { continue }
-            guard index < deeds.count, deeds[index] == deed else {
-                let expected = Array(deeds.dropFirst(index))
-                throw Violation(invariant(for: deed), "after \(event): \(deed) was not to be expected, but \(expected)")
+            guard let given = Self.expectedDirective(directive) else { continue }
+            guard index < expectedDirectives.count, expectedDirectives[index] == given else {
+                let expected = Array(expectedDirectives.dropFirst(index))
+                throw Violation(invariant(for: given), "after \(event): \(given) was not to be expected, but \(expected)")
             }
             index += 1
         }
-        guard index == deeds.count else {
-            throw Violation(invariant(for: deeds[index]), "after \(event) these are missing: \(Array(deeds.dropFirst(index)))")
+        guard index == expectedDirectives.count else {
+            let missing = Array(expectedDirectives.dropFirst(index))
+            throw Violation(invariant(for: missing[0]), "after \(event) these are missing: \(missing)")
         }
     }
 
-    private func invariant(for deed: Deed) -> Invariant {
-        if case .ended(.automatic) = deed { return .autoShutdown }
+    private func invariant(for directive: ExpectedDirective) -> Invariant {
+        if case .ended(.automatic) = directive { return .autoShutdown }
         if case .ending(_, .automatic) = course { return .autoShutdown }
         return .model
     }
 
-    private static func deed(_ directive: Machine.Directive) -> Deed? {
+    private static func expectedDirective(_ directive: Machine.Directive) -> ExpectedDirective? {
         switch directive {
         case .start(let id, let incarnation, let attempt): .start(id, incarnation, attempt: attempt)
         case .stop(let id, let incarnation, _): .stop(id, incarnation)

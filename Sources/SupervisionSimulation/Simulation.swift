@@ -15,17 +15,17 @@ public struct Simulation {
     /// What is looked at.
     public var checks: Checks
     /// Makes what stands between a supervisor and the world, anew for every life of every supervisor.
-    public var perversion: (() -> Machine.Perversion)?
+    public var mutation: (() -> Machine.Mutation)?
 
     /// Makes a simulation of the real supervisor, or of one that something is done to.
-    public init(checks: Checks = .all, perversion: (() -> Machine.Perversion)? = nil) {
+    public init(checks: Checks = .all, mutation: (() -> Machine.Mutation)? = nil) {
         self.checks = checks
-        self.perversion = perversion
+        self.mutation = mutation
     }
 
     /// Runs a scenario from its first moment to its last; the same scenario goes the same way every time.
     public func run(_ scenario: Scenario, recordsTrace: Bool = false) -> Outcome {
-        let world = World(scenario, checks: checks, recordsTrace: recordsTrace, perversion: perversion)
+        let world = World(scenario, checks: checks, recordsTrace: recordsTrace, mutation: mutation)
         do throws(Violation) {
             try world.run()
             return Outcome(violation: nil, events: world.events, trace: world.trace)

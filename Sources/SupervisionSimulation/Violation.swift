@@ -52,7 +52,7 @@ public struct Violation: Error, Sendable, Hashable, CustomStringConvertible {
         var text = text
         let noise = [
             "SupervisionSimulation.", "Supervision.", "Swift.", "Supervisor<String>.Change", "RestartType", "ChildSpecification<String>",
-            "Shutdown.", "Model.Ending", "Model.Deed",
+            "Shutdown.", "Model.Ending", "Model.ExpectedDirective",
         ]
         for word in noise { text.replace(word, with: "") }
         return text

@@ -167,7 +167,7 @@ extension World {
         lives[life].phase = .reported
         currentLife[place.group][place.slot] = nil
         groups[group].openLives -= 1
-        if let hosted = lives[life].hosted, groups[hosted].watched.books.hasEscalated { groups[hosted].escalations += 1 }
+        if let hosted = lives[life].hosted, groups[hosted].watched.checker.hasEscalated { groups[hosted].escalations += 1 }
         if groups[group].isGone {
             if groups[group].openLives == 0, let above = groups[group].life, lives[above].phase == .gone { isOver(above) }
         } else if lives[life].failedToStart {

@@ -62,7 +62,7 @@ final class World {
 
     let scenario: Scenario
     let checks: Checks
-    let perversion: (() -> Machine.Perversion)?
+    let mutation: (() -> Machine.Mutation)?
     private let recordsTrace: Bool
     private(set) var trace: [String] = []
     /// The events that supervisors have heard of.
@@ -85,11 +85,11 @@ final class World {
     /// An agenda that is longer than this belongs to a world that never comes to rest.
     private static let mostEvents = 20_000
 
-    init(_ scenario: Scenario, checks: Checks, recordsTrace: Bool, perversion: (() -> Machine.Perversion)?) {
+    init(_ scenario: Scenario, checks: Checks, recordsTrace: Bool, mutation: (() -> Machine.Mutation)?) {
         self.scenario = scenario
         self.checks = checks
         self.recordsTrace = recordsTrace
-        self.perversion = perversion
+        self.mutation = mutation
         let slots = Place.ids.count
         currentGroup = Array(repeating: nil, count: scenario.groups.count)
         currentLife = Array(repeating: Array(repeating: nil, count: slots), count: scenario.groups.count)
@@ -149,12 +149,12 @@ final class World {
             let path = scenario.groups[group.number].path
             guard group.isGone else { throw Violation(.quiescence, "\(path) has not ended") }
             guard group.openLives == 0 else { throw Violation(.noLeak, "\(group.openLives) children of \(path) live on") }
-            guard group.watched.books.isOver else { continue }
+            guard group.watched.checker.isOver else { continue }
             let supervisor = group.watched.machine.supervisor
             guard ChildState.Kind.allCases.allSatisfy({ $0 == .stopped || supervisor.count(in: $0) == 0 }) else {
                 throw Violation(.noLeak, "\(path) has ended, and in its table are \(supervisor.children.map(\.state))")
             }
-            let expected = group.watched.books.hasEscalated ? 1 : 0
+            let expected = group.watched.checker.hasEscalated ? 1 : 0
             guard group.life == nil || group.escalations == expected else {
                 throw Violation(.escalation, "\(path) told its parent \(group.escalations) times that it has given up, not \(expected)")
             }
@@ -208,7 +208,7 @@ final class World {
                     seed: seed,
                     isolatesFailures: life == nil && scenario.isolatesFailuresAtRoot,
                     checks: checks,
-                    perversion: perversion?()
+                    mutation: mutation?()
                 )
             )
         )

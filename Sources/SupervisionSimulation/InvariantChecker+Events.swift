@@ -1,7 +1,7 @@
 import Supervision
 
 /// What has happened.
-extension Books {
+extension InvariantChecker {
     /// Enters what has happened; tells the child that now has to be stopped.
     mutating func note(_ event: Machine.Event, now: Duration) -> Int? {
         switch event {

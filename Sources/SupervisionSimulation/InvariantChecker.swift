@@ -2,8 +2,8 @@ import Supervision
 
 /// What somebody knows who watches one life of a supervisor: what has happened, and what it has said should be done.
 ///
-/// The books know nothing of how a supervisor works; they hold what may be demanded of any.
-struct Books: Hashable {
+/// The checker knows nothing of how a supervisor works. It knows what may be demanded of any supervisor.
+struct InvariantChecker: Hashable {
     /// A life that has begun and not ended.
     struct Life: Hashable {
         let incarnation: Incarnation

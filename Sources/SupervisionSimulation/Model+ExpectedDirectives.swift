@@ -8,12 +8,12 @@ extension Model {
         children[index].isFinishing = false
         children[index].incarnation += 1
         children[index].state = .starting
-        deeds.append(.start(children[index].id, children[index].incarnation, attempt: children[index].attempts))
+        expectedDirectives.append(.start(children[index].id, children[index].incarnation, attempt: children[index].attempts))
     }
 
     mutating func tellToStop(_ index: Int, _ follow: Follow) {
         children[index].state = .stopping(follow)
-        deeds.append(.stop(children[index].id, children[index].incarnation))
+        expectedDirectives.append(.stop(children[index].id, children[index].incarnation))
     }
 
     mutating func retire(_ index: Int) {
@@ -28,7 +28,7 @@ extension Model {
         let child = children.remove(at: index)
         last[child.id] = child.incarnation
         ownRestarts[child.id] = nil
-        deeds.append(.removed(child.id))
+        expectedDirectives.append(.removed(child.id))
         leaveSiblings(child.id)
     }
 

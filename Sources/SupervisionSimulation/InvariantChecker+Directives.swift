@@ -1,7 +1,7 @@
 import Supervision
 
 /// What the supervisor has said should be done.
-extension Books {
+extension InvariantChecker {
     mutating func note(_ directive: Machine.Directive, event: Machine.Event, now: Duration) throws(Violation) {
         switch directive {
         case .start(let id, let incarnation, _):

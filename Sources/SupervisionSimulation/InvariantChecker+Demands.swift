@@ -1,7 +1,7 @@
 import Supervision
 
 /// What may be demanded of the end, and of the table at any time.
-extension Books {
+extension InvariantChecker {
     func laterLife(than slot: Int) -> Int? {
         order.reversed().prefix { $0 != slot }.first { lines[$0].life != nil }
     }

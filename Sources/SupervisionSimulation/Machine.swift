@@ -1,8 +1,8 @@
 public import Supervision
 
-/// A supervisor, or one that something has been done to, to see that it's noticed.
+/// A supervisor, or a mutated one by which the simulation itself is tested.
 public struct Machine {
-    /// What handles events in the supervisor's place.
+    /// A function that handles events in the supervisor's place.
     public typealias Mutation = (_ supervisor: inout Supervisor<String>, _ event: Event, _ now: Duration) -> [Directive]
     /// The events of the supervisors here.
     public typealias Event = Supervisor<String>.Event

@@ -1,6 +1,6 @@
 import Supervision
 
-/// What happens to the children.
+/// The transitions at events.
 extension Model {
     func index(_ id: String) -> Int? {
         children.firstIndex { $0.specification.id == id }

@@ -1,6 +1,6 @@
 import Supervision
 
-/// What every step is made of.
+/// The steps from which every transition is made.
 extension Model {
     mutating func begin(_ index: Int, _ launch: Launch) {
         children[index].launch = launch
@@ -32,7 +32,7 @@ extension Model {
         leaveSiblings(child.id)
     }
 
-    /// A child that was forgotten has no part any more in what its siblings do, even if its id comes again.
+    /// Takes a forgotten child out of the restart of its siblings, in which it has no part even if its id comes again.
     mutating func leaveSiblings(_ id: String) {
         guard case .stoppingSiblings(let turns, let members, let inOrder, let at) = course else { return }
         course = .stoppingSiblings(turns: turns, members: members.filter { $0 != id }, inOrder: inOrder, at: at)

@@ -1,6 +1,6 @@
 import Supervision
 
-/// What is done to several children, one after the other.
+/// The transitions that concern several children, one after the other.
 extension Model {
     mutating func restartTogether(_ affected: [String]) {
         var members = affected

@@ -1,9 +1,9 @@
 import Supervision
 
-/// What a supervisor does, said a second time and as plainly as possible: lists that are searched, nothing remembered to save time.
+/// A second implementation of a supervisor, as plain as possible: it searches lists, and keeps nothing to save time.
 ///
-/// It tells beforehand what a supervisor starts, stops, forgets and ends with. What it can't know is the length of a backoff, which it
-/// takes from the answer. It is hashable, so that states that have been seen can be recognised.
+/// The model predicts what a supervisor starts, stops, forgets and ends with. It can't predict the length of a backoff, which it
+/// takes from the answer. The model is hashable, so that states that have been seen can be recognised.
 struct Model: Hashable {
     enum Launch { case first, again, restart }
     enum Follow { case stop, remove, start, siblings }
@@ -63,7 +63,7 @@ struct Model: Hashable {
     var policy: SupervisionPolicy
     let isolatesFailures: Bool
     var restarts: [Duration] = []
-    /// Of the children that are counted by themselves.
+    /// The restarts of the children that are counted by themselves.
     var ownRestarts: [String: [Duration]] = [:]
     var last: [String: Incarnation] = [:]
     var appointments = 0
@@ -94,7 +94,7 @@ struct Model: Hashable {
         }
     }
 
-    /// Handles an event and compares what should be done with what was answered.
+    /// Handles an event and compares the expected directives with the answer.
     mutating func follow(_ event: Machine.Event, _ answer: [Machine.Directive], now: Duration) throws(Violation) {
         self.now = now
         self.answer = answer
@@ -143,7 +143,7 @@ struct Model: Hashable {
         }
     }
 
-    /// The model without what makes no difference to what comes: which incarnation it is, what time it is, what is long past.
+    /// Returns the model without what makes no difference to the future: the incarnations, the time, and what is long past.
     func normalised(at now: Duration) -> Model {
         var model = self
         model.now = .zero

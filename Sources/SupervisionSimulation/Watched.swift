@@ -29,10 +29,10 @@ struct Watched {
     }
 }
 
-/// What is looked at.
+/// The checks of a simulation.
 public enum Checks: Sendable {
-    /// What may be demanded of any supervisor; the model of this one is left out.
+    /// The invariants, which hold for any supervisor, without the comparison with the model.
     case invariants
-    /// All.
+    /// The invariants and the comparison with the model.
     case all
 }

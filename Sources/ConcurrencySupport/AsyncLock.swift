@@ -35,7 +35,7 @@ package final class AsyncLock: Sendable {
     }
 }
 
-/// A lock that is made when an operation first passes: most are never passed.
+/// A lock that is made when the first operation passes: most of these locks are never used.
 package struct LazyAsyncLock: ~Copyable, Sendable {
     private let lock = AtomicLazyReference<AsyncLock>()
 

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A thread for what may block, and must not keep a thread of a pool for that.
+/// A thread for work that may block, which must not occupy a thread of a pool.
 package enum DetachedThread {
     /// Runs a function on a thread of its own.
     ///

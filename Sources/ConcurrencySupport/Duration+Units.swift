@@ -1,6 +1,6 @@
-/// Whole numbers of a unit, for what counts time so: the kernel, nng, the wire.
+/// The duration in whole numbers of a unit, as the kernel, nng and the wire count time.
 extension Duration {
-    /// In nanoseconds; what doesn't fit in 64 bits (292 years) is the largest.
+    /// The duration in nanoseconds; the largest or smallest value of 64 bits (292 years) when it doesn't fit.
     package var nanosecondsClamped: Int64 {
         let (seconds, attoseconds) = components
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
@@ -9,13 +9,13 @@ extension Duration {
         return sumOverflow ? (seconds < 0 ? .min : .max) : sum
     }
 
-    /// In milliseconds, rounded toward zero; what doesn't fit in 64 bits is the largest.
+    /// The duration in milliseconds, rounded toward zero; the largest or smallest value of 64 bits when it doesn't fit.
     package var wholeMilliseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000_000_000) }
 
-    /// In whole milliseconds, at least 0, at most what 32 bits hold less one.
+    /// The duration in whole milliseconds, at least 0 and at most one less than the largest value of 32 bits.
     package var millisecondsClamped: UInt32 { min(UInt32(clamping: wholeMilliseconds), .max - 1) }
 
-    /// In milliseconds, rounded up, so that a wait of this length isn't too short; at least 0, at most what 32 bits with a sign hold.
+    /// The duration in milliseconds, rounded up so that a wait of this length isn't too short; at least 0, at most `Int32.max`.
     package var millisecondsRoundedUp: Int32 {
         let (milliseconds, rest) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000_000_000)
         return max(0, Int32(clamping: rest > 0 ? milliseconds + 1 : milliseconds))

@@ -12,7 +12,7 @@ package struct MonotonicTime: Sendable, Hashable, Comparable {
 
     package static let distantFuture = MonotonicTime(nanoseconds: .max)
 
-    /// Since the clock's origin, as the supervision machine counts.
+    /// The time since the clock's origin, as the supervision machine counts.
     package var sinceOrigin: Duration { .nanoseconds(nanoseconds) }
 
     package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }

@@ -16,7 +16,7 @@ public final class OneShot<Outcome: Sendable>: Sendable {
 
     @usableFromInline
     enum State {
-        /// There is no outcome yet. Can transition to: settled.
+        /// The outcome isn't there yet. Can transition to: settled.
         case open([Waiter], next: UInt64)
         /// The outcome is there for good.
         case settled(Outcome)
@@ -29,7 +29,7 @@ public final class OneShot<Outcome: Sendable>: Sendable {
 
     /// Settles the value, unless it has been settled before.
     ///
-    /// - Returns: whether this call was the one.
+    /// - Returns: Whether this call settled the value.
     @inlinable
     @discardableResult
     package func settle(_ outcome: Outcome) -> Bool {
@@ -124,12 +124,12 @@ public final class OneShot<Outcome: Sendable>: Sendable {
 }
 
 extension OneShot where Outcome == Void {
-    /// Settles what has no value: something has happened.
+    /// Settles a value without content, which stands for an event.
     ///
-    /// - Returns: whether this call was the one.
+    /// - Returns: Whether this call settled the value.
     @discardableResult
     package func settle() -> Bool { settle(()) }
 
-    /// Whether it has happened.
+    /// Whether the event has happened.
     package var isSettled: Bool { outcome != nil }
 }

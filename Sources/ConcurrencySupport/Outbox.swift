@@ -23,7 +23,7 @@ public struct Outbox<Directive: Sendable>: Sendable {
         return true
     }
 
-    /// The directive to be carried out next; `nil`: none is left, and the caller's turn has ended.
+    /// Takes the directive to be carried out next; `nil`: none is left, and the caller's turn has ended.
     @inlinable
     package mutating func next() -> Directive? {
         let next = waiting.popFirst()

@@ -78,7 +78,7 @@ package final class Timers: Sendable {
         return timer
     }
 
-    /// Takes a timer back; without effect once it has fired.
+    /// Cancels a timer; has no effect once it has fired.
     package func cancel(_ timer: Timer) {
         state.withLock { state in
             let index = timer.index

@@ -1,4 +1,4 @@
-/// The one appointment of a machine: a later call replaces a former one.
+/// The single timer of a machine: a later call replaces a former one.
 package final class WakeTimer: Sendable {
     private let timer = Lock<Timers.Timer?>(nil)
 
@@ -11,7 +11,7 @@ package final class WakeTimer: Sendable {
         replace(with: Timers.shared.schedule(at: time, fire))
     }
 
-    /// Takes the appointment back.
+    /// Cancels the timer.
     package func cancel() { replace(with: nil) }
 
     private func replace(with new: Timers.Timer?) {

@@ -11,11 +11,11 @@ public import WireProtocol
 public final class Link: Sendable {
     /// The queue in which a frame waits while a batch is on its way.
     public enum Lane: Sendable {
-        /// Ahead of every bulk frame that has not left yet.
+        /// The queue of frames that leave before every bulk frame that has not left yet.
         case control
-        /// In the order of the calls.
+        /// The queue of frames that leave in the order of the calls.
         case bulk
-        /// As bulk, but refused while megabytes of notices wait: for frames that cost no credit.
+        /// The bulk queue, for frames that cost no credit; such a frame is refused while megabytes of notices wait.
         case notice
     }
 

@@ -1,6 +1,6 @@
 import Supervision
 
-/// What is going to happen, soonest first; what was noted first comes first at the same time.
+/// The items that are going to happen, soonest first; items of the same time keep the order in which they were added.
 package struct Agenda<Item> {
     private struct Entry: Comparable {
         let time: Int
@@ -24,7 +24,7 @@ package struct Agenda<Item> {
         heap.insert(Entry(time: time, number: count, item: item))
     }
 
-    /// Takes the first, if its time has come by then.
+    /// Takes the first item, if its time has come by then.
     package mutating func next(until end: Int = .max) -> (time: Int, item: Item)? {
         guard let first = heap.first, first.time <= end else { return nil }
         return heap.removeFirst().map { ($0.time, $0.item) }

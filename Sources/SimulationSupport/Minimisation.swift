@@ -1,4 +1,4 @@
-/// Leaves out steps as long as what was found is still found.
+/// Leaves out steps as long as the remaining ones still show the failure.
 ///
 /// Zeller, Hildebrandt: "Simplifying and Isolating Failure-Inducing Input" (2002), https://doi.org/10.1109/32.988498
 package func minimised<Step>(_ steps: [Step], while isFound: ([Step]) -> Bool) -> [Step] {

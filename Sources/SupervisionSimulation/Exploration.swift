@@ -2,20 +2,20 @@ import Supervision
 
 /// All that can happen to a few children in a few events, in every order.
 ///
-/// Nothing is drawn by lot. After every event each of the following is tried that is possible: a start is answered well or badly, a
+/// An exploration draws no random numbers. After every event it tries each of the following that is possible: a start succeeds or fails, a
 /// stop is answered, a life ends in one of two ways, a child is wanted, stopped, removed or restarted, the time that is waited for
-/// comes, the supervisor is asked to end. States that were seen already are not looked at again; two states are the same when the
-/// model can't tell them apart but by incarnations and the hour.
+/// comes, the supervisor is asked to end. States that were seen already are not explored again; two states are the same when
+/// their models differ at most by incarnations and the present time.
 public struct Exploration: CustomStringConvertible {
-    /// What was found.
+    /// The outcome of an exploration.
     public struct Outcome {
-        /// What was broken; nil when nothing was.
+        /// The invariant that was broken; nil when none was.
         public let violation: Violation?
-        /// The events that lead there.
+        /// The events that lead to the violation.
         public let path: [String]
-        /// How many different states there are.
+        /// The number of different states that were seen.
         public let states: Int
-        /// How many events were tried.
+        /// The number of events that were tried.
         public let events: Int
     }
 
@@ -23,21 +23,21 @@ public struct Exploration: CustomStringConvertible {
     let policy: SupervisionPolicy
     /// The children, which are all started first; those events don't count.
     let children: [ChildSpecification<String>]
-    /// How many events follow one another.
+    /// The number of events that follow one another.
     let events: Int
     /// Whether a child that is given up falls alone.
     var isolatesFailures = false
-    /// What stands between the supervisor and the world.
-    var perversion: (() -> Machine.Perversion)?
+    /// The function that makes the mutation between the supervisor and the world.
+    var mutation: (() -> Machine.Mutation)?
 
-    /// Which supervisor, and which children.
+    /// The supervisor and its children, in words.
     public var description: String {
         "\(policy.strategy), \(policy.intensity) restart(s)\(isolatesFailures ? " each" : ""), auto shutdown \(policy.autoShutdown), children "
             + children.map { "\($0.restart)\($0.isSignificant ? " (significant)" : "")" }.joined(separator: ", ")
     }
 
-    /// The explorations for every strategy, with restart types and an auto shutdown that keep company.
-    public static func all(children: Int, events: Int, perversion: (() -> Machine.Perversion)? = nil) -> [Exploration] {
+    /// Returns the explorations for every strategy, each with a choice of restart types and of an auto shutdown.
+    public static func all(children: Int, events: Int, mutation: (() -> Machine.Mutation)? = nil) -> [Exploration] {
         let casts: [[RestartType]] = [[.permanent, .permanent, .permanent], [.permanent, .transient, .temporary]]
         var all: [Exploration] = []
         for strategy in Strategy.allCases {
@@ -54,14 +54,14 @@ public struct Exploration: CustomStringConvertible {
                 }
                 let backoff = Backoff(minimum: .seconds(1), maximum: .seconds(1), jitter: 0, resetAfter: .seconds(2))
                 let policy = SupervisionPolicy(strategy, intensity: 2, period: .seconds(2), backoff: backoff, autoShutdown: autoShutdown)
-                all.append(Exploration(policy: policy, children: specifications, events: events, perversion: perversion))
+                all.append(Exploration(policy: policy, children: specifications, events: events, mutation: mutation))
             }
         }
-        return all + [isolating(children: children, events: events, perversion)]
+        return all + [isolating(children: children, events: events, mutation)]
     }
 
-    /// Children that are counted by themselves, one of them with limits of its own.
-    private static func isolating(children: Int, events: Int, _ perversion: (() -> Machine.Perversion)?) -> Exploration {
+    /// Returns an exploration of children that are counted by themselves, one of them with limits of its own.
+    private static func isolating(children: Int, events: Int, _ mutation: (() -> Machine.Mutation)?) -> Exploration {
         let backoff = Backoff(minimum: .seconds(1), maximum: .seconds(1), jitter: 0, resetAfter: .seconds(2))
         let specifications = Place.ids.prefix(children).enumerated().map { number, id in
             ChildSpecification(id: id, restartLimits: number == 1 ? RestartLimits(intensity: .unlimited, backoff: backoff) : nil)
@@ -71,14 +71,14 @@ public struct Exploration: CustomStringConvertible {
             children: specifications,
             events: events,
             isolatesFailures: true,
-            perversion: perversion
+            mutation: mutation
         )
     }
 
     private struct Node {
         var watched: Watched
         var now: Duration
-        /// Where the path to this node goes on, backwards, in the list of links.
+        /// The index in the list of links from which the path to this node goes on, backwards.
         var link: Int
     }
 
@@ -88,7 +88,7 @@ public struct Exploration: CustomStringConvertible {
 
         init(_ node: Node) {
             model = node.watched.model.normalised(at: node.now)
-            wake = node.watched.books.wake.map { $0 - node.now }
+            wake = node.watched.checker.wake.map { $0 - node.now }
         }
     }
 
@@ -99,7 +99,7 @@ public struct Exploration: CustomStringConvertible {
         var count = 0
         var layer = [
             Node(
-                watched: Watched(policy, seed: 0, isolatesFailures: isolatesFailures, checks: .all, perversion: perversion?()),
+                watched: Watched(policy, seed: 0, isolatesFailures: isolatesFailures, checks: .all, mutation: mutation?()),
                 now: .seconds(1_000),
                 link: 0
             )
@@ -129,7 +129,7 @@ public struct Exploration: CustomStringConvertible {
             for node in layer {
                 for event in possible(in: node) {
                     var after = node
-                    if case .timePassed = event { after.now = max(node.now, node.watched.books.wake ?? node.now + policy.period) }
+                    if case .timePassed = event { after.now = max(node.now, node.watched.checker.wake ?? node.now + policy.period) }
                     count += 1
                     var answer: [Machine.Directive] = []
                     do throws(Violation) {
@@ -152,10 +152,10 @@ public struct Exploration: CustomStringConvertible {
 
     private func possible(in node: Node) -> [Machine.Event] {
         var possible: [Machine.Event] = [.timePassed]
-        if node.watched.books.isOver { return [] }
+        if node.watched.checker.isOver { return [] }
         for (slot, specification) in children.enumerated() {
             let id = specification.id
-            if let life = node.watched.books.life(slot) {
+            if let life = node.watched.checker.life(slot) {
                 if life.isToldToStop {
                     possible.append(.exited(id, life.incarnation, .shutdown))
                 } else if life.isReady {

@@ -1,6 +1,6 @@
 import Supervision
 
-/// What follows when a life has ended.
+/// The transitions after the end of a life.
 extension Model {
     mutating func hasEnded(_ index: Int, _ reason: ExitReason) throws(Violation) {
         let child = children[index]
@@ -38,7 +38,7 @@ extension Model {
         }
     }
 
-    /// A life has ended by itself.
+    /// Decides about a life that has ended by itself.
     private mutating func hasFailed(_ index: Int, _ reason: ExitReason, isFailure: Bool) throws(Violation) {
         let child = children[index]
         let type = child.specification.restart
@@ -80,7 +80,7 @@ extension Model {
 
     func backoff(of child: Child) -> Backoff { child.specification.restartLimits?.backoff ?? policy.backoff }
 
-    /// Counts a restart, and says whether it's within the intensity.
+    /// Counts a restart, and returns whether it's within the intensity.
     private mutating func isAdmitted(_ child: Child) -> Bool {
         let limits = child.specification.restartLimits
         if limits?.intensity == .unlimited { return true }
@@ -93,7 +93,7 @@ extension Model {
         return counted.count <= intensity
     }
 
-    /// The time that the supervisor has chosen.
+    /// Returns the time that the supervisor has chosen.
     private func restartTime(of id: String) throws(Violation) -> Duration {
         for case .report(id, _, .restarting(_, let time)) in answer { return time }
         throw Violation(.model, "\(id) should have been restarted, and was left or given up")

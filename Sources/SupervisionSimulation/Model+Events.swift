@@ -1,6 +1,6 @@
 import Supervision
 
-/// What happens to the children.
+/// The transitions at events.
 extension Model {
     func index(_ id: String) -> Int? {
         children.firstIndex { $0.specification.id == id }
@@ -27,11 +27,11 @@ extension Model {
         switch event {
         case .startRequested(let specification):
             guard !isEnding else { return }
-            if isRefused(specification) { return deeds.append(.refused(specification.id)) }
+            if isRefused(specification) { return expectedDirectives.append(.refused(specification.id)) }
             start(specification)
         case .specificationChanged(let specification):
             guard !isEnding else { return }
-            if isRefused(specification) { return deeds.append(.refused(specification.id)) }
+            if isRefused(specification) { return expectedDirectives.append(.refused(specification.id)) }
             guard let index = index(specification.id) else { return }
             children[index].specification = specification
             if children[index].state == .stopped { retire(index) }
@@ -59,7 +59,7 @@ extension Model {
         case .shutdownRequested(let reason):
             end(.terminated(reason))
         case .policyChanged(let policy):
-            if (try? policy.validate()) == nil { deeds.append(.refused(nil)) } else { self.policy = policy }
+            if (try? policy.validate()) == nil { expectedDirectives.append(.refused(nil)) } else { self.policy = policy }
         }
     }
 

@@ -1,6 +1,6 @@
 import Supervision
 
-/// What is done to several children, one after the other.
+/// The transitions that concern several children, one after the other.
 extension Model {
     mutating func restartTogether(_ affected: [String]) {
         var members = affected
@@ -44,7 +44,7 @@ extension Model {
             case .ending(let turns, let ending):
                 guard let id = turns.first else {
                     course = .ended
-                    return deeds.append(.ended(ending))
+                    return expectedDirectives.append(.ended(ending))
                 }
                 guard isGone(id, elseStopThen: .stop) else { return }
                 course = .ending(turns: Array(turns.dropFirst()), ending)

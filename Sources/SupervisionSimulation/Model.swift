@@ -1,9 +1,9 @@
 import Supervision
 
-/// What a supervisor does, said a second time and as plainly as possible: lists that are searched, nothing remembered to save time.
+/// A second implementation of a supervisor, as plain as possible: it searches lists, and keeps nothing to save time.
 ///
-/// It tells beforehand what a supervisor starts, stops, forgets and ends with. What it can't know is the length of a backoff, which it
-/// takes from the answer. It is hashable, so that states that have been seen can be recognised.
+/// The model predicts what a supervisor starts, stops, forgets and ends with. It can't predict the length of a backoff, which it
+/// takes from the answer. The model is hashable, so that states that have been seen can be recognised.
 struct Model: Hashable {
     enum Launch { case first, again, restart }
     enum Follow { case stop, remove, start, siblings }
@@ -49,8 +49,8 @@ struct Model: Hashable {
         case ended
     }
 
-    /// What is predicted; reports and wakes are the books' business.
-    enum Deed: Hashable {
+    /// A directive that the model predicts; the invariant checker judges reports and wakes.
+    enum ExpectedDirective: Hashable {
         case start(String, Incarnation, attempt: Int)
         case stop(String, Incarnation)
         case removed(String)
@@ -63,14 +63,14 @@ struct Model: Hashable {
     var policy: SupervisionPolicy
     let isolatesFailures: Bool
     var restarts: [Duration] = []
-    /// Of the children that are counted by themselves.
+    /// The restarts of the children that are counted by themselves.
     var ownRestarts: [String: [Duration]] = [:]
     var last: [String: Incarnation] = [:]
     var appointments = 0
 
     // Used while an event is handled, and empty between two.
     var now = Duration.zero
-    var deeds: [Deed] = []
+    var expectedDirectives: [ExpectedDirective] = []
     var answer: [Machine.Directive] = []
 
     init(_ policy: SupervisionPolicy, isolatesFailures: Bool) {
@@ -94,42 +94,43 @@ struct Model: Hashable {
         }
     }
 
-    /// Handles an event and compares what should be done with what was answered.
+    /// Handles an event and compares the expected directives with the answer.
     mutating func follow(_ event: Machine.Event, _ answer: [Machine.Directive], now: Duration) throws(Violation) {
         self.now = now
         self.answer = answer
-        deeds.removeAll(keepingCapacity: true)
+        expectedDirectives.removeAll(keepingCapacity: true)
         if course != .ended {
             try handle(event)
             try proceed()
         }
         self.answer = []
         try compare(with: answer, event)
-        deeds.removeAll(keepingCapacity: true)
+        expectedDirectives.removeAll(keepingCapacity: true)
     }
 
     private func compare(with answer: [Machine.Directive], _ event: Machine.Event) throws(Violation) {
         var index = 0
         for directive in answer {
-            guard let deed = Self.deed(directive) else { continue }
-            guard index < deeds.count, deeds[index] == deed else {
-                let expected = Array(deeds.dropFirst(index))
-                throw Violation(invariant(for: deed), "after \(event): \(deed) was not to be expected, but \(expected)")
+            guard let given = Self.expectedDirective(directive) else { continue }
+            guard index < expectedDirectives.count, expectedDirectives[index] == given else {
+                let expected = Array(expectedDirectives.dropFirst(index))
+                throw Violation(invariant(for: given), "after \(event): \(given) was not to be expected, but \(expected)")
             }
             index += 1
         }
-        guard index == deeds.count else {
-            throw Violation(invariant(for: deeds[index]), "after \(event) these are missing: \(Array(deeds.dropFirst(index)))")
+        guard index == expectedDirectives.count else {
+            let missing = Array(expectedDirectives.dropFirst(index))
+            throw Violation(invariant(for: missing[0]), "after \(event) these are missing: \(missing)")
         }
     }
 
-    private func invariant(for deed: Deed) -> Invariant {
-        if case .ended(.automatic) = deed { return .autoShutdown }
+    private func invariant(for directive: ExpectedDirective) -> Invariant {
+        if case .ended(.automatic) = directive { return .autoShutdown }
         if case .ending(_, .automatic) = course { return .autoShutdown }
         return .model
     }
 
-    private static func deed(_ directive: Machine.Directive) -> Deed? {
+    private static func expectedDirective(_ directive: Machine.Directive) -> ExpectedDirective? {
         switch directive {
         case .start(let id, let incarnation, let attempt): .start(id, incarnation, attempt: attempt)
         case .stop(let id, let incarnation, _): .stop(id, incarnation)
@@ -142,7 +143,7 @@ struct Model: Hashable {
         }
     }
 
-    /// The model without what makes no difference to what comes: which incarnation it is, what time it is, what is long past.
+    /// Returns the model without what makes no difference to the future: the incarnations, the time, and what is long past.
     func normalised(at now: Duration) -> Model {
         var model = self
         model.now = .zero

@@ -2,7 +2,7 @@ import SimulationSupport
 import Supervision
 
 extension Scenario {
-    /// The scenario of a seed.
+    /// Creates the scenario of a seed.
     public init(seed: UInt64) {
         var dice = SplitMix64(seed: seed)
         let levels = Int.random(in: 1...3, using: &dice)
@@ -48,7 +48,7 @@ extension Scenario {
         steps.append(Step(number: steps.count, time: time, action: action))
     }
 
-    /// Limits that a child has for itself, if it has any.
+    /// Returns the limits that a child has for itself, if it has any.
     private static func limits(_ dice: inout SplitMix64) -> RestartLimits? {
         guard dice.oneIn(4) else { return nil }
         return RestartLimits(

@@ -4,45 +4,45 @@ public import Supervision
 public struct Scenario: Sendable {
     /// A supervisor of the tree.
     public struct Group: Sendable {
-        /// Where it stands; nil for the root.
+        /// The supervisor's place; nil for the root.
         public var place: Place?
-        /// The names from the root to it.
+        /// The names from the root to the supervisor.
         public var path: String
-        /// What it begins every life with.
+        /// The policy with which the supervisor begins every life.
         public var policy: SupervisionPolicy
-        /// Which of its children are supervisors: the number of the group by slot.
+        /// The children that are supervisors: the number of the group by slot, nil for any other child.
         public var hosted: [Int?]
-        /// How often and how soon its children may be restarted, by slot.
+        /// The restart limits of the supervisor's children, by slot.
         public var limits: [RestartLimits?] = []
     }
 
-    /// Something that is done to the world, at a time of its own.
+    /// An action on the world at a given time.
     public struct Step: Sendable {
-        /// Its number in the whole scenario, which it keeps when others are left out.
+        /// The step's number in the whole scenario, which it keeps when others are left out.
         public var number: Int
-        /// When, in microseconds.
+        /// The time of the step, in microseconds.
         public var time: Int
-        /// What.
+        /// The action.
         public var action: Action
     }
 
-    /// A moment at which whatever supervisor is at work is killed.
+    /// A moment at which the supervisor that is at work is killed.
     public struct CrashPoint: Sendable, Hashable, CustomStringConvertible {
-        /// Which event of the world it has just heard of, from 1.
+        /// The number, from 1, of the world's event that the supervisor has just received.
         public var event: Int
-        /// Whether it has done what the event led to.
+        /// Whether the supervisor's directives for the event have been carried out.
         public var isAfterDirectives: Bool
 
-        /// Names a moment.
+        /// Creates a moment.
         public init(event: Int, isAfterDirectives: Bool) {
             self.event = event
             self.isAfterDirectives = isAfterDirectives
         }
 
-        /// As the simulator's command is told.
+        /// The moment as options of the simulator's command.
         public var description: String { "--crash \(event)" + (isAfterDirectives ? " --late" : "") }
 
-        /// Every moment of a world of so many events.
+        /// Returns every moment of a world with this number of events.
         public static func all(events: Int) -> [CrashPoint] {
             guard events > 0 else { return [] }
             return (1...events).flatMap {
@@ -51,7 +51,7 @@ public struct Scenario: Sendable {
         }
     }
 
-    /// What can be done to a world.
+    /// An action on a world.
     public enum Action: Sendable, Hashable {
         /// The supervisor has this child from the beginning of each of its lives.
         case has(Place, ChildSpecification<String>)
@@ -63,13 +63,13 @@ public struct Scenario: Sendable {
         case remove(Place)
         /// See ``start(_:_:)``.
         case restart(Place)
-        /// The child has done what it was there for, and says so.
+        /// The child has completed its work, and says so.
         case finish(Place)
         /// The child's life, if it has one, ends by itself; a supervisor's with all that it supervises.
         case end(Place, ExitReason)
         /// The child's life, if it has one, does not stop from now on until it is killed.
         case hang(Place)
-        /// For this long, in microseconds, all starts of the child fail.
+        /// All starts of the child fail for this time, in microseconds.
         case failStarts(Place, for: Int)
         /// Signs of a life that is long over arrive at its supervisor.
         case repeatOldSigns(Place)
@@ -85,18 +85,18 @@ public struct Scenario: Sendable {
         case shutDown(group: Int)
     }
 
-    /// Where all chance comes from.
+    /// The seed of all random numbers.
     public var seed: UInt64
     /// The supervisors, the root first.
     public var groups: [Group]
-    /// What is done, in order of time.
+    /// The steps, in order of time.
     public var steps: [Step]
-    /// Whether the root gives up single children and lives on.
+    /// Whether the root gives up single children and continues without them.
     public var isolatesFailuresAtRoot: Bool
-    /// Where a supervisor is killed; nowhere by default.
+    /// The moment at which a supervisor is killed; nil, the default, when none is.
     public var crash: CrashPoint?
 
-    /// The same world with some of the steps.
+    /// Returns the same world with some of the steps.
     public func keeping(_ numbers: Set<Int>) -> Scenario {
         var scenario = self
         scenario.steps.removeAll { !numbers.contains($0.number) }
@@ -105,7 +105,7 @@ public struct Scenario: Sendable {
 }
 
 extension Scenario {
-    /// The step in words.
+    /// Returns the step in words.
     public func describe(_ step: Step) -> String {
         "\(step.number) at \(Double(step.time) / 1_000) ms: \(describe(step.action))"
     }
@@ -153,7 +153,7 @@ extension Scenario {
         return words.isEmpty ? "limits of the policy" : words.joined(separator: ", ")
     }
 
-    /// The policy in words.
+    /// Returns the policy in words.
     static func describe(_ policy: SupervisionPolicy) -> String {
         "\(policy.strategy), \(policy.intensity) in \(policy.period), auto shutdown \(policy.autoShutdown), backoff "
             + describe(policy.backoff)

@@ -2,30 +2,30 @@ import SimulationSupport
 
 /// Runs worlds.
 public struct Simulation {
-    /// How a world went.
+    /// The outcome of a run.
     public struct Outcome {
-        /// What was broken first; nil when all went well.
+        /// The invariant that was broken first; nil when all went well.
         public let violation: Violation?
-        /// How many events the supervisors heard of.
+        /// The number of events that the supervisors received.
         public let events: Int
-        /// What happened, line by line, if that was asked for.
+        /// The course of the run, line by line, if a trace was requested.
         public let trace: [String]
     }
 
-    /// What is looked at.
+    /// The checks that are made.
     public var checks: Checks
-    /// Makes what stands between a supervisor and the world, anew for every life of every supervisor.
-    public var perversion: (() -> Machine.Perversion)?
+    /// Makes the mutation that stands between a supervisor and the world, anew for every life of every supervisor.
+    public var mutation: (() -> Machine.Mutation)?
 
-    /// Makes a simulation of the real supervisor, or of one that something is done to.
-    public init(checks: Checks = .all, perversion: (() -> Machine.Perversion)? = nil) {
+    /// Creates a simulation of the real supervisor, or of a mutated one.
+    public init(checks: Checks = .all, mutation: (() -> Machine.Mutation)? = nil) {
         self.checks = checks
-        self.perversion = perversion
+        self.mutation = mutation
     }
 
     /// Runs a scenario from its first moment to its last; the same scenario goes the same way every time.
     public func run(_ scenario: Scenario, recordsTrace: Bool = false) -> Outcome {
-        let world = World(scenario, checks: checks, recordsTrace: recordsTrace, perversion: perversion)
+        let world = World(scenario, checks: checks, recordsTrace: recordsTrace, mutation: mutation)
         do throws(Violation) {
             try world.run()
             return Outcome(violation: nil, events: world.events, trace: world.trace)

@@ -1,22 +1,22 @@
-/// What must hold after every event.
+/// An invariant, which holds after every event.
 public enum Invariant: String, Sendable, Hashable, CaseIterable {
-    /// At most one life per path.
+    /// A path has at most one life.
     case oneLife
-    /// Incarnations of a path grow.
+    /// The incarnations of a path grow.
     case incarnationsGrow
-    /// Restarts never exceed the intensity within the period.
+    /// The restarts within the period never exceed the intensity.
     case intensity
-    /// No restart comes before its time.
+    /// A restart never comes before its time.
     case backoff
     /// Children are stopped one at a time, in reverse start order, when their supervisor ends.
     case stopOrder
-    /// After a stop was requested nothing but a request starts the child.
+    /// A child whose stop was requested is started only by a request.
     case stopWins
     /// A directive concerns a life that exists, and is given once.
     case directive
-    /// Whatever waits for a time is woken for it.
+    /// A supervisor that waits for a time is woken for it.
     case wake
-    /// After the end nothing lives, nothing waits, and nothing is said.
+    /// A supervisor that has ended has no child that lives or waits, and gives no directives.
     case noLeak
     /// Every start and every stop comes to its end, in a bounded number of events.
     case quiescence
@@ -26,17 +26,17 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case autoShutdown
     /// A removed id is unknown.
     case removal
-    /// What lives by the supervisor's table lives.
+    /// A child lives exactly if it does by the supervisor's table.
     case table
-    /// What a supervisor does is what the model does.
+    /// A supervisor gives the directives that the model predicts.
     case model
 }
 
 /// An invariant that was broken.
 public struct Violation: Error, Sendable, Hashable, CustomStringConvertible {
-    /// Which.
+    /// The invariant.
     public let invariant: Invariant
-    /// How.
+    /// A description of the violation.
     public let text: String
 
     /// The invariant and the text.
@@ -52,7 +52,7 @@ public struct Violation: Error, Sendable, Hashable, CustomStringConvertible {
         var text = text
         let noise = [
             "SupervisionSimulation.", "Supervision.", "Swift.", "Supervisor<String>.Change", "RestartType", "ChildSpecification<String>",
-            "Shutdown.", "Model.Ending", "Model.Deed",
+            "Shutdown.", "Model.Ending", "Model.ExpectedDirective",
         ]
         for word in noise { text.replace(word, with: "") }
         return text

@@ -1,7 +1,7 @@
 import SimulationSupport
 import Supervision
 
-/// How lives begin and end.
+/// The beginnings and ends of lives.
 extension World {
     private enum Purpose: UInt64 {
         case startTime = 1, startFails, stopTime, tellTime, lateStart, saysExited, deathTime
@@ -35,7 +35,7 @@ extension World {
         }
     }
 
-    /// When the clock will show this.
+    /// Returns the time of the world, in microseconds, at which the supervisors' clock shows this time.
     func worldTime(_ time: Duration) -> Int {
         let (seconds, attoseconds) = time.components
         let microseconds = Int(seconds) * 1_000_000 + Int((attoseconds + 999_999_999_999) / 1_000_000_000_000)
@@ -71,7 +71,7 @@ extension World {
         case .timeout(let grace):
             agenda.add(.kill(life), at: time + worldTime(now + grace) - time)
         case .infinity:
-            // A child that nobody kills comes to its senses in the end.
+            // A hung child that isn't killed ends by itself in the end.
             if lives[life].isHung { agenda.add(.kill(life), at: time + 600_000_000) }
         }
         guard !lives[life].isHung else { return }
@@ -114,7 +114,7 @@ extension World {
         }
     }
 
-    /// A life is over, or would be if nothing of a supervisor's were left.
+    /// Ends a life; that of a supervisor is over only when nothing of the supervisor is left.
     func end(_ life: Int, _ reason: ExitReason) {
         guard lives[life].phase == .starting || lives[life].phase == .ready else { return }
         lives[life].phase = .gone
@@ -126,13 +126,13 @@ extension World {
         }
     }
 
-    /// A supervisor's process is killed, whatever it was doing.
+    /// Kills a supervisor's process, whatever it was doing.
     func crashed(_ group: Int) {
         guard !groups[group].isGone else { return }
         if let life = groups[group].life { end(life, .signaled(9)) } else { bringDown(group) }
     }
 
-    /// A supervisor is gone without having ended; its children die for it, each in its time.
+    /// Takes away a supervisor that hasn't ended; its children die for it, each in its time.
     private func bringDown(_ group: Int) {
         note { "\(scenario.groups[groups[group].number].path) is gone" }
         groups[group].isGone = true
@@ -144,7 +144,7 @@ extension World {
         if groups[group].openLives == 0, let life = groups[group].life { isOver(life) }
     }
 
-    /// A supervisor has ended in order, and its own life with it.
+    /// Takes note of a supervisor that has ended in order, and ends its own life with it.
     private func hasEnded(_ group: Int, _ reason: ExitReason) {
         groups[group].isGone = true
         currentGroup[groups[group].number] = nil
@@ -156,7 +156,7 @@ extension World {
         isOver(life)
     }
 
-    /// Nothing of a life is left: its supervisor hears of it after a while.
+    /// Takes note that nothing of a life is left, which its supervisor hears of after a while.
     private func isOver(_ life: Int) {
         agenda.add(.tell(life), at: time + drawn(life, .tellTime, below: drawn(life, .saysExited, below: 3) == 0 ? 200_000 : 500))
     }
@@ -167,7 +167,7 @@ extension World {
         lives[life].phase = .reported
         currentLife[place.group][place.slot] = nil
         groups[group].openLives -= 1
-        if let hosted = lives[life].hosted, groups[hosted].watched.books.hasEscalated { groups[hosted].escalations += 1 }
+        if let hosted = lives[life].hosted, groups[hosted].watched.checker.hasEscalated { groups[hosted].escalations += 1 }
         if groups[group].isGone {
             if groups[group].openLives == 0, let above = groups[group].life, lives[above].phase == .gone { isOver(above) }
         } else if lives[life].failedToStart {

@@ -1,7 +1,7 @@
 import SimulationSupport
 import Supervision
 
-/// What is done to the world.
+/// The steps of a scenario, as they are carried out on the world.
 extension World {
     func happen(_ step: Scenario.Step) throws(Violation) {
         // A root that has ended has a successor, so that no step is in vain; one that was killed, when its children have died for it.

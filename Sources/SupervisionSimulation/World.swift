@@ -3,31 +3,31 @@ import Supervision
 
 /// A tree of supervisors and what they supervise, in a time of its own.
 ///
-/// Nothing is left to chance here but what hangs on the seed, the path and the incarnation: a step more or less changes nothing else.
+/// All random numbers depend on the seed, the path and the incarnation alone: a step more or less changes nothing else.
 final class World {
     /// The life of a child.
     struct Life {
         enum Phase {
             case starting, ready
-            /// It is over, or ending, and its supervisor has not been told.
+            /// The life is over, or ending, and its supervisor has not been told.
             case gone
-            /// Its supervisor has been told, or is gone itself.
+            /// The life's supervisor has been told, or is gone itself.
             case reported
         }
 
         let place: Place
-        /// The life of its supervisor, by number.
+        /// The number of the supervisor's life.
         let supervisor: Int
         let incarnation: Incarnation
-        /// Where chance comes from that concerns this life.
+        /// The seed of the random numbers that concern this life.
         let seed: UInt64
         var phase = Phase.starting
         var isHung = false
         var stop: Shutdown?
-        /// What it ended of, once it has.
+        /// The reason for which the life ended; nil before its end.
         var reason: ExitReason?
         var failedToStart = false
-        /// The life of a supervisor that this is.
+        /// The number of the supervisor's life that this life is; nil if the child isn't a supervisor.
         var hosted: Int?
     }
 
@@ -35,14 +35,14 @@ final class World {
     struct Group {
         let number: Int
         let seed: UInt64
-        /// What it is to its own supervisor; nil for the root.
+        /// The life that the supervisor is to its own supervisor; nil for the root.
         let life: Int?
-        /// Which life of the root this is or belongs to; the root has no incarnations.
+        /// The number of the root's life that this is or belongs to; the root has no incarnations.
         let rootLife: Int
         var watched: Watched
-        /// It has ended, or was killed: it hears nothing any more.
+        /// Whether the supervisor has ended, or was killed: it receives no event any more.
         var isGone = false
-        /// The lives under it that are not reported.
+        /// The number of lives under the supervisor that are not reported.
         var openLives = 0
         var wake: Duration?
         var escalations = 0
@@ -62,7 +62,7 @@ final class World {
 
     let scenario: Scenario
     let checks: Checks
-    let perversion: (() -> Machine.Perversion)?
+    let mutation: (() -> Machine.Mutation)?
     private let recordsTrace: Bool
     private(set) var trace: [String] = []
     /// The events that supervisors have heard of.
@@ -70,7 +70,7 @@ final class World {
 
     var agenda = Agenda<Item>()
     var time = 0
-    /// By how much the clock has jumped ahead.
+    /// The time by which the clock has jumped ahead, in microseconds.
     var jumped = 0
     var groups: [Group] = []
     var lives: [Life] = []
@@ -85,11 +85,11 @@ final class World {
     /// An agenda that is longer than this belongs to a world that never comes to rest.
     private static let mostEvents = 20_000
 
-    init(_ scenario: Scenario, checks: Checks, recordsTrace: Bool, perversion: (() -> Machine.Perversion)?) {
+    init(_ scenario: Scenario, checks: Checks, recordsTrace: Bool, mutation: (() -> Machine.Mutation)?) {
         self.scenario = scenario
         self.checks = checks
         self.recordsTrace = recordsTrace
-        self.perversion = perversion
+        self.mutation = mutation
         let slots = Place.ids.count
         currentGroup = Array(repeating: nil, count: scenario.groups.count)
         currentLife = Array(repeating: Array(repeating: nil, count: slots), count: scenario.groups.count)
@@ -128,7 +128,7 @@ final class World {
         }
     }
 
-    /// Nothing happens any more: whoever lives has to be ready, and nobody may wait for anything.
+    /// Checks that, when nothing happens any more, every child that lives is ready, and none waits for anything.
     private func checkRest() throws(Violation) {
         for group in groups where !group.isGone {
             let path = scenario.groups[group.number].path
@@ -149,12 +149,12 @@ final class World {
             let path = scenario.groups[group.number].path
             guard group.isGone else { throw Violation(.quiescence, "\(path) has not ended") }
             guard group.openLives == 0 else { throw Violation(.noLeak, "\(group.openLives) children of \(path) live on") }
-            guard group.watched.books.isOver else { continue }
+            guard group.watched.checker.isOver else { continue }
             let supervisor = group.watched.machine.supervisor
             guard ChildState.Kind.allCases.allSatisfy({ $0 == .stopped || supervisor.count(in: $0) == 0 }) else {
                 throw Violation(.noLeak, "\(path) has ended, and in its table are \(supervisor.children.map(\.state))")
             }
-            let expected = group.watched.books.hasEscalated ? 1 : 0
+            let expected = group.watched.checker.hasEscalated ? 1 : 0
             guard group.life == nil || group.escalations == expected else {
                 throw Violation(.escalation, "\(path) told its parent \(group.escalations) times that it has given up, not \(expected)")
             }
@@ -193,7 +193,7 @@ final class World {
         trace.append("\(Double(time + jumped) / 1_000) ms: \(Violation.plain(text()))")
     }
 
-    /// A supervisor's life begins, and with it the starts of its children.
+    /// Begins a supervisor's life, and with it the starts of its children.
     func bringUp(group: Int, for life: Int?, seed: UInt64) {
         let definition = scenario.groups[group]
         let number = groups.count
@@ -208,7 +208,7 @@ final class World {
                     seed: seed,
                     isolatesFailures: life == nil && scenario.isolatesFailuresAtRoot,
                     checks: checks,
-                    perversion: perversion?()
+                    mutation: mutation?()
                 )
             )
         )
@@ -222,7 +222,7 @@ final class World {
         }
     }
 
-    /// A life's incarnation with those of the supervisors above it, root first; it has to grow whenever a path lives again.
+    /// Returns a life's incarnation with those of the supervisors above it, root first, which have to grow whenever a path lives again.
     func lineage(of supervisor: Int, _ incarnation: Incarnation) -> [Incarnation] {
         guard let life = groups[supervisor].life else { return [Incarnation(groups[supervisor].rootLife), incarnation] }
         return lineage(of: lives[life].supervisor, lives[life].incarnation) + [incarnation]

@@ -15,9 +15,9 @@ public import Supervision
 ///   after ``Directive/tellEnd(_:)`` with the same reason. A second request to end can only shorten what was granted.
 /// - Cost: an event costs O(1).
 public struct HostedCoordinatorMachine: Sendable {
-    /// What has happened.
+    /// An event of the coordinator, of its parent or of the process.
     public enum Event: Sendable {
-        /// The parent has told to start the coordinator; heard again on every link, the first one counts.
+        /// The parent has requested the coordinator's start. The request arrives again on every link; only the first one counts.
         case startRequested
         /// The coordinator is ready.
         case ready
@@ -29,13 +29,13 @@ public struct HostedCoordinatorMachine: Sendable {
         case endRequested(EndRequest)
         /// The coordinator has handled what it had taken, or was out of time.
         case drained
-        /// What the process has beside the coordinator is closed.
+        /// The runtime, which is all that the process has beside the coordinator, is closed.
         case runtimeClosed
-        /// The parent can't be told of the end.
+        /// The process can't tell the parent of the end.
         case endNotTold
         /// The parent has taken note of the end, or has no link any more on which it could.
         case dismissed
-        /// So much has left for the parent; the answer to ``Directive/countTransmissions``.
+        /// The number of transmissions that have left for the parent; the answer to ``Directive/countTransmissions``.
         case transmissionsCounted(UInt64)
         /// The time of the latest ``Directive/wake(at:)`` has come.
         case timePassed
@@ -58,7 +58,7 @@ public struct HostedCoordinatorMachine: Sendable {
         }
     }
 
-    /// What the owner is to do.
+    /// A step that the owner has to carry out.
     public enum Directive: Sendable {
         /// Start the coordinator.
         case start
@@ -82,9 +82,9 @@ public struct HostedCoordinatorMachine: Sendable {
         case exit(ExitReason)
     }
 
-    /// Where the process is in its work for the parent.
+    /// The progress of the process's work for the parent.
     public enum State: Sendable, Hashable {
-        /// The parent hasn't told what to start. Can transition to: starting, closing.
+        /// The parent hasn't requested the start yet. Can transition to: starting, closing.
         case waiting
         /// The coordinator starts. Can transition to: ready, ending, closing.
         case starting(Starting)
@@ -111,7 +111,7 @@ public struct HostedCoordinatorMachine: Sendable {
     /// An end that was requested.
     public struct Ending: Sendable, Hashable {
         let reason: ExitReason
-        /// When the grace is over; `nil`: never.
+        /// The time at which the grace is over; `nil`: never.
         var deadline: Duration?
         /// The grace of the stop that follows when the coordinator has drained; `nil`: it has been told to stop.
         var stop: StopAfterDrain?
@@ -127,13 +127,13 @@ public struct HostedCoordinatorMachine: Sendable {
         let reason: ExitReason
         /// The number of transmissions when they were last counted.
         var transmissions: UInt64?
-        /// When they are counted again; `nil`: they are being counted.
+        /// The time at which the transmissions are counted again; `nil`: they are being counted.
         var deadline: Duration?
     }
 
     /// The time that the parent is granted between two signs that it reads.
     public let farewell: Duration
-    /// Where the process is in its work for the parent.
+    /// The progress of the process's work for the parent.
     public private(set) var state = State.waiting
     private var now = Duration.zero
     private var directives: [Directive] = []
@@ -143,7 +143,7 @@ public struct HostedCoordinatorMachine: Sendable {
         self.farewell = farewell
     }
 
-    /// Takes note of an event and returns what is to be done, in this order.
+    /// Takes note of an event and returns the directives to carry out, in order.
     ///
     /// - Parameter now: the monotonic time since any fixed origin; it never runs backwards from one event to the next.
     public mutating func handle(_ event: Event, now: Duration) -> [Directive] {
@@ -157,7 +157,7 @@ public struct HostedCoordinatorMachine: Sendable {
 // MARK: - Transitions
 
 extension HostedCoordinatorMachine {
-    /// Every pair of a state and an event is decided here.
+    /// Decides about every pair of a state and an event, and returns the next state.
     private mutating func nextState(_ event: Event) -> State {
         switch state {
         case .waiting: hearWaiting(event)
@@ -279,13 +279,13 @@ extension HostedCoordinatorMachine {
         return Ending(reason: request.reason, deadline: request.grace.map { now + $0 }, stop: nil)
     }
 
-    /// A request that is told again on a new link changes nothing, nor does one that grants more time.
+    /// Shortens an end, unless the request was repeated on a new link or grants more time.
     private mutating func shorten(_ ending: Ending, _ request: EndRequest) -> Ending {
         guard let grace = request.grace, ending.deadline.map({ now + grace < $0 }) ?? true else { return ending }
         return stop(EndRequest(grace: grace, reason: ending.reason))
     }
 
-    /// The one that has requested the end knows why, unless something has gone wrong then.
+    /// Returns the reason to tell: that of the request to end, if there is one, unless its reason is normal and the end isn't.
     private func reasonToTell(_ reason: ExitReason, _ ending: Ending?) -> ExitReason {
         guard let ending, reason.isNormal || !ending.reason.isNormal else { return reason }
         return ending.reason

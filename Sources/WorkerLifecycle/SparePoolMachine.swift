@@ -10,9 +10,9 @@ public struct SparePoolMachine: Sendable {
     /// A spare, numbered by the machine; a number is used once.
     public typealias SpareID = UInt64
 
-    /// What has happened.
+    /// An event of the pool or of one of its spares.
     public enum Event: Sendable, Hashable {
-        /// The pool is wanted full, after a life has had this long to have the processors for itself.
+        /// The owner wants the pool full, after a new life has had the processors for itself for this long.
         case fillRequested(after: Duration)
         /// The turn to spawn has come.
         case turnCame(SpareID)
@@ -32,7 +32,7 @@ public struct SparePoolMachine: Sendable {
         case timePassed
     }
 
-    /// What the owner is to do.
+    /// A step that the owner has to carry out.
     public enum Directive: Sendable, Hashable {
         /// Wait for a turn to spawn, and say `turnCame`.
         case takeTurn(SpareID)
@@ -46,23 +46,23 @@ public struct SparePoolMachine: Sendable {
         case closed
     }
 
-    /// Where a spare is in its life.
+    /// The progress of a spare.
     public enum Stage: Sendable, Hashable {
-        /// It waits for its turn to be spawned. Can transition to: launching, nothing.
+        /// The spare waits for its turn to be spawned. Can transition to: launching, nothing.
         case waitingForTurn
-        /// Its process is being spawned. Can transition to: idle, ending.
+        /// The spare's process is being spawned. Can transition to: idle, ending.
         case launching
-        /// It waits for a life. Can transition to: ending, taken (and forgotten).
+        /// The spare waits for a life. Can transition to: ending, taken (and forgotten).
         case idle
-        /// It has been discarded. Can transition to: nothing.
+        /// The spare has been discarded. Can transition to: nothing.
         case ending
     }
 
-    /// How many are to wait.
+    /// The number of spares that are to wait for a life.
     public let target: Int
     package private(set) var stages: [SpareID: Stage] = [:]
     private var lastID: SpareID = 0
-    /// How many in a row have ended while they waited, or could not be launched.
+    /// The number of spares in a row that have ended while they waited, or could not be launched.
     package private(set) var deaths = 0
     package private(set) var fillTime: Duration?
     private var isClosing = false
@@ -79,7 +79,7 @@ public struct SparePoolMachine: Sendable {
     /// The spares that wait for a life, the one that has waited longest first.
     public var idle: [SpareID] { stages.filter { $0.value == .idle }.keys.sorted() }
 
-    /// Takes note of an event and returns what is to be done, in this order.
+    /// Takes note of an event and returns the directives to carry out, in order.
     ///
     /// - Parameter now: the monotonic time since any fixed origin.
     public mutating func handle(_ event: Event, now: Duration) -> [Directive] {
@@ -130,7 +130,7 @@ public struct SparePoolMachine: Sendable {
         return directives
     }
 
-    /// A spare has ended while it waited, or could not be launched.
+    /// Replaces a spare that has ended while it waited, or could not be launched.
     ///
     /// The first is replaced at once; a program that can't wait mustn't take the restarts of others.
     private mutating func replace(_ now: Duration, _ directives: inout [Directive]) {

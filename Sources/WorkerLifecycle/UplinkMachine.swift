@@ -28,7 +28,7 @@ public struct UplinkMachine: Sendable {
         public init() {}
     }
 
-    /// What has happened.
+    /// An event of the worker, of its parent or of a link.
     public enum Event: Sendable, Hashable {
         /// The parent is to be dialled for the first time.
         case connectRequested
@@ -48,7 +48,7 @@ public struct UplinkMachine: Sendable {
         case timePassed
     }
 
-    /// What the owner is to do.
+    /// A step that the owner has to carry out.
     public enum Directive: Sendable, Hashable {
         /// Dial the parent.
         case dial(LinkID, within: Duration)
@@ -68,7 +68,7 @@ public struct UplinkMachine: Sendable {
         case wake(at: Duration)
     }
 
-    /// Where the worker is with its parent.
+    /// The state of the worker's connection to its parent.
     public enum State: Sendable, Hashable {
         /// Nothing has been dialled. Can transition to: connecting, ending.
         case idle
@@ -91,15 +91,15 @@ public struct UplinkMachine: Sendable {
     /// A link on which the hello has been sent.
     public struct Greeting: Sendable, Hashable {
         let link: LinkID
-        /// When the welcome has taken too long.
+        /// The time at which the welcome has taken too long.
         let deadline: Duration
-        /// When the worker gives its parent up; `nil`: the first link hasn't been lost.
+        /// The time at which the worker gives its parent up; `nil`: the first link hasn't been lost.
         let surrender: Duration?
     }
 
     /// The search for a parent whose link was lost.
     public struct Search: Sendable, Hashable {
-        /// When the worker gives its parent up.
+        /// The time at which the worker gives its parent up.
         let surrender: Duration
         var attempt: Attempt
     }
@@ -116,15 +116,15 @@ public struct UplinkMachine: Sendable {
     public enum Farewell: Sendable, Hashable {
         /// The welcome is awaited. Can transition to: linked, none.
         case greeting(LinkID)
-        /// The parent hears on it. Can transition to: none.
+        /// The parent reads from this link. Can transition to: none.
         case linked(LinkID)
         /// There is no link. Can transition to: nothing.
         case none
     }
 
-    /// How long things may take.
+    /// The limits on the time that each step may take.
     public let limits: Limits
-    /// Where the worker is with its parent.
+    /// The state of the worker's connection to its parent.
     public private(set) var state = State.idle
     private var lastID: LinkID = 0
     private var now = Duration.zero
@@ -148,7 +148,7 @@ public struct UplinkMachine: Sendable {
         if case .ending = state { true } else { false }
     }
 
-    /// Takes note of an event and returns what is to be done, in this order.
+    /// Takes note of an event and returns the directives to carry out, in order.
     ///
     /// - Parameter now: the monotonic time since any fixed origin; it never runs backwards from one event to the next.
     public mutating func handle(_ event: Event, now: Duration) -> [Directive] {
@@ -162,7 +162,7 @@ public struct UplinkMachine: Sendable {
 // MARK: - Transitions
 
 extension UplinkMachine {
-    /// Every pair of a state and an event is decided here.
+    /// Decides about every pair of a state and an event, and returns the next state.
     private mutating func nextState(_ event: Event) -> State {
         switch state {
         case .idle: hearIdle(event)
@@ -296,7 +296,7 @@ extension UplinkMachine {
         return .orphaned
     }
 
-    /// A wake came before its time.
+    /// Repeats a wake that came before its time.
     private mutating func rewake(at time: Duration) -> State {
         directives.append(.wake(at: time))
         return state

@@ -1,6 +1,6 @@
 import Supervision
 
-/// What time brings about.
+/// The transitions at deadlines.
 extension WorkerMachine {
     mutating func meetDeadlines(_ process: inout Process) {
         if case .starting(let starting) = process.life, now >= starting.deadline {
@@ -64,7 +64,7 @@ extension WorkerMachine {
 
     // MARK: The next deadline
 
-    /// Tells the owner when to come back, if that is sooner than it knows.
+    /// Tells the owner the next deadline, if that is sooner than the wake that it knows.
     mutating func announceNextWake() {
         guard let next = nextDeadline, announcedWake.map({ next < $0 }) ?? true else { return }
         announcedWake = next

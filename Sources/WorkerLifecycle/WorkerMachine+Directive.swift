@@ -1,7 +1,7 @@
 public import Supervision
 
 extension WorkerMachine {
-    /// What the owner is to do.
+    /// A step that the owner has to carry out.
     public enum Directive: Sendable {
         /// Wait for a turn to spawn, and say `turnCame`.
         case takeTurn
@@ -53,35 +53,35 @@ extension WorkerMachine {
         case wake(at: Duration)
     }
 
-    /// Why a start has failed.
+    /// The cause of a failed start.
     public enum Failure: Sendable {
-        /// It was told to stop before it was ready.
+        /// The process was told to stop before its coordinator was ready.
         case stopped
-        /// The coordinator, or what was to be done to have it, has thrown this.
+        /// The coordinator's start, or a step that precedes it, has thrown this error.
         case thrown(any Error)
-        /// The runtime has given the process up: the reason, and what to tell.
+        /// The runtime has given the process up, for this reason and with this complaint.
         case condemned(ExitReason, Complaint)
         /// The process has exited before it was ready.
         case exited(ExitReason)
     }
 
-    /// What the runtime has against a process.
+    /// The fault for which the runtime gives a process up.
     public enum Complaint: Sendable, Hashable {
-        /// It wasn't ready within this time… of its start.
+        /// The coordinator wasn't ready within the time-out of its start.
         case startTimedOut
-        /// It has been without a link for too long.
+        /// The process has been without a link for too long.
         case noLink
-        /// It has given no sign of life for too long.
+        /// The process has given no sign of life for too long.
         case noSign
-        /// It can't read its ticket.
+        /// The process can't read its ticket.
         case ticketRefused(String)
-        /// It speaks another protocol.
+        /// The process speaks another protocol.
         case notWelcome(String)
-        /// It's of no use any more.
+        /// The process is of no use any more.
         case discarded
     }
 
-    /// Why a life is recycled.
+    /// The limit for which a life is recycled.
     public enum RecyclingCause: Sendable, Hashable {
         case age
         case messages(Int)

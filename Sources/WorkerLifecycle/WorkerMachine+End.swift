@@ -1,6 +1,6 @@
 import Supervision
 
-/// From a request to end, or an exit, to nothing left.
+/// The transitions from a request to end, or from an exit, until nothing is left of the process.
 extension WorkerMachine {
     /// Begins the stop ladder, or shortens what is left of it: the stop frame, SIGTERM, SIGKILL.
     mutating func stop(_ process: inout Process, _ shutdown: Shutdown) {
@@ -57,7 +57,7 @@ extension WorkerMachine {
         kill(&process)
     }
 
-    /// The worker has told why it ends; what is sent to it from now on waits for the next life.
+    /// Takes note of the reason for which the worker ends; messages to it wait for the next life from now on.
     mutating func takeLeave(_ process: inout Process, _ reason: ExitReason, _ link: LinkID) {
         if process.lastWords == nil {
             process.lastWords = reason
@@ -102,7 +102,7 @@ extension WorkerMachine {
 }
 
 extension WorkerMachine.Process {
-    /// Ends a start that is under way, because it's to stop.
+    /// Ends a start that is under way, because the process is to stop.
     ///
     /// - Returns: its deadline; `nil`: no start was under way.
     mutating func stopStart() -> Duration? {

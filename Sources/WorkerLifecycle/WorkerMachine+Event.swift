@@ -1,11 +1,11 @@
 public import Supervision
 
 extension WorkerMachine {
-    /// What has happened.
+    /// An event of the process, of its worker or of the owner.
     public enum Event: Sendable {
-        /// A spare is wanted: the process is spawned, and waits for a life.
+        /// The owner wants a spare: the process is spawned, and waits for a life.
         case spareRequested
-        /// The process is given a life: one that wasn't spawned is, a spare begins at once. Heard once.
+        /// The process is given a life: it's spawned if it wasn't before, and a spare begins at once. The event occurs once.
         ///
         /// `isRestart`: it has to wait for its turn to be spawned. `timeout`: how long it may take to be ready, from its turn on.
         case startRequested(isRestart: Bool, timeout: Duration)
@@ -13,19 +13,19 @@ extension WorkerMachine {
         case turnCame
         /// The kernel has the process.
         case spawned
-        /// There is no process.
+        /// The process could not be spawned, for this error.
         case spawnFailed(any Error)
         /// The worker can't read its ticket: it has exited, which is still to be told, or it has closed the descriptor.
         case ticketRefused(String)
         /// The processes above know of the process.
         case announced
-        /// The processes above can't be told.
+        /// The processes above can't be told of the process.
         case announcementFailed(any Error)
         /// The worker has dialled. `refusal`: why it can't be welcomed.
         case linkAttached(LinkID, refusal: String?)
         /// A link is gone.
         case linkLost(LinkID)
-        /// The coordinator is ready; heard again on every link, the first one counts.
+        /// The coordinator is ready. The worker says so again on every link; only the first time counts.
         case ready
         /// The coordinator's start has thrown.
         case startRefused(any Error)
@@ -41,7 +41,7 @@ extension WorkerMachine {
         case memoryMeasured(bytes: Int)
         /// The coordinator has been paused, or resumed.
         case pauseChanged(Bool)
-        /// The life is to end, or a start that is under way. The second time it can only be to end sooner.
+        /// The life, or a start that is under way, is to end. A second request can only make it end sooner.
         case stopRequested(Shutdown)
         /// The process is of no use: it's killed.
         case discarded

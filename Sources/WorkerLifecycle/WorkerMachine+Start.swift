@@ -1,13 +1,13 @@
 import Supervision
 
-/// From the spawn to a coordinator that is ready.
+/// The transitions from the spawn until the coordinator is ready.
 extension WorkerMachine {
     mutating func spawn(_ spawning: Spawning) {
         state = .spawning(spawning)
         directives.append(.spawn)
     }
 
-    /// The kernel has the process.
+    /// Takes note that the kernel has the process.
     ///
     /// One that is of no use any more is killed once the processes above know of it, so that they don't hear of its end first, or when
     /// that takes too long.
@@ -33,7 +33,7 @@ extension WorkerMachine {
         kill(&process)
     }
 
-    /// A spare is given its life.
+    /// Gives a spare its life.
     mutating func assign(_ process: inout Process, _ timeout: Duration) {
         guard case .spare = process.life else { return }
         guard !process.isDoomed else {
@@ -78,7 +78,7 @@ extension WorkerMachine {
         }
     }
 
-    /// The worker may not have heard it on a former link; the second time it means nothing.
+    /// Tells the worker to start, again on each link: the worker may not have read it on a former one, and ignores it the second time.
     private mutating func tellStart(_ link: LinkID) {
         directives += [.introduce(link), .tellStart(link)]
     }
@@ -103,13 +103,13 @@ extension WorkerMachine {
         if !process.isReachable { directives.append(.becameUnreachable) }
     }
 
-    /// The start has failed, which is told when nothing is left of the process.
+    /// Takes note of a failed start, which is told when nothing is left of the process.
     mutating func fail(_ process: inout Process, _ failure: Failure) {
         if case .starting = process.life { process.life = .failed(failure) }
         directives.append(.expectNoLink)
     }
 
-    /// The start has failed, and there is no process.
+    /// Ends a start that has failed before there was a process.
     mutating func failStart(_ failure: Failure) {
         directives.append(.startFailed(failure))
         end(failure)
@@ -140,17 +140,17 @@ extension WorkerMachine.Process {
         }
     }
 
-    /// Has the process killed when it hasn't exited by then, unless that is to happen sooner already.
+    /// Expects the process to exit, and has it killed if it hasn't by the deadline, unless an earlier deadline is set already.
     mutating func expectExit(_ expected: WorkerMachine.Departure) {
         if departure.map({ expected.deadline < $0.deadline }) ?? true { departure = expected }
     }
 
-    /// Whether it's killed as soon as the processes above know of it.
+    /// Whether the process is killed as soon as the processes above know of it.
     var isDoomed: Bool {
         if case .failed = life { true } else { verdict != nil }
     }
 
-    /// The worker has given a sign of life; before it's ready none is expected.
+    /// Takes note of a sign of life; before the coordinator is ready none is expected.
     mutating func hear(_ now: Duration) {
         guard case .ready(var ready) = life else { return }
         ready.lastSign = now
@@ -159,7 +159,7 @@ extension WorkerMachine.Process {
 }
 
 extension WorkerMachine.Connection {
-    /// When a link has been missing for too long.
+    /// The time at which a link has been missing for too long.
     var deadline: Duration? {
         switch self {
         case .announcing, .linked: nil

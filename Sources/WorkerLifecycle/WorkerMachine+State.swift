@@ -1,9 +1,9 @@
 public import Supervision
 
 extension WorkerMachine {
-    /// Where the process is in its life.
+    /// The progress of the process, from the first request to its end.
     public enum State: Sendable {
-        /// Nothing has been asked for. Can transition to: waitingForTurn, spawning, ended.
+        /// No process has been requested. Can transition to: waitingForTurn, spawning, ended.
         case idle
         /// A restart waits for its turn, so that a process doesn't spawn too often; the time that it may take begins then.
         /// Can transition to: spawning, ended.
@@ -14,21 +14,21 @@ extension WorkerMachine {
         case running(Process)
         /// The process has exited, and what descends from it is being ended. Can transition to: ended.
         case cleaning(Outcome)
-        /// Nothing is left. A start that is requested now fails with this. Can transition to: nothing.
+        /// The process has left nothing. A start that is requested now fails with this failure. Can transition to: nothing.
         case ended(Failure)
     }
 
     /// A start that has been requested and hasn't ended.
     public struct Starting: Sendable {
-        /// When the start has taken too long.
+        /// The time at which the start has taken too long.
         package var deadline: Duration
     }
 
-    /// What is known while the process is being spawned.
+    /// A process that is being spawned.
     public struct Spawning: Sendable {
-        /// The start; `nil`: it becomes a spare.
+        /// The start; `nil`: the process becomes a spare.
         package var starting: Starting?
-        /// Why the process is killed as soon as it's there.
+        /// The failure for which the process is killed as soon as it's there; `nil`: it isn't killed.
         package var condemnation: Failure?
     }
 
@@ -37,7 +37,7 @@ extension WorkerMachine {
         package var connection: Connection
         package var life: Life
         package var order = Order.none
-        /// Why the runtime has killed it, or will have to.
+        /// The reason for which the runtime has killed the process, or will have to.
         package var verdict: ExitReason?
         /// The reason that the worker has given for its end.
         package var lastWords: ExitReason?
@@ -47,13 +47,13 @@ extension WorkerMachine {
     /// An exit that is expected: the ticket could not be given, the start has failed, or has been stopped before the processes above knew
     /// of the process, or the worker has announced its end.
     public struct Departure: Sendable {
-        /// When the process is killed because it hasn't exited.
+        /// The time at which the process is killed because it hasn't exited.
         package var deadline: Duration
         /// The failure that it's killed for; `nil`: another reason is known already.
         package var failure: (reason: ExitReason, complaint: Complaint)?
     }
 
-    /// How the worker can be reached.
+    /// The state of the worker's link.
     public enum Connection: Sendable {
         /// The processes above are being told of the process; a link that has come has to wait. Can transition to: awaited, linked.
         case announcing(LinkID?)
@@ -67,13 +67,13 @@ extension WorkerMachine {
         case linked(LinkID)
     }
 
-    /// What the process is for.
+    /// The purpose of the process.
     public enum Life: Sendable {
-        /// It waits to be given a life. Can transition to: starting, failed.
+        /// The process waits to be given a life. Can transition to: starting, failed.
         case spare
-        /// Its coordinator is to start, and is told so on every link. Can transition to: ready, failed.
+        /// The coordinator is to start, and is told so on every link. Can transition to: ready, failed.
         case starting(Starting)
-        /// Its coordinator is ready. Can transition to: nothing.
+        /// The coordinator is ready. Can transition to: nothing.
         case ready(Ready)
         /// The start has failed, which is told when nothing is left of the process. Can transition to: nothing.
         case failed(Failure)
@@ -81,42 +81,43 @@ extension WorkerMachine {
 
     /// A coordinator that is ready.
     public struct Ready: Sendable {
-        /// When the worker last gave a sign of life.
+        /// The time of the worker's last sign of life.
         package var lastSign: Duration
-        /// When the next ping is sent.
+        /// The time at which the next ping is sent.
         package var beat: Duration
-        /// When the life has lasted long enough.
+        /// The time at which the life has lasted long enough.
         package var age: Duration?
-        /// How many messages it was sent.
+        /// The number of messages that the coordinator was sent.
         package var messages = 0
         package var recycling = Recycling.none
     }
 
     /// Whether the life is to be replaced.
     public enum Recycling: Sendable {
-        /// There is no reason. Can transition to: due, requested.
+        /// The life has no reason to be replaced. Can transition to: due, requested.
         case none
-        /// It's replaced when it isn't paused any more. Can transition to: requested.
+        /// The life is replaced when it isn't paused any more. Can transition to: requested.
         case due(RecyclingCause)
-        /// The owner has been asked to replace it. Can transition to: nothing.
+        /// The owner has been asked to replace the life. Can transition to: nothing.
         case requested
     }
 
-    /// How the process has been told to end.
+    /// The way in which the process has been told to end.
     public enum Order: Sendable {
-        /// It hasn't. Can transition to: asked, terminated, killed.
+        /// The process hasn't been told to end. Can transition to: asked, terminated, killed.
         case none
-        /// By the stop frame, on every link. `deadline`: when SIGTERM follows; `nil`: never. Can transition to: terminated, killed.
+        /// The process was told by the stop frame, on every link. `deadline`: the time at which SIGTERM follows; `nil`: never.
+        /// Can transition to: terminated, killed.
         case asked(Stop, deadline: Duration?)
-        /// By SIGTERM, which SIGKILL follows at this time. Can transition to: terminated (sooner), killed.
+        /// The process was told by SIGTERM, which SIGKILL follows at this time. Can transition to: terminated (sooner), killed.
         case terminated(kill: Duration)
-        /// By SIGKILL. Can transition to: nothing.
+        /// The process was sent SIGKILL. Can transition to: nothing.
         case killed
     }
 
-    /// What is told when nothing is left of the process.
+    /// The outcome that is told when nothing is left of the process.
     public enum Outcome: Sendable {
-        /// It was a spare: nothing is told.
+        /// The process was a spare: the owner is told nothing.
         case unused(ExitReason)
         /// The start has failed.
         case startFailed(Failure)
@@ -128,9 +129,9 @@ extension WorkerMachine {
 extension WorkerMachine {
     /// The content of the stop frame.
     public struct Stop: Sendable, Hashable {
-        /// How long the worker may take; `nil`: as long as it does.
+        /// The time that the worker may take; `nil`: as long as it does.
         public let grace: Duration?
-        /// Whether it handles first what it has taken.
+        /// Whether the worker first handles the messages that it has taken.
         public let drains: Bool
 
         package init(grace: Duration?, drains: Bool) {

@@ -1,7 +1,7 @@
 import Supervision
 
 extension WorkerMachine {
-    /// Every pair of a state and an event is decided here.
+    /// Decides about every pair of a state and an event.
     mutating func transition(_ event: Event) {
         switch state {
         case .idle: hearIdle(event)

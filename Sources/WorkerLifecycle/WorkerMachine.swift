@@ -1,6 +1,6 @@
 import Supervision
 
-/// The life of one worker process as a value: what has happened goes in, what is to be done comes out.
+/// The life of one worker process as a value: from the first request until nothing is left of the process.
 ///
 /// The machine takes events in the past tense and the time, and returns directives for its owner to carry out in order. It does nothing by
 /// itself and reads no clock, so the same events give the same directives.
@@ -21,7 +21,7 @@ public struct WorkerMachine: Sendable {
     /// A link of the worker, numbered by the owner; a number is used once.
     public typealias LinkID = UInt64
 
-    /// How long things may take.
+    /// The limits on the time that each step may take, and on a life.
     public struct Limits: Sendable, Hashable {
         /// The time that a worker may be without a link once it has had one.
         public var link = Duration.seconds(10)
@@ -50,15 +50,15 @@ public struct WorkerMachine: Sendable {
         public init() {}
     }
 
-    /// How long things may take.
+    /// The limits on the time that each step may take, and on a life.
     public let limits: Limits
-    /// Where the process is in its life.
+    /// The progress of the process, from the first request to its end.
     public internal(set) var state = State.idle
     /// Whether the coordinator is paused: it isn't recycled then, since what waits in it would be lost.
     package internal(set) var isPaused = false
     /// The time of the event that is being handled.
     var now = Duration.zero
-    /// What the event that is being handled has led to so far.
+    /// The directives that the event that is being handled has led to so far.
     var directives: [Directive] = []
     /// The wake that the owner has been told of and that hasn't come yet.
     package internal(set) var announcedWake: Duration?
@@ -68,7 +68,7 @@ public struct WorkerMachine: Sendable {
         self.limits = limits
     }
 
-    /// Takes note of an event and returns what is to be done, in this order.
+    /// Takes note of an event and returns the directives to carry out, in order.
     ///
     /// - Parameter now: the monotonic time since any fixed origin; it never runs backwards from one event to the next.
     public mutating func handle(_ event: Event, now: Duration) -> [Directive] {
@@ -90,7 +90,7 @@ extension WorkerMachine {
         if case .running(let process) = state, case .linked(let link) = process.connection { link } else { nil }
     }
 
-    /// Whether it's a spare that can be given a life at once.
+    /// Whether the process is a spare that can be given a life at once.
     public var isWaiting: Bool {
         guard case .running(let process) = state, case .spare = process.life, isAlive else { return false }
         return link != nil
@@ -117,7 +117,7 @@ extension WorkerMachine {
         }
     }
 
-    /// When the worker last gave a sign of life; `nil` before it's ready.
+    /// The time of the worker's last sign of life; `nil` before the coordinator is ready.
     public var lastSign: Duration? {
         if case .running(let process) = state, case .ready(let ready) = process.life { ready.lastSign } else { nil }
     }

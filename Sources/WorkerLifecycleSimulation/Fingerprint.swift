@@ -1,7 +1,9 @@
 import Supervision
 import WorkerLifecycle
 
-/// What two machines have in common that answer every event in the same way: their state, with all times relative to the present.
+/// The state of a machine with all times relative to the present.
+///
+/// Machines that have the same fingerprint answer every event in the same way.
 struct Fingerprint: Hashable {
     private var words: [Int64] = []
     private var reasons: [ExitReason] = []
@@ -95,7 +97,7 @@ extension Fingerprint {
 }
 
 extension WorkerChecker {
-    /// The same with all times relative to this one.
+    /// Returns the same checker with all times relative to this one.
     func normalised(at now: Duration) -> WorkerChecker {
         var checker = self
         if case .open(let deadline) = start { checker.start = .open(deadline: deadline.map { $0 - now }) }

@@ -1,26 +1,26 @@
-/// A state that events lead to others from.
+/// A state from which events lead to other states.
 protocol Explorable {
     associatedtype Move
     associatedtype Key: Hashable
 
-    /// What can happen now.
+    /// The events that can happen now.
     var moves: [Move] { get }
-    /// What tells this state from others.
+    /// The key that distinguishes this state from others.
     var key: Key { get }
 
-    /// Lets something happen.
+    /// Lets an event happen.
     mutating func make(_ move: Move) throws(WorkerViolation)
 }
 
-/// What was found.
+/// The outcome of an exploration.
 public struct ExplorationOutcome {
-    /// What was broken; `nil` when nothing was.
+    /// The invariant that was broken; `nil` when none was.
     public let violation: WorkerViolation?
-    /// The events that lead there.
+    /// The events that lead to the violation.
     public let path: [String]
-    /// How many different states there are.
+    /// The number of different states that were seen.
     public let states: Int
-    /// How many events were tried.
+    /// The number of events that were tried.
     public let events: Int
 }
 

@@ -16,7 +16,7 @@ struct PoolChecker: Hashable {
     private var highest: SpareID = 0
     private var mustLaunch: SpareID?
     private var mustDiscard: Set<SpareID> = []
-    /// The time before which what is missing must have been replaced; `nil`: nothing calls for that.
+    /// The time before which missing spares must have been replaced; `nil`: none must be.
     private var fillDue: Duration?
     private(set) var isClosing = false
     private(set) var isClosed = false
@@ -42,7 +42,7 @@ struct PoolChecker: Hashable {
         try check(now)
     }
 
-    /// The same with all times relative to this one.
+    /// Returns the same checker with all times relative to this one.
     func normalised(at now: Duration) -> PoolChecker {
         var checker = self
         checker.fillDue = fillDue.map { $0 - now }

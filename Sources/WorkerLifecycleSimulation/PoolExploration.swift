@@ -6,10 +6,10 @@ public struct PoolExploration: CustomStringConvertible {
     let events: Int
     var mutation: (() -> PoolSubject.Mutation)?
 
-    /// How many spares are to wait.
+    /// The number of spares that are to wait, in words.
     public var description: String { "a pool of \(target) spare(s)" }
 
-    /// The explorations of pools of one and of two spares.
+    /// Returns the explorations of pools of one and of two spares.
     public static func all(events: Int, mutation: (() -> PoolSubject.Mutation)? = nil) -> [PoolExploration] {
         [1, 2].map { PoolExploration(target: $0, events: events, mutation: mutation) }
     }

@@ -32,9 +32,9 @@ public struct PoolSubject {
 
 /// The faults that are planted, if any.
 public struct Mutations {
-    /// Makes what stands between a worker's machine and the world, anew for every process.
+    /// Makes the mutation that stands between a worker's machine and the world, anew for every process.
     public var worker: (() -> WorkerSubject.Mutation)?
-    /// Makes what stands between the pool's machine and the world.
+    /// Makes the mutation that stands between the pool's machine and the world.
     public var pool: (() -> PoolSubject.Mutation)?
 
     /// Plants these faults, or none.

@@ -1,7 +1,7 @@
 import Supervision
 import WorkerLifecycle
 
-/// What the machine has said should be done.
+/// The checks of the machine's directives.
 extension WorkerChecker {
     mutating func note(_ directive: WorkerMachine.Directive, _ event: WorkerMachine.Event, _ now: Duration) throws(WorkerViolation) {
         if told.gone { try checkAfterwards(directive, event) }

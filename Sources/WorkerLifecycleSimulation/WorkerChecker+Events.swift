@@ -1,7 +1,7 @@
 import Supervision
 import WorkerLifecycle
 
-/// What has happened.
+/// The effects of events.
 extension WorkerChecker {
     mutating func note(_ event: WorkerMachine.Event, _ now: Duration) {
         switch event {
@@ -112,7 +112,7 @@ extension WorkerChecker {
         if order == .none, lastWords == nil { isRecyclingDue = true }
     }
 
-    /// The process is of no use: it's killed at once, and that is the reason.
+    /// Expects the process to be killed at once, which is then the reason of its end.
     private mutating func condemn(_ now: Duration, _ verdict: ExitReason, _ cause: Cause) {
         if cause == .condemned, isKilled { return }
         if case .open = start { start = .failed(cause) }

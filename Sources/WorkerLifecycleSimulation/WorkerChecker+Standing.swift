@@ -1,7 +1,7 @@
 import Supervision
 import WorkerLifecycle
 
-/// What may be demanded after every event.
+/// The checks that follow every event.
 extension WorkerChecker {
     func checkStanding(_ event: WorkerMachine.Event, _ now: Duration) throws(WorkerViolation) {
         try checkProgress(event)
@@ -64,7 +64,7 @@ extension WorkerChecker {
         }
     }
 
-    /// No deadline is slept over.
+    /// Checks that the machine is woken no later than its next deadline.
     func checkTime(_ event: WorkerMachine.Event, _ now: Duration) throws(WorkerViolation) {
         guard let due = nextDue else { return }
         guard let wake, wake <= due else {

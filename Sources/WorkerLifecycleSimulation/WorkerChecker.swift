@@ -1,7 +1,7 @@
 import Supervision
 import WorkerLifecycle
 
-/// Follows one worker process by its events and directives alone, and knows what may and what must be done about it.
+/// Follows one worker process by its events and directives alone, and checks the directives that it may and must be given.
 struct WorkerChecker: Hashable {
     typealias LinkID = WorkerMachine.LinkID
 
@@ -12,9 +12,9 @@ struct WorkerChecker: Hashable {
     enum LinkState: Hashable {
         /// The worker has dialled.
         case waiting
-        /// It has been welcomed; what it has been told since.
+        /// The worker has been welcomed; the values are what it has been told since.
         case welcomed(isStartTold: Bool, isStopTold: Bool)
-        /// It's lost, closed or refused.
+        /// The link is lost, closed or refused.
         case over
     }
 
@@ -23,26 +23,26 @@ struct WorkerChecker: Hashable {
         case terminated(kill: Duration)
     }
 
-    /// Why a start has failed; `any`: it was requested of a process that was ending.
+    /// The cause of a failed start; `any`: the start was requested of a process that was ending.
     enum Cause: Hashable {
         case stopped, thrown, condemned, any
     }
 
     struct Stop: Hashable {
         let grace: Duration?
-        /// `nil`: never.
+        /// The time at which the grace is over; `nil`: never.
         var end: Duration?
     }
 
     enum Start: Hashable {
         case none
-        /// `deadline`: `nil` as long as it waits for its turn.
+        /// The start hasn't ended. `deadline`: `nil` as long as it waits for its turn.
         case open(deadline: Duration?)
         case failed(Cause)
         case ready
     }
 
-    /// What has been told of the end.
+    /// The parts of the start's and the life's outcome that have been told.
     struct Told: Hashable {
         var success = false
         var failure = false
@@ -53,7 +53,7 @@ struct WorkerChecker: Hashable {
     /// A reason to kill the process, and what the kill makes of the reason that is told.
     struct Due: Hashable {
         let time: Duration
-        /// `nil`: the kill isn't the reason.
+        /// The reason that the kill leads to; `nil`: the kill isn't the reason that is told.
         let verdict: ExitReason?
     }
 
@@ -72,7 +72,7 @@ struct WorkerChecker: Hashable {
     let limits: WorkerMachine.Limits
     var phase = Phase.idle
     var start = Start.none
-    /// How long the start may take.
+    /// The time that the start may take.
     var timeout = Duration.zero
     var isSpare = false
     var told = Told()
@@ -84,16 +84,16 @@ struct WorkerChecker: Hashable {
     /// The stop that holds.
     var stop: Stop?
     var dues: [Reason: Due] = [:]
-    /// It's killed as soon as the processes above know of it.
+    /// Whether the process is killed as soon as the processes above know of it.
     var isDoomed = false
     var life: Life?
     var isPaused = false
     var isRecyclingDue = false
     var hasRecycled = false
     var lastWords: ExitReason?
-    /// What may be told as the reason besides what the worker or the kernel says.
+    /// The reasons that may be told besides that of the worker or of the kernel.
     var verdicts: Set<ExitReason> = []
-    /// Whether what the worker or the kernel says may be told.
+    /// Whether the reason of the worker or of the kernel may be told.
     var mayTellOwn = true
     var status: ExitReason?
     var isAnnounced = false

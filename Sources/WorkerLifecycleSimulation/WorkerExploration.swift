@@ -3,11 +3,12 @@ import WorkerLifecycle
 
 /// All that can happen to one worker process in a few events, in every order.
 ///
-/// Nothing is drawn by lot. After every event each that is possible is tried: answers of the kernel, of the processes above and of the worker,
-/// links that come and go, requests, the time that is waited for, and a time that is long past it. States that were seen already are not
-/// looked at again; two states are the same when neither the checker nor the machine's own state tells them apart but by the hour.
+/// An exploration draws no random numbers. After every event it tries each one that is possible: answers of the kernel, of the processes
+/// above and of the worker, links that come and go, requests, the time that is waited for, and a time that is long past it. States that
+/// were seen already are not explored again; two states are the same when the checker and the machine's own state differ at most by the
+/// present time.
 public struct WorkerExploration: CustomStringConvertible {
-    /// What the machine is asked for first; that event doesn't count.
+    /// The request with which an exploration begins; it doesn't count as an event.
     enum Beginning: String, CaseIterable {
         case life, restart, spare
 
@@ -19,7 +20,7 @@ public struct WorkerExploration: CustomStringConvertible {
             }
         }
 
-        /// What happens next: the process is there, and known above, if it goes well.
+        /// The events that follow if all goes well: the process is spawned, and known to the processes above.
         var usualEvents: [WorkerMachine.Event] { (self == .restart ? [.turnCame] : []) + [.spawned, .announced] }
     }
 
@@ -32,13 +33,13 @@ public struct WorkerExploration: CustomStringConvertible {
     let events: Int
     var mutation: (() -> WorkerSubject.Mutation)?
 
-    /// What it begins with.
+    /// The beginning of the exploration, in words.
     public var description: String {
         "a \(beginning.rawValue)" + (isReady ? " that is ready" : isKnown ? " that is known above" : "")
             + (recycles ? ", recycled after two messages or five seconds" : "")
     }
 
-    /// The explorations of a life, a restart and a spare, from their beginnings and from later moments.
+    /// Returns the explorations of a life, a restart and a spare, from their beginnings and from later moments.
     public static func all(events: Int, mutation: (() -> WorkerSubject.Mutation)? = nil) -> [WorkerExploration] {
         func make(_ beginning: Beginning, isKnown: Bool = false, isReady: Bool = false, recycles: Bool = false) -> WorkerExploration {
             WorkerExploration(

@@ -3,7 +3,7 @@ import Supervision
 import WorkerLifecycle
 
 extension WorkerScenario {
-    /// The scenario of a seed.
+    /// Creates the scenario of a seed.
     public init(seed: UInt64) {
         var chance = SplitMix64(seed: seed)
         self.seed = seed

@@ -3,17 +3,17 @@ public import WorkerLifecycle
 
 /// A path with a worker and spares, before its first moment, and all that will be done to it.
 public struct WorkerScenario: Sendable {
-    /// Something that is done to the world, at a time of its own.
+    /// An action on the world at a given time.
     public struct Step: Sendable {
-        /// Its number in the whole scenario, which it keeps when others are left out.
+        /// The step's number in the whole scenario, which it keeps when others are left out.
         public var number: Int
-        /// When, in microseconds.
+        /// The time of the step, in microseconds.
         public var time: Int
-        /// What.
+        /// The action.
         public var action: Action
     }
 
-    /// Whom an action concerns.
+    /// The process that an action concerns.
     public enum Target: Sendable, Hashable {
         /// The worker that has the life.
         case life
@@ -21,17 +21,17 @@ public struct WorkerScenario: Sendable {
         case spare
     }
 
-    /// What can be done to the world.
+    /// An action on the world.
     public enum Action: Sendable, Hashable {
-        /// The life, or its start, is to end; whether it comes back.
+        /// The life, or its start, is to end; `comesBack`: whether the path gets another life then.
         case stop(Shutdown, comesBack: Bool)
         /// The path is to have a life.
         case start
         /// The coordinator is paused, or resumed.
         case pause(Bool)
-        /// The coordinator is sent so many messages.
+        /// The coordinator is sent this number of messages.
         case messages(Int)
-        /// The process occupies so much memory.
+        /// The process occupies this amount of memory.
         case memory(Int)
         /// The process exits or is killed from outside.
         case exit(Target, ExitReason)
@@ -45,13 +45,13 @@ public struct WorkerScenario: Sendable {
         case dialAgain(Target)
         /// A worker that isn't welcome dials with the same secret.
         case strangerDials(Target)
-        /// For this long, in microseconds, no process can be spawned.
+        /// The kernel spawns no process for this time, in microseconds.
         case failSpawns(for: Int)
-        /// For this long, in microseconds, the processes above take their time.
+        /// The processes above answer late for this time, in microseconds.
         case delayAnnouncements(for: Int)
-        /// For this long, in microseconds, the parent does nothing.
+        /// The parent does nothing for this time, in microseconds.
         case delayParent(for: Int)
-        /// The next process that is spawned has this about it.
+        /// The next process that is spawned has this trait.
         case nextWorker(Trait)
         /// A spare is of no use.
         case discardSpare
@@ -65,67 +65,67 @@ public struct WorkerScenario: Sendable {
         case wake
     }
 
-    /// What a worker may have about it.
+    /// A peculiarity of a worker.
     public enum Trait: Sendable, Hashable, CaseIterable {
-        /// It has closed the descriptor of its ticket.
+        /// The worker has closed the descriptor of its ticket.
         case closesTicket
-        /// It exits with code 78 before it reads its ticket.
+        /// The worker exits with code 78 before it reads its ticket.
         case exitsAtOnce
-        /// It reads its ticket and never dials.
+        /// The worker reads its ticket and never dials.
         case neverDials
-        /// It doesn't dial again when its link is lost.
+        /// The worker doesn't dial again when its link is lost.
         case neverDialsAgain
-        /// Its hello is refused.
+        /// The worker's hello is refused.
         case speaksAnotherProtocol
-        /// Its start can't be told.
+        /// The worker can't be told to start.
         case cannotBeTold
-        /// Its start throws.
+        /// The coordinator's start throws.
         case startThrows
-        /// Its start takes seconds.
+        /// The coordinator's start takes seconds.
         case startsSlowly
-        /// Its start doesn't end.
+        /// The coordinator's start doesn't end.
         case startHangs
-        /// Its start takes long to end when it's stopped.
+        /// The coordinator's start takes long to end when it's stopped.
         case stopsStartSlowly
-        /// It doesn't hear the stop frame.
+        /// The worker ignores the stop frame.
         case ignoresStop
-        /// It doesn't hear SIGTERM.
+        /// The worker ignores SIGTERM.
         case ignoresTermination
-        /// It announces its end and doesn't exit.
+        /// The worker announces its end and doesn't exit.
         case staysAfterFarewell
-        /// Its exit is told late.
+        /// The worker's exit is reported late.
         case exitsLate
         /// The processes above refuse to know of it.
         case announcementFails
     }
 
-    /// Where all chance comes from.
+    /// The seed of all random numbers.
     public var seed: UInt64
-    /// How long things may take.
+    /// The limits of the worker's machine.
     public var limits: WorkerMachine.Limits
-    /// How long a start may take.
+    /// The time that a start may take.
     public var startTimeout: Duration
-    /// How a life is stopped that is recycled.
+    /// The way in which a recycled life is stopped.
     public var shutdown: Shutdown
-    /// How many spares wait.
+    /// The number of spares that wait.
     public var spares: Int
-    /// How often a process may spawn.
+    /// The limit on the rate of spawns.
     public var bucket: TokenBucket
-    /// How long it takes until the shell carries directives out, in microseconds.
+    /// The time until the shell carries directives out, in microseconds.
     public var lag: Int
-    /// One in how many workers has each trait; 0: none.
+    /// The number of workers of which one has each trait; 0: no worker has any.
     public var rarity: Int
-    /// What is done, in order of time.
+    /// The steps, in order of time.
     public var steps: [Step]
 
-    /// The same world with some of the steps.
+    /// Returns the same world with some of the steps.
     public func keeping(_ numbers: Set<Int>) -> WorkerScenario {
         var scenario = self
         scenario.steps.removeAll { !numbers.contains($0.number) }
         return scenario
     }
 
-    /// The step in words.
+    /// Returns the step in words.
     public func describe(_ step: Step) -> String {
         WorkerViolation.plain("\(step.number) at \(Double(step.time) / 1_000) ms: \(step.action)")
     }

@@ -2,13 +2,13 @@ import SimulationSupport
 
 /// Runs worlds of worker processes.
 public struct WorkerSimulation {
-    /// How a world went.
+    /// The outcome of a run.
     public struct Outcome {
-        /// What was broken first; `nil` when all went well.
+        /// The invariant that was broken first; `nil` when all went well.
         public let violation: WorkerViolation?
-        /// How many events the machines heard of.
+        /// The number of events that the machines received.
         public let events: Int
-        /// What happened, line by line, if that was asked for.
+        /// The course of the run, line by line, if a trace was requested.
         public let trace: [String]
     }
 

@@ -1,4 +1,4 @@
-/// What must hold for a worker process and for a pool of spares.
+/// An invariant of a worker process or of a pool of spares.
 public enum WorkerInvariant: String, Sendable, Hashable, CaseIterable {
     /// A start that was requested ends once, with what it ended of.
     case startEndsOnce
@@ -8,13 +8,13 @@ public enum WorkerInvariant: String, Sendable, Hashable, CaseIterable {
     case oneLife
     /// Every process that was spawned is confirmed gone, or is a live child or spare.
     case noLeak
-    /// No signal is sent before the grace that was granted, but for a reason that has been stated.
+    /// A signal follows the grace that was granted, unless there is a stated reason to send it sooner.
     case grace
-    /// A stop ends within its ladder.
+    /// A stop ends within the time of its ladder: the stop frame, SIGTERM, SIGKILL.
     case stopEnds
-    /// What is to be ended is ended when its time has come.
+    /// A process that is to be ended is ended when its time has come.
     case killed
-    /// Nothing is sent on a link before the welcome, nor after its end.
+    /// A link carries no frame before the welcome, nor after its end.
     case link
     /// A worker on a link that is in use has been told what it has to know.
     case told
@@ -24,7 +24,7 @@ public enum WorkerInvariant: String, Sendable, Hashable, CaseIterable {
     case recycling
     /// A worker that is ready is pinged.
     case heartbeat
-    /// What waits for a time is woken for it.
+    /// A machine that waits for a time is woken for it.
     case wake
     /// A directive is given when it may be, and once.
     case directive
@@ -40,9 +40,9 @@ public enum WorkerInvariant: String, Sendable, Hashable, CaseIterable {
 
 /// An invariant that was broken.
 public struct WorkerViolation: Error, Sendable, Hashable, CustomStringConvertible {
-    /// Which.
+    /// The invariant.
     public let invariant: WorkerInvariant
-    /// How.
+    /// A description of the violation.
     public let text: String
 
     /// The invariant and the text.

@@ -7,31 +7,31 @@ extension WorkerWorld {
     struct Host {
         enum Kernel {
             case none, alive, dead
-            /// The parent knows that it's dead.
+            /// The process is dead, and the parent knows that.
             case confirmed
         }
 
-        /// Where chance comes from that concerns this process.
+        /// The seed of the random numbers that concern this process.
         let seed: UInt64
         let spare: SparePoolMachine.SpareID?
         let traits: Set<WorkerScenario.Trait>
         var subject: WorkerSubject
         var checker: WorkerChecker
         var isTaken = false
-        /// What is still to be carried out, an answer after the other.
+        /// The directives that are still to be carried out, one answer after the other.
         var queue: [[WorkerMachine.Directive]] = []
         var wake: Duration?
         var acceptsLinks = true
-        /// When nothing may be left of it, without the time that the parent was delayed for since the world began.
+        /// The time at which nothing may be left of it, without the time that the parent was delayed for since the world began.
         var stopBound: Int?
         var kernel = Kernel.none
         var hasDescendants = false
         var worker = Worker()
-        /// How much chance has been used.
+        /// The number of random numbers that have been drawn.
         var draws: UInt64 = 0
     }
 
-    /// What a worker does.
+    /// The state of a worker.
     struct Worker {
         enum Start {
             case none, begun, ready, refused
@@ -39,16 +39,16 @@ extension WorkerWorld {
 
         var hasTicket = false
         var isHung = false
-        /// The link that it believes to have.
+        /// The link that the worker believes to have.
         var link: Int?
         var start = Start.none
-        /// When it ends because it has been told to.
+        /// The time at which the worker ends because it has been told to.
         var end: Int?
         var hasLeft = false
         var memory = 10
     }
 
-    /// What a worker does by itself.
+    /// An action of a worker by itself.
     enum Act {
         case dial
         case startEnds
@@ -61,24 +61,24 @@ extension WorkerWorld {
     struct Link {
         let host: Int
         let isStranger: Bool
-        /// When it broke.
+        /// The time at which the link broke.
         var cut: Int?
         var isClosedByParent = false
-        /// The parent has been told of it, or of its loss.
+        /// Whether the parent has been told of the link, or of its loss.
         var isAttached = false
         var isLossTold = false
-        /// When the last frame in each direction arrives.
+        /// The time at which the last frame arrives, in each direction.
         var lastUp = 0
         var lastDown = 0
     }
 
-    /// A number that depends on the process and on how often it was asked for.
+    /// Returns a number that depends on the process and on the number of draws before.
     func drawn(_ host: Int, below limit: Int) -> Int {
         hosts[host].draws += 1
         return Int(SplitMix64.drawn(hosts[host].seed, hosts[host].draws) % UInt64(limit))
     }
 
-    /// A time that is short, and long now and then.
+    /// Returns a time that is usually short and sometimes long.
     func latency(_ host: Int, upTo short: Int, rarely long: Int) -> Int {
         drawn(host, below: drawn(host, below: 8) == 0 ? long : short)
     }
@@ -89,7 +89,7 @@ extension WorkerWorld {
 // MARK: - Workers and the kernel
 
 extension WorkerWorld {
-    /// The kernel is asked for a process.
+    /// Asks the kernel for a process.
     func spawn(_ host: Int) throws(WorkerViolation) {
         guard time >= spawnsFailUntil else {
             try send(.spawnFailed(Fault(text: "no processes")), to: host)
@@ -199,7 +199,7 @@ extension WorkerWorld {
         add(.down(link: link, down), after: links[link].lastDown - time)
     }
 
-    /// The worker reads a frame.
+    /// Lets the worker read a frame.
     func tell(_ down: Down, on link: Int) {
         let host = links[link].host
         guard hosts[host].kernel == .alive, !hosts[host].worker.isHung else { return }
@@ -256,7 +256,7 @@ struct Fault: Error, CustomStringConvertible {
 }
 
 extension Duration {
-    /// Rounded up: what is due at this time isn't met before.
+    /// The duration in microseconds, rounded up: a deadline isn't met before its time.
     var wholeMicroseconds: Int {
         let attoseconds = components.attoseconds
         return Int(components.seconds) * 1_000_000 + Int((attoseconds + 999_999_999_999) / 1_000_000_000_000)

@@ -50,7 +50,7 @@ extension WorkerWorld {
         cut(link)
     }
 
-    /// The parent reads a frame, or learns of a link's end.
+    /// Lets the parent read a frame, or learn of a link's end.
     func hear(_ up: Up, on link: Int) throws(WorkerViolation) {
         let host = links[link].host
         guard !links[link].isLossTold else { return }
@@ -102,7 +102,7 @@ extension WorkerWorld {
         return first(\.isWaiting) ?? first(\.isAlive)
     }
 
-    /// A start has failed, or a life has ended: another may begin.
+    /// Ends the life, or the start that has failed, so that another life may begin.
     private func end(_ host: Int) throws(WorkerViolation) {
         guard current == host else { throw WorkerViolation(.oneLife, "worker \(host) ends, which doesn't have the life") }
         try checkNothingLeft(host)

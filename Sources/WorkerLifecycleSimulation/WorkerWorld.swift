@@ -4,7 +4,7 @@ import WorkerLifecycle
 
 /// A parent with one path, the processes that have its life or wait for it, and the kernel below them, in a time of their own.
 ///
-/// All chance depends on the seed and on the number of the process alone: a step more or less changes nothing else about a process.
+/// All random numbers depend on the seed and on the number of the process alone: a step more or less changes nothing else about a process.
 final class WorkerWorld {
     enum Item {
         case step(Int)
@@ -27,14 +27,14 @@ final class WorkerWorld {
         case signal(host: Int, isKill: Bool)
     }
 
-    /// What a worker says.
+    /// A frame that a worker sends, or the loss of its link.
     enum Up {
         case hello, pong, ready, lost
         case startRefused
         case exited(ExitReason)
     }
 
-    /// What a worker is told.
+    /// A frame that a worker is sent, or the loss of its link.
     enum Down {
         case welcome, start, ping, farewell, lost
         case stop(WorkerMachine.Stop)
@@ -67,7 +67,7 @@ final class WorkerWorld {
     var lives = 0
     private var busyUntil = 0
     private var backlog: [Item] = []
-    /// For how long the parent has been delayed so far.
+    /// The time for which the parent has been delayed so far.
     private(set) var lateness = 0
 
     var spawnsFailUntil = 0
@@ -218,7 +218,7 @@ final class WorkerWorld {
         if scenario.lag == 0 { try perform(host) } else { add(.perform(host: host), after: scenario.lag) }
     }
 
-    /// A stop has to end within its ladder.
+    /// Notes the time by which a stop has to end, according to its ladder.
     private func noteBound(_ event: WorkerMachine.Event, _ host: Int) {
         guard case .stopRequested(let shutdown) = event, let grace = shutdown.grace else { return }
         let ladder = (grace + min(grace, scenario.limits.termination)).wholeMicroseconds

@@ -149,7 +149,7 @@ struct SupervisionSimulator: ParsableCommand {
         )
     }
 
-    /// - Returns: how many events the world had.
+    /// - Returns: The number of the world's events.
     private func check(_ scenario: Scenario) throws -> Int {
         let outcome = simulation.run(scenario)
         guard outcome.violation == nil else {

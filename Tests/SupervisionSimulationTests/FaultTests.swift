@@ -10,10 +10,10 @@ import Testing
 
     @Test(arguments: FaultyMachine.allCases)
     func itIsFoundAndMinimised(fault: FaultyMachine) throws {
-        let simulation = Simulation { fault.perversion() }
+        let simulation = Simulation { fault.mutation() }
         let seed = try #require(find(fault, simulation), "\(fault) was not found")
-        // The books alone, which know nothing of how a supervisor works, have to find it as well.
-        let invariantsAlone = Simulation(checks: .invariants) { fault.perversion() }
+        // The invariant checker alone, which knows nothing of how a supervisor works, has to find it as well.
+        let invariantsAlone = Simulation(checks: .invariants) { fault.mutation() }
         let other = try #require(find(fault, invariantsAlone), "\(fault) was not found without the model")
 
         let scenario = Scenario(seed: seed)
@@ -34,12 +34,12 @@ import Testing
     }
 
     @Test func allOrdersShowAFaultToo() {
-        let outcomes = Exploration.all(children: 2, events: 3) { FaultyMachine.repeatsAnIncarnation.perversion() }.map { $0.run() }
+        let outcomes = Exploration.all(children: 2, events: 3) { FaultyMachine.repeatsAnIncarnation.mutation() }.map { $0.run() }
         #expect(outcomes.contains { $0.violation?.invariant == .incarnationsGrow })
     }
 
     @Test func allOrdersShowThatARestartIsTakenFromASibling() {
-        let outcomes = Exploration.all(children: 2, events: 4) { FaultyMachine.takesARestartFromASibling.perversion() }.map { $0.run() }
+        let outcomes = Exploration.all(children: 2, events: 4) { FaultyMachine.takesARestartFromASibling.mutation() }.map { $0.run() }
         #expect(outcomes.contains { $0.violation?.invariant == .intensity })
     }
 }

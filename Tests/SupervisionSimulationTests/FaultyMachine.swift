@@ -34,7 +34,7 @@ enum FaultyMachine: String, CaseIterable {
     case letsStartsGoOnAtTheEnd
 
     /// A supervisor's companion for all its life, with a memory of its own.
-    func perversion() -> Machine.Perversion {
+    func mutation() -> Machine.Mutation {
         switch self {
         case .forgetsASibling:
             return { supervisor, event, now in

@@ -19,9 +19,9 @@ public final class ControlServer: Sendable {
     public static let maximumOpenDescriptions = 64
 
     private enum Phase {
-        /// Not bound yet. Can transition to: listening by `listen()`, closed by `close()`.
+        /// The socket isn't bound yet. Can transition to: listening by `listen()`, closed by `close()`.
         case idle
-        /// Bound, but no connection is served yet. Can transition to: serving by `run()`, closed by `close()`.
+        /// The socket is bound, but no connection is served yet. Can transition to: serving by `run()`, closed by `close()`.
         case listening(ControlEndpoint)
         /// Connections are accepted and served. Can transition to: closing by `close()`, closed when `run()` is cancelled or fails.
         case serving(ControlEndpoint)

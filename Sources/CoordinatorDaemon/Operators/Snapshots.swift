@@ -29,7 +29,7 @@ extension TreeNode {
 }
 
 extension ProcessList {
-    /// The processes of the tree, parents before children.
+    /// Creates the list of the tree's processes, parents before children.
     ///
     /// A coordinator in its parent's process has no entry.
     init(_ snapshot: CoordinatorSnapshot) {

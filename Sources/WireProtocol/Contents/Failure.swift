@@ -6,9 +6,9 @@ public struct Failure: Sendable, Hashable {
     public var type: String
     /// The error in words.
     public var message: String
-    /// Without a code: the error, in the frame's codec, or nothing when it can't be encoded.
+    /// The error in the frame's codec, if there is no code; empty when the error can't be encoded.
     ///
-    /// With a code: one byte 1 when the message may have been handled all the same, or nothing.
+    /// With a code, the payload is one byte 1 when the message may have been handled all the same, and empty otherwise.
     public var payload: Bytes
 
     /// Creates the content of a frame.

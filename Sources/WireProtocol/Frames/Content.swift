@@ -14,7 +14,7 @@ public enum Content: Sendable, Hashable {
     case streamEnd(Failure?)
     /// A message whose handling is not waited for; with a correlation, the reply says whether the message was taken.
     case send(Send)
-    /// Nothing but the header's acknowledgement.
+    /// A content that is empty: the frame carries only the header's acknowledgement.
     ///
     /// Reserved for acknowledged messages: not sent today, and ignored.
     case ack

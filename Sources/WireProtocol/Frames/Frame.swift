@@ -89,7 +89,7 @@ public struct PayloadCodec: RawRepresentable, Sendable, Hashable {
         self.rawValue = rawValue
     }
 
-    /// There is no payload.
+    /// The frame has no payload.
     public static let none = PayloadCodec(rawValue: 0)
     /// One JSON text in UTF-8, between peers of different languages or builds.
     public static let json = PayloadCodec(rawValue: 1)

@@ -1,7 +1,7 @@
 import Supervision
 
-/// What the supervisor has said should be done.
-extension Books {
+/// The checks of the supervisor's directives.
+extension InvariantChecker {
     mutating func note(_ directive: Machine.Directive, event: Machine.Event, now: Duration) throws(Violation) {
         switch directive {
         case .start(let id, let incarnation, _):
@@ -62,7 +62,7 @@ extension Books {
         lines[slot].comesBackLast = false
         lines[slot].notBefore = nil
         if case .startRequested(let specification) = event, specification.id == Place.ids[slot], line.notBefore == nil {
-            // Perhaps its turn among its siblings had come by chance; nobody can tell.
+            // Its turn among its siblings may have come by chance, which the checker can't know.
             lines[slot].specification = line.isJoined && line.wasAwaited ? nil : specification
         }
         // One that is started because that was requested may still be stopped and started again with its siblings.
@@ -128,7 +128,7 @@ extension Books {
         case .restarting(let attempt, let time):
             let backoff = line.limits?.backoff ?? policy.backoff
             let delay = backoff.delay(attempt: attempt, random: 0)
-            // The halves of a nanosecond are nobody's.
+            // The shortest delay may be rounded down by up to a nanosecond.
             let shortest = delay * (1 - backoff.jitter) - .nanoseconds(1)
             guard attempt >= 1, time - now <= delay, time - now >= shortest else {
                 throw Violation(.backoff, "\(name) waits for \(time - now) at attempt \(attempt)")
@@ -154,7 +154,7 @@ extension Books {
         }
     }
 
-    /// A restart of siblings brings back those as well that were stopped before it was decided, unless they are to be forgotten.
+    /// Adds the siblings to a restart, including those that were stopped before it was decided, unless they are to be forgotten.
     private mutating func joinSiblings(of failed: Int) {
         guard policy.strategy != .oneForOne, let first = order.firstIndex(of: failed) else { return }
         for slot in policy.strategy == .oneForAll ? order[...] : order[first...] where slot != failed {

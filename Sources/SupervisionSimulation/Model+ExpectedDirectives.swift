@@ -1,6 +1,6 @@
 import Supervision
 
-/// What every step is made of.
+/// The steps from which every transition is made.
 extension Model {
     mutating func begin(_ index: Int, _ launch: Launch) {
         children[index].launch = launch
@@ -8,12 +8,12 @@ extension Model {
         children[index].isFinishing = false
         children[index].incarnation += 1
         children[index].state = .starting
-        deeds.append(.start(children[index].id, children[index].incarnation, attempt: children[index].attempts))
+        expectedDirectives.append(.start(children[index].id, children[index].incarnation, attempt: children[index].attempts))
     }
 
     mutating func tellToStop(_ index: Int, _ follow: Follow) {
         children[index].state = .stopping(follow)
-        deeds.append(.stop(children[index].id, children[index].incarnation))
+        expectedDirectives.append(.stop(children[index].id, children[index].incarnation))
     }
 
     mutating func retire(_ index: Int) {
@@ -28,11 +28,11 @@ extension Model {
         let child = children.remove(at: index)
         last[child.id] = child.incarnation
         ownRestarts[child.id] = nil
-        deeds.append(.removed(child.id))
+        expectedDirectives.append(.removed(child.id))
         leaveSiblings(child.id)
     }
 
-    /// A child that was forgotten has no part any more in what its siblings do, even if its id comes again.
+    /// Takes a forgotten child out of the restart of its siblings, in which it has no part even if its id comes again.
     mutating func leaveSiblings(_ id: String) {
         guard case .stoppingSiblings(let turns, let members, let inOrder, let at) = course else { return }
         course = .stoppingSiblings(turns: turns, members: members.filter { $0 != id }, inOrder: inOrder, at: at)

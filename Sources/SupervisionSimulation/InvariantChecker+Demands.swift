@@ -1,7 +1,7 @@
 import Supervision
 
-/// What may be demanded of the end, and of the table at any time.
-extension Books {
+/// The checks of a supervisor's end, and of its table at any time.
+extension InvariantChecker {
     func laterLife(than slot: Int) -> Int? {
         order.reversed().prefix { $0 != slot }.first { lines[$0].life != nil }
     }
@@ -13,7 +13,7 @@ extension Books {
         isOver = true
     }
 
-    /// A supervisor that ends is always waiting for the latest of its children, and for all that weren't ready when it began to.
+    /// Checks that a supervisor that ends waits for the latest of its children, and for all that weren't ready when it began to end.
     func checkEnding() throws(Violation) {
         guard isEnding, !isOver else { return }
         if let slot = lines.firstIndex(where: { $0.life?.isReady == false && $0.life?.isToldToStop == false }) {

@@ -1,9 +1,9 @@
 import Supervision
 
-/// What somebody knows who watches one life of a supervisor: what has happened, and what it has said should be done.
+/// An observer of one life of a supervisor, which checks the supervisor's directives against the events.
 ///
-/// The books know nothing of how a supervisor works; they hold what may be demanded of any.
-struct Books: Hashable {
+/// The checker knows nothing of how a supervisor works. It knows what may be demanded of any supervisor.
+struct InvariantChecker: Hashable {
     /// A life that has begun and not ended.
     struct Life: Hashable {
         let incarnation: Incarnation
@@ -11,32 +11,32 @@ struct Books: Hashable {
         var isToldToStop = false
     }
 
-    /// What is known of one id.
+    /// The state of one id, according to the events and the directives.
     struct Line: Hashable {
         var isKnown = false
-        /// Nobody has taken its start back.
+        /// Whether the child was requested, and the request wasn't taken back.
         var isWanted = false
-        /// There is a cause for a start that hasn't been made.
+        /// Whether there is a cause for a start that hasn't been made.
         var isLicensed = false
-        /// That cause is a request.
+        /// Whether that cause is a request.
         var isRequested = false
-        /// There was another cause when it was requested.
+        /// Whether there was another cause when the start was requested.
         var wasAwaited = false
-        /// Its removal is under way.
+        /// Whether the child's removal is under way.
         var isLeaving = false
-        /// It says itself that it shall be removed.
+        /// Whether the child itself has requested its removal, by finishing.
         var isFinishing = false
-        /// It takes part in a restart of siblings that has been decided.
+        /// Whether the child takes part in a restart of siblings that has been decided.
         var isJoined = false
-        /// It failed for good: no sibling brings it back.
+        /// Whether the child has failed for good: no sibling's restart brings it back.
         var hasGivenUp = false
-        /// It was wanted again while its removal was under way.
+        /// Whether the child was requested again while its removal was under way.
         var comesBackLast = false
-        /// Nil as well when it can't be known which of two it is.
+        /// The child's specification; also nil when it may be either of two.
         var specification: ChildSpecification<String>?
-        /// What the specifications of the id say, which is always the same here.
+        /// The restart limits, which are the same in all specifications of the id here.
         var limits: RestartLimits?
-        /// Its restarts, if it's counted by itself.
+        /// The child's restarts, if they are counted by themselves.
         var restarts: [Duration] = []
         var highest: Incarnation = 0
         var life: Life?
@@ -48,16 +48,16 @@ struct Books: Hashable {
     var order: [Int] = []
     var policy: SupervisionPolicy
     let isolatesFailures: Bool
-    /// The restarts of those that are counted together.
+    /// The restarts of the children that are counted together.
     var restarts: [Duration] = []
     var wake: Duration?
-    /// What the supervisor has been asked to end with.
+    /// The reason with which the supervisor has been asked to end.
     var wish: ExitReason?
-    /// A child is over the intensity, and that can't be contained.
+    /// Whether a child has exceeded the intensity, so that the supervisor has to give up.
     var hasGivenUp = false
-    /// Significant children have ended, so that the supervisor has to.
+    /// Whether significant children have ended, so that the supervisor has to end.
     var isComplete = false
-    /// A significant child has ended for good, in this event.
+    /// Whether a significant child has ended for good, in this event.
     var mayComplete = false
     var isOver = false
     var hasEscalated = false
@@ -71,9 +71,9 @@ struct Books: Hashable {
 
     func life(_ slot: Int) -> Life? { lines[slot].life }
 
-    /// Enters an event and its answer, and finds out whether the one fits the other.
+    /// Takes note of an event and its answer, and checks that the answer fits the event.
     ///
-    /// - Parameter isEnding: what the supervisor says of itself now.
+    /// - Parameter isEnding: whether the supervisor says now that it ends.
     mutating func enter(
         _ event: Machine.Event,
         _ answer: [Machine.Directive],
@@ -88,7 +88,7 @@ struct Books: Hashable {
         var stopped: Int?
         var cause = event
         if case .refused = answer.first {
-            // As if nobody had asked; what else the supervisor does, it does because time has passed.
+            // A refused request has no effect: the other directives are there because time has passed.
             cause = .timePassed
         } else {
             stopped = note(event, now: now)

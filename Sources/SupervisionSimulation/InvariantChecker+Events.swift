@@ -1,8 +1,8 @@
 import Supervision
 
-/// What has happened.
-extension Books {
-    /// Enters what has happened; tells the child that now has to be stopped.
+/// The effects of events.
+extension InvariantChecker {
+    /// Takes note of an event, and returns the child that now has to be stopped.
     mutating func note(_ event: Machine.Event, now: Duration) -> Int? {
         switch event {
         case .startRequested(let specification):
@@ -71,7 +71,7 @@ extension Books {
         return nil
     }
 
-    /// A life has ended by itself.
+    /// Takes note of a life that has ended by itself.
     private mutating func noteEnd(of slot: Int, _ reason: ExitReason, wasReady: Bool) {
         if lines[slot].isJoined { lines[slot].isLicensed = true }
         guard let specification = lines[slot].specification else { return noteSignificance(of: slot) }

@@ -73,21 +73,15 @@ extension WorkerMachine {
     // MARK: The exit
 
     mutating func exit(_ process: Process, _ status: ExitReason) {
-        let reason = process.verdict ?? process.lastWords ?? status
-        switch process.life {
-        case .spare: state = .cleaning(.unused(reason))
-        case .starting: state = .cleaning(.startFailed(.exited(reason)))
-        case .ready:
-            state = .cleaning(.lifeEnded(reason))
-            directives.append(.becameUnreachable)
-        case .failed(let failure): state = .cleaning(.startFailed(failure))
-        }
+        let explanation = process.verdict ?? process.lastWords
+        state = .cleaning(process.outcome(explanation ?? status), isExplained: explanation != nil)
+        if process.isReady { directives.append(.becameUnreachable) }
         directives += [.expectNoLink, .cleanUp(process.connection.link)]
     }
 
     mutating func conclude(_ outcome: Outcome) {
         switch outcome {
-        case .unused(let reason): end(.exited(reason))
+        case .unused(let reason): end(.unused(reason))
         case .startFailed(let failure): failStart(failure)
         case .lifeEnded(let reason):
             directives.append(.lifeEnded(reason))
@@ -111,7 +105,34 @@ extension WorkerMachine.Process {
         return starting.deadline
     }
 
+    /// What is told when nothing is left of the process, given the reason for its end.
+    func outcome(_ reason: ExitReason) -> WorkerMachine.Outcome {
+        switch life {
+        case .spare: .unused(reason)
+        case .starting: .startFailed(.exited(reason))
+        case .ready: .lifeEnded(reason)
+        case .failed(let failure): .startFailed(failure)
+        }
+    }
+
     var isBeingRecycled: Bool {
         if case .ready(let ready) = life, case .requested = ready.recycling { true } else { false }
     }
+}
+
+extension WorkerMachine.Outcome {
+    /// The outcome, with the reason that the worker has given instead of its exit status.
+    func explained(by reason: ExitReason) -> WorkerMachine.Outcome {
+        switch self {
+        case .unused: .unused(reason)
+        case .startFailed(.exited): .startFailed(.exited(reason))
+        case .startFailed(let failure): .startFailed(failure)
+        case .lifeEnded: .lifeEnded(reason)
+        }
+    }
+}
+
+extension WorkerMachine.Failure {
+    /// The failure of a start that was requested of a spare which had ended: one that was discarded, or told to stop, has stopped.
+    static func unused(_ reason: ExitReason) -> WorkerMachine.Failure { reason == .shutdown ? .stopped : .exited(reason) }
 }

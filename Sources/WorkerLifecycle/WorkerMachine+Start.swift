@@ -37,7 +37,7 @@ extension WorkerMachine {
     mutating func assign(_ process: inout Process, _ timeout: Duration) {
         guard case .spare = process.life else { return }
         guard !process.isDoomed else {
-            process.life = .failed(.exited(process.verdict ?? .shutdown))
+            process.life = .failed(.unused(process.verdict ?? .shutdown))
             return
         }
         process.life = .starting(Starting(deadline: now + timeout))

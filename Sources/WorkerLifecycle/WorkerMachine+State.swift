@@ -13,7 +13,7 @@ extension WorkerMachine {
         /// The kernel has the process. Can transition to: cleaning.
         case running(Process)
         /// The process has exited, and what descends from it is being ended. Can transition to: ended.
-        case cleaning(Outcome)
+        case cleaning(Outcome, isExplained: Bool)
         /// The process has left nothing. A start that is requested now fails with this failure. Can transition to: nothing.
         case ended(Failure)
     }

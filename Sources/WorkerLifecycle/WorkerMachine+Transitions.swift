@@ -11,7 +11,7 @@ extension WorkerMachine {
             hearRunning(event, &process)
             // An exit has changed the state itself.
             if case .running = state { state = .running(process) }
-        case .cleaning(let outcome): hearCleaning(event, outcome)
+        case .cleaning(let outcome, let isExplained): hearCleaning(event, outcome, isExplained)
         case .ended(let failure): hearEnded(event, failure)
         }
     }
@@ -122,17 +122,26 @@ extension WorkerMachine {
         }
     }
 
-    private mutating func hearCleaning(_ event: Event, _ outcome: Outcome) {
+    private mutating func hearCleaning(_ event: Event, _ outcome: Outcome, _ isExplained: Bool) {
         switch event {
         case .startRequested:
-            if case .unused(let reason) = outcome { state = .cleaning(.startFailed(.exited(reason))) }
+            if case .unused(let reason) = outcome { state = .cleaning(.startFailed(.unused(reason)), isExplained: isExplained) }
+        case .exitAnnounced(let reason, let link):
+            // What the process had sent is read after its exit.
+            directives.append(.bidFarewell(link, reason))
+            if !isExplained { state = .cleaning(outcome.explained(by: reason), isExplained: true) }
+        case .startRefused(let error):
+            if case .startFailed(.exited) = outcome { state = .cleaning(.startFailed(.thrown(error)), isExplained: isExplained) }
+        case .ready:
+            guard case .startFailed(.exited(let reason)) = outcome else { break }
+            directives.append(.startSucceeded)
+            state = .cleaning(.lifeEnded(reason), isExplained: isExplained)
         case .cleanedUp:
             conclude(outcome)
         case .linkAttached(let link, _):
             directives.append(.close(link))
-        case .spareRequested, .turnCame, .spawned, .spawnFailed, .ticketRefused, .announced, .announcementFailed, .linkLost, .ready,
-            .startRefused, .startNotTold, .heard, .exitAnnounced, .messageSent, .memoryMeasured, .pauseChanged, .stopRequested, .discarded,
-            .exited, .timePassed:
+        case .spareRequested, .turnCame, .spawned, .spawnFailed, .ticketRefused, .announced, .announcementFailed, .linkLost, .startNotTold,
+            .heard, .messageSent, .memoryMeasured, .pauseChanged, .stopRequested, .discarded, .exited, .timePassed:
             break  // The end is under way: there is nothing to be changed.
         }
     }

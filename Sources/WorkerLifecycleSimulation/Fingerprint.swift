@@ -34,8 +34,9 @@ extension Fingerprint {
         case .running(let process):
             add(3)
             add(process, now)
-        case .cleaning(let outcome):
+        case .cleaning(let outcome, let isExplained):
             add(4)
+            add(isExplained ? 1 : 0)
             switch outcome {
             case .unused(let reason): add(reason)
             case .startFailed(let failure): add(failure)

@@ -123,7 +123,7 @@ extension ChildSupervisor {
             return (starts ?? [], state.machine.state(of: key) == nil ? state.slots.remove(key) : nil)
         }
         for start in starts { start.settle(.failure(CoordinatorError(.invalidSpecification, "\(path): \(error.message)"))) }
-        removed?.spares?.end()
+        if let removed { drop(removed, because: CoordinatorError(.invalidSpecification, "\(path): \(error.message)")) }
     }
 
     private func forget(_ key: String) {

@@ -145,14 +145,15 @@ extension Node {
     private func waitForMailbox() async {
         let handled = OneShot<Void>()
         let isHandled = state.withLock { state in
-            if state.mailbox.messageCount > 0 { state.handlers.drainWaiters.append(handled) }
-            return state.mailbox.messageCount == 0
+            guard state.isBusy else { return true }
+            state.handlers.drainWaiters.append(handled)
+            return false
         }
         if !isHandled { await handled.value }
     }
 
     /// Whether the coordinator, or one below it, has a message that isn't handled yet.
-    var isBusy: Bool { state.withLock { $0.mailbox.messageCount > 0 } || existingChildren?.isBusy == true }
+    var isBusy: Bool { state.withLock { $0.isBusy } || existingChildren?.isBusy == true }
 
     private func cancelHandlers() {
         let (handlers, run) = state.withLock { state in
@@ -230,4 +231,9 @@ extension Node {
         grace?.shorten(to: limit)
         children?.hasten(shutdown)
     }
+}
+
+extension Node.State {
+    /// Whether a message isn't handled yet; a handler that was abandoned at the end keeps nothing busy.
+    fileprivate var isBusy: Bool { life.phase != .stopped && mailbox.messageCount > 0 }
 }

@@ -38,7 +38,11 @@ extension Peer {
                 payload: payload,
                 undelivered: undelivered
             )
-            return complete(envelope, after: inTurn { depart(message) })
+            return inTurn {
+                depart(message)
+            } then: {
+                complete(envelope, after: $0)
+            }
         } catch {
             envelope.end(.failure(error))
             return true
@@ -107,6 +111,7 @@ extension Peer {
         inTurn {
             state.withLock { $0.phase.drain() }
             try? link.send(Frame(.stop(stop), flags: .drain))
+        } then: {
         }
     }
 
@@ -130,12 +135,13 @@ extension Peer {
         }
         let route = credit.target == 0 ? "" : link.text(of: credit.target)
         guard let route else { return }
-        let departures = inTurn {
+        inTurn {
             // Messages that wait while the other side drains are handed back when the link closes.
             state.withLock { $0.phase.isDraining } ? [] : transmitFree(route, .init(messages: window.messages, bytes: window.bytes))
-        }
-        for (message, departure) in departures where !complete(message.envelope, after: departure) {
-            handBack(message, because: state.withLock { $0.phase.farewell })
+        } then: { departures in
+            for (message, departure) in departures where !complete(message.envelope, after: departure) {
+                handBack(message, because: state.withLock { $0.phase.farewell })
+            }
         }
     }
 

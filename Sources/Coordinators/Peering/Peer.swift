@@ -91,14 +91,16 @@ final class Peer: Sendable {
     /// Lets messages go and hands them to the link, while no other thread does.
     ///
     /// No envelope ends, or is released, in the body: that runs completions, which may send messages themselves.
-    func inTurn<Outcome>(_ body: () -> Outcome) -> Outcome {
+    /// What the body has returned is completed before a link that has closed meanwhile hands back the messages behind it.
+    func inTurn<Outcome, Result>(_ body: () -> Outcome, then complete: (Outcome) -> Result) -> Result {
         let outcome = turn.withLock { _ in
             turnThread.store(pthread_self(), ordering: .relaxed)
             defer { turnThread.store(0, ordering: .relaxed) }
             return body()
         }
+        let result = complete(outcome)
         if hasClosedInTurn.load(ordering: .relaxed), let error = takeClosedInTurn() { hasClosed(error) }
-        return outcome
+        return result
     }
 
     private func takeClosedInTurn() -> LinkError? {

@@ -122,7 +122,15 @@ extension Worker {
     private func run(_ host: LocalHost) async {
         // The dependencies that arrived after the parameters were made are passed on.
         host.inherit(state.withLock { $0.inheritance.dependencies })
+        // In turn with pauses and resumes that arrive meanwhile.
+        let isFollowed = OneShot<Void>()
+        let former = state.withLock { state in
+            defer { state.lastPause = isFollowed }
+            return state.lastPause
+        }
+        await former?.value
         await host.pause(for: state.withLock { $0.inheritance.pauseReasons })
+        isFollowed.settle(())
         do {
             try await host.start()
             handle(.ready)

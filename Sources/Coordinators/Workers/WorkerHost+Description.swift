@@ -82,7 +82,7 @@ extension WorkerHost {
 
     /// Asks a worker of another build once for its description, so that a snapshot needn't wait for one that never answers.
     func checkDescription() {
-        let attachment = state.withLock { state in state.machine.link.flatMap { state.links[$0] } }
+        let attachment = state.withLock { state in state.machine.link.flatMap { state.links.attached[$0] } }
         guard let attachment, attachment.hello.buildID != BuildID.current else { return }
         ask(attachment.peer, .inspect, path.description, .initial, OneShot())
     }

@@ -10,7 +10,7 @@ extension WorkerHost {
         switch directive {
         case .takeTurn, .spawn, .announce, .terminate, .kill, .cleanUp, .measureMemory: performOnProcess(directive)
         case .expectNoLink: runtime.hub.forget(secret)
-        case .welcome(let link): with(link, welcome)
+        case .welcome(let link): with(link) { welcome($0, on: link) }
         case .refuse(let link, let refusal): with(link) { refuse($0, refusal) }
         case .close(let link):
             with(link) { $0.peer.close() }
@@ -31,7 +31,10 @@ extension WorkerHost {
         case .startFailed(let failure): readiness.settle(.failure(error(for: failure)))
         case .lifeEnded(let reason): events.send(.exited(reason))
         case .gone: end()
-        case .wake(let time): wake.set(at: MonotonicTime(sinceOrigin: time)) { [weak self] in self?.handle(.timePassed) }
+        case .wake(let time):
+            wake.set(at: MonotonicTime(sinceOrigin: time)) { [weak self] in
+                self?.handle(.timePassed, talksElsewhere: true)
+            }
         }
     }
 
@@ -53,7 +56,7 @@ extension WorkerHost {
     private var spawned: SpawnedProcess? { state.withLock { $0.process } }
 
     private func with(_ link: WorkerMachine.LinkID, _ body: (Attachment) -> Void) {
-        if let attachment = state.withLock({ $0.links[link] }) { body(attachment) }
+        if let attachment = state.withLock({ $0.links.attached[link] }) { body(attachment) }
     }
 
     private func end() {

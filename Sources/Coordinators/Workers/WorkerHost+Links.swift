@@ -23,7 +23,7 @@ extension WorkerHost {
         let id = Self.linkNumbers.add(1, ordering: .relaxed).newValue
         let peer = makePeer(link, hello, id)
         link.limitFrames(to: Int(hello.maximumFrameSize))
-        handle(.linkAttached(id, refusal: refusal(of: hello))) { $0.links[id] = Attachment(peer: peer, hello: hello) }
+        handle(.linkAttached(id, refusal: refusal(of: hello))) { $0.links.attached[id] = Attachment(peer: peer, hello: hello) }
         return peer.handler
     }
 
@@ -90,7 +90,7 @@ extension WorkerHost {
     }
 
     func forgetLink(_ id: WorkerMachine.LinkID) {
-        state.withLock { $0.links[id] = nil }
+        state.withLock { $0.links.attached[id] = nil }
     }
 
     private func receive(_ frame: Frame, on id: WorkerMachine.LinkID) {
@@ -100,14 +100,18 @@ extension WorkerHost {
         case .reply(.failure(let failure)) where frame.correlation == Self.startCorrelation:
             handle(.startRefused(Failures.restored(Failures.decode(failure, codec: frame.codec))))
         case .finish(let bytes): events.send(.finished(.encoded(frame.codec, bytes)))
-        case .exited(let exited): handle(.exitAnnounced(ExitReason(exited.reason), id))
+        case .exited(let exited):
+            let reason = ExitReason(exited.reason)
+            // Before the link can be lost: asks that are open then end with this.
+            state.withLock { $0.links.attached[id]?.peer }?.bidFarewell(reason)
+            handle(.exitAnnounced(reason, id))
         default: runtime.logger.debug("a frame was ignored", metadata: ["coordinator.path": "\(path)"])
         }
     }
 
     // MARK: Frames to the worker
 
-    func welcome(_ attachment: Attachment) {
+    func welcome(_ attachment: Attachment, on link: WorkerMachine.LinkID) {
         let welcome = Welcome(
             buildID: runtime.upwardBuildID,
             maximumFrameSize: UInt32(FrameLimits.default.maximumFrameSize),
@@ -115,6 +119,7 @@ extension WorkerHost {
         )
         attachment.peer.send(Frame(.welcome(welcome)))
         attachment.peer.announceCredit()
+        state.withLock { $0.noteWelcome(on: link) }
         settleNextLink()
     }
 

@@ -75,7 +75,7 @@ extension WorkerHost {
 
     /// Reads the frames that the process has sent, ends its descendants, and forgets it.
     func cleanUp(_ link: UInt64?) async {
-        let peer = link.flatMap { link in state.withLock { $0.links[link]?.peer } }
+        let peer = link.flatMap { link in state.withLock { $0.links.attached[link]?.peer } }
         await peer?.readToEnd(within: Self.readingTime)
         peer?.close()
         settleNextLink()

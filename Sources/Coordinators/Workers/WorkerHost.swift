@@ -11,12 +11,12 @@ import WorkerLifecycle
 final class WorkerHost: ChildHost {
     struct State {
         var machine: WorkerMachine
-        var outbox = Outbox<WorkerMachine.Directive>()
+        /// The directives about the process and the life.
+        var work = Outbox<WorkerMachine.Directive>()
+        /// The directives about links, which run code of users: their types are encoded, their asks end.
+        var talk = Outbox<WorkerMachine.Directive>()
         var process: SpawnedProcess?
-        /// The links that have been made and haven't ended.
-        var links: [WorkerMachine.LinkID: Attachment] = [:]
-        /// The peer on the link that the machine has in use.
-        var linkedPeer: Peer?
+        var links = Links()
         /// The life of the process; `nil`: it's a spare.
         var assignment: Assignment?
         /// The processes below the worker, as it has reported them.
@@ -80,14 +80,25 @@ final class WorkerHost: ChildHost {
 
     /// Reports an event to the machine, and carries out the machine's decisions.
     ///
-    /// - Parameter change: The change of the state that goes with the event, under the same lock.
-    func handle(_ event: WorkerMachine.Event, _ change: (inout State) -> Void = { _ in }) {
-        let mustPerform = state.withLock { state in
+    /// A user's type that takes its time to be encoded keeps no process from being ended: what is said on links has an outbox of its own.
+    ///
+    /// - Parameters:
+    ///   - change: The change of the state that goes with the event, under the same lock.
+    ///   - talksElsewhere: Whether the calling thread must not run code of users.
+    func handle(_ event: WorkerMachine.Event, talksElsewhere: Bool = false, _ change: (inout State) -> Void = { _ in }) {
+        let duties = state.withLock { state in
             change(&state)
             return state.apply(event)
         }
-        guard mustPerform else { return }
-        while let directive = state.withLock({ $0.outbox.next() }) { perform(directive) }
+        if duties.mustWork {
+            while let directive = state.withLock({ $0.work.next() }) { perform(directive) }
+        }
+        guard duties.mustTalk else { return }
+        if talksElsewhere { tasks.add { self.talk() } } else { talk() }
+    }
+
+    private func talk() {
+        while let directive = state.withLock({ $0.talk.next() }) { perform(directive) }
     }
 
     // MARK: The life
@@ -142,12 +153,48 @@ final class WorkerHost: ChildHost {
 }
 
 extension WorkerHost.State {
+    /// The peer on the link in use, once the worker has been welcomed on it: nothing may come before the welcome.
+    var linkedPeer: Peer? { links.inUse }
+
+    /// Notes that the worker has been welcomed on a link.
+    mutating func noteWelcome(on link: WorkerMachine.LinkID) {
+        links.welcomed = link
+        links.renew(machine.link)
+    }
+
     /// Feeds the machine an event.
     ///
-    /// - Returns: Whether the caller has to carry out the directives.
-    fileprivate mutating func apply(_ event: WorkerMachine.Event) -> Bool {
-        let mustPerform = outbox.add(machine.handle(event, now: MonotonicTime.now.sinceOrigin))
-        linkedPeer = machine.link.flatMap { links[$0]?.peer }
-        return mustPerform
+    /// - Returns: The directives that the caller has to carry out.
+    fileprivate mutating func apply(_ event: WorkerMachine.Event) -> (mustWork: Bool, mustTalk: Bool) {
+        let directives = machine.handle(event, now: MonotonicTime.now.sinceOrigin)
+        links.renew(machine.link)
+        return (work.add(directives.filter { !$0.concernsLinks }), talk.add(directives.filter(\.concernsLinks)))
+    }
+}
+
+extension WorkerHost {
+    /// The links that have come and haven't ended.
+    struct Links {
+        var attached: [WorkerMachine.LinkID: Attachment] = [:]
+        /// The link on which the worker was welcomed last.
+        fileprivate var welcomed: WorkerMachine.LinkID?
+        fileprivate var inUse: Peer?
+
+        fileprivate mutating func renew(_ link: WorkerMachine.LinkID?) {
+            inUse = link.flatMap { $0 == welcomed ? attached[$0]?.peer : nil }
+        }
+    }
+}
+
+extension WorkerMachine.Directive {
+    /// Whether carrying it out sends on a link, ends asks or hands messages on.
+    fileprivate var concernsLinks: Bool {
+        switch self {
+        case .welcome, .close, .introduce, .tellStart, .tellStop, .bidFarewell, .ping, .becameReachable, .becameUnreachable, .recycle: true
+        case .takeTurn, .spawn, .announce, .expectNoLink, .refuse, .measureMemory, .terminate, .kill, .cleanUp, .startSucceeded,
+            .startFailed,
+            .lifeEnded, .gone, .wake:
+            false
+        }
     }
 }

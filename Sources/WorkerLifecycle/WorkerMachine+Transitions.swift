@@ -126,9 +126,8 @@ extension WorkerMachine {
         switch event {
         case .startRequested:
             if case .unused(let reason) = outcome { state = .cleaning(.startFailed(.unused(reason)), isExplained: isExplained) }
-        case .exitAnnounced(let reason, let link):
+        case .exitAnnounced(let reason, _):
             // What the process had sent is read after its exit.
-            directives.append(.bidFarewell(link, reason))
             if !isExplained { state = .cleaning(outcome.explained(by: reason), isExplained: true) }
         case .startRefused(let error):
             if case .startFailed(.exited) = outcome { state = .cleaning(.startFailed(.thrown(error)), isExplained: isExplained) }

@@ -22,12 +22,15 @@ extension WorkerChecker {
         case .linkAttached(let link, let refusal): noteLink(link, refusal, now)
         case .linkLost(let link): noteLoss(of: link, now)
         case .ready:
-            guard isRunning, case .open = start else { break }
+            guard isRunning || isCleaning, case .open = start else { break }
             start = .ready
+            // A sign that is read after the exit begins no life any more.
+            guard isRunning else { break }
             life = Life(lastSign: now, beat: now + limits.heartbeat, age: limits.age.map { now + $0 }, isReachable: false)
         case .startRefused:
-            guard isRunning, case .open = start else { break }
+            guard isRunning || isCleaning, case .open = start else { break }
             start = .failed(.thrown)
+            guard isRunning else { break }
             add(.failedStart, at: now + limits.failedStart, nil)
         case .startNotTold(let error): if isRunning { condemn(now, .startFailed("\(error)"), .thrown) }
         case .heard: life?.lastSign = now
@@ -96,8 +99,9 @@ extension WorkerChecker {
     }
 
     private mutating func noteLastWords(_ reason: ExitReason, _ now: Duration) {
-        guard isRunning, lastWords == nil else { return }
+        guard isRunning || isCleaning, lastWords == nil else { return }
         lastWords = reason
+        guard isRunning else { return }
         add(.departure, at: now + limits.departure, nil)
         if hasBeenWelcomed { dues[.noLink] = nil }
     }

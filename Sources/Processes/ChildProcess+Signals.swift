@@ -112,8 +112,16 @@ extension ChildProcess {
         let group = state.killsGroupAtExit ? .gone : groupAfterExit(descriptor)
         if case .left = group {} else { systemCalls.close(descriptor) }
         state.life = .ended(status, group)
-        defer { state.observers = [] }
-        return .ended(status, observers: state.observers, groupWasKilled: state.killsGroupAtExit)
+        return .ended(status, groupWasKilled: state.killsGroupAtExit)
+    }
+
+    /// Informs the observers of the exit, after its last output was delivered; on the process thread only.
+    func announceExit(_ status: ExitStatus) {
+        let observers = state.withLock { state in
+            defer { state.observers = nil }
+            return state.observers ?? []
+        }
+        for observer in observers { observer(status) }
     }
 
     /// Returns the state of the group after the child's end.

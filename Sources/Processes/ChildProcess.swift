@@ -26,14 +26,15 @@ public final class ChildProcess: Sendable {
     struct State {
         var life: Life
         var killsGroupAtExit: Bool
-        var observers: [@Sendable (ExitStatus) -> Void] = []
+        /// The functions to call with the exit status; nil since they were called, which is after the last output was delivered.
+        var observers: [@Sendable (ExitStatus) -> Void]? = []
     }
 
     /// The result of reaping.
     enum Ending {
         case stillRunning
         case failed(errno: Int32)
-        case ended(ExitStatus, observers: [@Sendable (ExitStatus) -> Void], groupWasKilled: Bool)
+        case ended(ExitStatus, groupWasKilled: Bool)
     }
 
     /// The number and the start time of the process.
@@ -67,7 +68,7 @@ public final class ChildProcess: Sendable {
         return status
     }
 
-    /// Waits until the process has ended.
+    /// Waits until the process has ended, and what it has written was delivered.
     ///
     /// Any number of tasks may wait.
     ///
@@ -78,12 +79,12 @@ public final class ChildProcess: Sendable {
         }
     }
 
-    /// Calls a function exactly once when the process has ended: on the process thread, where it must return at once, or, when the process
-    /// has ended already, on the calling thread before this returns.
+    /// Calls a function exactly once when the process has ended and what it has written was delivered: on the process thread, where it must
+    /// return at once, or, when that is the past already, on the calling thread before this returns.
     public func onExit(_ body: @escaping @Sendable (ExitStatus) -> Void) {
         let status = state.withLock { state -> ExitStatus? in
-            guard case .ended(let status, _) = state.life else {
-                state.observers.append(body)
+            guard case .ended(let status, _) = state.life, state.observers == nil else {
+                state.observers?.append(body)
                 return nil
             }
             return status

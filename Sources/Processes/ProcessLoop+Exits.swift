@@ -24,14 +24,14 @@ extension ProcessLoop {
                 if errno != ECHILD { abandoned.append(child.identity.processID) }
             }
         }
-        guard case .ended(let status, let observers, let groupWasKilled) = ending else { return }
+        guard case .ended(let status, let groupWasKilled) = ending else { return }
         if !abandoned.contains(child.identity.processID) { forget(child.identity.processID) }
         children[token] = nil
         deadlines[token] = nil
         failedReaps[token] = nil
         // A process that still holds the pipes has left the group on purpose; its output is not waited for.
         if groupWasKilled { endCaptures(of: token) }
-        for observer in observers { observer(status) }
+        child.announceExit(status)
     }
 
     /// Ends a child that was started but can't be kept, because a later step failed.

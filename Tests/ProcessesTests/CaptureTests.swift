@@ -1,7 +1,8 @@
 import Glibc
-import Processes
 import TestSupport
 import Testing
+
+@testable import Processes
 
 extension ProcessesTests {
     @Suite struct Capture {
@@ -73,6 +74,25 @@ extension ProcessesTests {
                 _ = await child.terminate(grace: .seconds(10))
                 #expect(output.ends == 1)
             }
+        }
+
+        /// The exit is known before the end of the capture, whose delivery is slowed down here.
+        @Test func anExitIsAnnouncedAfterTheEndOfTheCaptureAlsoToLateObservers() async throws {
+            var systemCalls = SystemCalls.live
+            systemCalls.available = { descriptor in
+                usleep(100_000)
+                return SystemCalls.live.available(descriptor)
+            }
+            let output = Transcript()
+            let specification = shell("setsid sh -c 'echo $$; exec sleep 100' & exec sleep 100").collecting(output)
+            let child = try await ProcessSpawner(systemCalls: systemCalls).spawn(specification)
+            let grandchild = try #require(ProcessIdentity(processID: try await output.processID()))
+            defer { try? grandchild.send(.kill) }
+            async let ending = child.terminate(grace: .seconds(10))
+            try await eventually("the exit") { child.exitStatus != nil }
+            _ = await child.waitForExit()
+            #expect(output.ends == 1)
+            _ = await ending
         }
     }
 }

@@ -95,29 +95,43 @@ public final class Link: Sendable {
         try send(lane: lane) { _ in frame }
     }
 
-    /// Queues a frame whose names are interned on the way.
+    /// Queues a frame whose names are interned on the way, and begins to send.
     ///
     /// - Parameter frame: makes the frame, given a function that turns a text into the link's number for it. The other end receives the
     ///   definition of a number before the frame that uses it.
     /// - Throws: `LinkError` when the link is closed, or when the frame or a name in it exceeds a limit; the frame was not queued then.
     public func send(lane: Lane = .bulk, _ frame: (_ name: (String) -> NameID) -> Frame) throws(LinkError) {
-        let outcome = outbound.withLock { outbound -> Result<(batch: [UInt8]?, waiting: Int), LinkError> in
-            if let error = outbound.closed { return .failure(error) }
+        try append(lane: lane, frame)
+        flush()
+    }
+
+    /// Queues a frame, which ``flush()`` begins to send.
+    ///
+    /// Unlike ``send(lane:_:)`` it never calls the handler, so that the caller may hold a lock that the handler takes.
+    ///
+    /// - Throws: As ``send(lane:_:)``.
+    public func append(lane: Lane = .bulk, _ frame: (_ name: (String) -> NameID) -> Frame) throws(LinkError) {
+        let refusal = outbound.withLock { outbound -> LinkError? in
+            if let error = outbound.closed { return error }
             var refusal: LinkError?
             let frame = frame { text in
                 refusal = refusal ?? limits.refusal(ofName: text)
                 return refusal == nil ? outbound.intern(text) : 0
             }
-            if let refusal = refusal ?? limits.refusal(ofTextsIn: frame.content) { return .failure(refusal) }
+            if let refusal = refusal ?? limits.refusal(ofTextsIn: frame.content) { return refusal }
             do throws(LinkError) {
                 try outbound.batches.append(frame, lane: lane, limit: outbound.maximumFrameSize)
+                return nil
             } catch {
-                return .failure(error)
+                return error
             }
-            let batch = outbound.beginTransmission()
-            return .success((batch, outbound.batches.count))
         }
-        let (batch, waiting) = try outcome.get()
+        if let refusal { throw refusal }
+    }
+
+    /// Begins to send the frames that were queued, unless a batch is on its way, after which they are sent.
+    public func flush() {
+        let (batch, waiting) = outbound.withLock { ($0.beginTransmission(), $0.batches.count) }
         if let batch { transmit(batch) }
         if waiting > Outbound.limit { close(because: "the other side doesn't read: \(waiting) bytes wait for it") }
     }

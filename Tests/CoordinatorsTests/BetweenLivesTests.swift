@@ -81,7 +81,6 @@ struct BetweenLivesTests {
 
     private static func add(_ number: Int) -> Envelope {
         let envelope = Envelope(.value(Fixture.Add(number)), sender: .root, deadline: nil)
-        envelope.open { _ in }
         return envelope
     }
 }

@@ -189,7 +189,6 @@ struct MailboxTests {
         var mailbox = Mailbox(MailboxPolicy(messages: 4, whenFull: .fail))
         let letters = (0..<4).map { Envelope.letter("\($0)") }
         for letter in letters {
-            letter.open { _ in }
             mailbox.put(letter)
         }
         letters[0].end(.failure(CancellationError()))
@@ -205,7 +204,6 @@ struct MailboxTests {
     func taken() {
         var mailbox = Mailbox(MailboxPolicy(messages: 1, whenFull: .fail))
         let letter = Envelope.letter("sent", isOneWay: true)
-        letter.open { _ in }
         mailbox.put(letter)
         letter.complete(.success(.none))
         let second = mailbox.put("second")

@@ -151,11 +151,11 @@ struct PeerTests {
             raw.withoutReading {
                 let payload = Payload(Bytes([UInt8](repeating: 0x20, count: 1_000_000)))
                 for _ in 0..<400 where raw.closed == nil {
-                    let envelope = Envelope(.encoded(name: "Message", .json, payload), sender: "/sender", deadline: nil)
-                    envelope.open { _ in
+                    let asker = Envelope.Asker.function { _ in
                         told.withLock { $0 += 1 }
                         raw.forward("Again")
                     }
+                    let envelope = Envelope(.encoded(name: "Message", .json, payload), asker: asker, sender: "/sender", deadline: nil)
                     _ = raw.peer.forward(envelope, to: "", isDirect: false)
                 }
                 #expect(raw.closed?.code == .violation)
@@ -198,8 +198,8 @@ struct PeerTests {
     func runtimeNames() async throws {
         try await RawPeer.with { raw in
             let outcome = RawPeer.Outcome()
-            let envelope = Envelope(.value(Impostor()), sender: "/sender", deadline: nil)
-            envelope.open { outcome.settle($0) }
+            let asker = Envelope.Asker.function { outcome.settle($0) }
+            let envelope = Envelope(.value(Impostor()), asker: asker, sender: "/sender", deadline: nil)
             #expect(raw.peer.forward(envelope, to: "", isDirect: false))
             #expect(outcome.code == .unsupported)
             try await raw.settle()
@@ -282,7 +282,6 @@ struct PeerTests {
     func cancellations() async throws {
         try await RawPeer.with { raw in
             let ended = Envelope(.encoded(name: "ended", .json, Payload([0x7B, 0x7D])), sender: "/sender", deadline: nil)
-            ended.open { _ in }
             ended.cancel()
             #expect(raw.peer.forward(ended, to: "", isDirect: false))
             await withTaskGroup(of: Void.self) { group in
@@ -293,7 +292,6 @@ struct PeerTests {
                             sender: "/sender",
                             deadline: nil
                         )
-                        envelope.open { _ in }
                         async let cancelling: Void = { envelope.cancel() }()
                         _ = raw.peer.forward(envelope, to: "", isDirect: false)
                         await cancelling

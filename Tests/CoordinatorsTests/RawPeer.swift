@@ -134,15 +134,15 @@ final class RawPeer: Sendable {
     /// The peer asks.
     @discardableResult
     func forward(_ name: String, to target: String = "", flow: ReplyFlow? = nil, isOneWay: Bool = false) -> (Envelope, Outcome) {
+        let outcome = Outcome()
         let envelope = Envelope(
             .encoded(name: name, .json, Payload([0x7B, 0x7D])),
+            asker: .function { outcome.settle($0) },
             sender: "/sender",
             deadline: nil,
             isOneWay: isOneWay,
             flow: flow
         )
-        let outcome = Outcome()
-        envelope.open { outcome.settle($0) }
         if !peer.forward(envelope, to: target, isDirect: false) { outcome.settle(.failure(LinkError(.closed, "not sent"))) }
         return (envelope, outcome)
     }

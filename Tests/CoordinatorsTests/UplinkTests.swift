@@ -52,7 +52,6 @@ struct UplinkTests {
     private static func show(_ page: Int, on uplink: Uplink) -> Envelope {
         let move = Navigate(move: .show(.integer(Int64(page)), isModal: false), path: "/worker", incarnation: 1)
         let envelope = Envelope(.value(move), sender: "/worker", deadline: nil, isOneWay: true, isBuiltin: true)
-        envelope.open { _ in }
         uplink.forward(envelope, to: "", isDirect: false)
         return envelope
     }
@@ -126,7 +125,6 @@ struct UplinkTests {
             func pop(_ incarnation: Incarnation) {
                 let popped = FinishPopped(key: "child", incarnation: incarnation)
                 let envelope = Envelope(.value(popped), sender: "/", deadline: nil, isOneWay: true, isBuiltin: true)
-                envelope.open { _ in }
                 root.acceptBuiltin(envelope)
             }
             pop(1)

@@ -79,7 +79,7 @@ public struct Child<C: Coordinator>: Sendable {
     private func deliver(_ message: some ResponderMessage, timeout: Duration?, isOneWay: Bool) async throws -> Answer {
         let node = supervisor.node
         let envelope = Envelope(.value(message), sender: node.path, deadline: timeout.map { .now + $0 }, isOneWay: isOneWay)
-        return try await envelope.delivered(owner: node.openAsks) {
+        return try await envelope.delivered(in: node.openAsks) {
             guard supervisor.has(key) else { return $0.end(.failure(CoordinatorError(.stopped, "\(path) is gone"))) }
             supervisor.deliver($0, to: key, [], isDirect: true)
         }

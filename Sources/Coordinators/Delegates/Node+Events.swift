@@ -29,6 +29,6 @@ extension Node {
             }
         }
         own(task, as: id)
-        envelope.work { task.cancel() }
+        envelope.work(.task(task))
     }
 }

@@ -80,7 +80,7 @@ struct Onward: Sendable {
             flow: flow
         )
         if let flow, let outer = envelope.flow { outer.relayGrants(to: flow) }
-        let answer = try await onward.delivered(owner: node.openAsks) { node.climb($0, after: index) }
+        let answer = try await onward.delivered(in: node.openAsks) { node.climb($0, after: index) }
         guard flow != nil else { return answer }
         if case .none = answer { return last.reply ?? .none }
         // A single answer, though the asker accepts several: the interceptor may still change it.

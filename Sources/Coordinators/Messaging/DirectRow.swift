@@ -1,7 +1,7 @@
 /// A row whose body doesn't suspend: it may run in the asker's task.
 ///
-/// The order of messages is kept, because no other message waits or is handled while it runs; and without a suspension there is nothing
-/// that a deadline could cancel.
+/// The order of messages is kept, because no other message waits or is handled while asks are on their way, and an executor runs the jobs
+/// of one priority in order; and without a suspension there is nothing that a deadline could cancel.
 class DirectRow<M: ResponderMessage>: AnyDirectRow, @unchecked Sendable {
     /// Runs the body on its coordinator.
     ///
@@ -26,7 +26,7 @@ final class TypedDirectRow<C: Coordinator, M: ResponderMessage>: DirectRow<M>, @
     }
 
     private func perform(_ message: M, _ me: isolated C, _ node: Node) throws -> M.Reply? {
-        guard node.directAskBegins() else { return nil }
+        guard node.directAskBegins(Envelope.size(of: M.self)) else { return nil }
         do {
             return try body(me, message)
         } catch {

@@ -1,12 +1,41 @@
 import ConcurrencySupport
+import Synchronization
 import WireProtocol
 
 /// A message in transit together with its end, which comes exactly once: an answer or an error.
 ///
-/// The asker opens an envelope. The first of the handler, the deadline, a cancelled asker, a lost peer and a stop ends it; unless that was
-/// the handler, the handler is cancelled.
+/// The first of the handler, the deadline, a cancelled asker, a lost peer and a stop ends a message; unless that was the handler, the
+/// handler is cancelled.
 final class Envelope: Sendable {
     typealias Completion = @Sendable (Result<Answer, any Error>) -> Void
+
+    /// The recipient of a message's end.
+    enum Asker: Sendable {
+        /// A task of this process, which waits in ``delivered(in:by:)``.
+        case task
+        /// The process at the other end of a link.
+        case peer(Peer, Peer.Arrival)
+        /// A function, which is called once.
+        case function(Completion)
+    }
+
+    /// The work on a message, which a cancellation of the message ends.
+    enum Work: Sendable {
+        /// The message is handled by a task of this process.
+        case task(Task<Void, Never>)
+        /// The message has been handed to another process, under this number.
+        case forwarded(Peer, UInt64)
+        /// The message is handled by something that this function ends.
+        case function(@Sendable () -> Void)
+
+        func cancel() {
+            switch self {
+            case .task(let task): task.cancel()
+            case .forwarded(let peer, let correlation): peer.giveUp(correlation)
+            case .function(let cancel): cancel()
+            }
+        }
+    }
 
     /// The message, never encoded between coordinators of one process.
     enum Body: Sendable {
@@ -23,17 +52,21 @@ final class Envelope: Sendable {
         fileprivate var size: Int {
             switch self {
             case .value(let message): Self.size(of: message)
-            case .encoded(_, _, let payload): payload.count + Self.overhead
+            case .encoded(_, _, let payload): payload.count + Envelope.overhead
             }
         }
 
-        /// The approximate size of a message besides its payload.
-        private static let overhead = 256
-
-        private static func size<M: ResponderMessage>(of message: M) -> Int { MemoryLayout<M>.size + overhead }
+        private static func size<M: ResponderMessage>(of message: M) -> Int { Envelope.size(of: M.self) }
     }
 
+    /// The approximate size of a message besides its payload.
+    private static let overhead = 256
+
+    /// Returns the size of a message that isn't encoded, which counts against limits.
+    static func size<M: ResponderMessage>(of message: M.Type) -> Int { MemoryLayout<M>.size + overhead }
+
     let body: Body
+    let asker: Asker
     /// The coordinator that asked first.
     let sender: CoordinatorPath
     let deadline: MonotonicTime?
@@ -49,25 +82,29 @@ final class Envelope: Sendable {
     let size: Int
 
     private enum Phase {
-        case unopened(ended: (any Error)?)
-        case open(Completion)
+        case open
         case ended(isFailure: Bool)
     }
 
     private struct State {
-        var phase = Phase.unopened(ended: nil)
-        var canceller: (@Sendable () -> Void)?
-        var timer: Timers.Timer?
-        var owner: OpenAsks?
-        /// The function that is called once when the message isn't under way any more.
-        var released: (@Sendable () -> Void)?
-        var isReleased = false
+        var phase = Phase.open
+        /// The end, until the asking task takes it.
+        var outcome: Result<Answer, any Error>?
+        /// The asking task, while it waits. Unsafe, because the checks of a checked one cost as much as the wait; the phase allows one end.
+        var waiter: UnsafeContinuation<Result<Answer, any Error>, Never>?
+        var work: Work?
+        /// The open asks among which this one is, and its place there.
+        var owner: (asks: OpenAsks, place: Int)?
     }
 
     private let state = Lock(State())
+    /// Whether the message isn't under way any more: a mailbox had room for it, its handler has begun, it has left for another process, or
+    /// it has ended.
+    private let isReleased = Atomic(false)
 
     init(
         _ body: Body,
+        asker: Asker = .task,
         sender: CoordinatorPath,
         deadline: MonotonicTime?,
         trace: Bytes = TraceContext.current?.bytes ?? [],
@@ -76,24 +113,20 @@ final class Envelope: Sendable {
         isBuiltin: Bool = false
     ) {
         self.body = body
+        self.asker = asker
         self.sender = sender
         self.deadline = deadline
         self.trace = trace
         self.isOneWay = isOneWay
         self.flow = flow
+        if case .encoded(let name, _, _) = body { self.isBuiltin = Builtins.isName(name) } else { self.isBuiltin = isBuiltin }
         size = body.size
-        if case .encoded(let name, _, _) = body {
-            self.isBuiltin = Builtins.isName(name)
-        } else {
-            self.isBuiltin = isBuiltin
-        }
     }
 
     /// Whether the message has ended; a handler need not begin then.
     var hasEnded: Bool {
         state.withLock { state in
             switch state.phase {
-            case .unopened(let ended): ended != nil
             case .open: false
             case .ended: true
             }
@@ -104,32 +137,21 @@ final class Envelope: Sendable {
     var isWithdrawn: Bool {
         state.withLock { state in
             switch state.phase {
-            case .unopened(let ended): ended != nil
             case .open: false
             case .ended(let isFailure): isFailure || !isOneWay
             }
         }
     }
 
-    /// Sets the function that is called at the end.
-    ///
-    /// If the end came before, the function is called now.
-    ///
-    /// - Parameter owner: The asks that end when their coordinator stops.
-    func open(owner: OpenAsks? = nil, _ completion: @escaping Completion) {
-        let early = state.withLock { state -> (any Error)? in
-            guard case .unopened(let ended) = state.phase else { return nil }
-            if let ended {
-                state.phase = .ended(isFailure: true)
-                return ended
-            }
-            state.phase = .open(completion)
-            state.owner = owner
-            return nil
+    /// Adds the message to open asks, which end it when their coordinator stops, and at its deadline.
+    func open(in asks: OpenAsks) {
+        guard let place = asks.insert(self) else { return end(.failure(CoordinatorError.hasStopped(sender))) }
+        let isOpen = state.withLock { state -> Bool in
+            guard case .open = state.phase else { return false }
+            state.owner = (asks, place)
+            return true
         }
-        if let early { return completion(.failure(early)) }
-        if let owner, !owner.insert(self) { return end(.failure(CoordinatorError.hasStopped(sender))) }
-        armTimer()
+        if !isOpen { asks.remove(self, at: place) }
     }
 
     /// Ends the message, unless it has ended.
@@ -147,108 +169,89 @@ final class Envelope: Sendable {
         finish(result, cancels: true)
     }
 
-    /// Sets the function that is called, once, when the message isn't under way any more: a mailbox had room for it, its handler has begun,
-    /// it has left for another process, or it has ended.
-    func whenReleased(_ released: @escaping @Sendable () -> Void) {
-        let isLate = state.withLock { state -> Bool in
-            if !state.isReleased { state.released = released }
-            return state.isReleased
-        }
-        if isLate { released() }
-    }
-
-    /// Marks the message as not under way any more.
-    func release() {
-        state.withLock { state in
-            state.isReleased = true
-            defer { state.released = nil }
-            return state.released
-        }?()
+    /// Ends the message because its deadline has passed.
+    func timeOut() {
+        end(.failure(CoordinatorError(.timedOut, "\(body.name), asked by \(sender), was not answered in time")))
     }
 
     /// Ends the message because the asker was cancelled.
-    func cancel() {
-        let wasUnopened = state.withLock { state -> Bool in
-            guard case .unopened(nil) = state.phase else { return false }
-            state.phase = .unopened(ended: CancellationError())
-            return true
-        }
-        if !wasUnopened { end(.failure(CancellationError())) }
+    func cancel() { end(.failure(CancellationError())) }
+
+    /// Marks the message as not under way any more, so that the process that has sent it gets its credit back.
+    func release() {
+        guard case .peer(let peer, let arrival) = asker, !isReleased.exchange(true, ordering: .relaxed) else { return }
+        peer.giveBack(arrival)
     }
 
-    /// Sets the function that cancels the work on the message; calls it at once if the message has ended meanwhile.
-    func work(cancelledBy canceller: @escaping @Sendable () -> Void) {
+    /// Sets the work on the message; cancels it at once if the message has ended meanwhile.
+    func work(_ work: Work) {
         let hasEnded = state.withLock { state -> Bool in
             if case .ended = state.phase, !isOneWay { return true }
-            state.canceller = canceller
+            state.work = work
             return false
         }
-        if hasEnded { canceller() }
-    }
-
-    /// Cancels the work without ending the message: for the handler of a one-way message when its coordinator stops.
-    func cancelWork() {
-        state.withLock { state in
-            defer { state.canceller = nil }
-            return state.canceller
-        }?()
+        if hasEnded { work.cancel() }
     }
 
     private func finish(_ result: Result<Answer, any Error>, cancels: Bool) {
-        let (completion, canceller, timer, owner) = state.withLock {
-            state -> (Completion?, (@Sendable () -> Void)?, Timers.Timer?, OpenAsks?) in
-            guard case .open(let completion) = state.phase else { return (nil, nil, nil, nil) }
+        let former = state.withLock { state -> State? in
+            guard case .open = state.phase else { return nil }
+            let former = state
             if case .failure = result { state.phase = .ended(isFailure: true) } else { state.phase = .ended(isFailure: false) }
-            defer {
-                if !isOneWay || cancels { state.canceller = nil }
-                state.timer = nil
-                state.owner = nil
-            }
-            return (completion, cancels ? state.canceller : nil, state.timer, state.owner)
+            if case .task = asker, state.waiter == nil { state.outcome = result }
+            if !isOneWay || cancels { state.work = nil }
+            state.waiter = nil
+            state.owner = nil
+            return former
         }
-        guard let completion else { return }
-        if let timer { Timers.shared.cancel(timer) }
-        owner?.remove(self)
-        completion(result)
-        canceller?()
-    }
-
-    private func armTimer() {
-        guard let deadline else { return }
-        let timer = Timers.shared.schedule(at: deadline) { [weak self] in
-            guard let self else { return }
-            end(.failure(CoordinatorError(.timedOut, "\(body.name), asked by \(sender), was not answered in time")))
+        guard let former else { return }
+        if let owner = former.owner { owner.asks.remove(self, at: owner.place) }
+        switch asker {
+        case .task: former.waiter?.resume(returning: result)
+        case .peer(let peer, let arrival): peer.answer(arrival, of: self, result)
+        case .function(let complete): complete(result)
         }
-        let isTooLate = state.withLock { state -> Bool in
-            guard case .open = state.phase else { return true }
-            state.timer = timer
-            return false
-        }
-        if isTooLate { Timers.shared.cancel(timer) }
+        if cancels { former.work?.cancel() }
     }
 }
 
 extension Envelope {
-    /// Opens an envelope, sends it on its way and waits for its end.
+    /// Sends the message on its way and waits for its end.
     ///
     /// Cancelling the waiting task cancels the handler.
     ///
     /// The message is sent before the first suspension: two asks that begin one after the other are sent one after the other.
-    func delivered(owner: OpenAsks?, by dispatch: (Envelope) -> Void) async throws -> Answer {
-        let ending = OneShot<Result<Answer, any Error>>()
+    func delivered(in asks: OpenAsks, by dispatch: (Envelope) -> Void) async throws -> Answer {
         try Task.checkCancellation()
-        open(owner: owner) { ending.settle($0) }
+        open(in: asks)
         if !hasEnded { dispatch(self) }
-        if let outcome = ending.outcome {
+        if let outcome = takeOutcome() {
             // Yields, so that a loop that retries lets other tasks run.
             if case .failure = outcome { await Task.yield() }
             return try outcome.restored().get()
         }
-        return try await withTaskCancellationHandler {
-            try await ending.value.restored().get()
+        let outcome = await withTaskCancellationHandler {
+            await withUnsafeContinuation { wait($0) }
         } onCancel: {
             cancel()
         }
+        return try outcome.restored().get()
+    }
+
+    private func takeOutcome() -> Result<Answer, any Error>? {
+        state.withLock { state in
+            defer { state.outcome = nil }
+            return state.outcome
+        }
+    }
+
+    private func wait(_ waiter: UnsafeContinuation<Result<Answer, any Error>, Never>) {
+        let outcome = state.withLock { state -> Result<Answer, any Error>? in
+            defer { state.outcome = nil }
+            if state.outcome == nil { state.waiter = waiter }
+            return state.outcome
+        }
+        if let outcome { waiter.resume(returning: outcome) }
     }
 }
 

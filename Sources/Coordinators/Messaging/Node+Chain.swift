@@ -63,6 +63,6 @@ extension Node {
     /// Sends a message up the chain and waits for the answer.
     func ask(_ body: Envelope.Body, timeout: Duration?, isOneWay: Bool) async throws -> Answer {
         let envelope = Envelope(body, sender: path, deadline: timeout.map { .now + $0 }, isOneWay: isOneWay)
-        return try await envelope.delivered(owner: openAsks) { climb($0) }
+        return try await envelope.delivered(in: openAsks) { climb($0) }
     }
 }

@@ -8,7 +8,7 @@ extension Node {
         var node = self
         while true {
             if let row = node.type.table.onlyRow(for: message) {
-                guard let direct = row.direct as? DirectRow<M>, let instance = node.takeDirectAsk() else { return nil }
+                guard let direct = row.direct as? DirectRow<M>, let instance = node.takeDirectAsk(Envelope.size(of: M.self)) else { return nil }
                 return (direct, instance, node)
             }
             // Another row may match by the name, or the message leaves the process.
@@ -18,10 +18,11 @@ extension Node {
     }
 
     /// Claims the coordinator for a direct ask, if no message waits for it or is handled: the ask is then the next.
-    private func takeDirectAsk() -> (any Coordinator)? {
+    private func takeDirectAsk(_ size: Int) -> (any Coordinator)? {
         guard !runtime.tap.isActive else { return nil }
+        let priority = Task.currentPriority
         return state.withLock { state in
-            guard state.life.phase == .active, state.handlers.running.isEmpty, state.mailbox.reserve() else { return nil }
+            guard state.life.phase == .active, state.mailbox.reserve(size, priority) else { return nil }
             return state.life.instance
         }
     }
@@ -29,9 +30,9 @@ extension Node {
     /// Begins a direct ask, which now runs on its coordinator's executor; messages that have arrived meanwhile begin after it.
     ///
     /// - Returns: False when the coordinator is stopping.
-    func directAskBegins() -> Bool {
+    func directAskBegins(_ size: Int) -> Bool {
         let (isActive, instance) = state.withLock { state -> (Bool, (any Coordinator)?) in
-            state.mailbox.endReservation()
+            state.mailbox.endReservation(size)
             return (state.life.phase == .active, state.instanceToDrain())
         }
         if let instance { beginDraining(instance) }
@@ -42,6 +43,13 @@ extension Node {
 extension Node.State {
     /// Whether no handler runs, and none is about to begin.
     var isIdle: Bool { handlers.running.isEmpty && !mailbox.isDraining }
+
+    /// Removes and returns the callers that wait until no handler runs, if none does.
+    mutating func takeIdleWaiters() -> [CheckedContinuation<Void, Never>] {
+        guard !handlers.idleWaiters.isEmpty, isIdle else { return [] }
+        defer { handlers.idleWaiters = [] }
+        return handlers.idleWaiters
+    }
 
     /// Removes and returns the drains that wait, if every message is handled.
     mutating func takeDrainWaiters() -> [OneShot<Void>] {

@@ -1,16 +1,13 @@
 import ConcurrencySupport
 
-/// The open asks of a coordinator, which end when it stops.
+/// The open asks of a coordinator, which end when it stops, each at its deadline at the latest.
 final class OpenAsks: Sendable {
     private struct State {
-        var envelopes: Set<ByIdentity> = []
+        /// The open asks at their places, and the places that are free.
+        var envelopes: [Envelope?] = []
+        var free: [Int] = []
         var isClosed = false
-    }
-
-    private struct ByIdentity: Hashable {
-        let envelope: Envelope
-        static func == (left: Self, right: Self) -> Bool { left.envelope === right.envelope }
-        func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(envelope)) }
+        var watch = DeadlineWatch()
     }
 
     private let state = Lock(State())
@@ -18,26 +15,90 @@ final class OpenAsks: Sendable {
     /// Whether the coordinator has stopped.
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    /// Adds an ask; returns false once the coordinator has stopped.
-    func insert(_ envelope: Envelope) -> Bool {
-        state.withLock { state in
-            guard !state.isClosed else { return false }
-            state.envelopes.insert(ByIdentity(envelope: envelope))
-            return true
+    /// Adds an ask.
+    ///
+    /// - Returns: The place of the ask; `nil` once the coordinator has stopped.
+    func insert(_ envelope: Envelope) -> Int? {
+        let (place, isEarliest) = state.withLock { state -> (Int?, Bool) in
+            guard !state.isClosed else { return (nil, false) }
+            let place: Int
+            if let free = state.free.popLast() {
+                place = free
+                state.envelopes[place] = envelope
+            } else {
+                place = state.envelopes.count
+                state.envelopes.append(envelope)
+            }
+            return (place, state.watch.isEarliest(envelope.deadline))
         }
+        if isEarliest, let deadline = envelope.deadline { watch(until: deadline) }
+        return place
     }
 
-    func remove(_ envelope: Envelope) {
-        state.withLock { _ = $0.envelopes.remove(ByIdentity(envelope: envelope)) }
+    /// Removes an ask that has ended.
+    func remove(_ envelope: Envelope, at place: Int) {
+        let former = state.withLock { state -> Envelope? in
+            guard place < state.envelopes.count, state.envelopes[place] === envelope else { return nil }
+            state.free.append(place)
+            return state.envelopes[place].take()
+        }
+        // Released outside the lock.
+        _ = former
     }
 
     /// Ends the open asks, and with `forGood` every later one too.
     func end(with error: CoordinatorError, forGood: Bool) {
         let envelopes = state.withLock { state in
             if forGood { state.isClosed = true }
-            defer { state.envelopes = [] }
+            defer { (state.envelopes, state.free) = ([], []) }
             return state.envelopes
         }
-        for open in envelopes { open.envelope.end(.failure(error)) }
+        for envelope in envelopes { envelope?.end(.failure(error)) }
+    }
+
+    private func watch(until deadline: MonotonicTime) {
+        _ = Timers.shared.schedule(at: deadline) { [weak self] in self?.endOverdue(deadline) }
+    }
+
+    private func endOverdue(_ time: MonotonicTime) {
+        let (overdue, next) = state.withLock { state in
+            state.watch.pass(time, state.envelopes.lazy.compactMap { $0 })
+        }
+        for envelope in overdue { envelope.timeOut() }
+        if let next { watch(until: next) }
+    }
+}
+
+/// The deadlines of many messages, watched by one timer: it's set for the earliest, and looks at all of them when it fires.
+///
+/// Most messages end long before their deadlines, so that a timer for each would be set only to be cancelled.
+struct DeadlineWatch {
+    /// The time for which the timer is set.
+    private var time: MonotonicTime?
+
+    /// Returns whether the timer must be set for a deadline, because it's earlier than all that are watched.
+    mutating func isEarliest(_ deadline: MonotonicTime?) -> Bool {
+        guard let deadline, time.map({ deadline < $0 }) ?? true else { return false }
+        time = deadline
+        return true
+    }
+
+    /// Takes note that a timer has fired.
+    ///
+    /// - Parameters:
+    ///   - time: The time for which the timer was set.
+    ///   - envelopes: All messages that are watched.
+    /// - Returns: The messages whose deadlines have passed, and the time for which to set the timer, if any.
+    mutating func pass(_ time: MonotonicTime, _ envelopes: some Sequence<Envelope>) -> (overdue: [Envelope], next: MonotonicTime?) {
+        // A timer that was set earlier for a later time has been replaced.
+        guard self.time == time else { return ([], nil) }
+        let now = MonotonicTime.now
+        var overdue: [Envelope] = []
+        self.time = nil
+        for envelope in envelopes {
+            guard let deadline = envelope.deadline else { continue }
+            if deadline <= now { overdue.append(envelope) } else if self.time.map({ deadline < $0 }) ?? true { self.time = deadline }
+        }
+        return (overdue, self.time)
     }
 }

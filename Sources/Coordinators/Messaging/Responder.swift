@@ -28,7 +28,7 @@ extension Responder {
         _ body: @escaping @Sendable (isolated C, M) throws -> M.Reply
     ) -> Responder {
         var row = MessageRow(M.self, of: C.self) { me, message, _, _, _ in .value(try body(me, message)) }
-        row.direct = TypedDirectRow<C, M>(body)
+        row.setImmediate(body)
         return Responder(row: .message(row))
     }
 

@@ -17,6 +17,7 @@ enum Row: Sendable {
 /// A row that answers or intercepts.
 struct MessageRow: Sendable {
     typealias Body = @Sendable (any Coordinator, Envelope, Node, _ index: Int) async throws -> Answer
+    typealias ImmediateBody = @Sendable (isolated any Coordinator, Envelope) throws -> Answer
 
     /// The messages that a row matches.
     enum Match: Sendable {
@@ -28,8 +29,10 @@ struct MessageRow: Sendable {
     let isInterceptor: Bool
     let needs: Needs
     let body: Body
-    /// The body in the form that doesn't suspend, if it has one.
+    /// The body in the form that doesn't suspend, if it has one: for an ask that runs in the asker's task.
     var direct: AnyDirectRow?
+    /// The body in the form that doesn't suspend, if it has one: for a message from the mailbox, which needs no task of its own then.
+    var immediate: ImmediateBody?
     /// The row's index in the table.
     var index = 0
 
@@ -106,6 +109,17 @@ struct MessageRow: Sendable {
             node,
             index in
             try await body(Self.cast(coordinator), envelope.message(as: M.self, isLast: !isInterceptor), envelope, node, index)
+        }
+    }
+
+    /// Sets the forms of a body that doesn't suspend.
+    mutating func setImmediate<C: Coordinator, M: ResponderMessage>(_ body: @escaping @Sendable (isolated C, M) throws -> M.Reply) {
+        direct = TypedDirectRow<C, M>(body)
+        immediate = { coordinator, envelope in
+            // Rows are called only for coordinators of their table.
+            let me = unsafeDowncast(coordinator, to: C.self)
+            let message = try envelope.message(as: M.self, isLast: true)
+            return .value(try me.assumeIsolated { try body($0, message) })
         }
     }
 

@@ -63,7 +63,7 @@ extension Node {
     /// Returns the whole stack, wherever its owner is.
     func navigationEntries() async throws -> [NavigationEntry] {
         let envelope = Envelope(.value(ReadNavigation()), sender: path, deadline: .now + .seconds(5), isBuiltin: true)
-        return try await envelope.delivered(owner: openAsks) { climb($0) }.decoded(as: [NavigationEntry].self)
+        return try await envelope.delivered(in: openAsks) { climb($0) }.decoded(as: [NavigationEntry].self)
     }
 
     private func send(_ message: some BuiltinMessage) {
@@ -75,12 +75,11 @@ extension Node {
     }
 
     private func envelope<M: BuiltinMessage>(of message: M) -> Envelope {
-        let envelope = Envelope(.value(message), sender: path, deadline: nil, isOneWay: true, isBuiltin: true)
-        envelope.open { [weak self] result in
+        let asker = Envelope.Asker.function { [weak self] result in
             guard case .failure(let error as CoordinatorError) = result, error.code == .messageTooLarge else { return }
             self?.logger.error("others can't be told of a page", metadata: ["message.name": "\(M.name)", "error": "\(error)"])
         }
-        return envelope
+        return Envelope(.value(message), asker: asker, sender: path, deadline: nil, isOneWay: true, isBuiltin: true)
     }
 
     // MARK: Dismissal

@@ -15,7 +15,7 @@ extension Node {
         if existingChildren?.lives(step.section) != true { try await type.open(coordinator, step.section) }
         let onward = OpenRoute(page: step.page, rest: Array(steps.dropFirst()))
         let envelope = Envelope(.value(onward), sender: path, deadline: deadline, isBuiltin: true)
-        _ = try await envelope.delivered(owner: openAsks) { children.deliver($0, to: step.section, [], isDirect: true) }
+        _ = try await envelope.delivered(in: openAsks) { children.deliver($0, to: step.section, [], isDirect: true) }
     }
 
     /// Opens a route below this coordinator, in its turn among the coordinator's messages.
@@ -26,6 +26,6 @@ extension Node {
             deadline: .now + timeout,
             isBuiltin: true
         )
-        _ = try await envelope.delivered(owner: openAsks) { acceptBuiltin($0) }
+        _ = try await envelope.delivered(in: openAsks) { acceptBuiltin($0) }
     }
 }

@@ -182,7 +182,7 @@ extension Node {
         let (waiting, abandoned, former) = state.withLock { state in
             // The objects that are dropped here are released outside the lock.
             let former = (life: state.life, run: state.run, handlers: state.handlers, children: state.children)
-            state.handlers.drainWaiters = []
+            (state.handlers.drainWaiters, state.handlers.batch) = ([], [])
             (state.life.phase, state.life.instance, state.life.host) = (.stopped, nil, nil)
             (state.run.task, state.children) = (nil, nil)
             return (state.mailbox.removeAll(), Array(former.handlers.running.values), former)
@@ -192,7 +192,9 @@ extension Node {
         former.children?.refuse()
         for handler in abandoned { handler.hook?.settle(()) }
         for item in waiting { giveUp(item, hasFailed: hasFailed) }
-        for handler in abandoned { handler.envelope?.end(.failure(endError(hasFailed, maybeExecuted: true))) }
+        for envelope in abandoned.map(\.envelope) + former.handlers.batch.map(\.envelope) {
+            envelope?.end(.failure(endError(hasFailed, maybeExecuted: true)))
+        }
         for waiter in former.handlers.drainWaiters { waiter.settle(()) }
     }
 

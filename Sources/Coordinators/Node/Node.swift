@@ -53,6 +53,8 @@ final class Node: Sendable {
 
     struct Handlers {
         var running: [UInt64: Handler] = [:]
+        /// The items that are begun one after the other at the moment.
+        var batch: [Mailbox.Item] = []
         var next: UInt64 = 0
         var areCancelled = false
         /// The callers that wait until no handler runs, and none is about to begin.

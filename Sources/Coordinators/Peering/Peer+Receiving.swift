@@ -36,70 +36,50 @@ extension Peer {
     ) {
         guard let target = link.text(of: target), let sender = link.text(of: sender), let message = link.text(of: message) else {
             let error = CoordinatorError(.coding, "a message uses a name that was never defined on this link")
-            return reply(.failure(error), to: frame)
+            return reply(.failure(error), to: Arrival(correlation: frame.correlation, codec: frame.codec, route: nil, size: 0))
         }
-        if let violation = admit(frame.correlation, Self.route(target, message), Self.size(payload), trace, named: message) {
-            return link.close(because: violation)
-        }
-        // The data that is kept until the answer must not keep the message.
-        var frame = frame
-        frame.content = .ack
-        let head = frame
+        let isBuiltin = Builtins.isName(message)
+        let arrival = Arrival(
+            correlation: frame.correlation,
+            codec: frame.codec,
+            route: isBuiltin ? nil : Self.route(target, message),
+            size: Self.size(payload)
+        )
         let envelope = Envelope(
             .encoded(name: message, frame.codec, Payload(payload)),
+            asker: .peer(self, arrival),
             sender: CoordinatorPath(sender) ?? .root,
             deadline: deadline,
             trace: trace,
             isOneWay: isOneWay,
-            flow: frame.flags.contains(.stream) ? flow(to: head) : nil
+            flow: frame.flags.contains(.stream) ? flow(to: arrival) : nil
         )
-        let isOpen = state.withLock { state -> Bool in
-            guard !state.phase.isClosed, state.incoming.count < Self.openAsksLimit else { return false }
-            // Only an ask with a number can be cancelled.
-            if head.correlation != 0 { state.incoming[head.correlation] = envelope }
-            return true
-        }
-        let size = Self.size(payload)
-        if envelope.isBuiltin {
-            envelope.whenReleased { [weak self] in self?.state.withLock { $0.admission.builtinBytes -= size } }
-        } else {
-            let route = Self.route(target, message)
-            envelope.whenReleased { [weak self] in self?.giveBack(route, size) }
-        }
-        guard isOpen else {
+        switch state.withLock({ $0.admit(envelope, arrival) }) {
+        case .violation(let violation): return link.close(because: violation)
+        case .closed: return envelope.release()
+        case .full:
             envelope.release()
-            return reply(.failure(CoordinatorError(.tooManyOpenAsks, "\(Self.openAsksLimit) asks are open on this link")), to: frame)
-        }
-        envelope.open { [weak self] result in
-            guard let self else { return }
-            state.withLock { _ = $0.incoming.removeValue(forKey: head.correlation) }
-            if envelope.flow == nil { reply(result, to: head) } else { endStream(result, of: head) }
+            return reply(.failure(CoordinatorError(.tooManyOpenAsks, "\(Self.openAsksLimit) asks are open on this link")), to: arrival)
+        case .admitted(let isEarliest):
+            if isEarliest, let deadline { watch(until: deadline) }
         }
         owner.messageReceived(envelope, target, frame.flags.contains(.direct))
     }
 
-    /// Charges the other side for a message that has arrived.
-    ///
-    /// - Returns: The rule that the message breaks, in words; `nil` when it breaks none.
-    private func admit(_ correlation: UInt64, _ route: String, _ size: Int, _ trace: Bytes, named name: String) -> String? {
-        let isBuiltin = Builtins.isName(name)
-        return state.withLock { state in
-            if correlation != 0, state.incoming[correlation] != nil { return "\(name) has the number of an ask that is open" }
-            if trace.count > Self.traceLimit { return "\(name) has a trace context of \(trace.count) bytes" }
-            if isBuiltin {
-                let waiting = state.admission.builtinBytes
-                guard waiting < Self.builtinBytesLimit else { return "\(waiting) bytes of \(name) and its like wait" }
-                state.admission.builtinBytes += size
-            } else if !state.admission.credits.take(route, size) {
-                return "\(name), of \(size) bytes, came without credit: as much is under way to \(route) as may be"
-            }
-            return nil
-        }
+    private func watch(until deadline: MonotonicTime) {
+        _ = Timers.shared.schedule(at: deadline) { [weak self] in self?.endOverdue(deadline) }
+    }
+
+    private func endOverdue(_ time: MonotonicTime) {
+        let (overdue, next) = state.withLock { $0.watch.pass(time, $0.incoming.values) }
+        for envelope in overdue { envelope.timeOut() }
+        if let next { watch(until: next) }
     }
 
     /// Gives back the credit of a message that isn't under way any more.
-    private func giveBack(_ route: String, _ size: Int) {
-        for credit in state.withLock({ $0.admission.credits.release(route, size) }) {
+    func giveBack(_ arrival: Arrival) {
+        guard let route = arrival.route else { return state.withLock { $0.admission.builtinBytes -= arrival.size } }
+        for credit in state.withLock({ $0.admission.credits.release(route, arrival.size) }) {
             try? link.send(lane: .control) { name in
                 Frame(.credit(Credit(target: name(credit.route), messages: UInt32(credit.messages), bytes: UInt64(credit.bytes))))
             }
@@ -108,7 +88,14 @@ extension Peer {
 
     // MARK: Answering
 
-    private func reply(_ result: Result<Answer, any Error>, to frame: Frame) {
+    /// Sends the end of a message to the other side, which has asked it.
+    func answer(_ arrival: Arrival, of envelope: Envelope, _ result: Result<Answer, any Error>) {
+        guard arrival.correlation != 0 else { return }
+        state.withLock { _ = $0.incoming.removeValue(forKey: arrival.correlation) }
+        if envelope.flow == nil { reply(result, to: arrival) } else { endStream(result, of: arrival) }
+    }
+
+    private func reply(_ result: Result<Answer, any Error>, to frame: Arrival) {
         guard frame.correlation != 0 else { return }
         let reply: Reply
         do {
@@ -120,7 +107,7 @@ extension Peer {
     }
 
     /// Sends the end of an ask of the other side, or, when that is too large for a frame, an error that says so.
-    private func answer(_ ask: Frame, with content: Content, called what: String, failing: (Failure) -> Content) {
+    private func answer(_ ask: Arrival, with content: Content, called what: String, failing: (Failure) -> Content) {
         let error = send(Frame(content, correlation: ask.correlation, codec: ask.codec), lane: .bulk)
         guard let error, error.code == .frameTooLarge else { return }
         let failure = Failures.encode(CoordinatorError(.messageTooLarge, "\(what): \(error.message)"), codec: ask.codec)
@@ -128,7 +115,7 @@ extension Peer {
     }
 
     /// Returns the way of replies to a stream that the other side reads.
-    private func flow(to frame: Frame) -> ReplyFlow {
+    private func flow(to frame: Arrival) -> ReplyFlow {
         ReplyFlow { [weak self] answer in
             guard let self else { throw CancellationError() }
             let (codec, bytes) = try answer.wire(for: frame.codec)
@@ -140,7 +127,7 @@ extension Peer {
         }
     }
 
-    private func endStream(_ result: Result<Answer, any Error>, of frame: Frame) {
+    private func endStream(_ result: Result<Answer, any Error>, of frame: Arrival) {
         var failure: Failure?
         switch result {
         case .success(.none): break
@@ -152,6 +139,7 @@ extension Peer {
     }
 
     private func answer(_ inspect: Inspect, in frame: Frame) {
+        let frame = Arrival(correlation: frame.correlation, codec: frame.codec, route: nil, size: 0)
         let target = link.text(of: inspect.target) ?? ""
         let isAdmitted = state.withLock { state -> Bool in
             guard state.admission.inspections < Self.inspectionsLimit else { return false }
@@ -205,5 +193,47 @@ extension Peer {
             // The ask has been cancelled or has timed out meanwhile, or this is the answer to a start.
             owner.frameReceived(frame)
         }
+    }
+}
+
+extension Peer.State {
+    /// The decision about a message that has arrived.
+    fileprivate enum Admittance {
+        /// The message is open; its deadline may be the earliest.
+        case admitted(isEarliest: Bool)
+        /// As many messages are open as may be.
+        case full
+        /// The link has closed.
+        case closed
+        /// The other side has broken the rule in these words.
+        case violation(String)
+    }
+
+    /// Charges the other side for a message that has arrived, and opens the message.
+    fileprivate mutating func admit(_ envelope: Envelope, _ arrival: Peer.Arrival) -> Admittance {
+        if arrival.correlation != 0, incoming[arrival.correlation] != nil {
+            return .violation("\(envelope.body.name) has the number of an ask that is open")
+        }
+        if envelope.trace.count > Peer.traceLimit {
+            return .violation("\(envelope.body.name) has a trace context of \(envelope.trace.count) bytes")
+        }
+        if let route = arrival.route {
+            guard admission.credits.take(route, arrival.size) else {
+                return .violation(
+                    "\(envelope.body.name), of \(arrival.size) bytes, came without credit: as much is under way to \(route) as may be"
+                )
+            }
+        } else {
+            let waiting = admission.builtinBytes
+            guard waiting < Peer.builtinBytesLimit else {
+                return .violation("\(waiting) bytes of \(envelope.body.name) and its like wait")
+            }
+            admission.builtinBytes += arrival.size
+        }
+        guard !phase.isClosed else { return .closed }
+        guard incoming.count < Peer.openAsksLimit else { return .full }
+        // Only an ask with a number can be cancelled.
+        if arrival.correlation != 0 { incoming[arrival.correlation] = envelope }
+        return .admitted(isEarliest: arrival.correlation != 0 && watch.isEarliest(envelope.deadline))
     }
 }

@@ -8,7 +8,7 @@ extension Peer {
     private enum Departure {
         /// The link has taken the message.
         case left
-        /// The sender isn't informed: the message waits for credit, or has ended before it was sent.
+        /// The sender isn't informed: the message waits for credit or for the end of the link, or has ended before it was sent.
         case unchanged
         /// The message can never be sent.
         case refused(CoordinatorError)
@@ -38,81 +38,107 @@ extension Peer {
                 payload: payload,
                 undelivered: undelivered
             )
-            return inTurn {
-                depart(message)
-            } then: {
-                complete(envelope, after: $0)
-            }
+            let (departure, correlation) = state.withLock { depart(message, &$0) }
+            if let correlation { attend(envelope, correlation) }
+            link.flush()
+            return complete(envelope, after: departure)
         } catch {
             envelope.end(.failure(error))
             return true
         }
     }
 
-    /// Opens a message and hands it to the link, unless it has to wait; called only under the turn.
-    private func depart(_ message: Outgoing) -> Departure {
-        let isBuiltin = message.envelope.isBuiltin
-        if !isBuiltin, state.withLock({ $0.phase.isDraining }) { return .handedBack }
+    /// Opens a message and hands it to the link, unless it has to wait; called under the lock of the state.
+    ///
+    /// - Returns: The outcome, and the number of the message if it's open now.
+    private func depart(_ message: Outgoing, _ state: inout State) -> (Departure, UInt64?) {
+        let envelope = message.envelope
+        guard !state.phase.isClosed, envelope.isBuiltin || !state.phase.isDraining else { return (.handedBack, nil) }
+        guard !envelope.isWithdrawn else { return (.unchanged, nil) }
+        guard state.outgoing.count < Self.openAsksLimit else {
+            return (.refused(CoordinatorError(.tooManyOpenAsks, "\(Self.openAsksLimit) asks to \(name) are open")), nil)
+        }
         var message = message
-        switch open(message) {
-        case .opened(let correlation): message.correlation = correlation
-        case .closed: return .handedBack
-        case .full: return .refused(CoordinatorError(.tooManyOpenAsks, "\(Self.openAsksLimit) asks to \(name) are open"))
+        state.messages += 1
+        message.number = state.messages
+        let correlation = state.outgoing.insert(.message(message))
+        counts.openAsks.add(1, ordering: .relaxed)
+        guard envelope.isBuiltin || state.windows.take(correlation, route: message.route, size: message.size) else {
+            return (.unchanged, correlation)
         }
-        attend(message)
-        let mayLeave = isBuiltin || state.withLock { $0.windows.take(message, route: message.route, size: message.size) }
-        return mayLeave ? transmit(message) : .unchanged
+        return (transmit(message, correlation, &state), correlation)
     }
 
-    private func open(_ message: Outgoing) -> Opening {
-        open { correlation in
-            var message = message
-            message.correlation = correlation
-            return .message(message)
+    /// Hands an open message to the link; called under the lock of the state, so that messages are handed over in the order in which they
+    /// were let go.
+    private func transmit(_ message: Outgoing, _ correlation: UInt64, _ state: inout State) -> Departure {
+        do throws(LinkError) {
+            try link.append(lane: message.envelope.isBuiltin ? .control : .bulk) { name in
+                Frame(
+                    message.envelope.content(target: name(message.target), sender: name, payload: message.payload),
+                    correlation: correlation,
+                    codec: message.codec,
+                    flags: message.flags
+                )
+            }
+        } catch {
+            // The link is about to report that it has closed: the message is handed back then, in order with all others.
+            guard let refusal = CoordinatorError(refusing: message, because: error) else { return .unchanged }
+            _ = state.outgoing.remove(correlation)
+            counts.openAsks.subtract(1, ordering: .relaxed)
+            // The other side never sees the message, and would never give its credit back.
+            if !message.envelope.isBuiltin { state.windows.takeBack(message.size, route: message.route) }
+            return .refused(refusal)
         }
+        var message = message
+        message.payload = []
+        message.hasLeft = true
+        state.outgoing[correlation] = .message(message)
+        return .left
     }
 
-    /// Informs a message's sender of the outcome; never called under the turn.
+    /// Informs a message's sender of the outcome; never called under a lock.
     ///
     /// - Returns: False when the message can be sent elsewhere.
     private func complete(_ envelope: Envelope, after departure: Departure) -> Bool {
         switch departure {
         case .left: envelope.release()
         case .unchanged: break
-        case .refused(let error): envelope.end(.failure(error))
+        case .refused(let error):
+            envelope.end(.failure(error))
+            state.withLock { $0.takeAllAnswered() }?.settle(())
         case .handedBack: return false
         }
         return true
     }
 
-    /// Adds to a route's window, and sends the messages that have room then; called only under the turn.
+    /// Adds to a route's window, and sends the messages that have room then; called under the lock of the state.
     ///
     /// - Returns: The outcome for each message that had room.
-    private func transmitFree(_ route: String, _ window: SendWindows<Outgoing>.Window) -> [(Outgoing, Departure)] {
-        var departures: [(Outgoing, Departure)] = []
-        var free = state.withLock { state in
-            // Messages that were given up meanwhile aren't open any more.
-            let open = state.outgoing
-            return state.windows.add(window, route: route) { open[$0.correlation] != nil }
-        }
+    private func transmitFree(_ route: String, _ window: CreditWindow, _ state: inout State) -> [(Envelope, Departure)] {
+        var departures: [(Envelope, Departure)] = []
+        // Messages that were given up meanwhile aren't open any more.
+        let open = state.outgoing
+        var free = state.windows.add(window, route: route) { open.contains($0) }
         while !free.isEmpty {
-            for message in free { departures.append((message, transmit(message))) }
-            // A message that was too large has left its room to the next.
-            free = state.withLock { state in
-                let open = state.outgoing
-                return state.windows.release { open[$0.correlation] != nil }
+            for correlation in free {
+                guard case .message(let message)? = state.outgoing[correlation] else { continue }
+                departures.append((message.envelope, transmit(message, correlation, &state)))
             }
+            // A message that was too large has left its room to the next.
+            let open = state.outgoing
+            free = state.windows.release { open.contains($0) }
         }
         return departures
     }
 
     /// Tells the other side to stop when it has handled everything that was sent before.
     func drain(_ stop: Stop) {
-        inTurn {
-            state.withLock { $0.phase.drain() }
-            try? link.send(Frame(.stop(stop), flags: .drain))
-        } then: {
+        state.withLock { state in
+            state.phase.drain()
+            try? link.append { _ in Frame(.stop(stop), flags: .drain) }
         }
+        link.flush()
     }
 
     /// Sends a notification of the runtime, or, without a name, an event of a coordinator; there is no answer.
@@ -135,14 +161,12 @@ extension Peer {
         }
         let route = credit.target == 0 ? "" : link.text(of: credit.target)
         guard let route else { return }
-        inTurn {
+        let departures = state.withLock { state in
             // Messages that wait while the other side drains are handed back when the link closes.
-            state.withLock { $0.phase.isDraining } ? [] : transmitFree(route, .init(messages: window.messages, bytes: window.bytes))
-        } then: { departures in
-            for (message, departure) in departures where !complete(message.envelope, after: departure) {
-                handBack(message, because: state.withLock { $0.phase.farewell })
-            }
+            state.phase.isDraining ? [] : transmitFree(route, CreditWindow(messages: window.messages, bytes: window.bytes), &state)
         }
+        link.flush()
+        for (envelope, departure) in departures { _ = complete(envelope, after: departure) }
     }
 
     /// Sends a request to the other side's runtime, and waits for the answer.
@@ -157,7 +181,11 @@ extension Peer {
     @discardableResult
     func request(_ target: String, timeout: Duration?, _ content: (_ target: NameID) -> Content) async throws -> JSONValue {
         let ending = OneShot<Result<JSONValue, any Error>>()
-        guard case .opened(let correlation) = open({ _ in .request(ending) }) else { throw lost(maybeExecuted: false) }
+        let opened = state.withLock { state -> UInt64? in
+            guard !state.phase.isClosed, state.outgoing.count < Self.openAsksLimit else { return nil }
+            return state.outgoing.insert(.request(ending))
+        }
+        guard let correlation = opened else { throw lost(maybeExecuted: false) }
         do throws(LinkError) {
             try link.send(lane: .control) { name in Frame(content(name(target)), correlation: correlation, codec: .json) }
         } catch {
@@ -176,95 +204,27 @@ extension Peer {
         return try await ending.value.get()
     }
 
-    /// Hands an open message to the link; called only under the turn.
-    private func transmit(_ message: Outgoing) -> Departure {
-        let envelope = message.envelope
-        guard beginLeaving(message) else { return .unchanged }
-        do throws(LinkError) {
-            try link.send(lane: envelope.isBuiltin ? .control : .bulk) { name in
-                Frame(
-                    envelope.content(target: name(message.target), sender: name, payload: message.payload),
-                    correlation: message.correlation,
-                    codec: message.codec,
-                    flags: message.flags
-                )
-            }
-        } catch {
-            state.withLock { $0.leaving = nil }
-            // A message that has been ended meanwhile, by its asker or with the link, is not handed back.
-            let isOpen = close(message.correlation) != nil
-            guard let refusal = CoordinatorError(refusing: message, because: error) else { return isOpen ? .handedBack : .unchanged }
-            // The other side never sees the message, and would never give its credit back.
-            takeBack(message)
-            return .refused(refusal)
-        }
-        endLeaving(message)
-        return .left
-    }
-
-    /// Marks a message as being handed to the link.
-    ///
-    /// - Returns: False when the message has ended meanwhile.
-    private func beginLeaving(_ message: Outgoing) -> Bool {
-        if message.envelope.isWithdrawn { close(message.correlation) }
-        let isWanted = state.withLock { state -> Bool in
-            guard state.outgoing[message.correlation] != nil else { return false }
-            state.leaving = (message.correlation, isGivenUp: false)
-            return true
-        }
-        if !isWanted { takeBack(message) }
-        return isWanted
-    }
-
-    /// Marks a message as handed to the link, and sends the cancellation that came meanwhile.
-    private func endLeaving(_ message: Outgoing) {
-        let isGivenUp = state.withLock { state -> Bool in
-            if case .message(var open) = state.outgoing[message.correlation] {
-                open.hasLeft = true
-                state.outgoing[message.correlation] = .message(open)
-            }
-            defer { state.leaving = nil }
-            return state.leaving?.isGivenUp == true
-        }
-        if isGivenUp { try? link.send(Frame(.cancel, correlation: message.correlation)) }
-    }
-
-    /// Returns to the windows the room of a message that is never sent.
-    private func takeBack(_ message: Outgoing) {
-        if !message.envelope.isBuiltin { state.withLock { $0.windows.takeBack(message.size, route: message.route) } }
-    }
-
     /// Relays the asker's actions to the other side: a cancellation, and the credit for replies that were read.
-    private func attend(_ message: Outgoing) {
-        let correlation = message.correlation
-        message.envelope.work { [weak self] in self?.giveUp(correlation) }
-        message.envelope.flow?.relayGrants { [weak self] count in
+    private func attend(_ envelope: Envelope, _ correlation: UInt64) {
+        envelope.work(.forwarded(self, correlation))
+        envelope.flow?.relayGrants { [weak self] count in
             self?.send(Frame(.credit(Credit(target: 0, messages: UInt32(clamping: count), bytes: 0)), correlation: correlation))
         }
     }
 
     /// Cancels a message: on the other side when it has left, else here, so that it never leaves.
-    private func giveUp(_ correlation: UInt64) {
-        let (hasLeft, allAnswered) = state.withLock { state -> (Bool?, OneShot<Void>?) in
-            guard case .message(let message)? = state.outgoing.removeValue(forKey: correlation) else { return (nil, nil) }
-            if state.leaving?.correlation == correlation { state.leaving?.isGivenUp = true }
-            return (message.hasLeft, state.takeAllAnswered())
+    func giveUp(_ correlation: UInt64) {
+        let (isOpen, allAnswered) = state.withLock { state -> (Bool, OneShot<Void>?) in
+            guard case .message(let message)? = state.outgoing.remove(correlation) else { return (false, nil) }
+            // In the lane of the message, so that the cancellation doesn't overtake it.
+            if message.hasLeft { try? link.append { _ in Frame(.cancel, correlation: correlation) } }
+            state.forgetGivenUp()
+            return (true, state.takeAllAnswered())
         }
-        allAnswered?.settle(())
-        guard let hasLeft else { return }
+        guard isOpen else { return }
         counts.openAsks.subtract(1, ordering: .relaxed)
-        // In the lane of the message, so that the cancellation doesn't overtake it.
-        if hasLeft { try? link.send(Frame(.cancel, correlation: correlation)) }
-        forgetGivenUp()
-    }
-
-    /// Forgets messages that were given up while they waited for credit, once they are many.
-    private func forgetGivenUp() {
-        state.withLock { state in
-            guard state.windows.count >= 2 * state.outgoing.count + 64 else { return }
-            let open = state.outgoing
-            state.windows.removeAll { open[$0.correlation] == nil }
-        }
+        allAnswered?.settle(())
+        link.flush()
     }
 
     private func encoded(_ body: Envelope.Body) throws(CoordinatorError) -> (PayloadCodec, Bytes) {
@@ -272,6 +232,15 @@ extension Peer {
         case .value(let message): (codec, try PayloadCoder.encode(message, as: codec))
         case .encoded(_, let codec, let payload): (codec, payload.bytes)
         }
+    }
+}
+
+extension Peer.State {
+    /// Forgets messages that were given up while they waited for credit, once they are many.
+    fileprivate mutating func forgetGivenUp() {
+        guard windows.count >= 2 * outgoing.count + 64 else { return }
+        let open = outgoing
+        windows.removeAll { !open.contains($0) }
     }
 }
 

@@ -3,18 +3,30 @@ import Links
 import WireProtocol
 
 extension Peer {
-    /// A message that is on its way to the other side, or waits for its turn.
+    /// A message of this side, until it's answered.
     struct Outgoing: Sendable {
         let envelope: Envelope
         let target: String
         let isDirect: Bool
         let codec: PayloadCodec
-        let payload: Bytes
+        /// The encoded message, until the link has taken it.
+        var payload: Bytes
         /// A function that takes the message back when the link closes before the message was sent.
         let undelivered: (@Sendable () -> Void)?
-        var correlation: UInt64 = 0
-        /// Whether the message has been handed to the link.
+        /// The place of the message among all messages of this side, counted from 1.
+        var number: UInt64 = 0
+        /// Whether the link has taken the message.
         var hasLeft = false
+    }
+
+    /// A message of the other side, until it's answered.
+    struct Arrival: Sendable {
+        /// The number by which the other side knows the message; 0: it wants no answer.
+        let correlation: UInt64
+        let codec: PayloadCodec
+        /// The route that the message has taken credit from, and how much; `nil` for messages between runtimes, which take none.
+        let route: String?
+        let size: Int
     }
 
     /// An ask of this side that waits for its answer.
@@ -26,6 +38,11 @@ extension Peer {
 
         var isMessage: Bool {
             if case .message = self { true } else { false }
+        }
+
+        /// The place among all messages of this side; requests come first.
+        var number: UInt64 {
+            if case .message(let message) = self { message.number } else { 0 }
         }
     }
 
@@ -83,22 +100,84 @@ extension Peer {
 
     struct State {
         var phase = Phase.open
-        var lastCorrelation: UInt64 = 1
         /// The asks of this side, by correlation.
-        var outgoing: [UInt64: Open] = [:]
+        var outgoing = Slab<Open>()
+        /// The number of messages of this side so far.
+        var messages: UInt64 = 0
         /// The signal that no message of this side is open, made when it's first waited for.
         var allAnswered: OneShot<Void>?
         /// The asks of the other side, by correlation.
         var incoming: [UInt64: Envelope] = [:]
-        /// The bounds on the messages of this side, and the messages that wait for room.
-        var windows: SendWindows<Outgoing>
-        /// The message that is being handed to the link, and whether its asker has given it up meanwhile.
-        var leaving: (correlation: UInt64, isGivenUp: Bool)?
+        /// The deadlines of the other side's asks.
+        var watch = DeadlineWatch()
+        /// The bounds on the messages of this side, and the correlations of the messages that wait for room.
+        var windows: SendWindows<UInt64>
         /// The bounds on the messages and requests of the other side.
         var admission = Admission()
-        /// The reason why the link has closed while a message was being handed to it.
-        var closedInTurn: LinkError?
 
         init(waitsForWindow: Bool) { windows = SendWindows(waitsForWindow: waitsForWindow) }
+    }
+}
+
+/// Elements under numbers that are never used twice.
+struct Slab<Element> {
+    private struct Slot {
+        var generation: UInt32 = 0
+        var element: Element?
+    }
+
+    private var slots: [Slot] = []
+    private var free: [UInt32] = []
+
+    /// The numbers that are left to others: 0 and 1.
+    private static var offset: UInt64 { 2 }
+
+    /// The number of elements.
+    var count: Int { slots.count - free.count }
+
+    /// Adds an element.
+    ///
+    /// - Returns: The element's number: its place below, and in the upper half the count of the elements that had the place before.
+    mutating func insert(_ element: Element) -> UInt64 {
+        guard let place = free.popLast() else {
+            slots.append(Slot(element: element))
+            return UInt64(slots.count - 1) + Self.offset
+        }
+        slots[Int(place)].element = element
+        return UInt64(slots[Int(place)].generation) << 32 | UInt64(place) + Self.offset
+    }
+
+    /// Removes and returns an element.
+    mutating func remove(_ number: UInt64) -> Element? {
+        guard let place = place(of: number), let element = slots[place].element.take() else { return nil }
+        slots[place].generation &+= 1
+        free.append(UInt32(place))
+        return element
+    }
+
+    /// Removes and returns all elements, with their numbers.
+    mutating func removeAll() -> [(number: UInt64, element: Element)] {
+        slots.indices.compactMap { place in
+            let number = UInt64(slots[place].generation) << 32 | UInt64(place) + Self.offset
+            return remove(number).map { (number, $0) }
+        }
+    }
+
+    subscript(number: UInt64) -> Element? {
+        get { place(of: number).flatMap { slots[$0].element } }
+        set { if let place = place(of: number), slots[place].element != nil { slots[place].element = newValue } }
+    }
+
+    func contains(_ number: UInt64) -> Bool { place(of: number).map { slots[$0].element != nil } ?? false }
+
+    /// Returns whether any element satisfies a condition.
+    func contains(where isMatch: (Element) -> Bool) -> Bool { slots.contains { $0.element.map(isMatch) ?? false } }
+
+    private func place(of number: UInt64) -> Int? {
+        let low = number & UInt64(UInt32.max)
+        guard low >= Self.offset else { return nil }
+        let place = Int(low - Self.offset)
+        guard place < slots.count, slots[place].generation == UInt32(number >> 32) else { return nil }
+        return place
     }
 }

@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import Glibc
 import Links
 import Synchronization
 import WireProtocol
@@ -46,12 +45,6 @@ final class Peer: Sendable {
     let state: Lock<State>
     /// Settled when the link has closed and everything that had arrived is handled.
     private let end = OneShot<Void>()
-    /// Held while messages are let go and handed to the link, so that both happen in one order.
-    private let turn = Lock(())
-    /// The thread that holds the turn, or 0.
-    private let turnThread = Atomic<UInt>(0)
-    /// Whether the link has closed in the midst of a turn.
-    private let hasClosedInTurn = Atomic<Bool>(false)
     let counts: LiveCounts
 
     /// - Parameters:
@@ -71,43 +64,11 @@ final class Peer: Sendable {
         Link.Handler(
             frameReceived: { [self] _, frame in receive(frame) },
             closed: { [self] _, error in
-                // A link may close in the midst of a send.
-                if turnThread.load(ordering: .relaxed) == pthread_self() {
-                    state.withLock { $0.closedInTurn = error }
-                    hasClosedInTurn.store(true, ordering: .relaxed)
-                } else {
-                    hasClosed(error)
-                }
+                endOpenAsks()
+                end.settle(())
+                owner.closed(error)
             }
         )
-    }
-
-    private func hasClosed(_ error: LinkError) {
-        endOpenAsks()
-        end.settle(())
-        owner.closed(error)
-    }
-
-    /// Lets messages go and hands them to the link, while no other thread does.
-    ///
-    /// No envelope ends, or is released, in the body: that runs completions, which may send messages themselves.
-    /// What the body has returned is completed before a link that has closed meanwhile hands back the messages behind it.
-    func inTurn<Outcome, Result>(_ body: () -> Outcome, then complete: (Outcome) -> Result) -> Result {
-        let outcome = turn.withLock { _ in
-            turnThread.store(pthread_self(), ordering: .relaxed)
-            defer { turnThread.store(0, ordering: .relaxed) }
-            return body()
-        }
-        let result = complete(outcome)
-        if hasClosedInTurn.load(ordering: .relaxed), let error = takeClosedInTurn() { hasClosed(error) }
-        return result
-    }
-
-    private func takeClosedInTurn() -> LinkError? {
-        state.withLock { state in
-            defer { state.closedInTurn = nil }
-            return state.closedInTurn
-        }
     }
 
     /// Names the window for messages of the other side.
@@ -154,14 +115,14 @@ final class Peer: Sendable {
     /// Whether a message of this side is still unanswered.
     var hasOpenMessages: Bool {
         state.withLock { state in
-            state.outgoing.values.contains(where: \.isMessage)
+            state.outgoing.contains(where: \.isMessage)
         }
     }
 
     /// Returns when every message of this side is answered, or can't be answered any more.
     func waitUntilAnswered() async {
         let end = state.withLock { state -> OneShot<Void>? in
-            guard state.outgoing.values.contains(where: \.isMessage) else { return nil }
+            guard state.outgoing.contains(where: \.isMessage) else { return nil }
             let end = state.allAnswered ?? OneShot()
             state.allAnswered = end
             return end
@@ -169,30 +130,10 @@ final class Peer: Sendable {
         await end?.value
     }
 
-    /// The outcome of an attempt to open an ask.
-    enum Opening {
-        case opened(UInt64)
-        case full
-        case closed
-    }
-
-    /// Makes an open ask, given its correlation.
-    func open(_ ask: (UInt64) -> Open) -> Opening {
-        state.withLock { state -> Opening in
-            if state.phase.isClosed { return .closed }
-            guard state.outgoing.count < Self.openAsksLimit else { return .full }
-            state.lastCorrelation += 1
-            let open = ask(state.lastCorrelation)
-            state.outgoing[state.lastCorrelation] = open
-            if open.isMessage { counts.openAsks.add(1, ordering: .relaxed) }
-            return .opened(state.lastCorrelation)
-        }
-    }
-
     /// Removes an open ask.
     @discardableResult
     func close(_ correlation: UInt64) -> Open? {
-        let (open, allAnswered) = state.withLock { ($0.outgoing.removeValue(forKey: correlation), $0.takeAllAnswered()) }
+        let (open, allAnswered) = state.withLock { ($0.outgoing.remove(correlation), $0.takeAllAnswered()) }
         if open?.isMessage == true { counts.openAsks.subtract(1, ordering: .relaxed) }
         allAnswered?.settle(())
         return open
@@ -203,16 +144,16 @@ final class Peer: Sendable {
     }
 
     private func endOpenAsks() {
-        let (isFirst, outgoing, incoming, waiting, farewell) = state.withLock { state in
-            defer { (state.outgoing, state.incoming, state.phase) = ([:], [:], .closed) }
-            return (!state.phase.isClosed, state.outgoing, state.incoming, state.windows.removeAll(), state.phase.farewell)
+        let (isFirst, outgoing, incoming, farewell) = state.withLock { state in
+            defer { (state.incoming, state.phase) = ([:], .closed) }
+            _ = state.windows.removeAll()
+            return (!state.phase.isClosed, state.outgoing.removeAll().map(\.element), state.incoming, state.phase.farewell)
         }
         if isFirst { counts.links.subtract(1, ordering: .relaxed) }
-        counts.openAsks.subtract(outgoing.values.count(where: \.isMessage), ordering: .relaxed)
-        let unsent = Set(waiting.map(\.correlation))
-        for (correlation, ask) in outgoing.sorted(by: { $0.key < $1.key }) {
+        counts.openAsks.subtract(outgoing.count(where: \.isMessage), ordering: .relaxed)
+        for ask in outgoing.sorted(by: { $0.number < $1.number }) {
             switch ask {
-            case .message(let message) where unsent.contains(correlation): handBack(message, because: farewell)
+            case .message(let message) where !message.hasLeft: handBack(message, because: farewell)
             case .message(let message): message.envelope.end(.failure(farewell ?? lost(maybeExecuted: true)))
             case .request(let ending): ending.settle(.failure(farewell ?? lost(maybeExecuted: true)))
             }
@@ -234,7 +175,7 @@ final class Peer: Sendable {
 extension Peer.State {
     /// Removes and returns the signal to settle, if it's waited for and no message is open any more.
     mutating func takeAllAnswered() -> OneShot<Void>? {
-        guard let allAnswered, !outgoing.values.contains(where: \.isMessage) else { return nil }
+        guard let allAnswered, !outgoing.contains(where: \.isMessage) else { return nil }
         self.allAnswered = nil
         return allAnswered
     }

@@ -144,6 +144,6 @@ extension CoordinatorRuntime {
     {
         let root = try root
         let envelope = Envelope(body, sender: path, deadline: timeout.map { .now + $0 }, isOneWay: isOneWay)
-        return try await envelope.delivered(owner: nil) { root.deliver($0, to: path.components[...], isDirect: false) }
+        return try await envelope.delivered(in: core.openAsks) { root.deliver($0, to: path.components[...], isDirect: false) }
     }
 }

@@ -12,6 +12,8 @@ final class RuntimeCore: Sendable {
     let tap: Tap
     let deadLetters: DeadLetters
     let counts: LiveCounts
+    /// The asks that no coordinator of the tree has made.
+    let openAsks = OpenAsks()
     /// The dependencies that the first coordinator of this process inherits, unless its parent sends others.
     let dependencies: Dependencies
     /// The dependencies that take precedence over all provided ones.

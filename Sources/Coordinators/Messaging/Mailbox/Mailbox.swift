@@ -53,6 +53,14 @@ struct Mailbox {
         let item: Item
     }
 
+    /// Asks that are on their way to the coordinator in their askers' tasks.
+    private struct Reservations {
+        var count = 0
+        var bytes = 0
+        /// The priority of their tasks: an executor runs the jobs of one priority in order.
+        var priority = TaskPriority.medium
+    }
+
     private let policy: MailboxPolicy
     private var messages: Deque<Arrival> = []
     /// The notices, which neither a pause nor a full mailbox delays.
@@ -70,8 +78,8 @@ struct Mailbox {
     private(set) var isPaused = false
     private(set) var isDraining = false
     private var isClosed = false
-    /// Whether an ask is on its way to the coordinator in the asker's task: nothing may overtake it.
-    private var isReserved = false
+    /// The asks that are on their way to the coordinator in their askers' tasks: nothing may overtake them.
+    private var reservations = Reservations()
     private var arrivalsWhileFull = 0
 
     init(_ policy: MailboxPolicy) { self.policy = policy }
@@ -136,20 +144,34 @@ struct Mailbox {
 
     /// Holds back all other items for an ask that runs in its asker's task.
     ///
-    /// - Returns: False when an item waits or runs, so that the ask wouldn't be the next.
-    mutating func reserve() -> Bool {
-        guard isIdle, !isReserved else { return false }
-        isReserved = true
+    /// - Parameters:
+    ///   - size: The size of the message in bytes.
+    ///   - priority: The priority of the task.
+    /// - Returns: False when an item waits or runs, so that the ask wouldn't be the next, or the ask has no room.
+    mutating func reserve(_ size: Int, _ priority: TaskPriority) -> Bool {
+        guard isIdle else { return false }
+        if reservations.count == 0 {
+            reservations.priority = priority
+        } else {
+            guard reservations.priority == priority, reservations.count < policy.messages, reservations.bytes + size <= policy.bytes else {
+                return false
+            }
+        }
+        reservations.count += 1
+        reservations.bytes += size
         return true
     }
 
-    mutating func endReservation() { isReserved = false }
+    mutating func endReservation(_ size: Int) {
+        reservations.count -= 1
+        reservations.bytes -= size
+    }
 
     /// Notes that draining begins, if there is a need.
     ///
     /// - Returns: Whether the caller has to begin draining.
     mutating func beginDraining() -> Bool {
-        guard !isDraining, !isReserved, !isClosed, !notices.isEmpty || mayBeginMessage else { return false }
+        guard !isDraining, reservations.count == 0, !isClosed, !notices.isEmpty || mayBeginMessage else { return false }
         isDraining = true
         return true
     }
@@ -235,7 +257,8 @@ struct Mailbox {
     }
 
     private func isFull(for envelope: Envelope) -> Bool {
-        count >= policy.messages || count > 0 && bytes + envelope.size > policy.bytes
+        let (count, bytes) = (count + reservations.count, bytes + reservations.bytes)
+        return count >= policy.messages || count > 0 && bytes + envelope.size > policy.bytes
     }
 
     /// Forgets messages whose askers have given up, so that they take no room; called now and then while the mailbox is full.

@@ -82,7 +82,11 @@ extension Node {
     /// A Swift actor alone doesn't promise to run jobs in the order of their arrival; here the order is the queue's.
     private func drain(on instance: isolated any Coordinator) {
         while true {
-            let batch = state.withLock { $0.mailbox.takeBatch() }
+            let batch = state.withLock { state in
+                let batch = state.mailbox.takeBatch()
+                state.handlers.batch = batch
+                return batch
+            }
             if batch.isEmpty { return wakeIfIdle() }
             for item in batch { begin(item, on: instance) }
         }
@@ -94,6 +98,9 @@ extension Node {
             return ended(item, nil)
         }
         item.envelope?.release()
+        if case .message(let envelope, let row) = item, let body = row.immediate {
+            return handle(item, envelope, row, body, on: instance)
+        }
         let id = noteHandler(item.envelope)
         let task = inTrace(of: item.envelope) {
             Task.immediate {
@@ -102,7 +109,29 @@ extension Node {
             }
         }
         own(task, as: id)
-        item.envelope?.work { task.cancel() }
+        item.envelope?.work(.task(task))
+    }
+
+    /// Handles a message by a row that doesn't suspend, without a task.
+    private func handle(
+        _ item: Mailbox.Item,
+        _ envelope: Envelope,
+        _ row: MessageRow,
+        _ body: MessageRow.ImmediateBody,
+        on instance: isolated any Coordinator
+    ) {
+        if envelope.isOneWay { envelope.complete(.success(.none)) }
+        let began = runtime.tap.isActive ? MonotonicTime.now : nil
+        let result = inTrace(of: envelope) { Result { try body(instance, envelope) } }
+        // Before the answer, so that the asker's next message finds room.
+        ended(item, nil)
+        switch result {
+        case .success(let answer): envelope.complete(.success(answer))
+        case .failure(let error): fail(envelope, row, error)
+        }
+        guard let began else { return }
+        let failure: (any Error)? = if case .failure(let error) = result { error } else { nil }
+        runtime.tap.publish(.handled(envelope, by: self, row, since: began, failure))
     }
 
     /// Runs a handler in the trace of its message, so that its own asks belong to it.
@@ -169,13 +198,16 @@ extension Node {
     }
 
     private func ended(_ item: Mailbox.Item, _ handler: UInt64?) {
-        let (instance, waiters) = state.withLock { state -> ((any Coordinator)?, [OneShot<Void>]) in
+        let (instance, handled, idle, former) = state.withLock { state in
             state.mailbox.ended(item)
-            return (state.instanceToDrain(), state.takeDrainWaiters())
+            // Released outside the lock.
+            let former = handler.flatMap { state.handlers.running.removeValue(forKey: $0) }
+            return (state.instanceToDrain(), state.takeDrainWaiters(), state.takeIdleWaiters(), former)
         }
+        _ = former
         if let instance { beginDraining(instance) }
-        if let handler { handlerEnded(handler) }
-        for waiter in waiters { waiter.settle(()) }
+        for waiter in handled { waiter.settle(()) }
+        for waiter in idle { waiter.resume() }
     }
 
     /// Resumes the callers that wait for the messages' end when no message is left.
@@ -210,12 +242,7 @@ extension Node {
 
     /// Resumes the callers that wait for the handlers' end when none runs, and none is about to begin.
     private func wakeIfIdle() {
-        let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
-            guard state.isIdle else { return [] }
-            defer { state.handlers.idleWaiters = [] }
-            return state.handlers.idleWaiters
-        }
-        for waiter in waiters { waiter.resume() }
+        for waiter in state.withLock({ $0.takeIdleWaiters() }) { waiter.resume() }
     }
 
     /// Runs a hook of the coordinator as one of its handlers, and waits for it, at most until the coordinator has stopped.

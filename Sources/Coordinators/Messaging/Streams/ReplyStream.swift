@@ -82,13 +82,14 @@ final class ReplyBuffer: Sendable {
         self.content = content
         let envelope = Envelope(
             body,
+            asker: .function { content.finish($0) },
             sender: sender.path,
             deadline: deadline,
             flow: ReplyFlow { content.append($0) },
             isBuiltin: isBuiltin
         )
         content.state.withLock { $0.envelope = envelope }
-        envelope.open(owner: sender.openAsks) { content.finish($0) }
+        envelope.open(in: sender.openAsks)
         if !envelope.hasEnded { dispatch(envelope) }
     }
 

@@ -108,7 +108,6 @@ final class Bench: Sendable {
             isOneWay: number % 3 == 0,
             flow: number % 2 == 0 ? ReplyFlow { _ in } : nil
         )
-        envelope.open { _ in }
         _ = peer.forward(envelope, to: number % 2 == 0 ? "" : "/fuzz", isDirect: false)
     }
 

@@ -1,7 +1,9 @@
 import CProcess
 import Glibc
 
-/// The settings that a worker process makes for itself when it starts.
+/// The settings that a process makes for itself: a worker when it starts, and every process with a runtime.
+///
+/// A worker is spawned by its parent's ``ProcessSpawner``.
 public enum WorkerProcess {
     /// Makes the kernel kill this process when its parent ends, and checks that the parent has not ended before that.
     ///

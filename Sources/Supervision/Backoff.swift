@@ -52,3 +52,26 @@ public struct Backoff: Sendable, Hashable, Codable {
         return delay - delay * (jitter * random)
     }
 }
+
+extension Backoff {
+    /// Checks that the numbers make sense together.
+    ///
+    /// - Throws: A ``SupervisionError`` of code ``SupervisionError/Code/invalidBackoff`` that names the value to correct.
+    public func validate() throws(SupervisionError) {
+        guard minimum >= .zero else {
+            throw SupervisionError(.invalidBackoff, "backoff.minimum is \(minimum); give 0 s or more")
+        }
+        guard maximum >= minimum else {
+            throw SupervisionError(.invalidBackoff, "backoff.maximum is \(maximum); give at least backoff.minimum, \(minimum)")
+        }
+        guard factor >= 1, factor.isFinite else {
+            throw SupervisionError(.invalidBackoff, "backoff.factor is \(factor); give 1 or more")
+        }
+        guard (0...1).contains(jitter) else {
+            throw SupervisionError(.invalidBackoff, "backoff.jitter is \(jitter); give a share from 0 to 1")
+        }
+        guard resetAfter >= .zero else {
+            throw SupervisionError(.invalidBackoff, "backoff.resetAfter is \(resetAfter); give 0 s or more")
+        }
+    }
+}

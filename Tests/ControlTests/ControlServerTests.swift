@@ -18,6 +18,7 @@ import WireProtocol
             .ask(path: "/a", message: "M", payload: ["k": [1, 2.5, nil, true, "x"]], timeout: .milliseconds(1500)),
             .send(path: "/a", message: "M", payload: .null),
         ]
+        #expect(Set(operations.map(\.name)) == Set(ControlOperation.Name.allCases.map(\.rawValue)))
         try await withServer(handler) { directory, _ in
             let client = try await ControlClient.connect(runtimeDirectory: directory)
             for operation in operations {

@@ -28,27 +28,30 @@ extension ControlOperation {
 
     /// Reads the operation of a request; skips unknown fields, so that later versions can add some.
     init(fields: RequestFields) throws(ControlError) {
-        switch try fields.text("op") {
-        case "tree": self = .tree
-        case "ps": self = .ps
-        case "dead-letters": self = .deadLetters
-        case "ping": self = .ping
-        case "shutdown": self = .shutdown(now: fields.members["now"] == true)
-        case "status": self = .status(path: try fields.path())
-        case "start": self = .start(path: try fields.path())
-        case "stop": self = .stop(path: try fields.path())
-        case "restart": self = .restart(path: try fields.path())
-        case "kill": self = .kill(path: try fields.path())
-        case "pause": self = .pause(path: try fields.path())
-        case "resume": self = .resume(path: try fields.path())
-        case "ask":
+        let text = try fields.text("op")
+        guard let name = Name(rawValue: text) else {
+            throw ControlError(.invalidRequest, "this daemon has no operation `\(text.prefix(60))`; see `coordinatorctl help`")
+        }
+        switch name {
+        case .tree: self = .tree
+        case .ps: self = .ps
+        case .deadLetters: self = .deadLetters
+        case .ping: self = .ping
+        case .shutdown: self = .shutdown(now: fields.members["now"] == true)
+        case .status: self = .status(path: try fields.path())
+        case .start: self = .start(path: try fields.path())
+        case .stop: self = .stop(path: try fields.path())
+        case .restart: self = .restart(path: try fields.path())
+        case .kill: self = .kill(path: try fields.path())
+        case .pause: self = .pause(path: try fields.path())
+        case .resume: self = .resume(path: try fields.path())
+        case .ask:
             let timeout = Duration.milliseconds(try fields.integer("timeout_ms", default: 5000))
             guard timeout > .zero, timeout <= Self.maximumTimeout else {
                 throw ControlError(.invalidRequest, "`timeout_ms` is out of range; expected a number from 1 to 3600000")
             }
             self = .ask(path: try fields.path(), message: try fields.text("message"), payload: fields.payload, timeout: timeout)
-        case "send": self = .send(path: try fields.path(), message: try fields.text("message"), payload: fields.payload)
-        case let name: throw ControlError(.invalidRequest, "this daemon has no operation `\(name.prefix(60))`; see `coordinatorctl help`")
+        case .send: self = .send(path: try fields.path(), message: try fields.text("message"), payload: fields.payload)
         }
     }
 }

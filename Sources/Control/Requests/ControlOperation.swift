@@ -33,23 +33,33 @@ public enum ControlOperation: Hashable, Sendable {
     /// Stops the tree and ends the daemon; with `now`, kills the processes that still run at once.
     case shutdown(now: Bool = false)
 
+    /// The names of the operations on the wire.
+    ///
+    /// A new operation gets a name here; then the compiler demands that ``init(fields:)`` reads it.
+    enum Name: String, CaseIterable {
+        case tree, ps, status, start, stop, restart, kill, pause, resume, ask, send, ping, shutdown
+        case deadLetters = "dead-letters"
+    }
+
     /// The operation's name on the wire.
-    public var name: String {
+    public var name: String { wireName.rawValue }
+
+    private var wireName: Name {
         switch self {
-        case .tree: "tree"
-        case .ps: "ps"
-        case .status: "status"
-        case .start: "start"
-        case .stop: "stop"
-        case .restart: "restart"
-        case .kill: "kill"
-        case .pause: "pause"
-        case .resume: "resume"
-        case .ask: "ask"
-        case .send: "send"
-        case .deadLetters: "dead-letters"
-        case .ping: "ping"
-        case .shutdown: "shutdown"
+        case .tree: .tree
+        case .ps: .ps
+        case .status: .status
+        case .start: .start
+        case .stop: .stop
+        case .restart: .restart
+        case .kill: .kill
+        case .pause: .pause
+        case .resume: .resume
+        case .ask: .ask
+        case .send: .send
+        case .deadLetters: .deadLetters
+        case .ping: .ping
+        case .shutdown: .shutdown
         }
     }
 

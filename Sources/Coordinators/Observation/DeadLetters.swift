@@ -1,6 +1,9 @@
 import ConcurrencySupport
 
 /// A counter of all drops that keeps the latest ones; a worker sends its drops up to the root's process, so that they outlive the worker.
+///
+/// A drop isn't logged here: an overloaded coordinator may drop thousands in a second, so drops are counted. Two of them are faults of the
+/// program, and the node that records the letter logs it too: a one-way message whose handler failed, and a page larger than a frame.
 final class DeadLetters: Sendable {
     static let kept = 256
     /// The time for which letters are collected before they are sent up.

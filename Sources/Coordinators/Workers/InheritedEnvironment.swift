@@ -8,10 +8,9 @@ import Processes
 struct InheritedEnvironment: Sendable {
     /// The variables that systemd sets for this process alone, see sd_notify(3), sd_listen_fds(3) and sd_watchdog_enabled(3), and those
     /// that this process's parent has set.
-    private static let own: Set<String> = [
-        "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "WATCHDOG_PID", "WATCHDOG_USEC",
-        WorkerEnvironment.ticketVariable, WorkerEnvironment.logLevelVariable, ProcessMark.variable,
-    ]
+    private static let own = WorkerEnvironment.variables.union([
+        "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "WATCHDOG_PID", "WATCHDOG_USEC", ProcessMark.variable,
+    ])
 
     /// The entries in the form `NAME=value`, which need not be UTF-8.
     let entries: [[UInt8]]

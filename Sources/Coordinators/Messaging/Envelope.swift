@@ -90,7 +90,9 @@ final class Envelope: Sendable {
         var phase = Phase.open
         /// The end, until the asking task takes it.
         var outcome: Result<Answer, any Error>?
-        /// The asking task, while it waits. Unsafe, because the checks of a checked one cost as much as the wait; the phase allows one end.
+        /// The asking task, while it waits.
+        ///
+        /// Unsafe, because the checks of a checked one cost as much as the wait; the phase allows one end.
         var waiter: UnsafeContinuation<Result<Answer, any Error>, Never>?
         var work: Work?
         /// The open asks among which this one is, and its place there.

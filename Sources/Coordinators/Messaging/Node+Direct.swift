@@ -8,7 +8,9 @@ extension Node {
         var node = self
         while true {
             if let row = node.type.table.onlyRow(for: message) {
-                guard let direct = row.direct as? DirectRow<M>, let instance = node.takeDirectAsk(Envelope.size(of: M.self)) else { return nil }
+                guard let direct = row.direct as? DirectRow<M>, let instance = node.takeDirectAsk(Envelope.size(of: M.self)) else {
+                    return nil
+                }
                 return (direct, instance, node)
             }
             // Another row may match by the name, or the message leaves the process.

@@ -57,7 +57,9 @@ final class OpenAsks: Sendable {
     }
 
     private func watch(until deadline: MonotonicTime) {
-        _ = Timers.shared.schedule(at: deadline) { [weak self] in self?.endOverdue(deadline) }
+        // The timer keeps these asks, which keep nothing else once their coordinator has stopped: a weak reference would make every other
+        // one slower.
+        _ = Timers.shared.schedule(at: deadline) { self.endOverdue(deadline) }
     }
 
     private func endOverdue(_ time: MonotonicTime) {
@@ -75,6 +77,8 @@ final class OpenAsks: Sendable {
 struct DeadlineWatch {
     /// The time for which the timer is set.
     private var time: MonotonicTime?
+    /// The timer, if it's to be cancelled at the end.
+    var timer: Timers.Timer?
 
     /// Returns whether the timer must be set for a deadline, because it's earlier than all that are watched.
     mutating func isEarliest(_ deadline: MonotonicTime?) -> Bool {

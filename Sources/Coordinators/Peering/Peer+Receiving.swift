@@ -67,7 +67,13 @@ extension Peer {
     }
 
     private func watch(until deadline: MonotonicTime) {
-        _ = Timers.shared.schedule(at: deadline) { [weak self] in self?.endOverdue(deadline) }
+        // The end of the link cancels the timer, which keeps the peer: a weak reference would make every other one slower.
+        let timer = Timers.shared.schedule(at: deadline) { self.endOverdue(deadline) }
+        let isLate = state.withLock { state -> Bool in
+            if !state.phase.isClosed { state.watch.timer = timer }
+            return state.phase.isClosed
+        }
+        if isLate { Timers.shared.cancel(timer) }
     }
 
     private func endOverdue(_ time: MonotonicTime) {
@@ -116,8 +122,7 @@ extension Peer {
 
     /// Returns the way of replies to a stream that the other side reads.
     private func flow(to frame: Arrival) -> ReplyFlow {
-        ReplyFlow { [weak self] answer in
-            guard let self else { throw CancellationError() }
+        ReplyFlow { [self] answer in
             let (codec, bytes) = try answer.wire(for: frame.codec)
             do throws(LinkError) {
                 try link.send(Frame(.streamItem(bytes), correlation: frame.correlation, codec: codec))

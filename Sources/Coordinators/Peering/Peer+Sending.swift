@@ -207,8 +207,8 @@ extension Peer {
     /// Relays the asker's actions to the other side: a cancellation, and the credit for replies that were read.
     private func attend(_ envelope: Envelope, _ correlation: UInt64) {
         envelope.work(.forwarded(self, correlation))
-        envelope.flow?.relayGrants { [weak self] count in
-            self?.send(Frame(.credit(Credit(target: 0, messages: UInt32(clamping: count), bytes: 0)), correlation: correlation))
+        envelope.flow?.relayGrants { [self] count in
+            send(Frame(.credit(Credit(target: 0, messages: UInt32(clamping: count), bytes: 0)), correlation: correlation))
         }
     }
 

@@ -144,11 +144,13 @@ final class Peer: Sendable {
     }
 
     private func endOpenAsks() {
-        let (isFirst, outgoing, incoming, farewell) = state.withLock { state in
-            defer { (state.incoming, state.phase) = ([:], .closed) }
+        let (isFirst, outgoing, incoming, timer, farewell) = state.withLock { state in
+            defer { (state.incoming, state.watch.timer, state.phase) = ([:], nil, .closed) }
             _ = state.windows.removeAll()
-            return (!state.phase.isClosed, state.outgoing.removeAll().map(\.element), state.incoming, state.phase.farewell)
+            let outgoing = state.outgoing.removeAll().map(\.element)
+            return (!state.phase.isClosed, outgoing, state.incoming, state.watch.timer, state.phase.farewell)
         }
+        if let timer { Timers.shared.cancel(timer) }
         if isFirst { counts.links.subtract(1, ordering: .relaxed) }
         counts.openAsks.subtract(outgoing.count(where: \.isMessage), ordering: .relaxed)
         for ask in outgoing.sorted(by: { $0.number < $1.number }) {

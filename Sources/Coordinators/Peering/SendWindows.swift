@@ -39,14 +39,19 @@ extension FixedWidthInteger {
 struct SendWindows<Waiting> {
     typealias Window = CreditWindow
 
+    /// A route whose window isn't whole, or for which messages wait.
+    private struct Route {
+        var window: Window
+        var queue: Deque<(size: Int, waiting: Waiting)> = []
+    }
+
     /// Whether messages wait until the other side has named its window; otherwise they leave without bounds until then.
     private let waitsForWindow: Bool
     /// The window that the other side has named, and the rest of it.
     private var whole: Window?
     private var link: Window?
     private var initial = Window(messages: .max, bytes: .max)
-    private var routes: [String: Window] = [:]
-    private var queues: [String: Deque<(size: Int, waiting: Waiting)>] = [:]
+    private var routes: [String: Route] = [:]
 
     /// The number of messages that wait.
     private(set) var count = 0
@@ -58,13 +63,17 @@ struct SendWindows<Waiting> {
     /// - Returns: Whether the message may leave now.
     mutating func take(_ waiting: Waiting, route: String, size: Int) -> Bool {
         guard link != nil || waitsForWindow else { return true }
-        if queues[route] == nil, isOpen(route) {
-            spend(route, size)
+        let isOpen = isOpen
+        let mayLeave = with(route) { route in
+            guard isOpen, route.queue.isEmpty, route.window.isOpen else {
+                route.queue.append((size, waiting))
+                return false
+            }
+            route.window.take(size)
             return true
         }
-        queues[route, default: []].append((size, waiting))
-        count += 1
-        return false
+        if mayLeave { link?.take(size) } else { count += 1 }
+        return mayLeave
     }
 
     /// Adds credit that the other side gives.
@@ -76,28 +85,31 @@ struct SendWindows<Waiting> {
     mutating func add(_ credit: Window, route: String, where isWanted: (Waiting) -> Bool = { _ in true }) -> [Waiting] {
         if route.isEmpty {
             let named = Window(messages: min(credit.messages, Window.link.messages), bytes: min(credit.bytes, Window.link.bytes))
+            // The routes whose windows were counted without bounds begin anew.
+            for route in routes.keys where whole == nil { routes[route]?.window = named.share }
             (whole, link, initial) = (named, named, named.share)
         } else {
             give(credit, to: route)
         }
-        return release(where: isWanted)
+        return count == 0 ? [] : release(where: isWanted)
     }
 
-    private mutating func give(_ credit: Window, to route: String) {
+    private mutating func give(_ credit: Window, to name: String) {
         guard let whole else { return }
         link?.add(credit, atMost: whole)
-        routes[route]?.add(credit, atMost: initial)
-        // The route has all its credit again, and need not be remembered.
-        if routes[route] == initial { routes[route] = nil }
+        guard routes[name] != nil else { return }
+        let initial = initial
+        with(name) { $0.window.add(credit, atMost: initial) }
+        forgetIfWhole(name)
     }
 
     /// Forgets messages that wait and aren't wanted any more.
     mutating func removeAll(where isUnwanted: (Waiting) -> Bool) {
-        for route in queues.keys {
-            queues[route]?.removeAll { isUnwanted($0.waiting) }
-            if queues[route]?.isEmpty == true { queues[route] = nil }
+        for name in routes.keys {
+            with(name) { $0.queue.removeAll { isUnwanted($0.waiting) } }
+            forgetIfWhole(name)
         }
-        count = queues.values.reduce(0) { $0 + $1.count }
+        count = routes.values.reduce(0) { $0 + $1.queue.count }
     }
 
     /// Returns the room that was taken for a message that has not left.
@@ -108,88 +120,109 @@ struct SendWindows<Waiting> {
     /// Takes out the messages that may leave now, in order for each route; those that aren't wanted any more take no room.
     mutating func release(where isWanted: (Waiting) -> Bool) -> [Waiting] {
         var free: [Waiting] = []
-        for route in queues.keys {
-            while isOpen(route), let (size, waiting) = queues[route]?.popFirst() {
+        for (name, route) in routes where !route.queue.isEmpty {
+            var route = route
+            while isOpen, route.window.isOpen, let (size, waiting) = route.queue.popFirst() {
                 count -= 1
                 guard isWanted(waiting) else { continue }
-                spend(route, size)
+                route.window.take(size)
+                link?.take(size)
                 free.append(waiting)
             }
-            if queues[route]?.isEmpty == true { queues[route] = nil }
+            routes[name] = route
+            forgetIfWhole(name)
         }
         return free
     }
 
     /// Takes out all messages that wait.
     mutating func removeAll() -> [Waiting] {
-        defer { (queues, count) = ([:], 0) }
-        return queues.values.flatMap { $0.map(\.waiting) }
+        defer { (routes, count) = ([:], 0) }
+        return routes.values.flatMap { $0.queue.map(\.waiting) }
     }
 
-    private func isOpen(_ route: String) -> Bool {
-        (link?.isOpen ?? !waitsForWindow) && (routes[route] ?? initial).isOpen
+    /// Whether the link's window has room.
+    private var isOpen: Bool { link?.isOpen ?? !waitsForWindow }
+
+    private mutating func with<Result>(_ name: String, _ body: (inout Route) -> Result) -> Result {
+        body(&routes[name, default: Route(window: initial)])
     }
 
-    private mutating func spend(_ route: String, _ size: Int) {
-        link?.take(size)
-        routes[route, default: initial].take(size)
+    /// A route that has all its credit, and no message that waits, need not be remembered.
+    private mutating func forgetIfWhole(_ name: String) {
+        if let route = routes[name], route.window == initial, route.queue.isEmpty { routes[name] = nil }
     }
 }
 
 /// The messages that the other side has under way here, by route, and the credit that is due but not worth a frame yet.
 struct ReceiveCredits {
-    private typealias Owed = (messages: Int, bytes: Int)
+    /// A route on which messages are under way, or credit is due.
+    private struct Route {
+        /// The window that the other side still has, according to the credit that was sent.
+        var window = CreditWindow.link.share
+        /// The credit that is due.
+        var owed = CreditWindow(messages: 0, bytes: 0)
 
-    private var owed: [String: Owed] = [:]
-    private var total: Owed = (0, 0)
-    /// The windows that the other side still has, according to the credit that was sent.
+        /// Takes out the credit that is due.
+        mutating func takeOwed() -> CreditWindow {
+            defer { owed = CreditWindow(messages: 0, bytes: 0) }
+            window.add(owed, atMost: CreditWindow.link.share)
+            return owed
+        }
+
+        /// Whether nothing is under way, and no credit due.
+        var isIdle: Bool { window == CreditWindow.link.share }
+    }
+
+    private var routes: [String: Route] = [:]
+    /// The credit that is due on all routes.
+    private var owed = CreditWindow(messages: 0, bytes: 0)
+    /// The window that the other side still has, according to the credit that was sent.
     private var link = CreditWindow.link
-    private var routes: [String: CreditWindow] = [:]
 
     /// Charges the other side for a message that has arrived.
     ///
     /// - Returns: False when the other side had no credit left for the message.
-    mutating func take(_ route: String, _ size: Int) -> Bool {
-        let window = routes[route] ?? CreditWindow.link.share
-        guard link.isOpen, window.isOpen else { return false }
-        link.take(size)
-        routes[route] = window
-        routes[route]?.take(size)
-        return true
+    mutating func take(_ name: String, _ size: Int) -> Bool {
+        guard link.isOpen else { return false }
+        let hasCredit = with(name) { route in
+            guard route.window.isOpen else { return false }
+            route.window.take(size)
+            return true
+        }
+        if hasCredit { link.take(size) }
+        return hasCredit
     }
 
     /// Notes that a message isn't under way any more.
     ///
     /// - Returns: The credit to give back now, by route.
-    mutating func release(_ route: String, _ size: Int) -> [(route: String, messages: Int, bytes: Int)] {
-        total.messages += 1
-        total.bytes += size
-        owed[route, default: (0, 0)].messages += 1
-        owed[route, default: (0, 0)].bytes += size
-        let credits = takeOwed(route)
-        for credit in credits { give(credit) }
-        return credits
-    }
-
-    private mutating func takeOwed(_ route: String) -> [(route: String, messages: Int, bytes: Int)] {
+    mutating func release(_ name: String, _ size: Int) -> [(route: String, messages: Int, bytes: Int)] {
+        owed.messages += 1
+        owed.bytes += size
         let whole = CreditWindow.link
         // The other side must not run out of credit while nothing is under way here: at most a quarter of the link's window is held back in
         // all, and a quarter of each route's window.
-        if total.messages >= whole.messages / 4 || total.bytes >= whole.bytes / 4 {
-            defer { (owed, total) = ([:], (0, 0)) }
-            return owed.map { ($0.key, $0.value.messages, $0.value.bytes) }
+        let isMuch = owed.messages >= whole.messages / 4 || owed.bytes >= whole.bytes / 4
+        let isMuchOfRoute = with(name) { route in
+            route.owed.messages += 1
+            route.owed.bytes += size
+            return route.owed.messages >= whole.messages / 64 || route.owed.bytes >= whole.bytes / 256
         }
-        guard let one = owed[route], one.messages >= whole.messages / 64 || one.bytes >= whole.bytes / 256 else { return [] }
-        owed[route] = nil
-        total.messages -= one.messages
-        total.bytes -= one.bytes
-        return [(route, one.messages, one.bytes)]
+        if isMuch { return Array(routes.keys).map { takeOwed($0) }.filter { $0.messages > 0 } }
+        return isMuchOfRoute ? [takeOwed(name)] : []
     }
 
-    private mutating func give(_ credit: (route: String, messages: Int, bytes: Int)) {
-        let window = CreditWindow(messages: credit.messages, bytes: credit.bytes)
-        link.add(window, atMost: .link)
-        routes[credit.route]?.add(window, atMost: CreditWindow.link.share)
-        if routes[credit.route] == CreditWindow.link.share { routes[credit.route] = nil }
+    private mutating func takeOwed(_ name: String) -> (route: String, messages: Int, bytes: Int) {
+        let (credit, isIdle) = with(name) { ($0.takeOwed(), $0.isIdle) }
+        if isIdle { routes[name] = nil }
+        owed.messages -= credit.messages
+        owed.bytes -= credit.bytes
+        link.add(credit, atMost: .link)
+        return (name, credit.messages, credit.bytes)
+    }
+
+    private mutating func with<Result>(_ name: String, _ body: (inout Route) -> Result) -> Result {
+        body(&routes[name, default: Route()])
     }
 }

@@ -66,6 +66,7 @@ extension FrameLimits {
         case .start(let start): refusal(ofName: start.path) ?? refusal(ofName: start.type)
         case .inspect(let inspect): refusal(ofName: inspect.operation)
         case .reply(.failure(let failure)), .streamEnd(.some(let failure)): refusal(ofName: failure.code)
+        case .directory(let directory): directory.rows.lazy.compactMap { refusal(ofName: $0.name) }.first
         // No `default`: a new kind of frame with such a text must be noticed here.
         case .hello, .welcome, .ask, .reply, .streamItem, .streamEnd, .send, .ack, .cancel, .event, .subscribe, .stop, .pause, .resume,
             .ready, .finish, .exited, .dependency, .ping, .pong, .credit, .goodbye, .defineName:

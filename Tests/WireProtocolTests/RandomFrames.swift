@@ -17,7 +17,7 @@ extension SeededGenerator {
     }
 
     /// The number of kinds of content that ``content(_:)`` makes.
-    static let kinds = 25
+    static let kinds = 26
 
     mutating func content() -> Content { content(Int.random(in: 0..<Self.kinds, using: &self)) }
 
@@ -69,7 +69,10 @@ extension SeededGenerator {
         case 21: return .pong(Probe(timestampNanoseconds: number(), kind: Probe.Kind(rawValue: number())))
         case 22: return .credit(Credit(target: number(), messages: number(), bytes: number()))
         case 23: return .goodbye(text())
-        default: return .defineName(DefineName(id: max(1, number()), text: text()))
+        case 24: return .defineName(DefineName(id: max(1, number()), text: text()))
+        default:
+            let rows = (0..<Int.random(in: 0..<5, using: &self)).map { _ in Directory.Row(text(), Directory.Row.Traits(rawValue: number())) }
+            return .directory(Directory(distance: number(), buildID: text(), isLast: Bool.random(using: &self), rows: rows))
         }
     }
 

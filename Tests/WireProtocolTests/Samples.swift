@@ -89,6 +89,16 @@ enum Samples {
         "credit": Frame(.credit(Credit(target: 0, messages: 16, bytes: 65_536))),
         "goodbye": Frame(.goodbye("stopped")),
         "define-name": Frame(.defineName(DefineName(id: 3, text: "Cart.Add"))),
+        "directory": Frame(
+            .directory(
+                Directory(
+                    distance: 2,
+                    buildID: "b1",
+                    isLast: true,
+                    rows: [Directory.Row("Cart.Add"), Directory.Row("Cart.", [.intercepts, .prefix])]
+                )
+            )
+        ),
     ]
 }
 

@@ -125,6 +125,11 @@ final class Envelope: Sendable {
         size = body.size
     }
 
+    /// Whether the asker learns of the end: false for a one-way message that another process has sent without a number.
+    var wantsAnswer: Bool {
+        if case .peer(_, let arrival) = asker { arrival.correlation != 0 } else { true }
+    }
+
     /// Whether the message has ended; a handler need not begin then.
     var hasEnded: Bool {
         state.withLock { state in
@@ -188,7 +193,7 @@ final class Envelope: Sendable {
     /// Sets the work on the message; cancels it at once if the message has ended meanwhile.
     func work(_ work: Work) {
         let hasEnded = state.withLock { state -> Bool in
-            if case .ended = state.phase, !isOneWay { return true }
+            if case .ended(let isFailure) = state.phase, isFailure || !isOneWay { return true }
             state.work = work
             return false
         }

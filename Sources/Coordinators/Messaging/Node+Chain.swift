@@ -18,13 +18,7 @@ extension Node {
     }
 
     func leaveProcess(_ envelope: Envelope) {
-        // An empty target: from the parent of this process's own coordinator upwards.
-        if let uplink = runtime.uplink { return uplink.forward(envelope, to: "", isDirect: false) }
-        let message = UnhandledMessage(name: envelope.body.name, sender: envelope.sender)
-        post(.unhandled(message))
-        envelope.end(
-            .failure(CoordinatorError(.unhandled, "nobody from \(envelope.sender) up to \(path) responds to \(message.name)"))
-        )
+        if runtime.uplink?.climb(envelope) != true { endUnhandled(envelope) }
     }
 
     /// Delivers to the coordinator at a path, wherever in the tree: up as far as needed, then down.

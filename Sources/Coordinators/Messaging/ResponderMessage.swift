@@ -39,7 +39,7 @@ public struct NoReply: Codable, Sendable, Hashable {
 }
 
 /// A message that no coordinator up to the root responded to.
-public struct UnhandledMessage: Sendable {
+public struct UnhandledMessage: Sendable, Hashable, Codable {
     /// The message's wire name.
     public let name: String
     /// The coordinator that sent the message.

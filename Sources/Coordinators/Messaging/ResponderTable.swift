@@ -1,3 +1,5 @@
+import WireProtocol
+
 /// The rows of a coordinator's type.
 ///
 /// All instances share one table. Rows are in the order of the array: the first that matches gets the message; if it lets the message
@@ -13,6 +15,8 @@ final class ResponderTable: Sendable {
     let dismissal: Row.Dismissal?
     /// Names that several types of messages share: a message of such a name from another process may be decoded as the wrong one.
     let ambiguousNames: [String]
+    /// The rows for messages as processes below are told them, in order.
+    let directory: [Directory.Row]
 
     init(_ rows: [Row]) {
         var byType: [ObjectIdentifier: [MessageRow]] = [:]
@@ -21,10 +25,12 @@ final class ResponderTable: Sendable {
         var lifecycle: [Row.Lifecycle] = []
         var observers: [String: [Row.Observe]] = [:]
         var dismissal: Row.Dismissal?
+        var directory: [Directory.Row] = []
         for (index, row) in rows.enumerated() {
             switch row {
             case .message(var row):
                 row.index = index
+                directory.append(row.description)
                 switch row.match {
                 case .type(let name, let type):
                     byType[type, default: []].append(row)
@@ -44,6 +50,8 @@ final class ResponderTable: Sendable {
         self.lifecycle = lifecycle
         self.observers = observers
         self.dismissal = dismissal
+        // A message with a longer name can't come from another process.
+        self.directory = directory.filter { $0.name.utf8.count <= FrameLimits.default.maximumNameLength }
     }
 
     /// Returns the row for a message, if it's the only one.
@@ -74,5 +82,15 @@ final class ResponderTable: Sendable {
         guard let byPrefix else { return exact }
         guard let exact, exact.index < byPrefix.index else { return byPrefix }
         return exact
+    }
+}
+
+extension MessageRow {
+    /// The row as processes below are told it.
+    fileprivate var description: Directory.Row {
+        switch match {
+        case .type(let name, _): Directory.Row(name, isInterceptor ? .intercepts : [])
+        case .prefix(let prefix): Directory.Row(prefix, isInterceptor ? [.intercepts, .prefix] : .prefix)
+        }
     }
 }

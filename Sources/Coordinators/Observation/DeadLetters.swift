@@ -6,25 +6,17 @@ import ConcurrencySupport
 /// program, and the node that records the letter logs it too: a one-way message whose handler failed, and a page larger than a frame.
 final class DeadLetters: Sendable {
     static let kept = 256
-    /// The time for which letters are collected before they are sent up.
-    private static let delay = Duration.milliseconds(20)
-
-    private struct State {
-        var report = DeadLetterReport(count: 0, letters: [])
-        var upward = DeadLetterReport(count: 0, letters: [])
-        var isScheduled = false
-    }
 
     private let tap: Tap
-    private let uplink: Uplink?
-    private let state = Lock(State())
+    private let upward: UpwardReports<DeadLetterReport>?
+    private let whole = Lock(DeadLetterReport())
 
     init(tap: Tap, uplink: Uplink?) {
         self.tap = tap
-        self.uplink = uplink
+        upward = uplink.map { UpwardReports($0, isPrompt: false) }
     }
 
-    var report: DeadLetterReport { state.withLock { $0.report } }
+    var report: DeadLetterReport { whole.withLock { $0 } }
 
     func record(_ letter: DeadLetter) {
         tap.publish(.dropped(letter))
@@ -33,32 +25,21 @@ final class DeadLetters: Sendable {
 
     /// Adds drops of this process or of one below.
     func add(_ report: DeadLetterReport) {
-        let mustSchedule = state.withLock { state -> Bool in
-            state.report.add(report)
-            guard uplink != nil else { return false }
-            state.upward.add(report)
-            defer { state.isScheduled = true }
-            return !state.isScheduled
-        }
-        guard mustSchedule else { return }
-        _ = Timers.shared.schedule(at: .now + Self.delay) { [weak self] in self?.flush() }
+        whole.withLock { $0.add(report) }
+        upward?.add(report)
     }
 
     /// Sends the collected letters up.
-    func flush() {
-        guard let uplink else { return }
-        let report = state.withLock { state in
-            state.isScheduled = false
-            defer { state.upward = DeadLetterReport(count: 0, letters: []) }
-            return state.upward
-        }
-        guard report.count > 0, !uplink.notify(Notification.deadLetters, report) else { return }
-        // The link is down: the letters wait for the next one.
-        state.withLock { $0.upward.add(report) }
-    }
+    func flush() { upward?.flush() }
 }
 
-extension DeadLetterReport {
+extension DeadLetterReport: UpwardReport {
+    static let notification = "coordinators.dead-letters"
+
+    init() { self.init(count: 0, letters: []) }
+
+    var isEmpty: Bool { count == 0 }
+
     /// Adds a report from another process, whose values aren't trusted.
     mutating func add(_ other: DeadLetterReport) {
         count = count.addingSaturating(other.count)
@@ -86,11 +67,11 @@ extension String {
 }
 
 extension CoordinatorPath {
-    fileprivate var shortened: CoordinatorPath { description.utf8.count <= 1_024 ? self : .root }
+    /// The path, or the root's if the path is longer than any that can exist.
+    var shortened: CoordinatorPath { description.utf8.count <= 1_024 ? self : .root }
 }
 
 /// The names of the events that a process sends to the one above by itself.
 enum Notification {
-    static let deadLetters = "coordinators.dead-letters"
     static let tap = "coordinators.tap"
 }

@@ -56,7 +56,7 @@ extension Peer {
         )
         switch state.withLock({ $0.admit(envelope, arrival) }) {
         case .violation(let violation): return link.close(because: violation)
-        case .closed: return envelope.release()
+        case .closed: return envelope.end(.failure(lost(maybeExecuted: false)))
         case .full:
             envelope.release()
             return reply(.failure(CoordinatorError(.tooManyOpenAsks, "\(Self.openAsksLimit) asks are open on this link")), to: arrival)
@@ -96,7 +96,10 @@ extension Peer {
 
     /// Sends the end of a message to the other side, which has asked it.
     func answer(_ arrival: Arrival, of envelope: Envelope, _ result: Result<Answer, any Error>) {
-        guard arrival.correlation != 0 else { return }
+        guard arrival.correlation != 0 else {
+            if case .failure(let error) = result { owner.messageLost(envelope, error) }
+            return
+        }
         state.withLock { _ = $0.incoming.removeValue(forKey: arrival.correlation) }
         if envelope.flow == nil { reply(result, to: arrival) } else { endStream(result, of: arrival) }
     }
@@ -236,9 +239,10 @@ extension Peer.State {
             admission.builtinBytes += arrival.size
         }
         guard !phase.isClosed else { return .closed }
+        // Only an ask with a number can be cancelled, and is open here.
+        guard arrival.correlation != 0 else { return .admitted(isEarliest: false) }
         guard incoming.count < Peer.openAsksLimit else { return .full }
-        // Only an ask with a number can be cancelled.
-        if arrival.correlation != 0 { incoming[arrival.correlation] = envelope }
-        return .admitted(isEarliest: arrival.correlation != 0 && watch.isEarliest(envelope.deadline))
+        incoming[arrival.correlation] = envelope
+        return .admitted(isEarliest: watch.isEarliest(envelope.deadline))
     }
 }

@@ -8,6 +8,8 @@ extension Peer {
     private enum Departure {
         /// The link has taken the message.
         case left
+        /// The link has taken the message, which isn't answered.
+        case leftUnanswered
         /// The sender isn't informed: the message waits for credit or for the end of the link, or has ended before it was sent.
         case unchanged
         /// The message can never be sent.
@@ -18,10 +20,18 @@ extension Peer {
 
     /// Sends a message to the other side, or has it wait until the other side has room for it.
     ///
-    /// - Parameter undelivered: A function that takes back a message that was waiting when the link closed; without it the message is lost
-    ///   then.
+    /// - Parameters:
+    ///   - above: The rows that await a message that climbs, if they are known: a one-way message that the first of them answers is accepted
+    ///     once the link has taken it.
+    ///   - undelivered: A function that takes back a message that was waiting when the link closed; without it the message is lost then.
     /// - Returns: False when the link has closed and the message has not left: it can be sent elsewhere.
-    func forward(_ envelope: Envelope, to target: String, isDirect: Bool, undelivered: (@Sendable () -> Void)? = nil) -> Bool {
+    func forward(
+        _ envelope: Envelope,
+        to target: String,
+        isDirect: Bool,
+        above: ResponderDirectory.Entry? = nil,
+        undelivered: (@Sendable () -> Void)? = nil
+    ) -> Bool {
         // The other side would take the message for one of the runtime's, for which it gives no credit.
         guard envelope.isBuiltin || !Builtins.isName(envelope.body.name) else {
             let message = "names that begin with \(Builtins.prefix) are the runtime's own: call \(envelope.body.name) another way"
@@ -29,11 +39,12 @@ extension Peer {
             return true
         }
         do {
-            let (codec, payload) = try encoded(envelope.body)
+            let (codec, payload) = try encoded(envelope.body, as: above?.isOfThisBuild == true ? .compact : codec)
             let message = Outgoing(
                 envelope: envelope,
                 target: target,
                 isDirect: isDirect,
+                isUnanswered: envelope.isOneWay && above?.isIntercepted == false,
                 codec: codec,
                 payload: payload,
                 undelivered: undelivered
@@ -55,6 +66,9 @@ extension Peer {
         let envelope = message.envelope
         guard !state.phase.isClosed, envelope.isBuiltin || !state.phase.isDraining else { return (.handedBack, nil) }
         guard !envelope.isWithdrawn else { return (.unchanged, nil) }
+        if message.isUnanswered, state.windows.takeOpen(route: message.route, size: message.size) {
+            return (transmit(message, 0, &state), nil)
+        }
         guard state.outgoing.count < Self.openAsksLimit else {
             return (.refused(CoordinatorError(.tooManyOpenAsks, "\(Self.openAsksLimit) asks to \(name) are open")), nil)
         }
@@ -76,19 +90,24 @@ extension Peer {
             try link.append(lane: message.envelope.isBuiltin ? .control : .bulk) { name in
                 Frame(
                     message.envelope.content(target: name(message.target), sender: name, payload: message.payload),
-                    correlation: correlation,
+                    correlation: message.isUnanswered ? 0 : correlation,
                     codec: message.codec,
                     flags: message.flags
                 )
             }
         } catch {
             // The link is about to report that it has closed: the message is handed back then, in order with all others.
-            guard let refusal = CoordinatorError(refusing: message, because: error) else { return .unchanged }
-            _ = state.outgoing.remove(correlation)
-            counts.openAsks.subtract(1, ordering: .relaxed)
+            guard let refusal = CoordinatorError(refusing: message, because: error) else {
+                return correlation == 0 ? .handedBack : .unchanged
+            }
+            forget(correlation, &state)
             // The other side never sees the message, and would never give its credit back.
             if !message.envelope.isBuiltin { state.windows.takeBack(message.size, route: message.route) }
             return .refused(refusal)
+        }
+        guard !message.isUnanswered else {
+            forget(correlation, &state)
+            return .leftUnanswered
         }
         var message = message
         message.payload = []
@@ -97,12 +116,20 @@ extension Peer {
         return .left
     }
 
+    /// Forgets a message that isn't open any more; one that has left at once never was.
+    private func forget(_ correlation: UInt64, _ state: inout State) {
+        if state.outgoing.remove(correlation) != nil { counts.openAsks.subtract(1, ordering: .relaxed) }
+    }
+
     /// Informs a message's sender of the outcome; never called under a lock.
     ///
     /// - Returns: False when the message can be sent elsewhere.
     private func complete(_ envelope: Envelope, after departure: Departure) -> Bool {
         switch departure {
         case .left: envelope.release()
+        case .leftUnanswered:
+            envelope.release()
+            envelope.complete(.success(.none))
         case .unchanged: break
         case .refused(let error):
             envelope.end(.failure(error))
@@ -167,6 +194,8 @@ extension Peer {
         }
         link.flush()
         for (envelope, departure) in departures { _ = complete(envelope, after: departure) }
+        // Messages that aren't answered have been open only while they waited.
+        if !departures.isEmpty { state.withLock { $0.takeAllAnswered() }?.settle(()) }
     }
 
     /// Sends a request to the other side's runtime, and waits for the answer.
@@ -227,7 +256,7 @@ extension Peer {
         link.flush()
     }
 
-    private func encoded(_ body: Envelope.Body) throws(CoordinatorError) -> (PayloadCodec, Bytes) {
+    private func encoded(_ body: Envelope.Body, as codec: PayloadCodec) throws(CoordinatorError) -> (PayloadCodec, Bytes) {
         switch body {
         case .value(let message): (codec, try PayloadCoder.encode(message, as: codec))
         case .encoded(_, let codec, let payload): (codec, payload.bytes)

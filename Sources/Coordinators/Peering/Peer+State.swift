@@ -8,6 +8,8 @@ extension Peer {
         let envelope: Envelope
         let target: String
         let isDirect: Bool
+        /// Whether no answer is wanted: the message isn't open any more once the link has taken it.
+        let isUnanswered: Bool
         let codec: PayloadCodec
         /// The encoded message, until the link has taken it.
         var payload: Bytes

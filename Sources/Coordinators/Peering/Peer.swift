@@ -19,6 +19,8 @@ final class Peer: Sendable {
         let notified: @Sendable (_ name: String, PayloadCodec, Bytes) -> Void
         /// Takes every other frame that is neither an answer nor a ping.
         let frameReceived: @Sendable (Frame) -> Void
+        /// Takes note that a message of the other side, which wants no answer, can't be handled.
+        var messageLost: @Sendable (Envelope, any Error) -> Void = { _, _ in }
         /// Takes note that the link has closed, after the open asks have ended.
         let closed: @Sendable (LinkError) -> Void
     }

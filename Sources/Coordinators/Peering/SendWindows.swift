@@ -62,17 +62,22 @@ struct SendWindows<Waiting> {
     ///
     /// - Returns: Whether the message may leave now.
     mutating func take(_ waiting: Waiting, route: String, size: Int) -> Bool {
+        if takeOpen(route: route, size: size) { return true }
+        with(route) { $0.queue.append((size, waiting)) }
+        count += 1
+        return false
+    }
+
+    /// Takes room for a message, if it need not wait.
+    mutating func takeOpen(route: String, size: Int) -> Bool {
         guard link != nil || waitsForWindow else { return true }
-        let isOpen = isOpen
+        guard isOpen else { return false }
         let mayLeave = with(route) { route in
-            guard isOpen, route.queue.isEmpty, route.window.isOpen else {
-                route.queue.append((size, waiting))
-                return false
-            }
+            guard route.queue.isEmpty, route.window.isOpen else { return false }
             route.window.take(size)
             return true
         }
-        if mayLeave { link?.take(size) } else { count += 1 }
+        if mayLeave { link?.take(size) }
         return mayLeave
     }
 

@@ -16,6 +16,8 @@ protocol UplinkOwner: AnyObject, Sendable {
     func messageReceived(_ envelope: Envelope, _ target: String, _ isDirect: Bool)
     /// Answers a request of the parent for this process's runtime.
     func inspected(_ operation: String, _ target: String, _ payload: JSONValue) async throws -> JSONValue
+    /// Takes note that a message of the parent, which wants no answer, can't be handled.
+    func messageLost(_ envelope: Envelope, _ error: any Error)
     /// Takes every other frame of the parent, except answers, pings and the handshake.
     func frameReceived(_ frame: Frame, on link: Link)
     /// Takes note that the parent is lost for good.
@@ -44,6 +46,8 @@ final class Uplink: Sendable {
         var attachment: Attachment?
         /// The frames that are sent again on every new link: that the coordinator is ready, that it has finished.
         var standing: [Frame] = []
+        /// The directory of the rows above that has arrived last; every link brings it again, from the same process.
+        var directory: ResponderDirectory?
         /// Whether all processes above spoke the compact codec on the last link that was in use.
         var isCompact = false
         /// The owner, which lives as long as the process.
@@ -56,6 +60,8 @@ final class Uplink: Sendable {
         let link: Link
         /// The parent, once it has sent its welcome.
         var peer: Peer?
+        /// The directory while it arrives.
+        var directory = IncomingDirectory()
         /// The number of standing frames that have been sent on the link.
         var told = 0
         /// Whether all standing frames have been sent on the link: every other frame comes after them.
@@ -207,13 +213,24 @@ extension Uplink {
                 messageReceived: { [self] in owner?.messageReceived($0, $1, $2) },
                 inspected: { [self] in try await owner?.inspected($0, $1, $2) ?? .null },
                 notified: { _, _, _ in },
-                frameReceived: { [self] in owner?.frameReceived($0, on: link) },
+                frameReceived: { [self] frame in
+                    if case .directory(let level) = frame.content { learn(level, on: id) } else { owner?.frameReceived(frame, on: link) }
+                },
+                messageLost: { [self] in owner?.messageLost($0, $1) },
                 closed: { [self] error in
                     if error.code == .violation || error.code == .malformed { Diagnostics.print("the link was closed: \(error.message)") }
                     lose(id)
                 }
             )
         )
+    }
+
+    /// Takes a part of the directory of the rows above.
+    private func learn(_ level: Directory, on id: UplinkMachine.LinkID) {
+        state.withLock { state in
+            guard state.attachment?.id == id, let directory = state.attachment?.directory.add(level) else { return }
+            state.directory = directory
+        }
     }
 
     private func lose(_ id: UplinkMachine.LinkID) {
@@ -255,13 +272,36 @@ extension Uplink {
     /// Whether all processes above speak the compact codec.
     var isCompact: Bool { state.withLock { $0.isCompact } }
 
+    /// The directory of the rows above; `nil` while there is none, or when the parent doesn't tell it.
+    var directory: ResponderDirectory? { state.withLock { $0.directory } }
+
+    /// Sends a message to the parent of this process's own coordinator, from which the message climbs.
+    ///
+    /// - Returns: False when no coordinator above responds to the message: it has not left.
+    func climb(_ envelope: Envelope) -> Bool {
+        let (peer, directory) = state.withLock { ($0.peer, $0.directory) }
+        guard let directory, !envelope.isBuiltin else {
+            forward(envelope, to: "", isDirect: false)
+            return true
+        }
+        let name = envelope.body.name
+        let entry = directory.entry(for: name)
+        // The peer refuses names that no message may have.
+        if entry == nil, !Builtins.isName(name), name.utf8.count <= FrameLimits.default.maximumNameLength { return false }
+        if peer?.forward(envelope, to: "", isDirect: false, above: entry) != true { endUnreachable(envelope) }
+        return true
+    }
+
     /// Sends a message on its way up.
     ///
     /// - Parameter target: The path of a coordinator elsewhere in the tree; empty: from the parent of this process's own coordinator
     ///   upwards.
     func forward(_ envelope: Envelope, to target: String, isDirect: Bool) {
         if envelope.isOneWay, envelope.body.name == Navigate.name { return forwardMove(envelope) }
-        if state.withLock({ $0.peer })?.forward(envelope, to: target, isDirect: isDirect) == true { return }
+        if state.withLock({ $0.peer })?.forward(envelope, to: target, isDirect: isDirect) != true { endUnreachable(envelope) }
+    }
+
+    private func endUnreachable(_ envelope: Envelope) {
         let message = "the parent of \(ticket.path) can't be reached at the moment"
         envelope.end(.failure(CoordinatorError(.peerLost, message, maybeExecuted: false)))
     }

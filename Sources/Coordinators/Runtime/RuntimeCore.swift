@@ -11,6 +11,8 @@ final class RuntimeCore: Sendable {
     let registry = TypeRegistry()
     let tap: Tap
     let deadLetters: DeadLetters
+    /// The reports of unhandled messages to the root's process; `nil` in that process itself.
+    let unhandled: UpwardReports<UnhandledReport>?
     let counts: LiveCounts
     /// The asks that no coordinator of the tree has made.
     let openAsks = OpenAsks()
@@ -74,6 +76,7 @@ final class RuntimeCore: Sendable {
         runsInOneProcess = options.runsInOneProcess
         tap = Tap(uplink: uplink)
         deadLetters = DeadLetters(tap: tap, uplink: uplink)
+        unhandled = uplink.map { UpwardReports($0, isPrompt: true) }
         startTimeout = options.startTimeout
         restartTokens = RestartTokens(options.workerRestarts)
         rootPolicy = options.supervision

@@ -161,6 +161,7 @@ extension Worker {
         uplink.beginEnding()
         tasks.add { [self] in
             runtime.deadLetters.flush()
+            runtime.unhandled?.flush()
             await runtime.close()
             handle(.runtimeClosed)
         }
@@ -250,6 +251,10 @@ extension Worker: UplinkOwner {
             return envelope.end(.failure(CoordinatorError(.noSuchPath, "there is no coordinator at \(target) in this process")))
         }
         node.deliver(envelope, to: rest, isDirect: isDirect)
+    }
+
+    func messageLost(_ envelope: Envelope, _ error: any Error) {
+        state.withLock { $0.host }?.coordinator?.recordLoss(of: envelope, because: error)
     }
 
     func inspected(_ operation: String, _ target: String, _ payload: JSONValue) async throws -> JSONValue {

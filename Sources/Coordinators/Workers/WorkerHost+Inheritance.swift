@@ -81,7 +81,9 @@ extension WorkerHost {
         do {
             switch name {
             case "": events.send(.emitted(.encoded(codec, payload)))
-            case Notification.deadLetters:
+            case UnhandledReport.notification:
+                parent.reportUnhandled(try PayloadCoder.decode(UnhandledReport.self, from: payload, codec: codec))
+            case DeadLetterReport.notification:
                 runtime.deadLetters.add(try PayloadCoder.decode(DeadLetterReport.self, from: payload, codec: codec))
             case Notification.tap:
                 let event = try PayloadCoder.decode(TreeEvent.self, from: payload, codec: codec)

@@ -44,6 +44,7 @@ extension WorkerHost {
                 inspected: { [weak self] operation, _, payload in try await self?.answer(operation, payload) ?? .null },
                 notified: { [weak self] name, codec, payload in self?.notified(name, codec, payload) },
                 frameReceived: { [weak self] frame in self?.receive(frame, on: id) },
+                messageLost: { [parent] envelope, error in parent.recordLoss(of: envelope, because: error) },
                 closed: { [weak self] error in self?.lost(id, error) }
             )
         )
@@ -119,6 +120,10 @@ extension WorkerHost {
         )
         attachment.peer.send(Frame(.welcome(welcome)))
         attachment.peer.announceCredit()
+        // Before the start, and so before the first message.
+        for level in ResponderDirectory.handedDown(by: parent, frameSize: attachment.peer.link.maximumFrameSize) {
+            attachment.peer.send(Frame(.directory(level)))
+        }
         state.withLock { $0.noteWelcome(on: link) }
         settleNextLink()
     }

@@ -55,6 +55,8 @@ public enum Content: Sendable, Hashable {
     case goodbye(String)
     /// The definition of a number that stands for a name, in this direction of this link.
     case defineName(DefineName)
+    /// The rows of one coordinator above a worker.
+    case directory(Directory)
 }
 
 /// The byte in a frame's header that says which body follows.
@@ -86,6 +88,7 @@ enum FrameKind: UInt8 {
     case credit = 25
     case goodbye = 26
     case defineName = 27
+    case directory = 28
 }
 
 extension Content {
@@ -117,6 +120,7 @@ extension Content {
         case .credit: .credit
         case .goodbye: .goodbye
         case .defineName: .defineName
+        case .directory: .directory
         }
     }
 }

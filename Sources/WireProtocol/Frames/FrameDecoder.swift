@@ -115,6 +115,7 @@ public struct FrameDecoder: Sendable {
         case .credit: .credit(try Credit(from: &body))
         case .goodbye: .goodbye(try body.text())
         case .defineName: .defineName(try DefineName(from: &body, limits: limits))
+        case .directory: .directory(try Directory(from: &body, limits: limits))
         case .ask, .reply, .streamItem, .send, .ack, .cancel, .ready, .finish:
             // `content(of:from:limits:)` reads these itself.
             throw WireError(.unknownKind, "kind \(kind) carries traffic", offset: body.position)

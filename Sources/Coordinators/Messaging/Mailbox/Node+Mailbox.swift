@@ -25,7 +25,7 @@ extension Node {
         case .instead(let oldest):
             take(envelope, row)
             for (envelope, row) in oldest { drop(envelope, row) }
-        case .refused: envelope.end(.failure(isFull(for: envelope)))
+        case .refused: if envelope.wantsAnswer { envelope.end(.failure(isFull(for: envelope))) } else { drop(envelope, row) }
         case .dropped:
             if envelope.isOneWay { envelope.complete(.success(.none)) }
             drop(envelope, row)
@@ -43,7 +43,7 @@ extension Node {
         runtime.deadLetters.record(
             DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: .mailboxFull(type.mailbox.whenFull))
         )
-        envelope.end(.failure(isFull(for: envelope)))
+        envelope.end(envelope.wantsAnswer ? .failure(isFull(for: envelope)) : .success(.none))
     }
 
     private func isFull(for envelope: Envelope) -> CoordinatorError {
@@ -194,6 +194,8 @@ extension Node {
                 )
             }
         }
+        // The loss is recorded, and no sender waits for the error.
+        if envelope.isOneWay, !isUnhandled, !envelope.wantsAnswer { return envelope.complete(.success(.none)) }
         envelope.complete(.failure(isStopped ? endError(hasFailed, maybeExecuted: true) : Failures.crossable(error)))
     }
 

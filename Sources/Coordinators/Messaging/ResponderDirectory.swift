@@ -1,0 +1,150 @@
+import WireProtocol
+
+/// The rows of the coordinators above a process, nearest first.
+///
+/// Tables are static, and a process ends before the coordinators above it do: a directory is true as long as the process lives.
+final class ResponderDirectory: Sendable {
+    /// The rows that await a message above.
+    struct Entry: Sendable {
+        /// Whether the first row is an interceptor's, so that nothing is known about the answer.
+        var isIntercepted: Bool
+        /// Whether the rows that may read the message are all of this process's build.
+        var isOfThisBuild: Bool
+        /// Whether one of the rows answers.
+        fileprivate var isAnswered = false
+    }
+
+    /// The number of rows that a process takes from its parent.
+    static let rowsLimit = 65_536
+
+    /// The rows as the parent has told them.
+    private let levels: [Directory]
+    private let entries: [String: Entry]
+    /// The rows that match the beginning of a name: all of them intercept.
+    private let prefixes: [(prefix: String, isOfThisBuild: Bool)]
+
+    init(_ levels: [Directory]) {
+        var index = Index()
+        for level in levels {
+            let isOfThisBuild = level.buildID == BuildID.current
+            for row in level.rows { index.add(row, isOfThisBuild) }
+        }
+        self.levels = levels
+        (entries, prefixes) = (index.entries, index.prefixes)
+    }
+
+    /// Returns the rows that await messages of a name; `nil` when no coordinator above responds.
+    func entry(for name: String) -> Entry? {
+        if let entry = entries[name] { return entry }
+        return prefixes.isEmpty ? nil : Index.entry(for: name, behind: prefixes)
+    }
+
+    /// The entries while the rows are read, in the order in which messages meet them.
+    private struct Index {
+        var entries: [String: Entry] = [:]
+        var prefixes: [(prefix: String, isOfThisBuild: Bool)] = []
+
+        mutating func add(_ row: Directory.Row, _ isOfThisBuild: Bool) {
+            if row.traits.contains(.prefix) { return add(prefix: row.name, isOfThisBuild) }
+            let intercepts = row.traits.contains(.intercepts)
+            var entry = entries[row.name] ?? Self.entry(for: row.name, behind: prefixes)
+            // What stands behind an answer never gets the message.
+            guard entry?.isAnswered != true else { return }
+            if entry == nil { entry = Entry(isIntercepted: intercepts, isOfThisBuild: true) }
+            entry?.isOfThisBuild = entry?.isOfThisBuild == true && isOfThisBuild
+            entry?.isAnswered = !intercepts
+            entries[row.name] = entry
+        }
+
+        private mutating func add(prefix: String, _ isOfThisBuild: Bool) {
+            prefixes.append((prefix, isOfThisBuild))
+            for (name, entry) in entries where !isOfThisBuild && !entry.isAnswered && name.hasPrefix(prefix) {
+                entries[name]?.isOfThisBuild = false
+            }
+        }
+
+        static func entry(for name: String, behind prefixes: [(prefix: String, isOfThisBuild: Bool)]) -> Entry? {
+            let matching = prefixes.filter { name.hasPrefix($0.prefix) }
+            return matching.isEmpty ? nil : Entry(isIntercepted: true, isOfThisBuild: matching.allSatisfy(\.isOfThisBuild))
+        }
+    }
+}
+
+// MARK: - Handing down
+
+extension ResponderDirectory {
+    /// Returns the directory of a child process: the rows from a coordinator of this process up to the root.
+    ///
+    /// - Parameter size: The size of the largest frame that the child takes, in bytes.
+    /// - Returns: The contents of the frames; empty when this process doesn't know of all rows above itself, or there are too many.
+    static func handedDown(by parent: Node, frameSize size: Int) -> [Directory] {
+        var levels = sequence(first: parent, next: \.parent).enumerated().map { index, node in
+            Directory(distance: UInt32(index + 1), buildID: BuildID.current, isLast: false, rows: node.type.table.directory)
+        }
+        if let uplink = parent.runtime.uplink {
+            guard let above = uplink.directory else { return [] }
+            let distance = UInt32(levels.count)
+            levels += above.levels.map { level in
+                var level = level
+                level.distance = level.distance.addingSaturating(distance)
+                return level
+            }
+        }
+        levels = reachable(levels)
+        guard levels.reduce(0, { $0 + $1.rows.count }) <= rowsLimit else { return [] }
+        return frames(levels, ofSize: min(size, 32 << 10))
+    }
+
+    /// Leaves out the rows whose messages are answered by a row before them.
+    private static func reachable(_ levels: [Directory]) -> [Directory] {
+        var answered: Set<String> = []
+        return levels.compactMap { level in
+            var level = level
+            level.rows.removeAll { row in
+                if row.traits.contains(.prefix) { return false }
+                if row.traits.contains(.intercepts) { return answered.contains(row.name) }
+                return !answered.insert(row.name).inserted
+            }
+            return level.rows.isEmpty ? nil : level
+        }
+    }
+
+    private static func frames(_ levels: [Directory], ofSize size: Int) -> [Directory] {
+        var frames: [Directory] = []
+        for level in levels {
+            var rest = level.rows[...]
+            while !rest.isEmpty {
+                // The header, the distance, the flag and the lengths.
+                var room = size - Frame.headerSize - level.buildID.utf8.count - 16
+                let part = rest.prefix { row in
+                    room -= row.name.utf8.count + 4
+                    return room >= 0
+                }
+                // A row always fits: a name is much shorter than the smallest frame.
+                let rows = part.isEmpty ? rest.prefix(1) : part
+                frames.append(Directory(distance: level.distance, buildID: level.buildID, isLast: false, rows: Array(rows)))
+                rest = rest.dropFirst(rows.count)
+            }
+        }
+        if frames.isEmpty { frames = [Directory(distance: 1, buildID: BuildID.current, isLast: false, rows: [])] }
+        frames[frames.count - 1].isLast = true
+        return frames
+    }
+}
+
+/// The frames of a directory that have arrived on a link so far.
+struct IncomingDirectory: Sendable {
+    private var levels: [Directory] = []
+    private var rows = 0
+
+    /// Takes a frame.
+    ///
+    /// - Returns: The directory once it's complete, unless it has more rows than it may have.
+    mutating func add(_ level: Directory) -> ResponderDirectory? {
+        rows = rows.addingSaturating(level.rows.count)
+        if rows > ResponderDirectory.rowsLimit { levels = [] } else if !level.rows.isEmpty { levels.append(level) }
+        guard level.isLast else { return nil }
+        defer { self = IncomingDirectory() }
+        return rows > ResponderDirectory.rowsLimit ? nil : ResponderDirectory(levels)
+    }
+}

@@ -1,0 +1,72 @@
+import ConcurrencySupport
+
+/// A report of a process to the root's process, which can be added to another.
+protocol UpwardReport: Codable, Sendable {
+    /// The name of the notification that carries the report.
+    static var notification: String { get }
+    /// Creates an empty report.
+    init()
+    var isEmpty: Bool { get }
+    /// Adds a report from this process or another, whose values aren't trusted, within the report's bounds.
+    mutating func add(_ other: Self)
+}
+
+/// The reports of a worker that are sent up together: at most one notification in 20 milliseconds.
+final class UpwardReports<Report: UpwardReport>: Sendable {
+    /// The time for which reports are collected.
+    private let delay = Duration.milliseconds(20)
+
+    private struct State {
+        var report = Report()
+        var isScheduled = false
+    }
+
+    private let uplink: Uplink
+    /// Whether a report leaves at once when none has left for a while.
+    private let isPrompt: Bool
+    private let state = Lock(State())
+
+    init(_ uplink: Uplink, isPrompt: Bool) {
+        self.uplink = uplink
+        self.isPrompt = isPrompt
+    }
+
+    func add(_ report: Report) {
+        let mustSchedule = state.withLock { state -> Bool in
+            state.report.add(report)
+            defer { state.isScheduled = true }
+            return !state.isScheduled
+        }
+        guard mustSchedule else { return }
+        if isPrompt { flush() }
+        schedule()
+    }
+
+    /// Sends what was collected.
+    func flush() {
+        let report = state.withLock { state in
+            defer { state.report = Report() }
+            return state.report
+        }
+        guard !report.isEmpty, !uplink.notify(Report.notification, report) else { return }
+        // The link is down: the report waits for the next one.
+        state.withLock { state in
+            var whole = report
+            whole.add(state.report)
+            state.report = whole
+        }
+    }
+
+    private func schedule() {
+        _ = Timers.shared.schedule(at: .now + delay) { [weak self] in self?.timePassed() }
+    }
+
+    private func timePassed() {
+        let isOver = state.withLock { state in
+            state.isScheduled = isPrompt && !state.report.isEmpty
+            return !state.isScheduled
+        }
+        flush()
+        if !isOver { schedule() }
+    }
+}

@@ -211,6 +211,7 @@ private final class LossRecorder: UplinkOwner {
 
     func messageReceived(_ envelope: Envelope, _ target: String, _ isDirect: Bool) {}
     func inspected(_ operation: String, _ target: String, _ payload: JSONValue) async throws -> JSONValue { .null }
+    func messageLost(_ envelope: Envelope, _ error: any Error) {}
     func frameReceived(_ frame: Frame, on link: Link) {}
     func parentLost(_ loss: Uplink.Loss) { losses.append(loss) }
 }

@@ -47,12 +47,12 @@ final class ResponderDirectory: Sendable {
         mutating func add(_ row: Directory.Row, _ isOfThisBuild: Bool) {
             if row.traits.contains(.prefix) { return add(prefix: row.name, isOfThisBuild) }
             let intercepts = row.traits.contains(.intercepts)
-            var entry = entries[row.name] ?? Self.entry(for: row.name, behind: prefixes)
+            let former = entries[row.name] ?? Self.entry(for: row.name, behind: prefixes)
+            var entry = former ?? Entry(isIntercepted: intercepts, isOfThisBuild: true)
             // What stands behind an answer never gets the message.
-            guard entry?.isAnswered != true else { return }
-            if entry == nil { entry = Entry(isIntercepted: intercepts, isOfThisBuild: true) }
-            entry?.isOfThisBuild = entry?.isOfThisBuild == true && isOfThisBuild
-            entry?.isAnswered = !intercepts
+            if entry.isAnswered { return }
+            if !isOfThisBuild { entry.isOfThisBuild = false }
+            entry.isAnswered = !intercepts
             entries[row.name] = entry
         }
 
@@ -96,7 +96,7 @@ extension ResponderDirectory {
     }
 
     /// Leaves out the rows whose messages are answered by a row before them.
-    private static func reachable(_ levels: [Directory]) -> [Directory] {
+    static func reachable(_ levels: [Directory]) -> [Directory] {
         var answered: Set<String> = []
         return levels.compactMap { level in
             var level = level
@@ -109,7 +109,8 @@ extension ResponderDirectory {
         }
     }
 
-    private static func frames(_ levels: [Directory], ofSize size: Int) -> [Directory] {
+    /// Returns the contents of the frames for rows, of which each is at most this large.
+    static func frames(_ levels: [Directory], ofSize size: Int) -> [Directory] {
         var frames: [Directory] = []
         for level in levels {
             var rest = level.rows[...]

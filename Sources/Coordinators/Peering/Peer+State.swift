@@ -172,6 +172,9 @@ struct Slab<Element> {
 
     func contains(_ number: UInt64) -> Bool { place(of: number).map { slots[$0].element != nil } ?? false }
 
+    /// All elements.
+    var elements: [Element] { slots.compactMap(\.element) }
+
     /// Returns whether any element satisfies a condition.
     func contains(where isMatch: (Element) -> Bool) -> Bool { slots.contains { $0.element.map(isMatch) ?? false } }
 

@@ -132,6 +132,25 @@ final class Peer: Sendable {
         await end?.value
     }
 
+    /// Waits until every message of this side is answered, for as long as some are; the others are ended then.
+    ///
+    /// - Parameter patience: The time within which at least one message must be answered.
+    func settleMessages(patience: Duration, _ error: CoordinatorError) async {
+        var count = openMessages.count
+        while count > 0 {
+            if await Deadline.within(patience, { await self.waitUntilAnswered() }) { return }
+            let rest = openMessages
+            if rest.count >= count { return rest.forEach { $0.end(.failure(error)) } }
+            count = rest.count
+        }
+    }
+
+    private var openMessages: [Envelope] {
+        state.withLock { state in
+            state.outgoing.elements.compactMap { if case .message(let message) = $0 { message.envelope } else { nil } }
+        }
+    }
+
     /// Removes an open ask.
     @discardableResult
     func close(_ correlation: UInt64) -> Open? {

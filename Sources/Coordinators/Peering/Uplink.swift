@@ -328,6 +328,14 @@ extension Uplink {
         }
     }
 
+    /// Waits until the messages that this process has taken over from processes below have left, for as long as some do.
+    ///
+    /// Their senders have ended, and regard them as accepted: those that can't leave become dead letters.
+    func sendRelayed() async {
+        let error = CoordinatorError(.stopped, "the process of \(ticket.path) has ended, and the message has waited there for credit")
+        await state.withLock { $0.peer }?.settleMessages(patience: .seconds(1), error)
+    }
+
     /// Returns the reason why a move can't be sent to the stack's owner; `nil` when it can.
     func refusal(of move: Navigate) -> CoordinatorError? {
         let limit = (state.withLock { $0.peer }?.link.maximumFrameSize ?? FrameLimits.default.maximumFrameSize) - Self.headroom

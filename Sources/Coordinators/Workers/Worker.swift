@@ -161,8 +161,10 @@ extension Worker {
         uplink.beginEnding()
         tasks.add { [self] in
             runtime.deadLetters.flush()
-            runtime.unhandled?.flush()
             await runtime.close()
+            await uplink.sendRelayed()
+            runtime.deadLetters.flush()
+            runtime.unhandled?.flush()
             handle(.runtimeClosed)
         }
     }

@@ -23,6 +23,8 @@ final class RawPeer: Sendable {
         let names = Lock<[UInt64: String]>([:])
         let envelopes = Lock<[Envelope]>([])
         let closed = Lock<LinkError?>(nil)
+        /// The messages without a number whose loss the owner was told of.
+        let lost = Lock<[String]>([])
         /// The other end reads no further while this is held.
         let reading = Lock(())
     }
@@ -70,6 +72,7 @@ final class RawPeer: Sendable {
                         inspected: { _, _, _ in try await inspected() },
                         notified: notified,
                         frameReceived: { _ in },
+                        messageLost: { envelope, _ in log.lost.withLock { $0.append(envelope.body.name) } },
                         closed: { error in log.closed.withLock { $0 = error } }
                     )
                 )
@@ -106,6 +109,9 @@ final class RawPeer: Sendable {
     /// Why the peer's link has closed, once it has.
     var closed: LinkError? { log.closed.withLock { $0 } }
 
+    /// The messages without a number whose loss the peer's owner was told of.
+    var lost: [String] { log.lost.withLock { $0 } }
+
     /// Has the other end read nothing for as long as the body takes.
     func withoutReading(_ body: () throws -> Void) rethrows {
         try log.reading.withLock { _ in try body() }
@@ -133,17 +139,24 @@ final class RawPeer: Sendable {
 
     /// The peer asks.
     @discardableResult
-    func forward(_ name: String, to target: String = "", flow: ReplyFlow? = nil, isOneWay: Bool = false) -> (Envelope, Outcome) {
+    func forward(
+        _ name: String,
+        to target: String = "",
+        flow: ReplyFlow? = nil,
+        isOneWay: Bool = false,
+        above: ResponderDirectory.Entry? = nil,
+        payload: Bytes = [0x7B, 0x7D]
+    ) -> (Envelope, Outcome) {
         let outcome = Outcome()
         let envelope = Envelope(
-            .encoded(name: name, .json, Payload([0x7B, 0x7D])),
+            .encoded(name: name, .json, Payload(payload)),
             asker: .function { outcome.settle($0) },
             sender: "/sender",
             deadline: nil,
             isOneWay: isOneWay,
             flow: flow
         )
-        if !peer.forward(envelope, to: target, isDirect: false) { outcome.settle(.failure(LinkError(.closed, "not sent"))) }
+        if !peer.forward(envelope, to: target, isDirect: false, above: above) { outcome.settle(.failure(LinkError(.closed, "not sent"))) }
         return (envelope, outcome)
     }
 

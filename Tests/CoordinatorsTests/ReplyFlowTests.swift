@@ -178,4 +178,5 @@ final class Collected<Element: Sendable>: Sendable {
 
     var all: [Element] { elements.withLock { $0 } }
     func append(_ element: Element) { elements.withLock { $0.append(element) } }
+    func removeAll() { elements.withLock { $0 = [] } }
 }

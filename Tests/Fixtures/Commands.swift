@@ -12,6 +12,8 @@ extension Fixture {
         case echo(String)
         case unhandled
         case sendUnhandled
+        /// Waits for a file, asks a hundred times what nobody answers, and writes another file with `.done` behind its name.
+        case unhandledAfter(String)
         case waitAbove(milliseconds: Int)
         case sendNotes(Int)
         case askNotes(Int)

@@ -60,6 +60,11 @@ public actor MiddleCoordinator: Coordinator {
             return "handled"
         case .sendUnhandled:
             return try await context.send(Fixture.NobodyAnswersThis()) ? "taken" : "nobody"
+        case .unhandledAfter(let file):
+            while access(file, F_OK) != 0 { try await Task.sleep(for: .milliseconds(2)) }
+            let count = try await countUnhandled(100)
+            Glibc.close(Glibc.open("\(file).done", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600))
+            return String(count)
         case .waitAbove(let milliseconds):
             try await context.ask(Fixture.Wait(), timeout: .milliseconds(milliseconds))
             return "waited"
@@ -115,6 +120,19 @@ public actor MiddleCoordinator: Coordinator {
             while ContinuousClock.now < end { await Task.yield() }
             return "done"
         }
+    }
+
+    /// Returns how many asks have failed because nobody answers.
+    private func countUnhandled(_ count: Int) async throws -> Int {
+        var unhandled = 0
+        for _ in 0..<count {
+            do {
+                try await context.ask(Fixture.NobodyAnswersThis(), timeout: .seconds(600))
+            } catch let error as CoordinatorError where error.code == .unhandled {
+                unhandled += 1
+            }
+        }
+        return unhandled
     }
 
     /// Asks at once for all, in order: each ask is on its way before the next begins, because its task begins here and now.

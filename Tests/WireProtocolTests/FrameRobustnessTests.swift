@@ -91,7 +91,7 @@ struct FrameRobustnessTests {
         #expect(error(try patched("ready", 5, 0))?.code == .unknownKind)
         #expect(error(try patched("ready", 5, 12))?.code == .unknownKind)
         #expect(error(try patched("ready", 5, 13))?.code == .unknownKind)
-        #expect(error(try patched("ready", 5, 28))?.code == .unknownKind)
+        #expect(error(try patched("ready", 5, 29))?.code == .unknownKind)
         #expect(error(try patched("ready", 5, 255))?.code == .unknownKind)
         #expect(error(try patched("subscribe", 48, 2))?.code == .malformed)
         #expect(error(try patched("reply-success", 40, 2))?.code == .malformed)

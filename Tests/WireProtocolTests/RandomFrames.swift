@@ -71,7 +71,8 @@ extension SeededGenerator {
         case 23: return .goodbye(text())
         case 24: return .defineName(DefineName(id: max(1, number()), text: text()))
         default:
-            let rows = (0..<Int.random(in: 0..<5, using: &self)).map { _ in Directory.Row(text(), Directory.Row.Traits(rawValue: number())) }
+            let count = Int.random(in: 0..<5, using: &self)
+            let rows = (0..<count).map { _ in Directory.Row(text(), Directory.Row.Traits(rawValue: number())) }
             return .directory(Directory(distance: number(), buildID: text(), isLast: Bool.random(using: &self), rows: rows))
         }
     }

@@ -23,8 +23,8 @@ final class ResponderTable: Sendable {
         var dismissal: Row.Dismissal?
         for (index, row) in rows.enumerated() {
             switch row {
-            case .message(var row):
-                row.index = index
+            case .message(let template):
+                let row = template.at(index)
                 switch row.match {
                 case .type(let name, let type):
                     byType[type, default: []].append(row)

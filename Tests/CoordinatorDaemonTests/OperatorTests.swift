@@ -4,7 +4,7 @@ import Processes
 import TestSupport
 import Testing
 
-@Suite("What operators see of their requests", .timeLimit(.minutes(3)))
+@Suite("What operators see of their requests", .timeLimit(minutes: 3))
 struct OperatorTests {
     static let tree = """
         children:

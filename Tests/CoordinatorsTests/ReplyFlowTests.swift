@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coordinators
 
-@Suite("Replies: a stream's window", .timeLimit(.minutes(1)))
+@Suite("Replies: a stream's window", .timeLimit(minutes: 1))
 struct ReplyFlowTests {
     @Test("Sixty-four replies may be unread, then the handler waits")
     func window() async throws {
@@ -34,7 +34,7 @@ struct ReplyFlowTests {
         #expect(replies.all.count == 65)
     }
 
-    @Test("Every waiting sender is considered once, whatever is granted", .timeLimit(.minutes(1)))
+    @Test("Every waiting sender is considered once, whatever is granted", .timeLimit(minutes: 1))
     func maxima() async throws {
         let replies = Collected<Int>()
         let flow = try await exhausted(to: replies)

@@ -8,7 +8,7 @@ import Testing
 /// Tests that a slow coordinator costs others no more than the room that is set aside for it.
 ///
 /// Ratios are printed and never asserted: they are the machine's affair.
-@Suite("Pattern: bounds", .serialized, .timeLimit(.minutes(5)))
+@Suite("Pattern: bounds", .serialized, .timeLimit(minutes: 5))
 struct BoundsTests {
     // MARK: Observers
 

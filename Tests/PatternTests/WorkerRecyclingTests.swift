@@ -3,7 +3,7 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Recycling", .serialized, .timeLimit(.minutes(3)))
+@Suite("Recycling", .serialized, .timeLimit(minutes: 3))
 struct WorkerRecyclingTests {
     /// No failure at all is allowed: one that recycling counted as such would be the end.
     private static var options: CoordinatorRuntime.Options {

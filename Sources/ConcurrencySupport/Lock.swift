@@ -33,6 +33,7 @@
         private let mutex: UnsafeMutablePointer<pthread_mutex_t>
         private let value: UnsafeMutablePointer<Value>
 
+        @usableFromInline
         package init(_ initialValue: consuming sending Value) {
             mutex = .allocate(capacity: 1)
             mutex.initialize(to: pthread_mutex_t())
@@ -50,6 +51,7 @@
         }
 
         /// Runs a function that may use the value; nothing that waits or calls back belongs in it.
+        @usableFromInline
         package borrowing func withLock<Result: ~Copyable, Failure: Error>(
             _ body: (inout sending Value) throws(Failure) -> sending Result
         ) throws(Failure) -> sending Result {

@@ -97,11 +97,6 @@ struct ChildSlot {
     /// The processes that wait to become the next life.
     var spares: SparePool?
 
-    var definition: ChildDefinition { tenancy.definition }
-    var incarnation: Incarnation { history.incarnation }
-    /// The present life's host, also while it starts and while it stops.
-    var host: (any ChildHost)? { phase.life?.host }
-
     init(_ tenancy: Tenancy) { self.tenancy = tenancy }
 
     /// Removes and returns the calls that wait for the end, with their outcomes.
@@ -219,6 +214,11 @@ extension ChildSlot {
 // MARK: - Transitions
 
 extension ChildSlot {
+    var definition: ChildDefinition { tenancy.definition }
+    var incarnation: Incarnation { history.incarnation }
+    /// The present life's host, also while it starts and while it stops.
+    var host: (any ChildHost)? { phase.life?.host }
+
     /// Begins a new tenancy: nothing of the former one counts, although its life may still be stopping.
     mutating func renew(pausedFor reasons: PauseReasons, by initiator: ChildSupervisor.Initiator) {
         pausing.reasons = reasons
@@ -304,9 +304,7 @@ extension ChildSlot {
             restartAttempt: machine?.restartAttempt,
             nextStartMilliseconds: machine?.nextStart.map { max(0, ($0 - MonotonicTime.now.sinceOrigin).nanosecondsClamped / 1_000_000) },
             uptimeMilliseconds: phase.life?.readySince.map { Int64((MonotonicTime.now - $0).nanosecondsClamped / 1_000_000) },
-            lastExit: history.lastExit?.description,
-            isUnresponsive: false,
-            children: []
+            lastExit: history.lastExit?.description
         )
     }
 }

@@ -28,7 +28,7 @@ struct ChildTransition {
     }
 
     /// Whether a life has ended, rather than only been scheduled anew.
-    var isEndOfLife: Bool { !change.isBeginning && !change.isPause }
+    var isEndOfLife: Bool { change.exitReason != nil }
 
     /// Notes the change in the slot, and removes from it the callers that get an answer.
     ///
@@ -112,7 +112,7 @@ struct ChildTransition {
     }
 
     private func isFailedStartByParent(_ slot: ChildSlot) -> Bool {
-        change.isStartFailure && slot.requests.startInitiator == .parent
+        if case .startFailed = change { slot.requests.startInitiator == .parent } else { false }
     }
 
     private mutating func takeStarts(_ slot: inout ChildSlot) {
@@ -122,21 +122,9 @@ struct ChildTransition {
 }
 
 extension Supervisor.Change {
-    /// Whether the change is the beginning of a life.
-    fileprivate var isBeginning: Bool { self == .started || self == .restarted }
-
-    /// Whether the change is the wait for the next life, after the former one has ended.
-    fileprivate var isPause: Bool {
-        if case .restarting = self { true } else { false }
-    }
-
     /// Whether the change is an end as requested or as expected.
     fileprivate var isStop: Bool {
         if case .stopped = self { true } else { false }
-    }
-
-    fileprivate var isStartFailure: Bool {
-        if case .startFailed = self { true } else { false }
     }
 
     /// Returns the event of an end for all observers that haven't caused it.

@@ -13,22 +13,17 @@ struct ChildObservers {
         /// The delegate behind the observer; once it's gone, the observer is removed.
         weak var delegate: (any AnyObject & Sendable)?
         let isDelegate: Bool
-        let deliver: @Sendable (Notice) -> Void
-        let finish: @Sendable () -> Void
+        let queue: NoticeQueue
     }
 
     private(set) var all: [Observer] = []
     private var next: UInt64 = 0
 
     /// Adds an observer and returns its number; `nil` if the delegate was added already.
-    mutating func add(
-        _ delegate: (any AnyObject & Sendable)?,
-        deliver: @escaping @Sendable (Notice) -> Void,
-        finish: @escaping @Sendable () -> Void
-    ) -> UInt64? {
+    mutating func add(_ queue: NoticeQueue, _ delegate: (any AnyObject & Sendable)?) -> UInt64? {
         if let delegate, all.contains(where: { $0.delegate === delegate }) { return nil }
         next += 1
-        all.append(Observer(id: next, delegate: delegate, isDelegate: delegate != nil, deliver: deliver, finish: finish))
+        all.append(Observer(id: next, delegate: delegate, isDelegate: delegate != nil, queue: queue))
         return next
     }
 

@@ -186,14 +186,6 @@ final class Envelope: Sendable {
         if hasEnded { canceller() }
     }
 
-    /// Cancels the work without ending the message: for the handler of a one-way message when its coordinator stops.
-    func cancelWork() {
-        state.withLock { state in
-            defer { state.canceller = nil }
-            return state.canceller
-        }?()
-    }
-
     private func finish(_ result: Result<Answer, any Error>, cancels: Bool) {
         let (completion, canceller, timer, owner) = state.withLock {
             state -> (Completion?, (@Sendable () -> Void)?, Timers.Timer?, OpenAsks?) in
@@ -248,6 +240,20 @@ extension Envelope {
             try await ending.value.restored().get()
         } onCancel: {
             cancel()
+        }
+    }
+}
+
+extension Envelope {
+    /// Sends a one-way message.
+    ///
+    /// - Returns: Whether a coordinator responds to the message.
+    static func isAccepted(_ send: () async throws -> Answer) async throws -> Bool {
+        do {
+            _ = try await send()
+            return true
+        } catch let error as CoordinatorError where error.code == .unhandled {
+            return false
         }
     }
 }

@@ -6,11 +6,7 @@ extension Node {
     func climbBuiltin(_ envelope: Envelope) {
         // Pages that are shown below must be rewound from here.
         runtime.hasNavigated.store(true, ordering: .relaxed)
-        var node = self
-        while node.ownNavigation == nil {
-            guard let parent = node.parent else { return node.leaveProcess(envelope) }
-            node = parent
-        }
+        guard let node = navigationOwner else { return leaveProcess(envelope) }
         node.carryOut(envelope) {
             switch envelope.body.name {
             case Navigate.name:

@@ -3,14 +3,8 @@ import ConcurrencySupport
 /// The open asks of a coordinator, which end when it stops.
 final class OpenAsks: Sendable {
     private struct State {
-        var envelopes: Set<ByIdentity> = []
+        var envelopes: [ObjectIdentifier: Envelope] = [:]
         var isClosed = false
-    }
-
-    private struct ByIdentity: Hashable {
-        let envelope: Envelope
-        static func == (left: Self, right: Self) -> Bool { left.envelope === right.envelope }
-        func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(envelope)) }
     }
 
     private let state = Lock(State())
@@ -22,22 +16,22 @@ final class OpenAsks: Sendable {
     func insert(_ envelope: Envelope) -> Bool {
         state.withLock { state in
             guard !state.isClosed else { return false }
-            state.envelopes.insert(ByIdentity(envelope: envelope))
+            state.envelopes[ObjectIdentifier(envelope)] = envelope
             return true
         }
     }
 
     func remove(_ envelope: Envelope) {
-        state.withLock { _ = $0.envelopes.remove(ByIdentity(envelope: envelope)) }
+        state.withLock { _ = $0.envelopes.removeValue(forKey: ObjectIdentifier(envelope)) }
     }
 
     /// Ends the open asks, and with `forGood` every later one too.
     func end(with error: CoordinatorError, forGood: Bool) {
         let envelopes = state.withLock { state in
             if forGood { state.isClosed = true }
-            defer { state.envelopes = [] }
-            return state.envelopes
+            defer { state.envelopes = [:] }
+            return state.envelopes.values
         }
-        for open in envelopes { open.envelope.end(.failure(error)) }
+        for envelope in envelopes { envelope.end(.failure(error)) }
     }
 }

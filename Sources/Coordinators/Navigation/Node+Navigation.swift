@@ -15,21 +15,18 @@ extension Node {
             return runtime.deadLetters.record(DeadLetter(name: Navigate.name, sender: path, target: path, reason: reason))
         }
         state.withLock { state in
-            state.navigation.pages.applyToSlice(move, by: path, incarnation)
+            state.navigation.pages.apply(move, by: path, incarnation)
         }
         runtime.hasNavigated.store(true, ordering: .relaxed)
         send(request)
     }
 
     private func refusal(of request: Navigate) -> CoordinatorError? {
-        guard let uplink = runtime.uplink else { return nil }
-        var node = self
-        while node.ownNavigation == nil {
-            guard let parent = node.parent else { return uplink.refusal(of: request) }
-            node = parent
-        }
-        return nil
+        navigationOwner == nil ? runtime.uplink?.refusal(of: request) : nil
     }
+
+    /// The coordinator in this process whose stack this one shares; `nil` when it's further up.
+    var navigationOwner: Node? { ownNavigation == nil ? parent?.navigationOwner : self }
 
     /// Removes the pages of a subtree that has ended.
     func rewind(_ path: CoordinatorPath) {

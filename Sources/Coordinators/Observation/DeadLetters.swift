@@ -24,7 +24,7 @@ final class DeadLetters: Sendable {
     var report: DeadLetterReport { state.withLock { $0.report } }
 
     func record(_ letter: DeadLetter) {
-        tap.publish(.dropped(letter))
+        tap.publish(TreeEvent(.dropped(letter), at: letter.target))
         add(DeadLetterReport(count: 1, letters: [letter]))
     }
 

@@ -15,10 +15,8 @@ final class CoordinatorType: Sendable {
     let popped: @Sendable (any Coordinator, JSONValue?) async throws -> Void
     let open: @Sendable (any Coordinator, _ section: String) async throws -> Void
     let display: @Sendable (any Coordinator, JSONValue) async throws -> Void
-    /// Watches the scene of a scene coordinator while it's active; nil for other types.
-    let attend: (@Sendable (any Coordinator, Node) -> Void)?
-    /// Closes the scene of a scene coordinator at its end; nil for other types.
-    let release: (@Sendable (any Coordinator) async -> Void)?
+    /// Whether it has a scene, which is watched while it's active and closed at its end.
+    let ownsScene: Bool
 
     private static let known = Lock<[ObjectIdentifier: CoordinatorType]>([:])
 
@@ -38,6 +36,7 @@ final class CoordinatorType: Sendable {
         policy = C.supervision
         mailbox = C.mailbox
         ownsNavigation = type is any NavigationCoordinator.Type
+        ownsScene = type is any SceneCoordinator.Type
         make = { node, configuration in
             C(Context(node: node), try configuration.decoded(as: C.Configuration.self))
         }
@@ -55,13 +54,6 @@ final class CoordinatorType: Sendable {
         display = { coordinator, page in
             let me: C = try MessageRow.cast(coordinator)
             try await me.display(try C.Page(decoding: page))
-        }
-        if type is any SceneCoordinator.Type {
-            attend = { coordinator, node in (coordinator as? any SceneCoordinator)?.attendScene(for: node) }
-            release = { coordinator in await (coordinator as? any SceneCoordinator)?.closeScene() }
-        } else {
-            attend = nil
-            release = nil
         }
     }
 }

@@ -16,12 +16,10 @@ final class TypeRegistry: Sendable {
     /// Returns the type with a name; throws `unknownType` with the known names if there is none.
     func type(named name: String) throws(CoordinatorError) -> CoordinatorType {
         let (type, known) = types.withLock { ($0[name], $0.keys.sorted()) }
-        if let type { return Self.erase(type) }
+        if let type { return .of(type) }
         throw CoordinatorError(
             .unknownType,
             "this program hosts no coordinator '\(name)'; it hosts \(known.joined(separator: ", ")): add it to `workers:`"
         )
     }
-
-    private static func erase<C: Coordinator>(_ type: C.Type) -> CoordinatorType { .of(type) }
 }

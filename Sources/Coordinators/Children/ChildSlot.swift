@@ -292,6 +292,7 @@ extension ChildSlot {
             case .program: .program
             case .coordinator: definition.isInWorker ? .worker : .inProcess
             }
+        let next = machine?.nextStart
         return CoordinatorSnapshot(
             path: path,
             type: definition.typeName,
@@ -301,8 +302,8 @@ extension ChildSlot {
             processStartTime: host?.process?.startTime,
             incarnation: incarnation,
             restarts: history.restarts,
-            restartAttempt: machine?.restartAttempt,
-            nextStartMilliseconds: machine?.nextStart.map { max(0, ($0 - MonotonicTime.now.sinceOrigin).nanosecondsClamped / 1_000_000) },
+            restartAttempt: next?.attempt,
+            nextStartMilliseconds: next.map { max(0, ($0.time - MonotonicTime.now.sinceOrigin).nanosecondsClamped / 1_000_000) },
             uptimeMilliseconds: phase.life?.readySince.map { Int64((MonotonicTime.now - $0).nanosecondsClamped / 1_000_000) },
             lastExit: history.lastExit?.description
         )
@@ -310,12 +311,9 @@ extension ChildSlot {
 }
 
 extension ChildState {
-    fileprivate var restartAttempt: Int? {
-        if case .waiting(_, let attempt) = self { attempt } else { nil }
-    }
-
-    fileprivate var nextStart: Duration? {
-        if case .waiting(let time, _) = self { time } else { nil }
+    /// The time and the number of the next start, while the child waits for it.
+    fileprivate var nextStart: (time: Duration, attempt: Int)? {
+        if case .waiting(let time, let attempt) = self { (time, attempt) } else { nil }
     }
 }
 

@@ -13,12 +13,8 @@ extension ChildSupervisor {
         return id
     }
 
-    func removeObserver(_ id: UInt64, of key: String) {
-        end([withSlot(key) { $0.observers.remove(id) } ?? nil].compactMap(\.self))
-    }
-
-    func removeObserver(_ delegate: any AnyObject & Sendable, of key: String) {
-        end([withSlot(key) { $0.observers.remove(delegate) } ?? nil].compactMap(\.self))
+    func removeObservers(of key: String, where isMeant: (ChildObservers.Observer) -> Bool) {
+        end(withSlot(key) { $0.observers.remove(where: isMeant) } ?? [])
     }
 
     /// Announces a change in which supervision has no part.
@@ -38,7 +34,7 @@ extension ChildSupervisor {
     @discardableResult
     func notify(_ key: String, _ notice: ChildObservers.Notice) -> String? {
         let listeners = withSlot(key) { slot in
-            let deserted = slot.observers.removeDeserted()
+            let deserted = slot.observers.remove(where: \.isDeserted)
             return (present: slot.observers.all, deserted: deserted, typeName: slot.definition.typeName)
         }
         guard let listeners else { return nil }

@@ -33,13 +33,10 @@ extension ChildSupervisor {
         state.withLock { $0.isAlive(key) && $0.slots.with(key) { $0.phase.isBetweenLives } == true }
     }
 
-    func livingHost(of key: String) throws -> any ChildHost {
-        guard let host = try pathHost(of: key) else { throw CoordinatorError(.stopped, "\(node.path.appending(key)) isn't running") }
+    private func livingHost(of key: String) throws -> any ChildHost {
+        guard let found = withSlot(key, { $0.host }) else { throw node.noSuchPath(key) }
+        guard let host = found else { throw CoordinatorError(.stopped, "\(node.path.appending(key)) isn't running") }
         return host
-    }
-
-    func pathHost(of key: String) throws -> (any ChildHost)? {
-        do { return try host(of: key) } catch { throw node.noSuchPath(key) }
     }
 
     /// Returns the state of a child as it's known in this process, without its subtree.

@@ -66,9 +66,8 @@ struct ChildTransition {
         if let life = slot.phase.life { slot.phase = .flushing(ChildSlot.Life(host: life.host, readySince: .now)) }
         slot.history.lastError = nil
         takeStarts(&slot)
-        let isRestart = change == .restarted
-        observed = isRestart ? .restarted : .started
-        event = isRestart || slot.requests.startInitiator != .parent ? observed : nil
+        observed = change.event
+        event = change == .restarted || slot.requests.startInitiator != .parent ? observed : nil
         slot.requests.startInitiator = nil
     }
 
@@ -81,7 +80,7 @@ struct ChildTransition {
     private mutating func crash(_ slot: inout ChildSlot, _ reason: ExitReason) {
         slot.history.lastExit = reason
         slot.phase.holdUnready()
-        event = .crashed(reason)
+        event = change.event
         observed = event
     }
 
@@ -103,7 +102,7 @@ struct ChildTransition {
             failure = slot.history.lastError ?? CoordinatorError(change.isStop ? .stopped : .startFailed, "\(path) has ended: \(reason)")
         }
         takeStarts(&slot)
-        observed = change.event(reason)
+        observed = change.event
         // The caller of `run` gets the end as the result of its call.
         let isRun = !slot.requests.ends.isEmpty
         let isByParent = change.isStop ? slot.requests.stopInitiator == .parent : isFailedStartByParent(slot)
@@ -127,13 +126,16 @@ extension Supervisor.Change {
         if case .stopped = self { true } else { false }
     }
 
-    /// Returns the event of an end for all observers that haven't caused it.
-    fileprivate func event(_ reason: ExitReason) -> LifecycleChange? {
+    /// The event for all observers that haven't caused the change; `nil` for a wait, which an event precedes and another follows.
+    var event: LifecycleChange? {
         switch self {
-        case .stopped: .stopped(reason)
-        case .startFailed: .startFailed(reason)
-        case .gaveUp: .gaveUp(reason)
-        case .started, .restarted, .restarting, .crashed: nil
+        case .started: .started
+        case .restarted: .restarted
+        case .stopped(let reason): .stopped(reason)
+        case .crashed(let reason): .crashed(reason)
+        case .startFailed(let reason): .startFailed(reason)
+        case .gaveUp(let reason): .gaveUp(reason)
+        case .restarting: nil
         }
     }
 

@@ -14,6 +14,8 @@ struct ChildObservers {
         weak var delegate: (any AnyObject & Sendable)?
         let isDelegate: Bool
         let queue: NoticeQueue
+
+        var isDeserted: Bool { isDelegate && delegate == nil }
     }
 
     private(set) var all: [Observer] = []
@@ -27,19 +29,12 @@ struct ChildObservers {
         return next
     }
 
-    mutating func remove(_ id: UInt64) -> Observer? {
-        all.firstIndex { $0.id == id }.map { all.remove(at: $0) }
-    }
-
-    mutating func remove(_ delegate: any AnyObject & Sendable) -> Observer? {
-        all.firstIndex { $0.delegate === delegate }.map { all.remove(at: $0) }
-    }
-
-    /// Removes and returns the observers whose delegate is gone.
-    mutating func removeDeserted() -> [Observer] {
-        guard all.contains(where: { $0.isDelegate && $0.delegate == nil }) else { return [] }
-        let deserted = all.filter { $0.isDelegate && $0.delegate == nil }
-        all.removeAll { $0.isDelegate && $0.delegate == nil }
-        return deserted
+    /// Removes and returns the observers that satisfy the condition.
+    mutating func remove(where isMeant: (Observer) -> Bool) -> [Observer] {
+        let removed = all.filter(isMeant)
+        if removed.isEmpty { return [] }
+        // By number, since a delegate may go between two looks.
+        all.removeAll { observer in removed.contains { $0.id == observer.id } }
+        return removed
     }
 }

@@ -18,7 +18,7 @@ public struct Delegates<C: Coordinator>: Sendable {
 
     /// Removes a delegate.
     public static func -= (delegates: Delegates, delegate: some CoordinatorDelegate<C>) {
-        delegates.child.supervisor.removeObserver(delegate, of: delegates.child.key)
+        delegates.child.supervisor.removeObservers(of: delegates.child.key) { $0.delegate === delegate }
     }
 }
 

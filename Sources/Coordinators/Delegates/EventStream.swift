@@ -59,7 +59,7 @@ public final class Subscription: Sendable {
     init(_ supervisor: ChildSupervisor, _ key: String, _ queue: NoticeQueue) {
         var end: (@Sendable () -> Void)?
         if let id = supervisor.observe(key, with: queue) {
-            end = { supervisor.removeObserver(id, of: key) }
+            end = { supervisor.removeObservers(of: key) { $0.id == id } }
         } else {
             queue.finish()
         }

@@ -1,7 +1,17 @@
+import ConcurrencySupport
 import Logging
 import Synchronization
 
 extension Node {
+    /// Sends a request between runtimes, and waits for the answer.
+    func request(
+        _ message: some BuiltinMessage,
+        by deadline: MonotonicTime? = nil,
+        dispatch: (Envelope) -> Void
+    ) async throws -> Answer {
+        try await Envelope(.value(message), sender: path, deadline: deadline, isBuiltin: true).delivered(owner: openAsks, by: dispatch)
+    }
+
     /// Handles a message of the runtime on its way up.
     func climbBuiltin(_ envelope: Envelope) {
         // Pages that are shown below must be rewound from here.

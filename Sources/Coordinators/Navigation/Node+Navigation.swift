@@ -59,8 +59,7 @@ extension Node {
 
     /// Returns the whole stack, wherever its owner is.
     func navigationEntries() async throws -> [NavigationEntry] {
-        let envelope = Envelope(.value(ReadNavigation()), sender: path, deadline: .now + .seconds(5), isBuiltin: true)
-        return try await envelope.delivered(owner: openAsks) { climb($0) }.decoded(as: [NavigationEntry].self)
+        try await request(ReadNavigation(), by: .now + .seconds(5)) { climb($0) }.decoded(as: [NavigationEntry].self)
     }
 
     private func send(_ message: some BuiltinMessage) {
@@ -92,4 +91,20 @@ extension Node {
         guard type.ownsNavigation else { return false }
         return ownNavigation?.entries.first?.path.isWithin(path) ?? false
     }
+}
+
+/// A worker's request, on behalf of its coordinator, to be dismissed.
+struct DismissalRequest {
+    static let operation = "requestDismissal"
+
+    let timeout: Duration
+
+    init(timeout: Duration) { self.timeout = timeout }
+
+    init?(_ operation: String, _ payload: JSONValue) {
+        guard operation == Self.operation, case .integer(let milliseconds) = payload["timeoutMilliseconds"] else { return nil }
+        timeout = .milliseconds(min(max(milliseconds, 0), Int64(UInt32.max)))
+    }
+
+    var payload: JSONValue { ["timeoutMilliseconds": .integer(Int64(timeout.millisecondsClamped))] }
 }

@@ -122,12 +122,13 @@ final class Node: Sendable {
         runtime = parameters.runtime
         isRoot = parent == nil && runtime.uplink == nil
         ownNavigation = isRoot || type.ownsNavigation ? NavigationStack() : nil
+        let inheritance = parameters.inheritance
         state = Lock(
             State(
                 life: Life(host: host),
                 mailbox: Mailbox(type.mailbox),
-                pauseReasons: parameters.inheritance.pauseReasons,
-                dependencies: NodeDependencies(inherited: parameters.inheritance.dependencies, overrides: runtime.options.dependencyOverrides)
+                pauseReasons: inheritance.pauseReasons,
+                dependencies: NodeDependencies(inherited: inheritance.dependencies, overrides: runtime.options.dependencyOverrides)
             )
         )
         runtime.counts.coordinators.add(1, ordering: .relaxed)

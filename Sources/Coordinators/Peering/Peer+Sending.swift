@@ -190,7 +190,7 @@ extension Peer {
                 )
             }
         } catch {
-            state.withLock { $0.leaving = nil }
+            state.withLock { $0.handover.leaving = nil }
             // A message that has been ended meanwhile, by its asker or with the link, is not handed back.
             let isOpen = close(message.correlation) != nil
             guard let refusal = CoordinatorError(refusing: message, because: error) else { return isOpen ? .handedBack : .unchanged }
@@ -209,7 +209,7 @@ extension Peer {
         if message.envelope.isWithdrawn { close(message.correlation) }
         let isWanted = state.withLock { state -> Bool in
             guard state.outgoing[message.correlation] != nil else { return false }
-            state.leaving = (message.correlation, isGivenUp: false)
+            state.handover.leaving = (message.correlation, isGivenUp: false)
             return true
         }
         if !isWanted { takeBack(message) }
@@ -223,8 +223,8 @@ extension Peer {
                 open.hasLeft = true
                 state.outgoing[message.correlation] = .message(open)
             }
-            defer { state.leaving = nil }
-            return state.leaving?.isGivenUp == true
+            defer { state.handover.leaving = nil }
+            return state.handover.leaving?.isGivenUp == true
         }
         if isGivenUp { try? link.send(Frame(.cancel, correlation: message.correlation)) }
     }
@@ -247,7 +247,7 @@ extension Peer {
     private func giveUp(_ correlation: UInt64) {
         let (hasLeft, allAnswered) = state.withLock { state -> (Bool?, OneShot<Void>?) in
             guard case .message(let message)? = state.outgoing.removeValue(forKey: correlation) else { return (nil, nil) }
-            if state.leaving?.correlation == correlation { state.leaving?.isGivenUp = true }
+            if state.handover.leaving?.correlation == correlation { state.handover.leaving?.isGivenUp = true }
             return (message.hasLeft, state.takeAllAnswered())
         }
         allAnswered?.settle(())

@@ -81,6 +81,14 @@ extension Peer {
         var inspections = 0
     }
 
+    /// The handing of messages to the link, by the thread that holds the turn.
+    struct Handover {
+        /// The message that is being handed to the link, and whether its asker has given it up meanwhile.
+        var leaving: (correlation: UInt64, isGivenUp: Bool)?
+        /// The reason why the link has closed while a message was being handed to it.
+        var closedInTurn: LinkError?
+    }
+
     struct State {
         var phase = Phase.open
         var lastCorrelation: UInt64 = 1
@@ -92,12 +100,9 @@ extension Peer {
         var incoming: [UInt64: Envelope] = [:]
         /// The bounds on the messages of this side, and the messages that wait for room.
         var windows: SendWindows<Outgoing>
-        /// The message that is being handed to the link, and whether its asker has given it up meanwhile.
-        var leaving: (correlation: UInt64, isGivenUp: Bool)?
+        var handover = Handover()
         /// The bounds on the messages and requests of the other side.
         var admission = Admission()
-        /// The reason why the link has closed while a message was being handed to it.
-        var closedInTurn: LinkError?
 
         init(waitsForWindow: Bool) { windows = SendWindows(waitsForWindow: waitsForWindow) }
     }

@@ -73,7 +73,7 @@ final class Peer: Sendable {
             closed: { [self] _, error in
                 // A link may close in the midst of a send.
                 if turnThread.load(ordering: .relaxed) == pthread_self() {
-                    state.withLock { $0.closedInTurn = error }
+                    state.withLock { $0.handover.closedInTurn = error }
                     hasClosedInTurn.store(true, ordering: .relaxed)
                 } else {
                     hasClosed(error)
@@ -105,8 +105,8 @@ final class Peer: Sendable {
 
     private func takeClosedInTurn() -> LinkError? {
         state.withLock { state in
-            defer { state.closedInTurn = nil }
-            return state.closedInTurn
+            defer { state.handover.closedInTurn = nil }
+            return state.handover.closedInTurn
         }
     }
 

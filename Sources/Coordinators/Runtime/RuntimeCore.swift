@@ -118,21 +118,16 @@ final class RuntimeCore: Sendable {
 
     /// Logs a change of a child and publishes it to the viewers of the tree's events.
     func childChanged(_ path: CoordinatorPath, _ change: Supervisor<String>.Change) {
-        let level: Logger.Level
-        let event: LifecycleChange?
-        switch change {
-        case .started: (level, event) = (.debug, .started)
-        // The notice is for a process that has ended by itself without a failure, which no other entry reports.
-        case .stopped(let reason):
-            let hasExited = if case .exited = reason { true } else { false }
-            (level, event) = (hasExited ? .notice : .debug, .stopped(reason))
-        case .restarted: (level, event) = (.info, .restarted)
-        case .restarting: (level, event) = (.debug, nil)
-        case .crashed(let reason): (level, event) = (.warning, .crashed(reason))
-        case .startFailed(let reason): (level, event) = (.warning, .startFailed(reason))
-        case .gaveUp(let reason): (level, event) = (.error, .gaveUp(reason))
-        }
-        announce(path, change, event, level)
+        let level: Logger.Level =
+            switch change {
+            // The notice is for a process that has ended by itself without a failure, which no other entry reports.
+            case .stopped(.exited): .notice
+            case .started, .stopped, .restarting: .debug
+            case .restarted: .info
+            case .crashed, .startFailed: .warning
+            case .gaveUp: .error
+            }
+        announce(path, change, change.event, level)
     }
 
     /// Logs and publishes a change that supervision has no part in.

@@ -57,6 +57,7 @@
         ) throws(Failure) -> sending Result {
             pthread_mutex_lock(mutex)
             defer { pthread_mutex_unlock(mutex) }
+            // Unsafe: the mutex, which is held here, guards what it points to.
             nonisolated(unsafe) let value = value
             return try body(&value.pointee)
         }

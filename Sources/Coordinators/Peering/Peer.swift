@@ -101,7 +101,7 @@ final class Peer: Sendable {
 
     /// Waits until everything has been read that the other side sent before it ended.
     func readToEnd(within time: Duration) async {
-        _ = await Deadline.within(time) { await self.end.value }
+        _ = await Grace(time).within { await self.end.value }
     }
 
     /// Closes the link, and ends every open ask.

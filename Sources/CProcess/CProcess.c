@@ -32,15 +32,38 @@
 
 extern char **environ;
 
-// The thread sanitizer's clone(2) refuses CLONE_VM; the C library's function has a second name, which the sanitizer doesn't replace.
+// Between clone and execve the child runs in the parent's memory, where the thread sanitizer keeps its records of the parent. Its functions
+// would note there what the child does: closed descriptors, forgotten signal handlers, calls that never return. So the child's functions
+// aren't instrumented, and make their system calls themselves. The sanitizer's clone(2) refuses CLONE_VM; the C library's functions have
+// second names, which the sanitizer doesn't replace.
+#define IN_CHILD
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 extern int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...);
+extern int __sigaction(int signal, const struct sigaction *action, struct sigaction *former);
+#undef IN_CHILD
+#define IN_CHILD __attribute__((disable_sanitizer_instrumentation))
 #define clone __clone
+#define child_sigaction __sigaction
 #endif
+#endif
+#ifndef child_sigaction
+#define child_sigaction sigaction
 #endif
 
-static int given(const struct coordinator_process_descriptor *descriptors, int count, int target) {
+IN_CHILD static int child_open(const char *path, int flags) {
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0);
+}
+
+IN_CHILD static int child_duplicate(int source, int target) {
+    return (int)syscall(SYS_dup3, source, target, 0);
+}
+
+IN_CHILD static int child_close(int descriptor) {
+    return (int)syscall(SYS_close, descriptor);
+}
+
+IN_CHILD static int given(const struct coordinator_process_descriptor *descriptors, int count, int target) {
     for (int index = 0; index < count; index++) {
         if (descriptors[index].target == target) return 1;
     }
@@ -61,23 +84,23 @@ struct spawn {
 };
 
 // Every signal is blocked here, so no handler of the parent runs in the child before the handlers are reset.
-static void reset_signals(void) {
+IN_CHILD static void reset_signals(void) {
     struct sigaction action;
     for (int signal = 1; signal < NSIG; signal++) {
-        if (sigaction(signal, NULL, &action) != 0 || (action.sa_handler == SIG_DFL && !(action.sa_flags & SA_SIGINFO))) continue;
+        if (child_sigaction(signal, NULL, &action) != 0 || (action.sa_handler == SIG_DFL && !(action.sa_flags & SA_SIGINFO))) continue;
         memset(&action, 0, sizeof action);
         action.sa_handler = SIG_DFL;
-        sigaction(signal, &action, NULL);
+        child_sigaction(signal, &action, NULL);
     }
 }
 
-static void unblock_signals(void) {
+IN_CHILD static void unblock_signals(void) {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static int move_descriptors(const struct coordinator_process_descriptor *descriptors, int count) {
+IN_CHILD static int move_descriptors(const struct coordinator_process_descriptor *descriptors, int count) {
     int highest = -1;
     for (int index = 0; index < count; index++) {
         int source = descriptors[index].source;
@@ -85,25 +108,25 @@ static int move_descriptors(const struct coordinator_process_descriptor *descrip
         if (target > highest) highest = target;
         // Sources lie above all targets, so none overwrites the source of a later one, and no dup2 is onto itself.
         if (source >= 0) {
-            if (dup2(source, target) < 0) return -1;
+            if (child_duplicate(source, target) < 0) return -1;
             continue;
         }
-        int null = open("/dev/null", O_RDWR);
+        int null = child_open("/dev/null", O_RDWR);
         if (null < 0) return -1;
         if (null != target) {
-            if (dup2(null, target) < 0) return -1;
-            if (!given(descriptors, index, null)) close(null);
+            if (child_duplicate(null, target) < 0) return -1;
+            if (!given(descriptors, index, null)) child_close(null);
         }
     }
     for (int descriptor = 0; descriptor < highest; descriptor++) {
-        if (!given(descriptors, count, descriptor)) close(descriptor);
+        if (!given(descriptors, count, descriptor)) child_close(descriptor);
     }
     closefrom(highest + 1);
     return 0;
 }
 
 // Like execvpe(3) with this process's PATH, without its fallback to a shell.
-static void execute(const struct spawn *spawn) {
+IN_CHILD static void execute(const struct spawn *spawn) {
     if (strchr(spawn->executable, '/') != NULL) {
         execve(spawn->executable, spawn->arguments, spawn->environment);
         return;
@@ -125,7 +148,7 @@ static void execute(const struct spawn *spawn) {
     errno = was_refused ? EACCES : ENOENT;
 }
 
-static int become(void *context) {
+IN_CHILD static int become(void *context) {
     struct spawn *spawn = context;
     if (spawn->dies_with_parent) {
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) goto failed;
@@ -144,7 +167,8 @@ static int become(void *context) {
     execute(spawn);
 failed:
     spawn->error = errno != 0 ? errno : EIO;
-    _exit(127);
+    // Unlike _exit(2) it has no other meaning to the sanitizer, which would report on the parent now.
+    _Exit(127);
 }
 
 pid_t coordinator_process_spawn(

@@ -13,7 +13,9 @@ package final class AsyncLock: Sendable {
     package init() {}
 
     /// Runs an operation when those that came before have ended.
-    package func pass<Result: Sendable>(_ operation: @Sendable () async -> Result) async -> Result {
+    package func pass<Result: Sendable, Failure: Error>(
+        _ operation: @Sendable () async throws(Failure) -> Result
+    ) async throws(Failure) -> Result {
         await withCheckedContinuation { continuation in
             let isFree = state.withLock { state -> Bool in
                 if state.isTaken {
@@ -25,13 +27,16 @@ package final class AsyncLock: Sendable {
             }
             if isFree { continuation.resume() }
         }
-        let result = await operation()
+        defer { leave() }
+        return try await operation()
+    }
+
+    private func leave() {
         state.withLock { state -> CheckedContinuation<Void, Never>? in
             let next = state.waiting.popFirst()
             if next == nil { state.isTaken = false }
             return next
         }?.resume()
-        return result
     }
 }
 
@@ -41,8 +46,10 @@ package struct LazyAsyncLock: ~Copyable, Sendable {
 
     package init() {}
 
-    package func pass<Result: Sendable>(_ operation: @Sendable () async -> Result) async -> Result {
+    package func pass<Result: Sendable, Failure: Error>(
+        _ operation: @Sendable () async throws(Failure) -> Result
+    ) async throws(Failure) -> Result {
         let lock = lock.load() ?? lock.storeIfNil(AsyncLock())
-        return await lock.pass(operation)
+        return try await lock.pass(operation)
     }
 }

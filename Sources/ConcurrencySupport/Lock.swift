@@ -33,6 +33,7 @@
         private let mutex: UnsafeMutablePointer<pthread_mutex_t>
         private let value: UnsafeMutablePointer<Value>
 
+        @usableFromInline
         package init(_ initialValue: consuming sending Value) {
             mutex = .allocate(capacity: 1)
             mutex.initialize(to: pthread_mutex_t())
@@ -50,11 +51,13 @@
         }
 
         /// Runs a function that may use the value; nothing that waits or calls back belongs in it.
+        @usableFromInline
         package borrowing func withLock<Result: ~Copyable, Failure: Error>(
             _ body: (inout sending Value) throws(Failure) -> sending Result
         ) throws(Failure) -> sending Result {
             pthread_mutex_lock(mutex)
             defer { pthread_mutex_unlock(mutex) }
+            // Unsafe: the mutex, which is held here, guards what it points to.
             nonisolated(unsafe) let value = value
             return try body(&value.pointee)
         }

@@ -12,12 +12,17 @@ public struct Outbox<Directive: Sendable>: Sendable {
     @inlinable
     package init() {}
 
-    /// Adds directives.
-    ///
-    /// - Returns: whether the caller has to carry out directives, after it has left the lock.
     @inlinable
-    package mutating func add(_ directives: [Directive]) -> Bool {
-        waiting.append(contentsOf: directives)
+    package mutating func add(_ directives: [Directive]) { waiting.append(contentsOf: directives) }
+
+    @inlinable
+    package mutating func add(_ directive: Directive) { waiting.append(directive) }
+
+    /// Begins a turn, if directives wait and no thread carries them out.
+    ///
+    /// - Returns: Whether the caller has to carry out directives, after it has left the lock.
+    @inlinable
+    package mutating func begin() -> Bool {
         if isPerforming || waiting.isEmpty { return false }
         isPerforming = true
         return true

@@ -1,4 +1,5 @@
 internal import CNNG
+import ConcurrencySupport
 
 extension Handle {
     /// Runs one operation on the handle and waits for its end, cancel-safe: when the task is cancelled the operation either had no

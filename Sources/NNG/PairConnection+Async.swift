@@ -1,3 +1,5 @@
+import ConcurrencySupport
+
 extension PairConnection {
     /// Sends one message and returns when the kernel has taken it.
     ///

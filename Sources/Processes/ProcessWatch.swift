@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Synchronization
 
 /// A wait for the end of a process that isn't a child of this one.

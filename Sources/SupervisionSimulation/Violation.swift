@@ -1,3 +1,6 @@
+// What a run returns is declared there, and belongs to the API of this target.
+@_exported public import SimulationSupport
+
 /// An invariant, which holds after every event.
 public enum Invariant: String, Sendable, Hashable, CaseIterable {
     /// A path has at most one life.
@@ -33,28 +36,12 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
 }
 
 /// An invariant that was broken.
-public struct Violation: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The invariant.
-    public let invariant: Invariant
-    /// A description of the violation.
-    public let text: String
+public typealias Violation = BrokenInvariant<Invariant>
 
-    /// The invariant and the text.
-    public var description: String { "\(invariant): \(text)" }
-
-    init(_ invariant: Invariant, _ text: String) {
-        self.invariant = invariant
-        self.text = Self.plain(text)
-    }
-
-    /// Leaves the names of modules and types out of descriptions, which tell the same without them.
-    static func plain(_ text: String) -> String {
-        var text = text
-        let noise = [
-            "SupervisionSimulation.", "Supervision.", "Swift.", "Supervisor<String>.Change", "RestartType", "ChildSpecification<String>",
-            "Shutdown.", "Model.Ending", "Model.ExpectedDirective",
-        ]
-        for word in noise { text.replace(word, with: "") }
-        return text
-    }
+extension Invariant: WorldInvariant {
+    /// The names of modules and types that descriptions are told without.
+    public static let noise = [
+        "SupervisionSimulation.", "Supervision.", "Swift.", "Supervisor<String>.Change", "RestartType", "ChildSpecification<String>",
+        "Shutdown.", "Model.Ending", "Model.ExpectedDirective",
+    ]
 }

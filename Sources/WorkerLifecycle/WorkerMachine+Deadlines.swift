@@ -36,8 +36,8 @@ extension WorkerMachine {
         ready.beat = now + limits.heartbeat
         process.life = .ready(ready)
         if now - ready.lastSign >= limits.heartbeatTimeout { return condemn(&process, .hung, .noSign) }
-        if limits.memory != nil { directives.append(.measureMemory) }
-        if case .linked(let link) = process.connection { directives.append(.ping(link)) }
+        if limits.memory != nil { give(.measureMemory) }
+        if case .linked(let link) = process.connection { say(.ping(link)) }
     }
 
     // MARK: Recycling
@@ -57,7 +57,7 @@ extension WorkerMachine {
         case (.none, true): ready.recycling = .due(cause)
         case (.none, false), (.due, false):
             ready.recycling = .requested
-            directives.append(.recycle(cause))
+            say(.recycle(cause))
         }
         process.life = .ready(ready)
     }
@@ -68,7 +68,7 @@ extension WorkerMachine {
     mutating func announceNextWake() {
         guard let next = nextDeadline, announcedWake.map({ next < $0 }) ?? true else { return }
         announcedWake = next
-        directives.append(.wake(at: next))
+        give(.wake(at: next))
     }
 
     private var nextDeadline: Duration? {

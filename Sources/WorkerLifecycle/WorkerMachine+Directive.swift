@@ -3,6 +3,15 @@ public import Supervision
 extension WorkerMachine {
     /// A step that the owner has to carry out.
     public enum Directive: Sendable {
+        /// A step that concerns the process, or the beginning and the end of the life.
+        case process(ProcessDirective)
+        /// A step that sends on a link in use, ends asks or hands messages on, so that it may run code of users: it must not delay a step of
+        /// the other kind.
+        case link(LinkDirective)
+    }
+
+    /// A step that concerns the process, or the beginning and the end of the life; such steps are carried out in order.
+    public enum ProcessDirective: Sendable {
         /// Wait for a turn to spawn, and say `turnCame`.
         case takeTurn
         /// Spawn the process, say `spawned`, and give it its ticket.
@@ -11,30 +20,10 @@ extension WorkerMachine {
         case announce
         /// Let no worker in with this process's secret any more.
         case expectNoLink
-        /// Welcome the worker on this link; nothing has been sent on it before.
-        case welcome(LinkID)
         /// Tell the worker on this link why it isn't welcome.
         case refuse(LinkID, String)
-        /// Close a link that another has replaced, or that has come too late.
-        case close(LinkID)
-        /// Tell the worker what lasts: its dependencies, why it's paused, who listens.
-        case introduce(LinkID)
-        /// Tell the worker to start the coordinator.
-        case tellStart(LinkID)
-        /// Tell the worker to end.
-        case tellStop(LinkID, Stop)
-        /// Tell the worker that its end has been noted, and end the asks that it will not answer.
-        case bidFarewell(LinkID, ExitReason)
-        /// Send a ping.
-        case ping(LinkID)
         /// Say `memoryMeasured`.
         case measureMemory
-        /// The coordinator can be reached: it's ready and has a link.
-        case becameReachable
-        /// The coordinator can't be reached: what is sent to it has to wait.
-        case becameUnreachable
-        /// Have the life replaced: `stopRequested` follows.
-        case recycle(RecyclingCause)
         /// Send SIGTERM to the process, and SIGKILL to its group after the grace.
         case terminate(grace: Duration)
         /// Send SIGKILL to the process's group.
@@ -51,6 +40,30 @@ extension WorkerMachine {
         case gone
         /// Say `timePassed` at this time, and forget earlier wakes. Given when a deadline is sooner than the wake that is known.
         case wake(at: Duration)
+    }
+
+    /// A step that sends on a link in use, ends asks or hands messages on; such steps are carried out in order.
+    public enum LinkDirective: Sendable {
+        /// Welcome the worker on this link; nothing has been sent on it before.
+        case welcome(LinkID)
+        /// Close a link that another has replaced, or that has come too late.
+        case close(LinkID)
+        /// Tell the worker what lasts: its dependencies, why it's paused, who listens.
+        case introduce(LinkID)
+        /// Tell the worker to start the coordinator.
+        case tellStart(LinkID)
+        /// Tell the worker to end.
+        case tellStop(LinkID, Stop)
+        /// Tell the worker that its end has been noted, and end the asks that it will not answer.
+        case bidFarewell(LinkID, ExitReason)
+        /// Send a ping.
+        case ping(LinkID)
+        /// The coordinator can be reached: it's ready and has a link.
+        case becameReachable
+        /// The coordinator can't be reached: what is sent to it has to wait.
+        case becameUnreachable
+        /// Have the life replaced: `stopRequested` follows.
+        case recycle(RecyclingCause)
     }
 
     /// The cause of a failed start.

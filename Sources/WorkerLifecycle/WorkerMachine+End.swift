@@ -21,7 +21,7 @@ extension WorkerMachine {
         let stop = Stop(grace: grace, drains: process.isBeingRecycled)
         process.order = .asked(stop, deadline: grace.map { now + $0 })
         // Without a link the worker hears it on the next one, or is killed as one that has none.
-        if case .linked(let link) = process.connection { directives.append(.tellStop(link, stop)) }
+        if case .linked(let link) = process.connection { say(.tellStop(link, stop)) }
     }
 
     private func isSooner(_ shutdown: Shutdown, than order: Order) -> Bool {
@@ -40,13 +40,13 @@ extension WorkerMachine {
     mutating func terminate(_ process: inout Process, _ grace: Duration?) {
         let grace = min(grace ?? limits.termination, limits.termination)
         process.order = .terminated(kill: now + grace)
-        directives.append(.terminate(grace: grace))
+        give(.terminate(grace: grace))
     }
 
     mutating func kill(_ process: inout Process) {
         if case .killed = process.order { return }
         process.order = .killed
-        directives.append(.kill)
+        give(.kill)
     }
 
     /// Kills the process for a reason of the runtime's own.
@@ -62,12 +62,12 @@ extension WorkerMachine {
         if process.lastWords == nil {
             process.lastWords = reason
             process.expectExit(Departure(deadline: now + limits.departure))
-            if process.isReady { directives.append(.becameUnreachable) }
+            if process.isReady { say(.becameUnreachable) }
             // The end that was announced is the reason, not the link that goes with it.
             if case .unlinked = process.connection { process.connection = .unlinked(deadline: nil) }
         }
         // The worker may have dialled again since.
-        if case .linked(let current) = process.connection { directives.append(.bidFarewell(current, reason)) }
+        if case .linked(let current) = process.connection { say(.bidFarewell(current, reason)) }
     }
 
     // MARK: The exit
@@ -75,8 +75,9 @@ extension WorkerMachine {
     mutating func exit(_ process: Process, _ status: ExitReason) {
         let explanation = process.verdict ?? process.lastWords
         state = .cleaning(process.outcome(explanation ?? status), isExplained: explanation != nil)
-        if process.isReady { directives.append(.becameUnreachable) }
-        directives += [.expectNoLink, .cleanUp(process.connection.link)]
+        if process.isReady { say(.becameUnreachable) }
+        give(.expectNoLink)
+        give(.cleanUp(process.connection.link))
     }
 
     mutating func conclude(_ outcome: Outcome) {
@@ -84,14 +85,14 @@ extension WorkerMachine {
         case .unused(let reason): end(.unused(reason))
         case .startFailed(let failure): failStart(failure)
         case .lifeEnded(let reason):
-            directives.append(.lifeEnded(reason))
+            give(.lifeEnded(reason))
             end(.exited(reason))
         }
     }
 
     mutating func end(_ failure: Failure) {
         state = .ended(failure)
-        directives.append(.gone)
+        give(.gone)
     }
 }
 

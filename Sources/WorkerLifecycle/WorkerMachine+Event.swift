@@ -37,7 +37,7 @@ extension WorkerMachine {
         case exitAnnounced(ExitReason, LinkID)
         /// The life has been sent a message; said if ``Limits/messages`` counts them.
         case messageSent
-        /// The process occupies this much memory; the answer to ``Directive/measureMemory``.
+        /// The process occupies this much memory; the answer to ``ProcessDirective/measureMemory``.
         case memoryMeasured(bytes: Int)
         /// The coordinator has been paused, or resumed.
         case pauseChanged(Bool)
@@ -49,7 +49,7 @@ extension WorkerMachine {
         case exited(ExitReason)
         /// Nothing is left of what descended from the process, and what it had sent has been read.
         case cleanedUp
-        /// The time of the latest ``Directive/wake(at:)`` has come.
+        /// The time of the latest ``ProcessDirective/wake(at:)`` has come.
         case timePassed
     }
 }

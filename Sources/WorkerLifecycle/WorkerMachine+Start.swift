@@ -4,7 +4,7 @@ import Supervision
 extension WorkerMachine {
     mutating func spawn(_ spawning: Spawning) {
         state = .spawning(spawning)
-        directives.append(.spawn)
+        give(.spawn)
     }
 
     /// Takes note that the kernel has the process.
@@ -19,7 +19,7 @@ extension WorkerMachine {
             process.expectExit(Departure(deadline: now + limits.failedStart))
         }
         state = .running(process)
-        directives.append(.announce)
+        give(.announce)
     }
 
     mutating func announced(_ process: inout Process) {
@@ -29,7 +29,7 @@ extension WorkerMachine {
             if let link { welcome(&process, link) }
             return
         }
-        if let link { directives.append(.close(link)) }
+        if let link { say(.close(link)) }
         kill(&process)
     }
 
@@ -51,9 +51,9 @@ extension WorkerMachine {
     // MARK: Links
 
     mutating func attach(_ process: inout Process, _ link: LinkID, _ refusal: String?) {
-        if let former = process.connection.link { directives.append(.close(former)) }
+        if let former = process.connection.link { say(.close(former)) }
         if let refusal {
-            directives.append(.refuse(link, refusal))
+            give(.refuse(link, refusal))
             if process.connection.link != nil { lose(&process, process.connection.link) }
             return condemn(&process, .startFailed(refusal), .notWelcome(refusal))
         }
@@ -66,21 +66,22 @@ extension WorkerMachine {
     private mutating func welcome(_ process: inout Process, _ link: LinkID) {
         process.connection = .linked(link)
         process.hear(now)
-        directives.append(.welcome(link))
+        say(.welcome(link))
         switch process.life {
         case .spare: break
         case .starting: tellStart(link)
         case .ready, .failed:
             // What lasts is said on every link, in case the former has broken before it was heard.
-            directives.append(.introduce(link))
-            if case .asked(let stop, _) = process.order { directives.append(.tellStop(link, stop)) }
-            if process.isReachable { directives.append(.becameReachable) }
+            say(.introduce(link))
+            if case .asked(let stop, _) = process.order { say(.tellStop(link, stop)) }
+            if process.isReachable { say(.becameReachable) }
         }
     }
 
     /// Tells the worker to start, again on each link: the worker may not have read it on a former one, and ignores it the second time.
     private mutating func tellStart(_ link: LinkID) {
-        directives += [.introduce(link), .tellStart(link)]
+        say(.introduce(link))
+        say(.tellStart(link))
     }
 
     mutating func lose(_ process: inout Process, _ link: LinkID?) {
@@ -89,7 +90,7 @@ extension WorkerMachine {
         case .announcing: process.connection = .announcing(nil)
         case .awaited, .linked, .unlinked:
             process.connection = .unlinked(deadline: process.lastWords == nil ? now + limits.link : nil)
-            if process.isReady { directives.append(.becameUnreachable) }
+            if process.isReady { say(.becameUnreachable) }
         }
     }
 
@@ -98,20 +99,20 @@ extension WorkerMachine {
     mutating func becomeReady(_ process: inout Process) {
         guard case .starting = process.life else { return }
         process.life = .ready(Ready(lastSign: now, beat: now + limits.heartbeat, age: limits.age.map { now + $0 }))
-        directives.append(.startSucceeded)
+        give(.startSucceeded)
         // Nothing else tells that the link was lost before, or that the worker has announced its end.
-        if !process.isReachable { directives.append(.becameUnreachable) }
+        if !process.isReachable { say(.becameUnreachable) }
     }
 
     /// Takes note of a failed start, which is told when nothing is left of the process.
     mutating func fail(_ process: inout Process, _ failure: Failure) {
         if case .starting = process.life { process.life = .failed(failure) }
-        directives.append(.expectNoLink)
+        give(.expectNoLink)
     }
 
     /// Ends a start that has failed before there was a process.
     mutating func failStart(_ failure: Failure) {
-        directives.append(.startFailed(failure))
+        give(.startFailed(failure))
         end(failure)
     }
 }

@@ -23,14 +23,14 @@ extension WorkerMachine {
         case .startRequested(let isRestart, let timeout):
             if isRestart {
                 state = .waitingForTurn(timeout: timeout)
-                directives.append(.takeTurn)
+                give(.takeTurn)
             } else {
                 spawn(Spawning(starting: Starting(deadline: now + timeout)))
             }
         case .stopRequested, .discarded:
             end(.stopped)
         case .linkAttached(let link, _):
-            directives.append(.close(link))
+            say(.close(link))
         case .turnCame, .spawned, .spawnFailed, .ticketRefused, .announced, .announcementFailed, .linkLost, .ready, .startRefused,
             .startNotTold,
             .heard, .exitAnnounced, .messageSent, .memoryMeasured, .pauseChanged, .exited, .cleanedUp, .timePassed:
@@ -45,7 +45,7 @@ extension WorkerMachine {
         case .stopRequested, .discarded:
             failStart(.stopped)
         case .linkAttached(let link, _):
-            directives.append(.close(link))
+            say(.close(link))
         case .spareRequested, .startRequested:
             break  // A start has been requested.
         case .spawned, .spawnFailed, .ticketRefused, .announced, .announcementFailed, .linkLost, .ready, .startRefused, .startNotTold,
@@ -73,7 +73,7 @@ extension WorkerMachine {
             guard let starting = spawning.starting, now >= starting.deadline else { break }
             spawning.condemnation = spawning.condemnation ?? .condemned(.startTimedOut, .startTimedOut)
         case .linkAttached(let link, _):
-            directives.append(.close(link))
+            say(.close(link))
         case .spareRequested, .turnCame, .ticketRefused, .announced, .announcementFailed, .linkLost, .ready, .startRefused, .startNotTold,
             .heard, .exitAnnounced, .messageSent, .memoryMeasured, .pauseChanged, .exited, .cleanedUp:
             break  // The kernel has told of no process yet.
@@ -133,12 +133,12 @@ extension WorkerMachine {
             if case .startFailed(.exited) = outcome { state = .cleaning(.startFailed(.thrown(error)), isExplained: isExplained) }
         case .ready:
             guard case .startFailed(.exited(let reason)) = outcome else { break }
-            directives.append(.startSucceeded)
+            give(.startSucceeded)
             state = .cleaning(.lifeEnded(reason), isExplained: isExplained)
         case .cleanedUp:
             conclude(outcome)
         case .linkAttached(let link, _):
-            directives.append(.close(link))
+            say(.close(link))
         case .spareRequested, .turnCame, .spawned, .spawnFailed, .ticketRefused, .announced, .announcementFailed, .linkLost, .startNotTold,
             .heard, .messageSent, .memoryMeasured, .pauseChanged, .stopRequested, .discarded, .exited, .timePassed:
             break  // The end is under way: there is nothing to be changed.
@@ -148,9 +148,9 @@ extension WorkerMachine {
     private mutating func hearEnded(_ event: Event, _ failure: Failure) {
         switch event {
         case .startRequested:
-            directives.append(.startFailed(failure))
+            give(.startFailed(failure))
         case .linkAttached(let link, _):
-            directives.append(.close(link))
+            say(.close(link))
         case .spareRequested, .turnCame, .spawned, .spawnFailed, .ticketRefused, .announced, .announcementFailed, .linkLost, .ready,
             .startRefused, .startNotTold, .heard, .exitAnnounced, .messageSent, .memoryMeasured, .pauseChanged, .stopRequested, .discarded,
             .exited, .cleanedUp, .timePassed:

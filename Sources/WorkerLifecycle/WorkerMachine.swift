@@ -5,17 +5,19 @@ import Supervision
 /// The machine takes events in the past tense and the time, and returns directives for its owner to carry out in order. It does nothing by
 /// itself and reads no clock, so the same events give the same directives.
 ///
-/// A worker process is spawned either for a life, or as a spare that is given one later. The owner answers ``Directive/takeTurn`` with
-/// `turnCame`, ``Directive/spawn`` with `spawned` or `spawnFailed`, ``Directive/announce`` with `announced` or `announcementFailed`,
-/// ``Directive/cleanUp(_:)`` with `cleanedUp`, and ``Directive/wake(at:)`` with `timePassed`, and says `exited` once, after `spawned`, when
-/// the kernel has confirmed the end of the process. All other events may come in any order, late or not at all.
+/// A worker process is spawned either for a life, or as a spare that is given one later. The owner answers
+/// ``ProcessDirective/takeTurn`` with `turnCame`, ``ProcessDirective/spawn`` with `spawned` or `spawnFailed`,
+/// ``ProcessDirective/announce`` with `announced` or `announcementFailed`, ``ProcessDirective/cleanUp(_:)`` with `cleanedUp`, and
+/// ``ProcessDirective/wake(at:)`` with `timePassed`, and says `exited` once, after `spawned`, when the kernel has confirmed the end of the
+/// process. All other events may come in any order, late or not at all.
 ///
-/// - Guarantees: a start that was requested ends once, with ``Directive/startSucceeded`` or ``Directive/startFailed(_:)``; the latter is
-///   given when nothing is left of the process. A life whose start has succeeded ends once, with ``Directive/lifeEnded(_:)``, when nothing
-///   is left of it. ``Directive/gone`` is given once. A link is welcomed only when the processes above know of the process,
-///   and nothing but the welcome comes first on it. A stop with a grace always ends: the stop frame, SIGTERM and SIGKILL follow one another,
-///   each after its grace, and a second request can only shorten what is left. A stop without one ends if the worker does, loses its link for
-///   good, or gives no sign of life; during a start, at the latest when the start has timed out.
+/// - Guarantees: a start that was requested ends once, with ``ProcessDirective/startSucceeded`` or
+///   ``ProcessDirective/startFailed(_:)``; the latter is given when nothing is left of the process. A life whose start has succeeded ends
+///   once, with ``ProcessDirective/lifeEnded(_:)``, when nothing is left of it. ``ProcessDirective/gone`` is given once. A link is welcomed
+///   only when the processes above know of the process, and nothing but the welcome comes first on it. A stop with a grace always ends: the
+///   stop frame, SIGTERM and SIGKILL follow one another, each after its grace, and a second request can only shorten what is left. A stop
+///   without one ends if the worker does, loses its link for good, or gives no sign of life; during a start, at the latest when the start
+///   has timed out.
 /// - Cost: an event costs O(1).
 public struct WorkerMachine: Sendable {
     /// A link of the worker, numbered by the owner; a number is used once.
@@ -80,6 +82,10 @@ public struct WorkerMachine: Sendable {
         defer { directives = [] }
         return directives
     }
+
+    mutating func give(_ directive: ProcessDirective) { directives.append(.process(directive)) }
+
+    mutating func say(_ directive: LinkDirective) { directives.append(.link(directive)) }
 }
 
 // MARK: - Looking

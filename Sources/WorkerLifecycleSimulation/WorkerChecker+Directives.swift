@@ -6,6 +6,17 @@ extension WorkerChecker {
     mutating func note(_ directive: WorkerMachine.Directive, _ event: WorkerMachine.Event, _ now: Duration) throws(WorkerViolation) {
         if told.gone { try checkAfterwards(directive, event) }
         switch directive {
+        case .process(let directive): try note(directive, event, now)
+        case .link(let directive): try note(directive, now)
+        }
+    }
+
+    private mutating func note(
+        _ directive: WorkerMachine.ProcessDirective,
+        _ event: WorkerMachine.Event,
+        _ now: Duration
+    ) throws(WorkerViolation) {
+        switch directive {
         case .takeTurn:
             guard phase == .idle, case .startRequested(true, _) = event else { throw misplaced("a turn is taken") }
             phase = .waitingForTurn
@@ -14,32 +25,10 @@ extension WorkerChecker {
             guard phase == .announcing, !isAnnounced else { throw misplaced("the process is announced") }
             isAnnounced = true
         case .expectNoLink: break
-        case .welcome(let link): try noteWelcome(link, now)
         case .refuse(let link, _):
             guard case .linkAttached(link, _?) = event, links[link] == .waiting else { throw misplaced("link \(link) is refused") }
             links[link] = .over
-        case .close(let link): try noteClose(link)
-        case .introduce(let link): _ = try use(link)
-        case .tellStart(let link):
-            guard case .open = start else { throw misplaced("the start is told") }
-            let isStopTold = try use(link).isStopTold
-            links[link] = .welcomed(isStartTold: true, isStopTold: isStopTold)
-        case .tellStop(let link, let stop): try noteTellStop(link, stop)
-        case .bidFarewell(let link, _):
-            guard lastWords != nil else { throw misplaced("a farewell is bidden") }
-            _ = try use(link)
-        case .ping(let link):
-            _ = try use(link)
-            guard mustPing else { throw WorkerViolation(.heartbeat, "a ping that isn't due") }
-            mustPing = false
         case .measureMemory: guard limits.memory != nil else { throw misplaced("memory is measured") }
-        case .becameReachable:
-            guard canBeReached, !isKilled else { throw WorkerViolation(.reachable, "told reachable, and isn't") }
-            life?.isReachable = true
-        case .becameUnreachable:
-            guard !canBeReached else { throw WorkerViolation(.reachable, "told unreachable, and isn't") }
-            life?.isReachable = false
-        case .recycle: try noteRecycling()
         case .terminate(let grace):
             guard mustTerminate == grace, isRunning else { throw WorkerViolation(.grace, "SIGTERM, with \(grace) to go, is not due") }
             mustTerminate = nil
@@ -68,6 +57,33 @@ extension WorkerChecker {
         }
     }
 
+    private mutating func note(_ directive: WorkerMachine.LinkDirective, _ now: Duration) throws(WorkerViolation) {
+        switch directive {
+        case .welcome(let link): try noteWelcome(link, now)
+        case .close(let link): try noteClose(link)
+        case .introduce(let link): _ = try use(link)
+        case .tellStart(let link):
+            guard case .open = start else { throw misplaced("the start is told") }
+            let isStopTold = try use(link).isStopTold
+            links[link] = .welcomed(isStartTold: true, isStopTold: isStopTold)
+        case .tellStop(let link, let stop): try noteTellStop(link, stop)
+        case .bidFarewell(let link, _):
+            guard lastWords != nil else { throw misplaced("a farewell is bidden") }
+            _ = try use(link)
+        case .ping(let link):
+            _ = try use(link)
+            guard mustPing else { throw WorkerViolation(.heartbeat, "a ping that isn't due") }
+            mustPing = false
+        case .becameReachable:
+            guard canBeReached, !isKilled else { throw WorkerViolation(.reachable, "told reachable, and isn't") }
+            life?.isReachable = true
+        case .becameUnreachable:
+            guard !canBeReached else { throw WorkerViolation(.reachable, "told unreachable, and isn't") }
+            life?.isReachable = false
+        case .recycle: try noteRecycling()
+        }
+    }
+
     private func misplaced(_ text: String) -> WorkerViolation { WorkerViolation(.directive, "\(text) when it's \(phase)") }
 
     /// Whether there is no process, or its end has been confirmed with all that descended from it.
@@ -75,7 +91,7 @@ extension WorkerChecker {
 
     private func checkAfterwards(_ directive: WorkerMachine.Directive, _ event: WorkerMachine.Event) throws(WorkerViolation) {
         switch (directive, event) {
-        case (.startFailed, .startRequested), (.close, .linkAttached): break
+        case (.process(.startFailed), .startRequested), (.link(.close), .linkAttached): break
         default: throw misplaced("\(directive) is said after the end")
         }
     }

@@ -126,7 +126,7 @@ private struct WorkerState: Explorable {
         if case .ticketRefused = move.event { isTicketRefused = true }
         let directives = subject.handle(move.event, now: now)
         for directive in directives {
-            if case .tellStart = directive { isStartTold = true }
+            if case .link(.tellStart) = directive { isStartTold = true }
         }
         try checker.enter(move.event, directives, now: now)
     }

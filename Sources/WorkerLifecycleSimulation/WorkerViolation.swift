@@ -1,3 +1,6 @@
+// What a run returns is declared there, and belongs to the API of this target.
+@_exported public import SimulationSupport
+
 /// An invariant of a worker process or of a pool of spares.
 public enum WorkerInvariant: String, Sendable, Hashable, CaseIterable {
     /// A start that was requested ends once, with what it ended of.
@@ -39,26 +42,9 @@ public enum WorkerInvariant: String, Sendable, Hashable, CaseIterable {
 }
 
 /// An invariant that was broken.
-public struct WorkerViolation: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The invariant.
-    public let invariant: WorkerInvariant
-    /// A description of the violation.
-    public let text: String
+public typealias WorkerViolation = BrokenInvariant<WorkerInvariant>
 
-    /// The invariant and the text.
-    public var description: String { "\(invariant): \(text)" }
-
-    init(_ invariant: WorkerInvariant, _ text: String) {
-        self.invariant = invariant
-        self.text = Self.plain(text)
-    }
-
-    /// Leaves the names of modules and types out of descriptions, which tell the same without them.
-    static func plain(_ text: String) -> String {
-        var text = text
-        for word in ["WorkerLifecycleSimulation.", "WorkerLifecycle.", "Supervision.", "Swift.", "WorkerMachine.", "Shutdown."] {
-            text.replace(word, with: "")
-        }
-        return text
-    }
+extension WorkerInvariant: WorldInvariant {
+    /// The names of modules and types that descriptions are told without.
+    public static let noise = ["WorkerLifecycleSimulation.", "WorkerLifecycle.", "Supervision.", "Swift.", "WorkerMachine.", "Shutdown."]
 }

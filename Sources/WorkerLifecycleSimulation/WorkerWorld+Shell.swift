@@ -5,25 +5,19 @@ import WorkerLifecycle
 extension WorkerWorld {
     func carryOut(_ directive: WorkerMachine.Directive, of host: Int) throws(WorkerViolation) {
         switch directive {
+        case .process(let directive): try carryOut(directive, of: host)
+        case .link(let directive): carryOut(directive, of: host)
+        }
+    }
+
+    private func carryOut(_ directive: WorkerMachine.ProcessDirective, of host: Int) throws(WorkerViolation) {
+        switch directive {
         case .takeTurn: add(.event(host: host, .turnCame), at: bucket.take(now: now))
         case .spawn: add(.spawn(host: host), after: latency(host, upTo: 2_000, rarely: 200_000))
         case .announce: announce(host)
         case .expectNoLink: hosts[host].acceptsLinks = false
-        case .welcome(let link): write(.welcome, to: link)
-        case .refuse(let link, _), .close(let link): close(Int(link))
-        case .introduce: break
-        case .tellStart(let link):
-            if has(host, .cannotBeTold) {
-                add(.event(host: host, .startNotTold(Fault(text: "too large"))))
-            } else {
-                write(.start, to: link)
-            }
-        case .tellStop(let link, let stop): write(.stop(stop), to: link)
-        case .bidFarewell(let link, _): write(.farewell, to: link)
-        case .ping(let link): write(.ping, to: link)
+        case .refuse(let link, _): close(Int(link))
         case .measureMemory: add(.event(host: host, .memoryMeasured(bytes: hosts[host].worker.memory)), after: 100)
-        case .becameReachable, .becameUnreachable: break
-        case .recycle: add(.event(host: host, .stopRequested(scenario.shutdown)), after: drawn(host, below: 2_000))
         case .terminate(let grace):
             add(.signal(host: host, isKill: false))
             add(.signal(host: host, isKill: true), after: grace.wholeMicroseconds)
@@ -35,6 +29,25 @@ extension WorkerWorld {
         case .wake(let moment):
             hosts[host].wake = moment
             add(.wake(host: host, moment), at: moment)
+        }
+    }
+
+    private func carryOut(_ directive: WorkerMachine.LinkDirective, of host: Int) {
+        switch directive {
+        case .welcome(let link): write(.welcome, to: link)
+        case .close(let link): close(Int(link))
+        case .introduce: break
+        case .tellStart(let link):
+            if has(host, .cannotBeTold) {
+                add(.event(host: host, .startNotTold(Fault(text: "too large"))))
+            } else {
+                write(.start, to: link)
+            }
+        case .tellStop(let link, let stop): write(.stop(stop), to: link)
+        case .bidFarewell(let link, _): write(.farewell, to: link)
+        case .ping(let link): write(.ping, to: link)
+        case .becameReachable, .becameUnreachable: break
+        case .recycle: add(.event(host: host, .stopRequested(scenario.shutdown)), after: drawn(host, below: 2_000))
         }
     }
 

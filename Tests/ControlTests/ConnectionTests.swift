@@ -6,7 +6,7 @@ import WireProtocol
 
 @testable import Control
 
-@Suite("The limits of connections", .timeLimit(.minutes(2)))
+@Suite("The limits of connections", .timeLimit(minutes: 2))
 struct ConnectionTests {
     /// Connections that remember which of them were closed.
     private final class Fakes: Sendable {

@@ -8,7 +8,7 @@ import WireProtocol
 @testable import Control
 
 /// Requests that are cancelled or abandoned, and requests that are made twice.
-@Suite(.timeLimit(.minutes(1))) struct ControlCancellationTests {
+@Suite(.timeLimit(minutes: 1)) struct ControlCancellationTests {
     /// Waits in the handler until it is cancelled, or until `release` is set.
     private struct Waiting {
         let began = OneShot<Void>()

@@ -7,7 +7,7 @@ import WireProtocol
 @testable import Control
 
 /// The control socket in the file system: its ownership, its permissions and its removal.
-@Suite(.timeLimit(.minutes(1))) struct ControlEndpointTests {
+@Suite(.timeLimit(minutes: 1)) struct ControlEndpointTests {
     private func failure(ofListening server: ControlServer) -> ControlError? {
         do throws(ControlError) {
             try server.listen()

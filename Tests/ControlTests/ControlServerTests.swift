@@ -1,13 +1,14 @@
 import ConcurrencySupport
 import Glibc
 import NNG
+import TestSupport
 import Testing
 import WireProtocol
 
 @testable import Control
 
 /// A server and its clients on a real socket.
-@Suite(.timeLimit(.minutes(1))) struct ControlServerTests {
+@Suite(.timeLimit(minutes: 1)) struct ControlServerTests {
     @Test("Every operation reaches the handler with its arguments")
     func everyOperationReachesTheHandlerAsItWasMeant() async throws {
         let handler = FakeHandler()

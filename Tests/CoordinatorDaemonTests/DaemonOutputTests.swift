@@ -5,7 +5,7 @@ import Testing
 
 @testable import CoordinatorDaemon
 
-@Suite("The writer to standard error", .timeLimit(.minutes(1)))
+@Suite("The writer to standard error", .timeLimit(minutes: 1))
 struct DaemonOutputTests {
     @Test("While standard error is blocked, both lanes fill up and drop the rest; then both are written with the number of dropped bytes")
     func blocked() async throws {

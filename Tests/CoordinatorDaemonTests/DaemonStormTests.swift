@@ -8,7 +8,11 @@ import Testing
 ///
 /// The guarantee: no path ever lives twice, and no process is left when the last daemon has ended, although all programs fork, some of
 /// them out of their group.
-@Suite("A storm of kill -9 against the daemon", .timeLimit(.minutes(30)))
+@Suite(
+    "A storm of kill -9 against the daemon",
+    .timeLimit(minutes: 30),
+    .disabled(if: ThreadSanitizer.isOn, "it's about processes, whose ends no thread of this one can race with, and takes very long")
+)
 struct DaemonStormTests {
     /// The number of kills, which is larger under `Deploy/test --long`.
     private static let kills = getenv("COORDINATORS_TEST_KILLS").flatMap { Int(String(cString: $0)) } ?? 50

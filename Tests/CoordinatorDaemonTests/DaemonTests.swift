@@ -7,7 +7,7 @@ import WireProtocol
 
 @testable import coordinatorctl
 
-@Suite("coordinatord", .timeLimit(.minutes(3)))
+@Suite("coordinatord", .timeLimit(minutes: 3))
 struct DaemonTests {
     static let tree = """
         children:

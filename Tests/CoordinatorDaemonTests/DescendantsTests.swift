@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The end of processes that the daemon's children fork, with those children and with the daemon.
-@Suite("coordinatord and what its children fork", .timeLimit(.minutes(3)))
+@Suite("coordinatord and what its children fork", .timeLimit(minutes: 3))
 struct DaemonDescendantsTests {
     private static let supervision = "supervision: { intensity: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 1ms } }"
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import WireProtocol
 
-@Suite("A daemon whose descriptors run out", .timeLimit(.minutes(3)), .serialized)
+@Suite("A daemon whose descriptors run out", .timeLimit(minutes: 3), .serialized)
 struct DescriptorTests {
     static let tree = """
         children:

@@ -4,7 +4,7 @@ import Processes
 import TestSupport
 import Testing
 
-@Suite("What operators see of their requests", .timeLimit(.minutes(3)))
+@Suite("What operators see of their requests", .timeLimit(minutes: 3))
 struct OperatorTests {
     static let tree = """
         children:
@@ -69,7 +69,10 @@ struct OperatorTests {
         }
     }
 
-    @Test("A tree of 15,000 children is described")
+    @Test(
+        "A tree of 15,000 children is described",
+        .disabled(if: ThreadSanitizer.isOn, "the command waits for ten seconds, in which the sanitizer doesn't describe as many")
+    )
     func large() async throws {
         let children = (0..<15_000).map { "- {key: a\($0), program: {command: [/x]}, restart: temporary}\n" }
         try await RunningDaemon.with("children:\n" + children.joined()) { daemon in

@@ -4,7 +4,7 @@ import Processes
 import TestSupport
 import Testing
 
-@Suite("What the daemon writes", .timeLimit(.minutes(3)))
+@Suite("What the daemon writes", .timeLimit(minutes: 3))
 struct OutputTests {
     static let noisy = """
         children:

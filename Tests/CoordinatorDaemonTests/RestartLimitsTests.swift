@@ -4,7 +4,7 @@ import Processes
 import TestSupport
 import Testing
 
-@Suite("Restarts of the daemon's children", .timeLimit(.minutes(3)))
+@Suite("Restarts of the daemon's children", .timeLimit(minutes: 3))
 struct RestartLimitsTests {
     @Test("A child that fails again and again takes no restart from a healthy one, before it's given up and after")
     func flappingSibling() async throws {

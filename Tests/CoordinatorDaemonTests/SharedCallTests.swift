@@ -4,7 +4,7 @@ import Testing
 
 @testable import CoordinatorDaemon
 
-@Suite("Calls whose results are shared", .timeLimit(.minutes(1)))
+@Suite("Calls whose results are shared", .timeLimit(minutes: 1))
 struct SharedCallTests {
     @Test("Callers that come while a call runs share the next one, and no caller gets an older result")
     func sharing() async throws {

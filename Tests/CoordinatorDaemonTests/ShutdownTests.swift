@@ -3,7 +3,7 @@ import Processes
 import TestSupport
 import Testing
 
-@Suite("A shutdown that takes too long", .timeLimit(.minutes(3)))
+@Suite("A shutdown that takes too long", .timeLimit(minutes: 3))
 struct ShutdownTests {
     /// The kinds of children that ignore a stop and have unlimited time: a program, and a worker whose stop hook hangs.
     enum Stubborn: String, CaseIterable {

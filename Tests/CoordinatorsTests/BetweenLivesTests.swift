@@ -21,7 +21,7 @@ private actor HighRoot: Coordinator {
     }
 }
 
-@Suite("Between two lives of a child", .timeLimit(.minutes(3)))
+@Suite("Between two lives of a child", .timeLimit(minutes: 3))
 struct BetweenLivesTests {
     private static let requests: [@Sendable (CoordinatorRuntime) async throws -> CoordinatorSnapshot] = [
         { try await $0.snapshot(of: "/middle/leaf") },

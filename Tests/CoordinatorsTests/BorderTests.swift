@@ -18,7 +18,7 @@ private actor ForeignRoot: Coordinator {
     }
 }
 
-@Suite("What crosses between processes", .timeLimit(.minutes(3)))
+@Suite("What crosses between processes", .timeLimit(minutes: 3))
 struct BorderTests {
     @Test("A trace context that is too long for a link stays behind, and its message doesn't")
     func longTrace() async throws {

@@ -4,7 +4,7 @@ import Fixtures
 import TestSupport
 import Testing
 
-@Suite("The responder chain", .timeLimit(.minutes(2)))
+@Suite("The responder chain", .timeLimit(minutes: 2))
 struct ChainTests {
     @Test("An ask climbs to the coordinator that responds", arguments: Where.allCases)
     func climbs(_ place: Where) async throws {

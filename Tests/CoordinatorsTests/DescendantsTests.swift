@@ -9,7 +9,7 @@ import Testing
 @testable import Coordinators
 
 /// Whatever a child forks ends with it, before its path lives again.
-@Suite("What descends from a child", .timeLimit(.minutes(3)))
+@Suite("What descends from a child", .timeLimit(minutes: 3))
 struct DescendantsTests {
     @Test("The descendants of a killed program are gone when its path lives again, and at the end", arguments: Sleepers.Kind.allCases)
     func program(_ kind: Sleepers.Kind) async throws {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Coordinators
 
-@Suite("Waiting until every message is handled", .timeLimit(.minutes(3)))
+@Suite("Waiting until every message is handled", .timeLimit(minutes: 3))
 struct DrainTests {
     @Test("It ends with the last handler below, whichever way that ends", arguments: [Where.inProcess, .worker])
     func endsWithTheLast(_ place: Where) async throws {

@@ -1,5 +1,6 @@
 import Coordinators
 import CoordinatorsTesting
+import TestSupport
 import Testing
 
 private struct Hang: ResponderMessage {}
@@ -27,7 +28,7 @@ private actor Keeper: Coordinator {
     func start() async throws { try await context.start(Stubborn.self, as: "stubborn", shutdown: .timeout(.seconds(4))) }
 }
 
-@Suite("The grace of a stop", .timeLimit(.minutes(1)))
+@Suite("The grace of a stop", .timeLimit(minutes: 1))
 struct GraceTests {
     @Test("Handlers and the stop hook share one grace")
     func shared() async throws {

@@ -7,7 +7,7 @@ import WireProtocol
 
 @testable import Coordinators
 
-@Suite("Dependencies that are handed down", .timeLimit(.minutes(3)))
+@Suite("Dependencies that are handed down", .timeLimit(minutes: 3))
 struct HandedDownDependenciesTests {
     @Test("Whoever provides finds it everywhere below, and nothing older comes behind it, however many provide at the same time")
     func concurrentProviders() async throws {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Coordinators
 
-@Suite("Stops that are shortened, and stops of what only starts", .timeLimit(.minutes(3)))
+@Suite("Stops that are shortened, and stops of what only starts", .timeLimit(minutes: 3))
 struct HasteningTests {
     /// Ignores SIGTERM, and says by its sleep that it's there.
     private static func stubborn(_ sleepers: Sleepers) -> [String] {

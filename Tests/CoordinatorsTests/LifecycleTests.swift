@@ -4,7 +4,7 @@ import Fixtures
 import TestSupport
 import Testing
 
-@Suite("Starting, stopping and finishing", .timeLimit(.minutes(2)))
+@Suite("Starting, stopping and finishing", .timeLimit(minutes: 2))
 struct LifecycleTests {
     @Test("A child is configured before it starts", arguments: Where.allCases)
     func configuration(_ place: Where) async throws {

@@ -4,7 +4,7 @@ import Fixtures
 import TestSupport
 import Testing
 
-@Suite("Under load", .serialized, .timeLimit(.minutes(5)))
+@Suite("Under load", .serialized, .timeLimit(minutes: 5))
 struct LoadTests {
     @Test("256 concurrent asks for ten seconds are each answered exactly once", arguments: Where.allCases)
     func concurrentAsks(_ place: Where) async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coordinators
 
-@Suite("A log that is slow", .timeLimit(.minutes(1)))
+@Suite("A log that is slow", .timeLimit(minutes: 1))
 struct LogQueueTests {
     @TaskLocal private static var request = "none"
 

@@ -335,8 +335,7 @@ extension Mailbox {
     fileprivate mutating func put(_ envelope: Envelope, _ index: Int = 0, isNeeding: Bool = false) -> String {
         // Rows of an index of their own need something.
         let needs = index == 0 || index == 2 ? MessageRow.Needs() : MessageRow.Needs(\.mailboxNeed)
-        var row = MessageRow(.prefix(""), needs: needs) { _, _, _, _ in Answer.none }
-        row.index = index
+        let row = MessageRow(.prefix(""), needs: needs, index: index) { _, _, _, _ in Answer.none }
         switch take(envelope, row, isNeeding: isNeeding) {
         case .admitted: return "admitted"
         case .delayed: return "delayed"

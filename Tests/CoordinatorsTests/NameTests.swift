@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Tests that a name that no link can carry fails its own message, and no other one on the link.
-@Suite("Names", .serialized, .timeLimit(.minutes(2)))
+@Suite("Names", .serialized, .timeLimit(minutes: 2))
 struct NameTests {
     @Test("A path and a message's name that are too long fail alone, and a slow ask on the same link is answered")
     func longNames() async throws {

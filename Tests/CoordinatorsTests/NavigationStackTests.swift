@@ -173,7 +173,7 @@ struct NavigationStackTests {
             if move == .rewind {
                 for other in paths where other.isWithin(path) { views[other] = nil }
             } else {
-                views[path, default: []].applyToSlice(move, by: path, 0)
+                views[path, default: []].apply(move, by: path, 0)
             }
             var found = stack.apply(move, by: path)
             for (other, slice) in found.slices { views[other] = slice }

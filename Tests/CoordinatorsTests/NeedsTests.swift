@@ -79,7 +79,7 @@ private actor Kitchen: Coordinator {
     ]
 }
 
-@Suite("Rows and what they need", .timeLimit(.minutes(3)))
+@Suite("Rows and what they need", .timeLimit(minutes: 3))
 struct NeedsTests {
     @Test("A row with a property that reads several keys waits until all are provided, in any order")
     func severalKeys() async throws {

@@ -4,7 +4,7 @@ import WireProtocol
 
 @testable import Coordinators
 
-@Suite("Notices that wait for an observer", .timeLimit(.minutes(1)))
+@Suite("Notices that wait for an observer", .timeLimit(minutes: 1))
 struct NoticeQueueTests {
     private let letters = DeadLetters(tap: Tap(uplink: nil), uplink: nil)
 

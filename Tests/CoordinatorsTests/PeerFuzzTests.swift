@@ -8,7 +8,7 @@ import WireProtocol
 @testable import Coordinators
 
 /// Tests of the code after the decoder: well-formed frames in senseless order, with senseless numbers.
-@Suite("Peers: senseless frames", .serialized, .timeLimit(.minutes(3)))
+@Suite("Peers: senseless frames", .serialized, .timeLimit(minutes: 3))
 struct PeerFuzzTests {
     @Test(
         "Senseless frames don't trap, the stored data stays bounded, and everything ends with the link",
@@ -49,8 +49,8 @@ struct PeerFuzzTests {
         }
         print("senseless frames, seed \(seed): \(sent) were sent; links closed: \(closed)")
         #expect(sent > 0)
-        // Everything together, kept for ever, would be many times as much.
-        #expect(Resident.bytes - before < 256 << 20, "seed \(seed)")
+        // Everything together, kept for ever, would be many times as much. The sanitizer keeps several times as much itself.
+        #expect(ThreadSanitizer.isOn || Resident.bytes - before < 256 << 20, "seed \(seed)")
     }
 
     /// The owner of a peer, which does with a worker's notices what a host does.

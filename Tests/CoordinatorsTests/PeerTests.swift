@@ -8,7 +8,7 @@ import WireProtocol
 @testable import Coordinators
 
 /// A peer and what the other end of its link may do to it, over a real socket.
-@Suite("Peers", .serialized, .timeLimit(.minutes(2)))
+@Suite("Peers", .serialized, .timeLimit(minutes: 2))
 struct PeerTests {
     // MARK: What the other side may have under way
 

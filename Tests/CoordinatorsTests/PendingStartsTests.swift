@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("A stop wins over starts that are under way", .timeLimit(.minutes(3)))
+@Suite("A stop wins over starts that are under way", .timeLimit(minutes: 3))
 struct PendingStartsTests {
     /// The number of starts that have succeeded.
     private final class Successes: Sendable {

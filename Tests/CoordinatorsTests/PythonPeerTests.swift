@@ -10,7 +10,7 @@ import WireProtocol
 
 @Suite("A worker in Python, written from the documented format", .enabled(if: PythonPeer.isAvailable, "pynng isn't installed"))
 struct PythonPeerTests {
-    @Test("A Python worker says hello, starts, answers, asks its parent, and ends on request", .timeLimit(.minutes(1)))
+    @Test("A Python worker says hello, starts, answers, asks its parent, and ends on request", .timeLimit(minutes: 1))
     func wholeLife() async throws {
         try await withRuntime(PythonParent.self, options: Support.options) { runtime in
             try await runtime.ask(PythonParent.StartPeer(), timeout: .seconds(20))
@@ -78,7 +78,7 @@ struct PythonPeerTests {
 
 @Suite("Workers in Python that need nothing but Python", .enabled(if: PythonPeer.isPythonThere, "python3 isn't installed"))
 struct PlainPythonTests {
-    @Test("The example worker in the format's document runs as it's written", .timeLimit(.minutes(1)))
+    @Test("The example worker in the format's document runs as it's written", .timeLimit(minutes: 1))
     func sample() async throws {
         let directory = try TemporaryDirectory()
         let script = directory.file("sample.py")
@@ -111,7 +111,7 @@ struct PlainPythonTests {
         }
     }
 
-    @Test("A worker that sends without credit has its link closed, and the log says why", .timeLimit(.minutes(2)))
+    @Test("A worker that sends without credit has its link closed, and the log says why", .timeLimit(minutes: 2))
     func flood() async throws {
         let log = RecordedLog()
         var options = Support.options
@@ -127,7 +127,7 @@ struct PlainPythonTests {
         }
     }
 
-    @Test("A worker with too small limits is refused, and gets the reason", .timeLimit(.minutes(2)))
+    @Test("A worker with too small limits is refused, and gets the reason", .timeLimit(minutes: 2))
     func tinyFrames() async throws {
         let log = RecordedLog()
         var options = Support.options

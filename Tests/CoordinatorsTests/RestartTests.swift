@@ -6,7 +6,7 @@ import Processes
 import TestSupport
 import Testing
 
-@Suite("Crashes and restarts", .timeLimit(.minutes(3)))
+@Suite("Crashes and restarts", .timeLimit(minutes: 3))
 struct RestartTests {
     @Test("A child that fails comes back under its path, with its configuration", arguments: Where.allCases)
     func failure(_ place: Where) async throws {

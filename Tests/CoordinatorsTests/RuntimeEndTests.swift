@@ -4,7 +4,7 @@ import Processes
 import TestSupport
 import Testing
 
-@Suite("The end of a runtime", .timeLimit(.minutes(2)))
+@Suite("The end of a runtime", .timeLimit(minutes: 2))
 struct RuntimeEndTests {
     @Test("A tree ends with the last reference to its runtime, and its processes too")
     func dropped() async throws {

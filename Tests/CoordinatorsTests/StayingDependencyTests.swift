@@ -31,7 +31,7 @@ extension Dependencies {
     }
 }
 
-@Suite("Dependencies that can't cross", .timeLimit(.minutes(3)))
+@Suite("Dependencies that can't cross", .timeLimit(minutes: 3))
 struct StayingDependencyTests {
     @Test("A dependency that doesn't reach workers is named in the log, once")
     func named() async throws {

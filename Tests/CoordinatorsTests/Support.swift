@@ -18,13 +18,13 @@ enum Support {
 
 extension CoordinatorRuntime {
     /// Has the coordinator at `path` do something.
-    func perform(_ action: Fixture.Action, at path: CoordinatorPath, timeout: Duration = .seconds(10)) async throws -> String {
+    func perform(_ action: Fixture.Action, at path: CoordinatorPath, timeout: Duration = .patient(.seconds(10))) async throws -> String {
         try await ask(Fixture.Do(action), at: path, timeout: timeout)
     }
 
     /// Asks until another life than `former` answers: what is sent while a process dies may be lost with it, and says so.
     func whereIsIt(_ path: CoordinatorPath, after former: Fixture.Place) async throws -> Fixture.Place {
-        let deadline = ContinuousClock.now + .seconds(20)
+        let deadline = ContinuousClock.now + .patient(.seconds(20))
         while true {
             do {
                 let place = try await ask(Fixture.WhereAmI(), at: path)
@@ -38,6 +38,7 @@ extension CoordinatorRuntime {
 
     @discardableResult
     func startChild(_ key: String, _ place: Where, greeting: String = "hello", restart: RestartType = .permanent) async throws -> String {
-        try await ask(Fixture.StartChild(key, inWorker: place.isWorker, greeting: greeting, restart: restart), timeout: .seconds(10))
+        let start = Fixture.StartChild(key, inWorker: place.isWorker, greeting: greeting, restart: restart)
+        return try await ask(start, timeout: .patient(.seconds(10)))
     }
 }

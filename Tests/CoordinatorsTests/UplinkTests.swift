@@ -10,7 +10,7 @@ import WireProtocol
 @testable import Coordinators
 
 /// The way up from a worker.
-@Suite("Uplinks: moves of pages, and parents that are none", .serialized, .timeLimit(.minutes(2)))
+@Suite("Uplinks: moves of pages, and parents that are none", .serialized, .timeLimit(minutes: 2))
 struct UplinkTests {
     @Test("Moves of pages without a link leave on the next one, in order")
     func kept() async throws {

@@ -12,7 +12,7 @@ import WorkerLifecycle
 @testable import Coordinators
 
 /// Tests of the way in which a worker gets its ticket, finds its parent, and proves its identity.
-@Suite("How workers are born", .timeLimit(.minutes(3)))
+@Suite("How workers are born", .timeLimit(minutes: 3))
 struct WorkerBirthTests {
     private static func withStarter(
         _ options: CoordinatorRuntime.Options = Support.options,

@@ -7,7 +7,7 @@ import Logging
 import TestSupport
 import Testing
 
-@Suite("The logs of workers", .timeLimit(.minutes(2)))
+@Suite("The logs of workers", .timeLimit(minutes: 2))
 struct WorkerLogTests {
     @Test("A worker logs as much as its parent does, unless it's configured", arguments: [Logger.Level.debug, .notice])
     func level(_ level: Logger.Level) async throws {

@@ -2,7 +2,7 @@ import Links
 import TestSupport
 import Testing
 
-@Suite("Peers that say nothing", .timeLimit(.minutes(1)))
+@Suite("Peers that say nothing", .timeLimit(minutes: 1))
 struct ArrivalTests {
     @Test("At most a few silent peers wait at a time, and the oldest are dropped long before their time-out")
     func crowd() async throws {

@@ -1,11 +1,12 @@
 import ConcurrencySupport
 import Glibc
+import TestSupport
 import Testing
 import WireProtocol
 
 @testable import Links
 
-@Suite("Links", .serialized, .timeLimit(.minutes(2)))
+@Suite("Links", .serialized, .timeLimit(minutes: 2))
 struct LinkTests {
     @Test("Frames arrive in order, with their names")
     func order() async throws {

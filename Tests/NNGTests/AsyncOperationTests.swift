@@ -6,7 +6,7 @@ import Testing
 @testable import NNG
 
 /// The gaps of nng 1.5.2 that `AsyncOperation` closes, each met on purpose.
-@Suite("Asynchronous operations", .timeLimit(.minutes(1)))
+@Suite("Asynchronous operations", .timeLimit(minutes: 1))
 struct AsyncOperationTests {
     /// A read that would wait for ever, and what became of it.
     private final class Read: Sendable {

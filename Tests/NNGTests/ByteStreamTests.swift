@@ -3,7 +3,7 @@ import NNG
 import TestSupport
 import Testing
 
-@Suite("Byte streams", .serialized, .timeLimit(.minutes(1)))
+@Suite("Byte streams", .serialized, .timeLimit(minutes: 1))
 struct ByteStreamTests {
     @Test func bytesArriveInBothDirections() async throws {
         let pair = try await StreamPair()

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Cancelling before, during and after each operation: nothing is lost, nothing hangs, nothing leaks.
-@Suite("Cancellation", .serialized, .timeLimit(.minutes(1)))
+@Suite("Cancellation", .serialized, .timeLimit(minutes: 1))
 struct CancellationTests {
     private static let rounds = 300
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Closing while operations are in flight, in every order, and that nothing stays behind.
-@Suite("Closing", .serialized, .timeLimit(.minutes(1)))
+@Suite("Closing", .serialized, .timeLimit(minutes: 1))
 struct ClosingTests {
     @Test func operationsInFlightEnd() async throws {
         let streams = try await StreamPair()

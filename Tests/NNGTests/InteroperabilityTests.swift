@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The other end is nng itself: its pair0 socket in this process, and its command line tool.
-@Suite("Interoperability", .serialized, .timeLimit(.minutes(1)))
+@Suite("Interoperability", .serialized, .timeLimit(minutes: 1))
 struct InteroperabilityTests {
     private static let sizes = [0, 1, 100, 65_527, 65_528, 65_536, 300_000]
 

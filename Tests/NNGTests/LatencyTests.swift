@@ -1,9 +1,10 @@
 import ConcurrencySupport
 import NNG
+import TestSupport
 import Testing
 
 /// Not a gate, only a number to look at; the benchmarks compare it with C.
-@Suite("Latency", .serialized, .timeLimit(.minutes(1)))
+@Suite("Latency", .serialized, .timeLimit(minutes: 1))
 struct LatencyTests {
     @Test func pingPong() async throws {
         let rounds = 5000

@@ -4,7 +4,7 @@ import NNG
 import TestSupport
 import Testing
 
-@Suite("Pair connections", .serialized, .timeLimit(.minutes(1)))
+@Suite("Pair connections", .serialized, .timeLimit(minutes: 1))
 struct PairConnectionTests {
     @Test func messagesArriveInBothDirections() async throws {
         let pair = try await Pair()

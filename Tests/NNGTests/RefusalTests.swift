@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Tests of connections whose peers break the protocol or the limits.
-@Suite("Refusals", .serialized, .timeLimit(.minutes(1)))
+@Suite("Refusals", .serialized, .timeLimit(minutes: 1))
 struct RefusalTests {
     /// A connection of ours, and the raw socket at its other end, greetings exchanged.
     private struct Against {

@@ -3,7 +3,7 @@ import NNG
 import TestSupport
 import Testing
 
-@Suite("Stream listeners", .serialized, .timeLimit(.minutes(1)))
+@Suite("Stream listeners", .serialized, .timeLimit(minutes: 1))
 struct StreamListenerTests {
     @Test(arguments: [(nil, 0o600), (UInt32(0o660), 0o660)])
     func permissionsOfTheSocketFile(_ given: UInt32?, _ expected: Int) throws {

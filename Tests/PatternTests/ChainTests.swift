@@ -4,7 +4,7 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Pattern: the responder chain", .serialized, .timeLimit(.minutes(3)))
+@Suite("Pattern: the responder chain", .serialized, .timeLimit(minutes: 3))
 struct PatternChainTests {
     // MARK: The way up to a responder
 

@@ -3,7 +3,7 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Pattern: deep links", .timeLimit(.minutes(3)))
+@Suite("Pattern: deep links", .timeLimit(minutes: 3))
 struct DeepLinkTests {
     private typealias Page = StepCoordinator.Page
 

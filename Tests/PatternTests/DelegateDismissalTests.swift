@@ -3,7 +3,7 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Pattern: dismissal", .timeLimit(.minutes(3)))
+@Suite("Pattern: dismissal", .timeLimit(minutes: 3))
 struct DelegateDismissalTests {
     @Test("A parent without a dismissal row dismisses the child", arguments: Where.allCases)
     func byDefault(_ place: Where) async throws {

@@ -3,7 +3,7 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Pattern: names, tables and directions", .timeLimit(.minutes(3)))
+@Suite("Pattern: names, tables and directions", .timeLimit(minutes: 3))
 struct DelegateTableTests {
     @Test("A prefix row intercepts all messages of a namespace", arguments: Where.allCases)
     func prefix(_ place: Where) async throws {

@@ -3,7 +3,7 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Pattern: delegates", .timeLimit(.minutes(3)))
+@Suite("Pattern: delegates", .timeLimit(minutes: 3))
 struct DelegateTests {
     @Test("A delegate gets every change in order, and its defaults do nothing", arguments: Where.allCases)
     func changes(_ place: Where) async throws {

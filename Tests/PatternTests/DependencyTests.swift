@@ -5,7 +5,7 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Pattern: dependencies", .timeLimit(.minutes(3)))
+@Suite("Pattern: dependencies", .timeLimit(minutes: 3))
 struct DependencyTests {
     @Test("A dependency is available at every level, even in the initialiser", arguments: Where.allCases)
     func everyLevel(_ place: Where) async throws {

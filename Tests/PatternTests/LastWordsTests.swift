@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Tests that the answers, events and messages of a worker arrive before its end does.
-@Suite("Last words", .serialized, .timeLimit(.minutes(5)))
+@Suite("Last words", .serialized, .timeLimit(minutes: 5))
 struct LastWordsTests {
     /// The way in which an incarnation ends.
     enum End: String, CaseIterable {

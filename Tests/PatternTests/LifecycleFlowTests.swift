@@ -4,7 +4,7 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Pattern: flows", .serialized, .timeLimit(.minutes(3)))
+@Suite("Pattern: flows", .serialized, .timeLimit(minutes: 3))
 struct LifecycleFlowTests {
     // MARK: Finishing
 

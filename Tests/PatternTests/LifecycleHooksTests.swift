@@ -4,7 +4,7 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Pattern: starting and stopping", .serialized, .timeLimit(.minutes(3)))
+@Suite("Pattern: starting and stopping", .serialized, .timeLimit(minutes: 3))
 struct LifecycleHooksTests {
     // MARK: Start
 

@@ -4,7 +4,7 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Pattern: pausing and resuming", .serialized, .timeLimit(.minutes(3)))
+@Suite("Pattern: pausing and resuming", .serialized, .timeLimit(minutes: 3))
 struct LifecyclePauseTests {
     // MARK: Pause and resume
 

@@ -10,7 +10,7 @@ private actor Unlisted: Coordinator {
     init(_ context: Context<Unlisted>, _ configuration: NoConfiguration) { self.context = context }
 }
 
-@Suite("Pattern: the tree", .serialized, .timeLimit(.minutes(3)))
+@Suite("Pattern: the tree", .serialized, .timeLimit(minutes: 3))
 struct LifecycleTreeTests {
     // MARK: Start registers, then starts, then returns the child
 

@@ -3,7 +3,7 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Workers: live change of policy", .timeLimit(.minutes(1)))
+@Suite("Workers: live change of policy", .timeLimit(minutes: 1))
 struct LivePolicyTests {
     @Test("A replaced policy judges the next failure", arguments: Where.allCases)
     func change(_ place: Where) async throws {

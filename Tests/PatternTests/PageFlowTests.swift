@@ -4,7 +4,7 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Pattern: handles, names and whole flows", .timeLimit(.minutes(3)))
+@Suite("Pattern: handles, names and whole flows", .timeLimit(minutes: 3))
 struct PageFlowTests {
     @Test("The typed and the erased handle lead to the same child", arguments: Where.allCases)
     func handles(_ place: Where) async throws {

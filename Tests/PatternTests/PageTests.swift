@@ -3,7 +3,7 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Pattern: pages", .timeLimit(.minutes(3)))
+@Suite("Pattern: pages", .timeLimit(minutes: 3))
 struct PageTests {
     @Test("A section is a coordinator, and a page is a step with its values", arguments: Where.allCases)
     func sections(_ place: Where) async throws {

@@ -3,7 +3,7 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Pattern: pause and resume in depth", .timeLimit(.minutes(3)))
+@Suite("Pattern: pause and resume in depth", .timeLimit(minutes: 3))
 struct PauseTests {
     @Test("Messages to a paused coordinator wait, and begin in order at the resume", arguments: Where.allCases)
     func parking(_ place: Where) async throws {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Scenarios after which the tree has left nothing behind, and in which it could wait for itself; the counts are printed.
-@Suite("Pattern: nothing left behind", .serialized, .timeLimit(.minutes(5)))
+@Suite("Pattern: nothing left behind", .serialized, .timeLimit(minutes: 5))
 struct PatternProofTests {
     // MARK: Nothing is left
 

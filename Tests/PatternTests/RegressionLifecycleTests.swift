@@ -3,7 +3,7 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Regression: lives and their ends", .serialized, .timeLimit(.minutes(3)))
+@Suite("Regression: lives and their ends", .serialized, .timeLimit(minutes: 3))
 struct RegressionLifecycleTests {
     @Test("A scene is closed when its coordinator won't start", arguments: Where.allCases)
     func refusingScene(_ place: Where) async throws {

@@ -4,7 +4,7 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Regression: messages", .serialized, .timeLimit(.minutes(3)))
+@Suite("Regression: messages", .serialized, .timeLimit(minutes: 3))
 struct RegressionMessageTests {
     @Test("20,000 messages to a hundred children below one worker are all answered")
     func credit() async throws {

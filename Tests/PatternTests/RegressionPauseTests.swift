@@ -3,7 +3,7 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Regression: pausing", .serialized, .timeLimit(.minutes(3)))
+@Suite("Regression: pausing", .serialized, .timeLimit(minutes: 3))
 struct RegressionPauseTests {
     @Test("A paused worker that is killed comes back paused, twenty times")
     func killed() async throws {

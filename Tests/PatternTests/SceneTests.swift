@@ -3,7 +3,7 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Pattern: scenes", .timeLimit(.minutes(3)))
+@Suite("Pattern: scenes", .timeLimit(minutes: 3))
 struct SceneTests {
     @Test("A scene coordinator has exactly one resource, made at init and closed at stop", arguments: Where.allCases)
     func lifetime(_ place: Where) async throws {

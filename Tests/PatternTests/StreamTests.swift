@@ -3,7 +3,7 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Pattern: streams", .timeLimit(.minutes(3)))
+@Suite("Pattern: streams", .timeLimit(minutes: 3))
 struct StreamTests {
     @Test("Replies arrive in order, and the stream ends with its handler", arguments: Where.allCases)
     func order(_ place: Where) async throws {

@@ -4,7 +4,7 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Pattern: look-up, tasks and tabs", .timeLimit(.minutes(3)))
+@Suite("Pattern: look-up, tasks and tabs", .timeLimit(minutes: 3))
 struct TapContextTests {
     @Test("A child is found by key, by type, and by both", arguments: Where.allCases)
     func lookUp(_ place: Where) async throws {

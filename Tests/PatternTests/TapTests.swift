@@ -4,7 +4,7 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Pattern: the tap and the counters", .timeLimit(.minutes(3)))
+@Suite("Pattern: the tap and the counters", .timeLimit(minutes: 3))
 struct TapTests {
     @Test("The tap reports the lifecycle of the whole tree", arguments: Where.allCases)
     func lifecycle(_ place: Where) async throws {

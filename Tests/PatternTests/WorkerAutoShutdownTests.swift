@@ -3,7 +3,7 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Watch: automatic shutdown", .serialized, .timeLimit(.minutes(3)))
+@Suite("Watch: automatic shutdown", .serialized, .timeLimit(minutes: 3))
 struct WorkerAutoShutdownTests {
     @Test(
         "A significant child that ends by itself ends its parent with shutdown, which isn't restarted",

@@ -6,7 +6,7 @@ import Processes
 import TestSupport
 import Testing
 
-@Suite("Spares", .serialized, .timeLimit(.minutes(3)))
+@Suite("Spares", .serialized, .timeLimit(minutes: 3))
 struct WorkerSpareTests {
     @Test("After kill -9 the next incarnation runs in a process that was there before, and another takes its place")
     func nextLife() async throws {

@@ -4,7 +4,7 @@ import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Watch", .serialized, .timeLimit(.minutes(3)))
+@Suite("Watch", .serialized, .timeLimit(minutes: 3))
 struct WorkerWatchTests {
     @Test("All watchers get a stop once", arguments: Where.allCases)
     func stop(_ place: Where) async throws {

@@ -23,7 +23,7 @@ public struct BuiltProgram: Sendable {
         }
     }
 
-    /// Runs it to its end; one that hasn't ended within a minute is killed.
+    /// Runs it to its end; one that hasn't ended within a minute (more with the thread sanitizer) is killed.
     ///
     /// - Parameter environment: what its environment has apart from `PATH`.
     public func run(_ arguments: [String] = [], environment: [String: String] = [:]) async throws -> Ended {
@@ -31,13 +31,14 @@ public struct BuiltProgram: Sendable {
         let specification = ProcessSpecification(
             executable: path,
             arguments: arguments,
-            environment: environment.merging(["PATH": "/usr/bin:/bin"]) { given, _ in given },
+            environment: environment.merging(["PATH": "/usr/bin:/bin"]) { given, _ in given }
+                .merging(ThreadSanitizer.environment) { given, _ in given },
             standardOutput: output.destination,
             standardError: errors.destination
         )
         let status = try await withChild(specification) { child in
             let limit = Task {
-                try await Task.sleep(for: .seconds(60))
+                try await Task.sleep(for: .patient(.seconds(60)))
                 try child.send(.kill)
             }
             defer { limit.cancel() }

@@ -1,6 +1,6 @@
 public import Testing
 
-/// Waits until something holds, twenty seconds at most (two hundred with the thread sanitizer); a test for which it never does ends there.
+/// Waits until something holds, twenty seconds at most (more with the thread sanitizer); a test for which it never does ends there.
 ///
 /// - Parameters:
 ///   - what: what is waited for, in words that follow "never:"; asked for when it's over.
@@ -28,11 +28,5 @@ private func holdsInTime(_ condition: () async throws -> Bool?) async throws -> 
     return true
 }
 
-/// A loaded machine needs more than it looks, and the thread sanitizer ten times as long.
-private let patience: Duration = {
-    #if COORDINATORS_SANITIZE_THREAD
-        .seconds(200)
-    #else
-        .seconds(20)
-    #endif
-}()
+/// A loaded machine needs more than it looks.
+private let patience = Duration.patient(.seconds(20))

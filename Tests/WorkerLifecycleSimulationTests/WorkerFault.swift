@@ -63,13 +63,13 @@ enum PlantedFault: String, CaseIterable {
         case .overtakesAStopDuringAStart: { Self.overtaking() }
         case .recyclesWithoutDraining:
             Self.changing { directive in
-                guard case .tellStop(let link, let stop) = directive else { return [directive] }
-                return [.tellStop(link, WorkerMachine.Stop(grace: stop.grace, drains: false))]
+                guard case .link(.tellStop(let link, let stop)) = directive else { return [directive] }
+                return [.link(.tellStop(link, WorkerMachine.Stop(grace: stop.grace, drains: false)))]
             }
         case .recyclesWhilePaused: Self.overlooking { if case .pauseChanged(true) = $0 { true } else { false } }
         case .ignoresARefusedTicket: Self.overlooking { if case .ticketRefused = $0 { true } else { false } }
         case .believesTheTicketNotTheExit: { Self.believingTheTicket() }
-        case .losesAWake: Self.changing { if case .wake = $0 { [] } else { [$0] } }
+        case .losesAWake: Self.changing { if case .process(.wake) = $0 { [] } else { [$0] } }
         case .welcomesTooEarly:
             {
                 { machine, event, now in
@@ -77,7 +77,7 @@ enum PlantedFault: String, CaseIterable {
                     guard case .linkAttached(let link, nil) = event, case .running(let process) = machine.state,
                         case .announcing = process.connection
                     else { return directives }
-                    return directives + [.welcome(link)]
+                    return directives + [.link(.welcome(link))]
                 }
             }
         case .tellsAFailedStartAtOnce:
@@ -85,7 +85,7 @@ enum PlantedFault: String, CaseIterable {
                 { machine, event, now in
                     let directives = machine.handle(event, now: now)
                     guard case .startRefused(let error) = event else { return directives }
-                    return directives + [.startFailed(.thrown(error))]
+                    return directives + [.process(.startFailed(.thrown(error)))]
                 }
             }
         case .tellsAStopOnce:
@@ -93,7 +93,7 @@ enum PlantedFault: String, CaseIterable {
                 { machine, event, now in
                     let directives = machine.handle(event, now: now)
                     guard case .linkAttached = event else { return directives }
-                    return directives.filter { if case .tellStop = $0 { false } else { true } }
+                    return directives.filter { if case .link(.tellStop) = $0 { false } else { true } }
                 }
             }
         case .killsWhenALinkIsLost:
@@ -112,7 +112,7 @@ enum PlantedFault: String, CaseIterable {
                     return machine.handle(event, now: now)
                 }
             }
-        case .grantsNoTermination: Self.changing { if case .terminate = $0 { [$0, .kill] } else { [$0] } }
+        case .grantsNoTermination: Self.changing { if case .process(.terminate) = $0 { [$0, .process(.kill)] } else { [$0] } }
         case .closesThePoolAfterAWait, .forgetsADeadSpare, .leavesALateSpare: nil
         }
     }
@@ -182,7 +182,7 @@ extension PlantedFault {
             let directives = machine.handle(event, now: now)
             guard let due = deadline, now >= due else { return directives }
             deadline = nil
-            return directives + [.kill]
+            return directives + [.process(.kill)]
         }
     }
 
@@ -205,7 +205,7 @@ extension PlantedFault {
             switch event {
             case .ready where machine.lastSign == nil, .heard, .linkAttached: lastSign = now
             case .timePassed:
-                let isKilled = directives.contains { if case .kill = $0 { true } else { false } }
+                let isKilled = directives.contains { if case .process(.kill) = $0 { true } else { false } }
                 guard let lastSign, next.lastSign != nil, next.isAlive, !isKilled, now - lastSign >= machine.limits.heartbeatTimeout
                 else { break }
                 return machine.handle(.discarded, now: now)

@@ -20,7 +20,7 @@ struct Story {
         var said: [String] = []
         if case .timePassed = event { wake = nil }
         for directive in machine.handle(event, now: now) {
-            if case .wake(let time) = directive { wake = time } else { said.append(Self.words(directive)) }
+            if case .process(.wake(let time)) = directive { wake = time } else { said.append(Self.words(directive)) }
         }
         return said
     }
@@ -58,7 +58,11 @@ struct Story {
     }
 
     private static func words(_ directive: WorkerMachine.Directive) -> String {
-        var text = "\(directive)"
+        var text =
+            switch directive {
+            case .process(let directive): "\(directive)"
+            case .link(let directive): "\(directive)"
+            }
         for module in ["WorkerLifecycle.", "Supervision.", "WorkerLifecycleTests.", "WorkerMachine."] { text.replace(module, with: "") }
         return text
     }

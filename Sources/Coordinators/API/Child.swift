@@ -37,12 +37,7 @@ public struct Child<C: Coordinator>: Sendable {
     /// - Returns: Whether the child has a row for the message.
     @discardableResult
     public func send<M: ResponderMessage>(_ message: M) async throws -> Bool {
-        do {
-            _ = try await deliver(message, timeout: nil, isOneWay: true)
-            return true
-        } catch let error as CoordinatorError where error.code == .unhandled {
-            return false
-        }
+        try await Envelope.isAccepted { try await deliver(message, timeout: nil, isOneWay: true) }
     }
 
     /// Returns the child's key as a key of the parent's type; `nil` if it isn't one.

@@ -120,7 +120,7 @@ extension Context {
     ) async throws -> AnyChild {
         let program = WorkerProgram(executable: executable, arguments: arguments, environment: environment, directory: directory)
         let place: CoordinatorDefinition.Place =
-            node.runtime.runsInOneProcess && executable == nil
+            node.runtime.options.runsInOneProcess && executable == nil
             ? .inProcess(try node.runtime.registry.type(named: typeName)) : .worker(program, WorkerPlan())
         let kind = ChildDefinition.Kind.coordinator(
             CoordinatorDefinition(typeName: typeName, configuration: .json(configuration), place: place)
@@ -193,7 +193,7 @@ extension Context {
         _ restartLimits: RestartLimits?,
         _ retriesFirstStart: Bool
     ) async throws -> AnyChild {
-        var definition = node.runtime.definition(key.pathComponent, kind, restart: restart, shutdown: shutdown)
+        var definition = definition(kind, key, restart, shutdown)
         definition.specification.isRetriedAtFirstStart = retriesFirstStart
         definition.specification.restartLimits = restartLimits
         try await node.children.start(definition)
@@ -211,10 +211,37 @@ extension Context {
         let place: CoordinatorDefinition.Place =
             switch placement.place {
             case .inProcess: .inProcess(.of(type))
-            case .worker where node.runtime.runsInOneProcess: .inProcess(.of(type))
+            case .worker where node.runtime.options.runsInOneProcess: .inProcess(.of(type))
             case .worker(let plan): .worker(WorkerProgram(), plan)
             }
         let coordinator = CoordinatorDefinition(typeName: TypeNames.name(of: type), configuration: .value(configuration), place: place)
-        return node.runtime.definition(key.pathComponent, .coordinator(coordinator), restart: restart, shutdown: shutdown)
+        return definition(.coordinator(coordinator), key, restart, shutdown)
     }
+
+    private func definition(
+        _ kind: ChildDefinition.Kind,
+        _ key: C.ChildKey,
+        _ restart: RestartType,
+        _ shutdown: Shutdown
+    ) -> ChildDefinition {
+        let specification = ChildSpecification(id: key.pathComponent, restart: restart, shutdown: shutdown)
+        return ChildDefinition(specification: specification, kind: kind, startTimeout: node.runtime.options.startTimeout)
+    }
+
+    /// The children in start order, those that are being restarted included.
+    public var children: [AnyChild] { node.existingChildren?.handles ?? [] }
+
+    /// Returns the children in a state, in start order.
+    public func children(in state: CoordinatorSnapshot.State) -> [AnyChild] { children.filter { $0.state == state } }
+
+    /// Returns the child with a key; `nil` when there is none.
+    public func child(_ key: C.ChildKey) -> AnyChild? { node.existingChildren?.handle(of: key.pathComponent) }
+
+    /// Returns the first child of a type; `nil` when there is none.
+    public func child<K: Coordinator>(_ type: K.Type) -> Child<K>? {
+        children.lazy.compactMap { $0.typed(as: type) }.first
+    }
+
+    /// Returns the child with a key, if it's of a type.
+    public func child<K: Coordinator>(_ type: K.Type, as key: C.ChildKey) -> Child<K>? { child(key)?.typed(as: type) }
 }

@@ -51,12 +51,7 @@ public struct Context<C: Coordinator>: Sendable {
     /// - Throws: As `ask`, without the handler's errors and `timedOut`.
     @discardableResult
     public func send<M: ResponderMessage>(_ message: M) async throws -> Bool {
-        do {
-            _ = try await node.ask(.value(message), timeout: nil, isOneWay: true)
-            return true
-        } catch let error as CoordinatorError where error.code == .unhandled {
-            return false
-        }
+        try await Envelope.isAccepted { try await node.ask(.value(message), timeout: nil, isOneWay: true) }
     }
 
     /// Asks for a stream of replies: the values that are known already, then each new one.
@@ -70,17 +65,13 @@ public struct Context<C: Coordinator>: Sendable {
     ///
     /// An error that the task throws is logged.
     public func task(_ operation: @escaping @Sendable () async throws -> Void) {
-        let node = node
-        let id = node.noteHandler()
-        let task = Task {
+        node.handle { [node] in
             do {
                 try await operation()
             } catch {
                 if !Task.isCancelled { node.logger.warning("a task of the coordinator failed", metadata: ["error": "\(error)"]) }
             }
-            node.handlerEnded(id)
         }
-        node.own(task, as: id)
     }
 
     // MARK: The coordinator's own end

@@ -95,7 +95,7 @@ public struct RemoteError: Error, Sendable, CustomStringConvertible {
     /// The description that the error gave of itself.
     public let description: String
     /// The encoded error as it arrived, so that it can be passed on to another process.
-    let encoded: Encoded?
+    private(set) var encoded: Encoded?
 
     /// An error in the form that it has between processes.
     struct Encoded: Sendable {
@@ -130,20 +130,4 @@ extension RemoteError: Hashable {
 
 extension RemoteError: Codable {
     private enum CodingKeys: CodingKey { case type, description }
-
-    /// Decodes the type name and the description.
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        self.init(
-            type: try container.decode(String.self, forKey: .type),
-            description: try container.decode(String.self, forKey: .description)
-        )
-    }
-
-    /// Encodes the type name and the description.
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(type, forKey: .type)
-        try container.encode(description, forKey: .description)
-    }
 }

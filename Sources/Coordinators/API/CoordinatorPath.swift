@@ -119,9 +119,3 @@ extension Unicode.Scalar {
         }
     }
 }
-
-extension CoordinatorPath {
-    static func isStrictlyBelow(_ path: CoordinatorPath, _ ancestor: CoordinatorPath) -> Bool {
-        path != ancestor && path.isWithin(ancestor)
-    }
-}

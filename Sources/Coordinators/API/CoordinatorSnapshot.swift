@@ -43,7 +43,7 @@ public struct CoordinatorSnapshot: Sendable, Hashable, Codable {
     /// The number of the current incarnation, counted from 1.
     public var incarnation: UInt32
     /// The number of restarts by supervision after failures; restarts by an operator or by recycling aren't counted.
-    public var restarts: Int
+    public var restarts = 0
     /// The number of restarts in a row, from 1, while the coordinator waits for its next start.
     public var restartAttempt: Int?
     /// The time until the next start, in milliseconds, while the coordinator waits for it.
@@ -53,9 +53,9 @@ public struct CoordinatorSnapshot: Sendable, Hashable, Codable {
     /// The reason why the previous incarnation ended.
     public var lastExit: String?
     /// Whether the coordinator's process didn't answer in time, so that its children are unknown.
-    public var isUnresponsive: Bool
+    public var isUnresponsive = false
     /// The coordinator's children, in start order.
-    public var children: [CoordinatorSnapshot]
+    public var children: [CoordinatorSnapshot] = []
 }
 
 extension CoordinatorSnapshot {

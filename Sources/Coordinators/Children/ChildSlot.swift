@@ -97,11 +97,6 @@ struct ChildSlot {
     /// The processes that wait to become the next life.
     var spares: SparePool?
 
-    var definition: ChildDefinition { tenancy.definition }
-    var incarnation: Incarnation { history.incarnation }
-    /// The present life's host, also while it starts and while it stops.
-    var host: (any ChildHost)? { phase.life?.host }
-
     init(_ tenancy: Tenancy) { self.tenancy = tenancy }
 
     /// Removes and returns the calls that wait for the end, with their outcomes.
@@ -219,6 +214,11 @@ extension ChildSlot {
 // MARK: - Transitions
 
 extension ChildSlot {
+    var definition: ChildDefinition { tenancy.definition }
+    var incarnation: Incarnation { history.incarnation }
+    /// The present life's host, also while it starts and while it stops.
+    var host: (any ChildHost)? { phase.life?.host }
+
     /// Begins a new tenancy: nothing of the former one counts, although its life may still be stopping.
     mutating func renew(pausedFor reasons: PauseReasons, by initiator: ChildSupervisor.Initiator) {
         pausing.reasons = reasons
@@ -292,6 +292,7 @@ extension ChildSlot {
             case .program: .program
             case .coordinator: definition.isInWorker ? .worker : .inProcess
             }
+        let next = machine?.nextStart
         return CoordinatorSnapshot(
             path: path,
             type: definition.typeName,
@@ -301,23 +302,18 @@ extension ChildSlot {
             processStartTime: host?.process?.startTime,
             incarnation: incarnation,
             restarts: history.restarts,
-            restartAttempt: machine?.restartAttempt,
-            nextStartMilliseconds: machine?.nextStart.map { max(0, ($0 - MonotonicTime.now.sinceOrigin).nanosecondsClamped / 1_000_000) },
+            restartAttempt: next?.attempt,
+            nextStartMilliseconds: next.map { max(0, ($0.time - MonotonicTime.now.sinceOrigin).nanosecondsClamped / 1_000_000) },
             uptimeMilliseconds: phase.life?.readySince.map { Int64((MonotonicTime.now - $0).nanosecondsClamped / 1_000_000) },
-            lastExit: history.lastExit?.description,
-            isUnresponsive: false,
-            children: []
+            lastExit: history.lastExit?.description
         )
     }
 }
 
 extension ChildState {
-    fileprivate var restartAttempt: Int? {
-        if case .waiting(_, let attempt) = self { attempt } else { nil }
-    }
-
-    fileprivate var nextStart: Duration? {
-        if case .waiting(let time, _) = self { time } else { nil }
+    /// The time and the number of the next start, while the child waits for it.
+    fileprivate var nextStart: (time: Duration, attempt: Int)? {
+        if case .waiting(let time, let attempt) = self { (time, attempt) } else { nil }
     }
 }
 

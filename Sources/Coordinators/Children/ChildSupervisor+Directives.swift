@@ -11,7 +11,7 @@ extension ChildSupervisor {
             host?.stop(hastened)
         case .report(let key, let incarnation, let change): report(key, incarnation, change)
         case .removed(let key): forget(key)
-        case .wake(let time): wake.set(at: MonotonicTime(sinceOrigin: time)) { [weak self] in self?.handle(.timePassed) }
+        case .wake(let time): state.wake(at: time) { [weak self] in self?.handle(.timePassed) }
         case .escalate(let reason):
             close()
             node.end(.failed(reason))
@@ -37,13 +37,7 @@ extension ChildSupervisor {
                 spares: slot.spares,
                 areEventsWanted: !slot.observers.all.isEmpty || node.type.table.observers[definition.typeName] != nil
             )
-            let host = node.runtime.makeHost(
-                definition,
-                parent: node,
-                incarnation: incarnation,
-                inheritance: inheritance,
-                events: events
-            )
+            let host = node.runtime.makeHost(definition, parent: node, inheritance: inheritance, events: events)
             slot.phase = .starting(ChildSlot.Life(host: host), earlyExit: nil)
             slot.history.incarnation = incarnation
             if attempt > 0 { slot.history.restarts += 1 }
@@ -141,7 +135,7 @@ extension ChildSupervisor {
             state.phase = .ended
             return state.slots.removeAll()
         }
-        wake.cancel()
+        state.cancelWake()
         for slot in slots { drop(slot, because: .hasStopped(node.path)) }
         closed.settle(())
     }
@@ -151,5 +145,51 @@ extension ChildSupervisor {
         end(slot.observers.all)
         slot.settle(with: error)
         wakeIfNoneIsParked()
+    }
+
+    /// Turns a report of the machine into the state of handles, the answers of waiting callers and the coordinator's events.
+    func report(_ key: String, _ incarnation: Incarnation, _ change: Supervisor<String>.Change) {
+        var transition = ChildTransition(node.path.appending(key), incarnation, change)
+        let typeName = state.withLock { state -> String in
+            let isAlive = state.isAlive(key)
+            let entered = state.slots.with(key) { slot in
+                (isEnd: transition.enter(&slot, isAlive: isAlive), typeName: slot.definition.typeName)
+            }
+            // The key is freed before the end is reported to any caller.
+            if entered?.isEnd == true, state.machine.state(of: key) == nil { transition.removed = state.slots.remove(key) }
+            return entered?.typeName ?? ""
+        }
+        tell(transition, of: key)
+        if let event = transition.event, !node.type.table.lifecycle.isEmpty {
+            node.post(.lifecycle(AnyChild(supervisor: self, key: key, typeName: typeName), event))
+        }
+    }
+
+    private func tell(_ transition: ChildTransition, of key: String) {
+        if transition.isEndOfLife { node.rewind(transition.path) }
+        transition.removed?.spares?.end()
+        let termination = Termination(
+            path: transition.path,
+            incarnation: transition.incarnation,
+            reason: transition.change.exitReason ?? .unknown
+        )
+        for watcher in transition.watchers { watcher.complete(.success(.value(termination))) }
+        if let observed = transition.observed {
+            if let removed = transition.removed {
+                for observer in removed.observers.all { observer.queue.append(.change(observed)) }
+            } else {
+                notify(key, .change(observed))
+            }
+        }
+        end(transition.removed?.observers.all ?? [])
+        for stop in transition.stops { stop.end.settle(()) }
+        for message in transition.hopeless {
+            message.envelope.end(.failure(transition.failure ?? CoordinatorError.hasStopped(transition.path)))
+        }
+        for start in transition.starts { start.settle(transition.failure.map { .failure($0) } ?? .success(())) }
+        if transition.change == .started || transition.change == .restarted { flush(key) }
+        for outcome in transition.outcomes { outcome.tell() }
+        wakeIfNoneIsParked()
+        node.runtime.childChanged(transition.path, transition.change)
     }
 }

@@ -5,27 +5,16 @@ extension ChildSupervisor {
     /// Adds an observer of a child, for all the child's incarnations.
     ///
     /// - Returns: The observer's number; `nil` when there is no such child or the delegate was added already.
-    func observe(
-        _ key: String,
-        delegate: (any AnyObject & Sendable)? = nil,
-        deliver: @escaping @Sendable (ChildObservers.Notice) -> Void,
-        finish: @escaping @Sendable () -> Void
-    ) -> UInt64? {
-        let observed = withSlot(key) { slot in
-            (id: slot.observers.add(delegate, deliver: deliver, finish: finish), host: slot.host)
-        }
+    func observe(_ key: String, with queue: NoticeQueue, delegate: (any AnyObject & Sendable)? = nil) -> UInt64? {
+        let observed = withSlot(key) { slot in (id: slot.observers.add(queue, delegate), host: slot.host) }
         guard let observed, let id = observed.id else { return nil }
         node.runtime.counts.observers.add(1, ordering: .relaxed)
         observed.host?.observeEvents()
         return id
     }
 
-    func removeObserver(_ id: UInt64, of key: String) {
-        end([withSlot(key) { $0.observers.remove(id) } ?? nil].compactMap(\.self))
-    }
-
-    func removeObserver(_ delegate: any AnyObject & Sendable, of key: String) {
-        end([withSlot(key) { $0.observers.remove(delegate) } ?? nil].compactMap(\.self))
+    func removeObservers(of key: String, where isMeant: (ChildObservers.Observer) -> Bool) {
+        end(withSlot(key) { $0.observers.remove(where: isMeant) } ?? [])
     }
 
     /// Announces a change in which supervision has no part.
@@ -45,18 +34,18 @@ extension ChildSupervisor {
     @discardableResult
     func notify(_ key: String, _ notice: ChildObservers.Notice) -> String? {
         let listeners = withSlot(key) { slot in
-            let deserted = slot.observers.removeDeserted()
+            let deserted = slot.observers.remove(where: \.isDeserted)
             return (present: slot.observers.all, deserted: deserted, typeName: slot.definition.typeName)
         }
         guard let listeners else { return nil }
         end(listeners.deserted)
-        for observer in listeners.present { observer.deliver(notice) }
+        for observer in listeners.present { observer.queue.append(notice) }
         return listeners.typeName
     }
 
     func end(_ observers: [ChildObservers.Observer]) {
         for observer in observers {
-            observer.finish()
+            observer.queue.finish()
             node.runtime.counts.observers.subtract(1, ordering: .relaxed)
         }
     }
@@ -65,8 +54,7 @@ extension ChildSupervisor {
 
     func add<D: CoordinatorDelegate>(_ delegate: D, to child: Child<D.Subject>) {
         let queue = NoticeQueue(of: child.path, deadLetters: node.runtime.deadLetters)
-        let id = observe(child.key, delegate: delegate, deliver: { queue.append($0) }, finish: { queue.finish() })
-        guard id != nil else { return }
+        guard observe(child.key, with: queue, delegate: delegate) != nil else { return }
         tasks.add { [weak delegate] in
             for await notice in queue {
                 guard let delegate else { break }

@@ -33,13 +33,10 @@ extension ChildSupervisor {
         state.withLock { $0.isAlive(key) && $0.slots.with(key) { $0.phase.isBetweenLives } == true }
     }
 
-    func livingHost(of key: String) throws -> any ChildHost {
-        guard let host = try pathHost(of: key) else { throw CoordinatorError(.stopped, "\(node.path.appending(key)) isn't running") }
+    private func livingHost(of key: String) throws -> any ChildHost {
+        guard let found = withSlot(key, { $0.host }) else { throw node.noSuchPath(key) }
+        guard let host = found else { throw CoordinatorError(.stopped, "\(node.path.appending(key)) isn't running") }
         return host
-    }
-
-    func pathHost(of key: String) throws -> (any ChildHost)? {
-        do { return try host(of: key) } catch { throw node.noSuchPath(key) }
     }
 
     /// Returns the state of a child as it's known in this process, without its subtree.
@@ -65,4 +62,31 @@ extension ChildSupervisor {
         }
         return snapshot
     }
+
+    /// The handles on the children, in start order.
+    var handles: [AnyChild] { keys.compactMap { handle(of: $0) } }
+
+    /// Returns a handle on a child; `nil` when there is none.
+    func handle(of key: String) -> AnyChild? {
+        let typeName = state.withLock { state in
+            state.machine.state(of: key) == nil ? nil : state.slots.with(key) { $0.definition.typeName }
+        }
+        return typeName.map { AnyChild(supervisor: self, key: key, typeName: $0) }
+    }
+
+    func has(_ key: String) -> Bool { state.withLock { $0.slots.contains(key) } }
+
+    func snapshotState(of key: String) -> CoordinatorSnapshot.State {
+        state.withLock { state in
+            let machine = state.machine.state(of: key)
+            return state.slots.with(key) { $0.state(machine) } ?? .inactive
+        }
+    }
+
+    func incarnation(of key: String) -> UInt32 {
+        withSlot(key) { $0.incarnation } ?? 0
+    }
+
+    /// Returns whether a child lives, or its next life is decided upon.
+    func lives(_ key: String) -> Bool { state.withLock { $0.isAlive(key) } }
 }

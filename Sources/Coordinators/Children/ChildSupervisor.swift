@@ -1,11 +1,6 @@
 import ConcurrencySupport
-import DequeModule
-import Glibc
 
 /// Carries out what the supervision machine decides for one coordinator's children.
-///
-/// Events go into the machine under the lock. Its directives are carried out outside the lock, one after the other in the order in which
-/// they were given, whichever thread the event came on.
 final class ChildSupervisor: Sendable {
     /// The side that has asked for a change of a child.
     enum Initiator {
@@ -24,11 +19,9 @@ final class ChildSupervisor: Sendable {
         case ended
     }
 
-    struct State {
+    struct State: MachineState {
         fileprivate(set) var machine: Supervisor<String>
-        fileprivate var outbox = Outbox<Supervisor<String>.Directive>()
-        /// Whether the thread that holds the lock carries directives out after releasing it.
-        fileprivate var mustPerform = false
+        var outbox = Outbox<Supervisor<String>.Directive>()
         var slots = ChildSlots()
         var phase = Phase.open
         /// The longest time that any child is given to end from now on.
@@ -39,35 +32,25 @@ final class ChildSupervisor: Sendable {
 
     let node: Node
     let tasks = OwnedTasks()
-    let state: Lock<State>
-    let wake = WakeTimer()
+    let state: MachineShell<State>
     /// Settled when nothing is left of the children.
     let closed = OneShot<Void>()
 
     init(node: Node) {
         self.node = node
         let machine = Supervisor<String>(
-            policy: node.runtime.policy(for: node),
+            policy: (node.isRoot ? node.runtime.options.supervision : nil) ?? node.type.policy,
             seed: UInt64.random(in: .min ... .max),
-            isolatesFailures: node.runtime.isolatesFailures(of: node)
+            // A child of the root that exceeds its restart intensity fails alone, while its siblings go on: the root has no parent.
+            isolatesFailures: node.isRoot
         )
-        state = Lock(State(machine: machine))
+        state = MachineShell(State(machine: machine))
     }
 
     /// Changes the state and feeds the machine under the lock, and carries out after it what the machine has decided.
-    ///
-    /// One thread carries directives out at a time; directives of other threads are left to it.
     @discardableResult
     func mutateAndPerform<Result: Sendable>(_ change: (inout State) throws -> Result) rethrows -> Result {
-        let (result, mustPerform) = try state.withLock { state in
-            let result = try change(&state)
-            defer { state.mustPerform = false }
-            return (result, state.mustPerform)
-        }
-        if mustPerform {
-            while let directive = state.withLock({ $0.outbox.next() }) { perform(directive) }
-        }
-        return result
+        try state.mutate(change) { perform($0) }
     }
 
     /// Feeds the machine an event, and carries out what the machine decides.
@@ -113,7 +96,7 @@ final class ChildSupervisor: Sendable {
 extension ChildSupervisor.State {
     /// Has the machine decide; the caller of `mutateAndPerform` carries out the decision.
     mutating func feed(_ event: Supervisor<String>.Event) {
-        if outbox.add(machine.handle(event, now: MonotonicTime.now.sinceOrigin)) { mustPerform = true }
+        outbox.add(machine.handle(event, now: MonotonicTime.now.sinceOrigin))
     }
 
     /// Whether any message is kept for a child.

@@ -28,7 +28,7 @@ struct ChildTransition {
     }
 
     /// Whether a life has ended, rather than only been scheduled anew.
-    var isEndOfLife: Bool { !change.isBeginning && !change.isPause }
+    var isEndOfLife: Bool { change.exitReason != nil }
 
     /// Notes the change in the slot, and removes from it the callers that get an answer.
     ///
@@ -66,9 +66,8 @@ struct ChildTransition {
         if let life = slot.phase.life { slot.phase = .flushing(ChildSlot.Life(host: life.host, readySince: .now)) }
         slot.history.lastError = nil
         takeStarts(&slot)
-        let isRestart = change == .restarted
-        observed = isRestart ? .restarted : .started
-        event = isRestart || slot.requests.startInitiator != .parent ? observed : nil
+        observed = change.event
+        event = change == .restarted || slot.requests.startInitiator != .parent ? observed : nil
         slot.requests.startInitiator = nil
     }
 
@@ -81,7 +80,7 @@ struct ChildTransition {
     private mutating func crash(_ slot: inout ChildSlot, _ reason: ExitReason) {
         slot.history.lastExit = reason
         slot.phase.holdUnready()
-        event = .crashed(reason)
+        event = change.event
         observed = event
     }
 
@@ -103,7 +102,7 @@ struct ChildTransition {
             failure = slot.history.lastError ?? CoordinatorError(change.isStop ? .stopped : .startFailed, "\(path) has ended: \(reason)")
         }
         takeStarts(&slot)
-        observed = change.event(reason)
+        observed = change.event
         // The caller of `run` gets the end as the result of its call.
         let isRun = !slot.requests.ends.isEmpty
         let isByParent = change.isStop ? slot.requests.stopInitiator == .parent : isFailedStartByParent(slot)
@@ -112,7 +111,7 @@ struct ChildTransition {
     }
 
     private func isFailedStartByParent(_ slot: ChildSlot) -> Bool {
-        change.isStartFailure && slot.requests.startInitiator == .parent
+        if case .startFailed = change { slot.requests.startInitiator == .parent } else { false }
     }
 
     private mutating func takeStarts(_ slot: inout ChildSlot) {
@@ -122,30 +121,21 @@ struct ChildTransition {
 }
 
 extension Supervisor.Change {
-    /// Whether the change is the beginning of a life.
-    fileprivate var isBeginning: Bool { self == .started || self == .restarted }
-
-    /// Whether the change is the wait for the next life, after the former one has ended.
-    fileprivate var isPause: Bool {
-        if case .restarting = self { true } else { false }
-    }
-
     /// Whether the change is an end as requested or as expected.
     fileprivate var isStop: Bool {
         if case .stopped = self { true } else { false }
     }
 
-    fileprivate var isStartFailure: Bool {
-        if case .startFailed = self { true } else { false }
-    }
-
-    /// Returns the event of an end for all observers that haven't caused it.
-    fileprivate func event(_ reason: ExitReason) -> LifecycleChange? {
+    /// The event for all observers that haven't caused the change; `nil` for a wait, which an event precedes and another follows.
+    var event: LifecycleChange? {
         switch self {
-        case .stopped: .stopped(reason)
-        case .startFailed: .startFailed(reason)
-        case .gaveUp: .gaveUp(reason)
-        case .started, .restarted, .restarting, .crashed: nil
+        case .started: .started
+        case .restarted: .restarted
+        case .stopped(let reason): .stopped(reason)
+        case .crashed(let reason): .crashed(reason)
+        case .startFailed(let reason): .startFailed(reason)
+        case .gaveUp(let reason): .gaveUp(reason)
+        case .restarting: nil
         }
     }
 

@@ -63,12 +63,12 @@ final class LocalHost: ChildHost {
             outcome.settle(.failure(timeout))
             hook.cancel()
         }
-        let shutdown = state.withLock { state -> Shutdown? in
+        let beginning = state.withLock { state -> Beginning? in
             guard case .beginning(let beginning) = state.phase else { return nil }
             beginning.value.hook = hook
-            return beginning.value.shutdown
+            return beginning.value
         }
-        if let shutdown { cancel(hook, outcome, within: shutdown.grace, at: node.path) }
+        if let beginning { cancelIfStopped(beginning) }
         let result = await outcome.value
         Timers.shared.cancel(timer)
         try await conclude(result, node)
@@ -107,15 +107,12 @@ final class LocalHost: ChildHost {
         throw CoordinatorError.hasStopped(node.path)
     }
 
-    /// Cancels the hook; a hook that ignores its cancellation is abandoned when the grace is over.
-    private func cancel(
-        _ hook: Task<Void, Never>,
-        _ outcome: OneShot<Result<Void, any Error>>,
-        within grace: Duration?,
-        at path: CoordinatorPath
-    ) {
+    /// Cancels the hook of a start that is to stop; a hook that ignores its cancellation is abandoned when the grace is over.
+    private func cancelIfStopped(_ beginning: Beginning) {
+        guard let hook = beginning.hook, let shutdown = beginning.shutdown else { return }
         hook.cancel()
-        guard let grace else { return }
+        guard let grace = shutdown.grace else { return }
+        let (outcome, path) = (beginning.outcome, beginning.parameters.path)
         _ = Timers.shared.schedule(at: .now + grace) { outcome.settle(.failure(CoordinatorError.hasStopped(path))) }
     }
 
@@ -137,9 +134,7 @@ final class LocalHost: ChildHost {
             }
         }
         ending?.hasten(shutdown)
-        if let beginning, let hook = beginning.hook {
-            cancel(hook, beginning.outcome, within: shutdown.grace, at: beginning.parameters.path)
-        }
+        if let beginning { cancelIfStopped(beginning) }
         if isReady { conclude(.shutdown) }
     }
 
@@ -183,24 +178,18 @@ final class LocalHost: ChildHost {
         return try await node.operate(operation, on: rest, budget: budget)
     }
 
-    func pause(for reasons: PauseReasons) async {
-        let node = state.withLock { state -> Node? in
-            if state.node == nil, case .beginning(let beginning) = state.phase {
-                beginning.value.parameters.inheritance.pauseReasons = reasons
-            }
-            return state.node
-        }
-        await node?.pause(for: reasons)
-    }
+    func pause(for reasons: PauseReasons) async { await changeInheritance { $0.pauseReasons = reasons }?.pause(for: reasons) }
 
-    func inherit(_ dependencies: Dependencies) {
-        let node = state.withLock { state -> Node? in
-            if state.node == nil, case .beginning(let beginning) = state.phase {
-                beginning.value.parameters.inheritance.renew(dependencies)
-            }
+    func inherit(_ dependencies: Dependencies) { changeInheritance { $0.renew(dependencies) }?.inherit(dependencies) }
+
+    /// Changes the values that the coordinator will be created with.
+    ///
+    /// - Returns: The coordinator, if it has been created already.
+    private func changeInheritance(_ change: (inout ChildInheritance) -> Void) -> Node? {
+        state.withLock { state in
+            if state.node == nil, case .beginning(let beginning) = state.phase { change(&beginning.value.parameters.inheritance) }
             return state.node
         }
-        node?.inherit(dependencies)
     }
 
     func observeEvents() {}

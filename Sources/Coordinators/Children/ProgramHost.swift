@@ -10,6 +10,9 @@ final class ProgramHost: ChildHost {
         var isPaused: Bool
     }
 
+    /// A time that counts as unlimited: a year.
+    private static let forEver = Duration.seconds(365 * 86_400)
+
     private let specification: ProgramSpecification
     private let path: CoordinatorPath
     private let runtime: RuntimeCore
@@ -67,7 +70,7 @@ final class ProgramHost: ChildHost {
         let grace = shutdown.grace
         let child = state.withLock { state -> ChildProcess? in
             // A second stop can only shorten the time that is left.
-            if let former = state.stopGrace, former ?? .forEver <= grace ?? .forEver { return nil }
+            if let former = state.stopGrace, former ?? Self.forEver <= grace ?? Self.forEver { return nil }
             state.stopGrace = .some(grace)
             return state.child
         }
@@ -76,7 +79,7 @@ final class ProgramHost: ChildHost {
             try? child.sendToGroup(.kill)
             return
         }
-        tasks.add { _ = await child.terminate(grace: grace ?? .forEver) }
+        tasks.add { _ = await child.terminate(grace: grace ?? Self.forEver) }
     }
 
     func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
@@ -110,9 +113,4 @@ final class ProgramHost: ChildHost {
         }
         try child.send(.kill)
     }
-}
-
-extension Duration {
-    /// A time that counts as unlimited: a year.
-    fileprivate static let forEver = Duration.seconds(365 * 86_400)
 }

@@ -20,9 +20,8 @@ extension Context {
         guard let parent = path.parent else {
             throw CoordinatorError(.unsupported, "the root outlives everybody who could watch it")
         }
-        let envelope = Envelope(.value(WatchChild(key: path.key)), sender: node.path, deadline: nil, isBuiltin: true)
         do {
-            return try await envelope.delivered(in: node.openAsks) { node.route($0, to: parent) }.decoded(as: Termination.self)
+            return try await node.request(WatchChild(key: path.key)) { node.route($0, to: parent) }.decoded(as: Termination.self)
         } catch let error as CoordinatorError where !node.isStopping {
             switch error.code {
             // The coordinator's supervisor is gone, and the coordinator with it.

@@ -16,10 +16,8 @@ public struct EventStream<C: Coordinator>: AsyncSequence, Sendable {
     private let subscription: Subscription
 
     init(_ child: Child<C>) {
-        let queue = NoticeQueue(of: child.path, deadLetters: child.supervisor.node.runtime.deadLetters)
-        self.queue = queue
-        subscription = Subscription(child.supervisor, child.key, deliver: { queue.append($0) }, finish: { queue.finish() })
-        if subscription.isOver { queue.finish() }
+        queue = NoticeQueue(of: child.path, deadLetters: child.supervisor.node.runtime.deadLetters)
+        subscription = Subscription(child.supervisor, child.key, queue)
     }
 
     /// Creates a stream that is fed through a queue.
@@ -57,15 +55,13 @@ public final class Subscription: Sendable {
         self.end = Lock(end)
     }
 
-    init(
-        _ supervisor: ChildSupervisor,
-        _ key: String,
-        deliver: @escaping @Sendable (ChildObservers.Notice) -> Void,
-        finish: @escaping @Sendable () -> Void
-    ) {
+    /// Creates a subscription that feeds a queue with a child's notices; the queue has ended if there is no such child.
+    init(_ supervisor: ChildSupervisor, _ key: String, _ queue: NoticeQueue) {
         var end: (@Sendable () -> Void)?
-        if let id = supervisor.observe(key, deliver: deliver, finish: finish) {
-            end = { supervisor.removeObserver(id, of: key) }
+        if let id = supervisor.observe(key, with: queue) {
+            end = { supervisor.removeObservers(of: key) { $0.id == id } }
+        } else {
+            queue.finish()
         }
         self.end = Lock(end)
     }
@@ -95,8 +91,7 @@ extension Child {
     /// Calls a closure with the child's events, one after the other, until the subscription is cancelled or released.
     public func onEvent(_ body: @escaping @Sendable (C.Event) async -> Void) -> Subscription {
         let queue = NoticeQueue(of: path, deadLetters: supervisor.node.runtime.deadLetters)
-        let subscription = Subscription(supervisor, key, deliver: { queue.append($0) }, finish: { queue.finish() })
-        if subscription.isOver { queue.finish() }
+        let subscription = Subscription(supervisor, key, queue)
         supervisor.tasks.add {
             for await notice in queue {
                 if case .event(let event) = notice, let event = queue.decoded(event, as: C.Event.self) { await body(event) }

@@ -7,17 +7,13 @@ extension Node {
             return envelope.end(.failure(CoordinatorError(.noSuchPath, "\(path) has no children")))
         }
         let queue = NoticeQueue(of: path.appending(key), deadLetters: runtime.deadLetters)
-        let subscription = Subscription(children, key, deliver: { queue.append($0) }, finish: { queue.finish() })
+        let subscription = Subscription(children, key, queue)
         guard !subscription.isOver else {
             return envelope.end(.failure(CoordinatorError(.noSuchPath, "there is no coordinator at \(path.appending(key))")))
         }
         envelope.release()
-        let id = noteHandler(envelope)
-        let task = Task { [self] in
-            defer {
-                subscription.cancel()
-                handlerEnded(id)
-            }
+        let task = handle(envelope) {
+            defer { subscription.cancel() }
             do {
                 try flow.pass(.value(NoReply()))
                 for await notice in queue {
@@ -28,7 +24,6 @@ extension Node {
                 envelope.complete(.failure(error))
             }
         }
-        own(task, as: id)
         envelope.work(.task(task))
     }
 }

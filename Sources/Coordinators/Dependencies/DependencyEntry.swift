@@ -80,7 +80,7 @@ final class DependencyEntry: Sendable {
         guard case .encoded(let codec, let bytes) = content, let type = K.Value.self as? any (Codable & Sendable).Type else {
             throw CoordinatorError(.coding, "the dependency \(K.name) can't cross between processes: it isn't Codable, nor described")
         }
-        return try cast(decode(type, bytes, codec), key)
+        return try cast(PayloadCoder.decode(type, from: bytes, codec: codec), key)
     }
 
     private func make<K: DescribedDependencyKey>(from key: K.Type) throws -> any Sendable {
@@ -95,10 +95,6 @@ final class DependencyEntry: Sendable {
         case .value(let value, _):
             return value
         }
-    }
-
-    private func decode<Value: Codable & Sendable>(_ type: Value.Type, _ bytes: Bytes, _ codec: PayloadCodec) throws -> any Sendable {
-        try PayloadCoder.decode(type, from: bytes, codec: codec)
     }
 
     private func cast<K: DependencyKey>(_ value: any Sendable, _ key: K.Type) throws -> K.Value {

@@ -52,10 +52,7 @@ final class LogQueue: Sendable {
             if state.isWriting { state.flushes.append(isEmpty) }
             return state.isWriting
         }
-        guard mustWait else { return }
-        let timer = Timers.shared.schedule(at: .now + limit) { isEmpty.settle(()) }
-        await isEmpty.value
-        Timers.shared.cancel(timer)
+        if mustWait { _ = await isEmpty.value(before: .now + limit) }
     }
 
     private func startThread() {

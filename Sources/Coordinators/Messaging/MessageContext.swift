@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import WireProtocol
 
 /// The sender, remaining time and trace of a message.
 public struct MessageContext: Sendable {
@@ -29,4 +30,14 @@ public struct TraceContext: Sendable, Hashable, Codable {
 
     /// The trace of the message that this task handles, or that the caller has set for it.
     @TaskLocal public static var current: TraceContext?
+}
+
+extension TraceContext {
+    init?(_ bytes: Bytes) {
+        // Bytes that aren't UTF-8 would become longer from process to process.
+        guard !bytes.isEmpty, let text = String(validating: bytes, as: UTF8.self) else { return nil }
+        self.init(traceparent: text)
+    }
+
+    var bytes: Bytes { Bytes(Array(traceparent.utf8)) }
 }

@@ -1,16 +1,22 @@
+import ConcurrencySupport
 import Logging
 import Synchronization
 
 extension Node {
+    /// Sends a request between runtimes, and waits for the answer.
+    func request(
+        _ message: some BuiltinMessage,
+        by deadline: MonotonicTime? = nil,
+        dispatch: (Envelope) -> Void
+    ) async throws -> Answer {
+        try await Envelope(.value(message), sender: path, deadline: deadline, isBuiltin: true).delivered(in: openAsks, by: dispatch)
+    }
+
     /// Handles a message of the runtime on its way up.
     func climbBuiltin(_ envelope: Envelope) {
         // Pages that are shown below must be rewound from here.
         runtime.hasNavigated.store(true, ordering: .relaxed)
-        var node = self
-        while node.ownNavigation == nil {
-            guard let parent = node.parent else { return node.leaveProcess(envelope) }
-            node = parent
-        }
+        guard let node = navigationOwner else { return leaveProcess(envelope) }
         node.carryOut(envelope) {
             switch envelope.body.name {
             case Navigate.name:

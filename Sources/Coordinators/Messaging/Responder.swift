@@ -27,9 +27,7 @@ extension Responder {
         to message: M.Type,
         _ body: @escaping @Sendable (isolated C, M) throws -> M.Reply
     ) -> Responder {
-        var row = MessageRow(M.self, of: C.self) { me, message, _, _, _ in .value(try body(me, message)) }
-        row.setImmediate(body)
-        return Responder(row: .message(row))
+        Responder(row: .message(MessageRow(body)))
     }
 
     /// Answers a message that has no reply at once.

@@ -28,8 +28,8 @@ final class ResponderTable: Sendable {
         var directory: [Directory.Row] = []
         for (index, row) in rows.enumerated() {
             switch row {
-            case .message(var row):
-                row.index = index
+            case .message(let template):
+                let row = template.at(index)
                 directory.append(row.description)
                 switch row.match {
                 case .type(let name, let type):

@@ -15,7 +15,9 @@ enum Row: Sendable {
 }
 
 /// A row that answers or intercepts.
-struct MessageRow: Sendable {
+///
+/// A class, because each message in a mailbox refers to its row.
+final class MessageRow: Sendable {
     typealias Body = @Sendable (any Coordinator, Envelope, Node, _ index: Int) async throws -> Answer
     typealias ImmediateBody = @Sendable (isolated any Coordinator, Envelope) throws -> Answer
 
@@ -30,11 +32,11 @@ struct MessageRow: Sendable {
     let needs: Needs
     let body: Body
     /// The body in the form that doesn't suspend, if it has one: for an ask that runs in the asker's task.
-    var direct: AnyDirectRow?
+    let direct: AnyDirectRow?
     /// The body in the form that doesn't suspend, if it has one: for a message from the mailbox, which needs no task of its own then.
-    var immediate: ImmediateBody?
+    let immediate: ImmediateBody?
     /// The row's index in the table.
-    var index = 0
+    let index: Int
 
     /// The dependencies that must be provided before the row can run.
     struct Needs: Sendable {
@@ -83,11 +85,27 @@ struct MessageRow: Sendable {
         }
     }
 
-    init(_ match: Match, isInterceptor: Bool = false, needs: Needs = Needs(), body: @escaping Body) {
+    init(
+        _ match: Match,
+        isInterceptor: Bool = false,
+        needs: Needs = Needs(),
+        index: Int = 0,
+        direct: AnyDirectRow? = nil,
+        immediate: ImmediateBody? = nil,
+        body: @escaping Body
+    ) {
         self.match = match
         self.isInterceptor = isInterceptor
         self.needs = needs
+        self.index = index
+        self.direct = direct
+        self.immediate = immediate
         self.body = body
+    }
+
+    /// Returns the row as it stands at an index of a table.
+    func at(_ index: Int) -> MessageRow {
+        MessageRow(match, isInterceptor: isInterceptor, needs: needs, index: index, direct: direct, immediate: immediate, body: body)
     }
 
     /// The only type of messages that the row matches; nil if it matches by prefix.
@@ -96,7 +114,7 @@ struct MessageRow: Sendable {
     }
 
     /// Creates a row whose body takes its coordinator and its message typed.
-    init<C: Coordinator, M: ResponderMessage>(
+    convenience init<C: Coordinator, M: ResponderMessage>(
         _ message: M.Type,
         of coordinator: C.Type,
         isInterceptor: Bool = false,
@@ -112,15 +130,22 @@ struct MessageRow: Sendable {
         }
     }
 
-    /// Sets the forms of a body that doesn't suspend.
-    mutating func setImmediate<C: Coordinator, M: ResponderMessage>(_ body: @escaping @Sendable (isolated C, M) throws -> M.Reply) {
-        direct = TypedDirectRow<C, M>(body)
-        immediate = { coordinator, envelope in
-            // Rows are called only for coordinators of their table.
-            let me = unsafeDowncast(coordinator, to: C.self)
-            let message = try envelope.message(as: M.self, isLast: true)
-            return .value(try me.assumeIsolated { try body($0, message) })
-        }
+    /// Creates a row whose body doesn't suspend.
+    convenience init<C: Coordinator, M: ResponderMessage>(_ body: @escaping @Sendable (isolated C, M) throws -> M.Reply) {
+        self.init(
+            .type(name: M.name, ObjectIdentifier(M.self)),
+            direct: TypedDirectRow<C, M>(body),
+            immediate: { coordinator, envelope in
+                // Rows are called only for coordinators of their table.
+                let me = unsafeDowncast(coordinator, to: C.self)
+                let message = try envelope.message(as: M.self, isLast: true)
+                return .value(try me.assumeIsolated { try body($0, message) })
+            },
+            body: { coordinator, envelope, _, _ in
+                let me: C = try Self.cast(coordinator)
+                return .value(try await body(me, envelope.message(as: M.self, isLast: true)))
+            }
+        )
     }
 
     /// Returns the coordinator as its own type; rows are called only for coordinators of their table.

@@ -77,7 +77,7 @@ final class NavigationStack: Sendable {
 
 extension [NavigationEntry] {
     /// Applies a move by the coordinator at `path`.
-    fileprivate mutating func apply(_ move: NavigationMove, by path: CoordinatorPath, _ incarnation: Incarnation) {
+    mutating func apply(_ move: NavigationMove, by path: CoordinatorPath, _ incarnation: Incarnation) {
         switch move {
         case .show(let page, let isModal):
             append(NavigationEntry(path: path, page: page, isModal: isModal, incarnation: incarnation))
@@ -100,11 +100,6 @@ extension [NavigationEntry] {
         case .rewind:
             removeAll { $0.path.isWithin(path) }
         }
-    }
-
-    /// Applies the same move to the coordinator's own slice.
-    mutating func applyToSlice(_ move: NavigationMove, by path: CoordinatorPath, _ incarnation: Incarnation) {
-        apply(move, by: path, incarnation)
     }
 }
 

@@ -15,21 +15,18 @@ extension Node {
             return runtime.deadLetters.record(DeadLetter(name: Navigate.name, sender: path, target: path, reason: reason))
         }
         state.withLock { state in
-            state.navigation.pages.applyToSlice(move, by: path, incarnation)
+            state.navigation.pages.apply(move, by: path, incarnation)
         }
         runtime.hasNavigated.store(true, ordering: .relaxed)
         send(request)
     }
 
     private func refusal(of request: Navigate) -> CoordinatorError? {
-        guard let uplink = runtime.uplink else { return nil }
-        var node = self
-        while node.ownNavigation == nil {
-            guard let parent = node.parent else { return uplink.refusal(of: request) }
-            node = parent
-        }
-        return nil
+        navigationOwner == nil ? runtime.uplink?.refusal(of: request) : nil
     }
+
+    /// The coordinator in this process whose stack this one shares; `nil` when it's further up.
+    var navigationOwner: Node? { ownNavigation == nil ? parent?.navigationOwner : self }
 
     /// Removes the pages of a subtree that has ended.
     func rewind(_ path: CoordinatorPath) {
@@ -62,8 +59,7 @@ extension Node {
 
     /// Returns the whole stack, wherever its owner is.
     func navigationEntries() async throws -> [NavigationEntry] {
-        let envelope = Envelope(.value(ReadNavigation()), sender: path, deadline: .now + .seconds(5), isBuiltin: true)
-        return try await envelope.delivered(in: openAsks) { climb($0) }.decoded(as: [NavigationEntry].self)
+        try await request(ReadNavigation(), by: .now + .seconds(5)) { climb($0) }.decoded(as: [NavigationEntry].self)
     }
 
     private func send(_ message: some BuiltinMessage) {
@@ -94,4 +90,20 @@ extension Node {
         guard type.ownsNavigation else { return false }
         return ownNavigation?.entries.first?.path.isWithin(path) ?? false
     }
+}
+
+/// A worker's request, on behalf of its coordinator, to be dismissed.
+struct DismissalRequest {
+    static let operation = "requestDismissal"
+
+    let timeout: Duration
+
+    init(timeout: Duration) { self.timeout = timeout }
+
+    init?(_ operation: String, _ payload: JSONValue) {
+        guard operation == Self.operation, case .integer(let milliseconds) = payload["timeoutMilliseconds"] else { return nil }
+        timeout = .milliseconds(min(max(milliseconds, 0), Int64(UInt32.max)))
+    }
+
+    var payload: JSONValue { ["timeoutMilliseconds": .integer(Int64(timeout.millisecondsClamped))] }
 }

@@ -14,18 +14,11 @@ extension Node {
         guard let step = steps.first else { return }
         if existingChildren?.lives(step.section) != true { try await type.open(coordinator, step.section) }
         let onward = OpenRoute(page: step.page, rest: Array(steps.dropFirst()))
-        let envelope = Envelope(.value(onward), sender: path, deadline: deadline, isBuiltin: true)
-        _ = try await envelope.delivered(in: openAsks) { children.deliver($0, to: step.section, [], isDirect: true) }
+        _ = try await request(onward, by: deadline) { children.deliver($0, to: step.section, [], isDirect: true) }
     }
 
     /// Opens a route below this coordinator, in its turn among the coordinator's messages.
     func open(_ route: Route, timeout: Duration) async throws {
-        let envelope = Envelope(
-            .value(OpenRoute(page: nil, rest: route.steps)),
-            sender: path,
-            deadline: .now + timeout,
-            isBuiltin: true
-        )
-        _ = try await envelope.delivered(in: openAsks) { acceptBuiltin($0) }
+        _ = try await request(OpenRoute(page: nil, rest: route.steps), by: .now + timeout) { acceptBuiltin($0) }
     }
 }

@@ -17,17 +17,15 @@ public protocol SceneCoordinator: Coordinator {
     nonisolated var scene: SceneType { get }
 }
 
-extension SceneCoordinator {
-    nonisolated func attendScene(for node: Node) {
-        let scene = scene
-        let id = node.noteHandler()
-        let task = Task {
-            await scene.waitUntilClosed()
-            if !Task.isCancelled { _ = await node.requestDismissal(timeout: .seconds(5)) }
-            node.handlerEnded(id)
-        }
-        node.own(task, as: id)
-    }
+extension Node {
+    /// Returns the scene of a scene coordinator.
+    func scene(of instance: any Coordinator) -> (any Scene)? { type.ownsScene ? (instance as? any SceneCoordinator)?.scene : nil }
 
-    nonisolated func closeScene() async { await scene.close() }
+    /// Watches the scene while the coordinator is active.
+    func attend(_ scene: any Scene) {
+        handle {
+            await scene.waitUntilClosed()
+            if !Task.isCancelled { _ = await self.requestDismissal(timeout: .seconds(5)) }
+        }
+    }
 }

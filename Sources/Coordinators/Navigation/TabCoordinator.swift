@@ -18,19 +18,12 @@ extension Context where C: TabCoordinator {
     ///
     /// - Throws: The error that `open` threw; `stopped`.
     public func select(_ key: C.ChildKey) async throws {
-        let node = node
-        let result = await node.selections.pass { () async -> Result<Void, any Error> in
-            do {
-                try await node.select(key.pathComponent) { coordinator in
-                    let me: C = try MessageRow.cast(coordinator)
-                    try await me.open(key)
-                }
-                return .success(())
-            } catch {
-                return .failure(error)
+        try await node.selections.pass { [node] in
+            try await node.select(key.pathComponent) { coordinator in
+                let me: C = try MessageRow.cast(coordinator)
+                try await me.open(key)
             }
         }
-        try result.get()
     }
 
     /// The active child's key.

@@ -21,7 +21,7 @@ extension Node {
             return state.instanceToDrain() != nil
         }
         guard let isAwaited else {
-            await type.release?(instance)
+            await scene(of: instance)?.close()
             throw CoordinatorError.hasStopped(path)
         }
         // Messages may have arrived before there was an instance to drain them.
@@ -35,7 +35,7 @@ extension Node {
         guard isActive else { throw CoordinatorError.hasStopped(path) }
         await beginPaused()
         beginRunHook(instance)
-        type.attend?(instance, self)
+        if let scene = scene(of: instance) { attend(scene) }
     }
 
     private func beginRunHook(_ instance: any Coordinator) {
@@ -86,9 +86,9 @@ extension Node {
         let areIdle = await limit.within { await self.waitUntilIdle() }
         var hasStopped = true
         if let instance = begun.instance {
-            hasStopped = await limit.within { [type] in
+            hasStopped = await limit.within {
                 if begun.hasStarted { await instance.stop() }
-                await type.release?(instance)
+                await self.scene(of: instance)?.close()
             }
         }
         close()
@@ -130,7 +130,7 @@ extension Node {
     ///
     /// No new message arrives meanwhile, because the parent sends none.
     func drain(within grace: Duration?) async {
-        _ = await Deadline.within(grace) { await self.waitUntilHandled() }
+        _ = await Grace(grace).within { await self.waitUntilHandled() }
     }
 
     /// Returns when the coordinator and those below it have handled every message that they have taken.

@@ -9,33 +9,28 @@ extension Node {
     /// New messages wait from the first reason on, until the last one is gone. Handlers that have begun go on, and so does control.
     func pause(for reasons: PauseReasons) async {
         await transitions.pass { [self] in
-            let change = state.withLock { state -> Bool? in
-                let former = state.pauseReasons
-                state.pauseReasons = reasons
-                // While the coordinator starts, the reasons are only noted.
-                guard state.life.phase == .active, former.isEmpty != reasons.isEmpty else { return nil }
-                if former.isEmpty { state.mailbox.pause() }
-                return former.isEmpty
-            }
-            switch change {
-            case true?: await takeUpPause()
-            case false?: await resume()
-            case nil: break
-            }
+            state.withLock { $0.pauseReasons = reasons }
+            await followReasons()
         }
     }
 
     /// Pauses a coordinator that begins paused, because it was paused in its former life or its parent is.
     func beginPaused() async {
         if state.withLock({ $0.pauseReasons.isEmpty }) { return }
-        await transitions.pass { [self] in
-            let isPaused = state.withLock { state -> Bool in
-                // The coordinator may have been paused since it became active.
-                guard state.life.phase == .active, !state.pauseReasons.isEmpty, !state.mailbox.isPaused else { return false }
-                state.mailbox.pause()
-                return true
-            }
-            if isPaused { await takeUpPause() }
+        await transitions.pass { [self] in await followReasons() }
+    }
+
+    private func followReasons() async {
+        let isPause = state.withLock { state -> Bool? in
+            // While the coordinator starts, the reasons are only noted.
+            guard state.life.phase == .active, state.mailbox.isPaused == state.pauseReasons.isEmpty else { return nil }
+            if !state.mailbox.isPaused { state.mailbox.pause() }
+            return !state.pauseReasons.isEmpty
+        }
+        switch isPause {
+        case true?: await takeUpPause()
+        case false?: await resume()
+        case nil: break
         }
     }
 
@@ -55,4 +50,23 @@ extension Node {
         }
         if let instance { beginDraining(instance) }
     }
+}
+
+/// The reasons why a coordinator is paused, which are kept apart.
+///
+/// Resuming a parent doesn't resume a child that was paused by name.
+struct PauseReasons: OptionSet, Sendable, Hashable {
+    let rawValue: UInt8
+
+    /// The coordinator was paused by name.
+    static let explicit = PauseReasons(rawValue: 1 << 0)
+    /// An ancestor was paused.
+    static let cascade = PauseReasons(rawValue: 1 << 1)
+
+    /// The byte that represents a single reason in a frame.
+    var wire: UInt8 { self == .explicit ? 0 : 1 }
+
+    init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    init(wire: UInt8) { self = wire == 0 ? .explicit : .cascade }
 }

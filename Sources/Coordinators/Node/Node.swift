@@ -100,6 +100,8 @@ final class Node: Sendable {
     /// The parent, held strongly: a parent drops its child, and with it this reference, when the child ends.
     let parent: Node?
     let runtime: RuntimeCore
+    /// Whether the coordinator is the root of the whole tree, which has no parent in another process either.
+    let isRoot: Bool
     let openAsks = OpenAsks()
     let since = MonotonicTime.now
     /// The end of the stop, settled with whether no code had to be abandoned.
@@ -120,14 +122,15 @@ final class Node: Sendable {
         type = parameters.type
         parent = parameters.parent
         runtime = parameters.runtime
-        let isRoot = parent == nil && runtime.uplink == nil
+        isRoot = parent == nil && runtime.uplink == nil
         ownNavigation = isRoot || type.ownsNavigation ? NavigationStack() : nil
+        let inheritance = parameters.inheritance
         state = Lock(
             State(
                 life: Life(host: host),
                 mailbox: Mailbox(type.mailbox),
-                pauseReasons: parameters.inheritance.pauseReasons,
-                dependencies: NodeDependencies(inherited: parameters.inheritance.dependencies, overrides: runtime.overrides)
+                pauseReasons: inheritance.pauseReasons,
+                dependencies: NodeDependencies(inherited: inheritance.dependencies, overrides: runtime.options.dependencyOverrides)
             )
         )
         runtime.counts.coordinators.add(1, ordering: .relaxed)
@@ -175,7 +178,7 @@ final class Node: Sendable {
     /// Sends an event to the delegates.
     func emit(_ event: Answer) {
         host?.events.send(.emitted(event))
-        runtime.tap.publish(.emitted(at: path, type.name))
+        runtime.tap.publish(TreeEvent(.event(type: type.name), at: path))
     }
 
     /// Ends the coordinator, which has finished or failed by itself; only the first call counts.

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// The numbers of live objects in one process: after everything has been stopped they are what they were before it was started.
 public struct RuntimeCounters: Sendable, Hashable, Codable {
     /// Coordinators in memory: one that has ended counts until the last task with a reference to it has ended, a moment later.
@@ -23,6 +25,25 @@ extension RuntimeCounters {
             openAsks: try count(.openAsks),
             observers: try count(.observers),
             spares: try count(.spares)
+        )
+    }
+}
+
+/// The numbers of live objects in a runtime.
+final class LiveCounts: Sendable {
+    let coordinators = Atomic<Int>(0)
+    let links = Atomic<Int>(0)
+    let openAsks = Atomic<Int>(0)
+    let observers = Atomic<Int>(0)
+    let spares = Atomic<Int>(0)
+
+    var counters: RuntimeCounters {
+        RuntimeCounters(
+            coordinators: coordinators.load(ordering: .relaxed),
+            links: links.load(ordering: .relaxed),
+            openAsks: openAsks.load(ordering: .relaxed),
+            observers: observers.load(ordering: .relaxed),
+            spares: spares.load(ordering: .relaxed)
         )
     }
 }

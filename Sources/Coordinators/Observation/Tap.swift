@@ -85,31 +85,7 @@ final class Tap: Sendable {
 }
 
 extension TreeEvent {
-    static func handled(
-        _ envelope: Envelope,
-        by node: Node,
-        _ row: MessageRow,
-        since began: MonotonicTime,
-        _ error: (any Error)?
-    ) -> TreeEvent {
-        let kind = Kind.handled(
-            message: envelope.body.name,
-            sender: envelope.sender,
-            duration: MonotonicTime.now - began,
-            error: error.map { "\($0)" }
-        )
-        return TreeEvent(path: node.path, processID: getpid(), trace: TraceContext(envelope.trace), kind: kind)
-    }
-
-    static func emitted(at path: CoordinatorPath, _ type: String) -> TreeEvent {
-        TreeEvent(path: path, processID: getpid(), trace: nil, kind: .event(type: type))
-    }
-
-    static func dropped(_ letter: DeadLetter) -> TreeEvent {
-        TreeEvent(path: letter.target, processID: getpid(), trace: nil, kind: .dropped(letter))
-    }
-
-    static func changed(_ path: CoordinatorPath, _ change: LifecycleChange) -> TreeEvent {
-        TreeEvent(path: path, processID: getpid(), trace: nil, kind: .lifecycle(change))
+    init(_ kind: Kind, at path: CoordinatorPath, trace: TraceContext? = nil) {
+        self.init(path: path, processID: getpid(), trace: trace, kind: kind)
     }
 }

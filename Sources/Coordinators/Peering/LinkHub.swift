@@ -59,20 +59,14 @@ final class LinkHub: Sendable {
     }
 
     private func expectInTurn(_ secret: [UInt8], _ attach: @escaping Attach) throws(CoordinatorError) -> String {
-        let result = state.withLock { state -> Result<(LinkListener, isNew: Bool), CoordinatorError> in
-            if state.isClosed { return .failure(CoordinatorError(.stopped, "the runtime has stopped: it takes no workers any more")) }
-            do throws(CoordinatorError) {
-                let listener: LinkListener
-                let isNew = state.listener == nil
-                if let existing = state.listener { listener = existing } else { listener = try listen() }
-                state.listener = listener
-                state.expected[secret] = attach
-                return .success((listener, isNew))
-            } catch {
-                return .failure(error)
-            }
+        let (listener, isNew) = try state.withLock { state throws(CoordinatorError) -> (LinkListener, Bool) in
+            if state.isClosed { throw CoordinatorError(.stopped, "the runtime has stopped: it takes no workers any more") }
+            let existing = state.listener
+            let listener = if let existing { existing } else { try listen() }
+            state.listener = listener
+            state.expected[secret] = attach
+            return (listener, existing == nil)
         }
-        let (listener, isNew) = try result.get()
         if isNew {
             tasks.add {
                 await listener.run { [weak self] link, hello in

@@ -103,7 +103,7 @@ final class Peer: Sendable {
 
     /// Waits until everything has been read that the other side sent before it ended.
     func readToEnd(within time: Duration) async {
-        _ = await Deadline.within(time) { await self.end.value }
+        _ = await Grace(time).within { await self.end.value }
     }
 
     /// Closes the link, and ends every open ask.
@@ -138,7 +138,7 @@ final class Peer: Sendable {
     func settleMessages(patience: Duration, _ error: CoordinatorError) async {
         var count = openMessages.count
         while count > 0 {
-            if await Deadline.within(patience, { await self.waitUntilAnswered() }) { return }
+            if await Grace(patience).within({ await self.waitUntilAnswered() }) { return }
             let rest = openMessages
             if rest.count >= count { return rest.forEach { $0.end(.failure(error)) } }
             count = rest.count

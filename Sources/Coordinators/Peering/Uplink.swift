@@ -39,7 +39,7 @@ final class Uplink: Sendable {
         case leftDuringEnd
     }
 
-    fileprivate struct State {
+    fileprivate struct State: MachineState {
         var machine: UplinkMachine
         var outbox = Outbox<UplinkMachine.Directive>()
         /// The link that was dialled last; `nil` once it's lost.
@@ -77,8 +77,7 @@ final class Uplink: Sendable {
     private let counts: LiveCounts
     /// The dials, each of which ends within the time that it's given.
     private let tasks = OwnedTasks()
-    private let wake = WakeTimer()
-    private let state: Lock<State>
+    private let state: MachineShell<State>
     /// The moves of pages that wait for the next link, oldest first.
     private let moves = Lock<Deque<Envelope>>([])
 
@@ -88,7 +87,7 @@ final class Uplink: Sendable {
         var limits = UplinkMachine.Limits()
         limits.handshake = Link.handshakeTimeout
         if !ticket.isStrict { limits.orphanGrace = .milliseconds(Int64(ticket.orphanGraceMilliseconds)) }
-        state = Lock(State(machine: UplinkMachine(limits: limits)))
+        state = MachineShell(State(machine: UplinkMachine(limits: limits)))
     }
 
     /// Dials the parent; the owner gets the parent's frames from now on.
@@ -103,12 +102,12 @@ final class Uplink: Sendable {
     ///
     /// - Parameter change: The change of the state that goes with the event, under the same lock.
     private func handle(_ event: UplinkMachine.Event, _ change: (inout State) -> Void = { _ in }) {
-        let mustPerform = state.withLock { state in
+        state.mutate { state in
             change(&state)
-            return state.outbox.add(state.machine.handle(event, now: MonotonicTime.now.sinceOrigin))
+            state.outbox.add(state.machine.handle(event, now: MonotonicTime.now.sinceOrigin))
+        } performing: {
+            perform($0)
         }
-        guard mustPerform else { return }
-        while let directive = state.withLock({ $0.outbox.next() }) { perform(directive) }
     }
 
     private func perform(_ directive: UplinkMachine.Directive) {
@@ -122,7 +121,7 @@ final class Uplink: Sendable {
         case .unreachable(let reason): owner?.parentLost(.unreachable(reason))
         case .orphaned: owner?.parentLost(.orphaned)
         case .parentLeft: owner?.parentLost(.leftDuringEnd)
-        case .wake(let time): wake.set(at: MonotonicTime(sinceOrigin: time)) { [weak self] in self?.handle(.timePassed) }
+        case .wake(let time): state.wake(at: time) { [weak self] in self?.handle(.timePassed) }
         }
     }
 

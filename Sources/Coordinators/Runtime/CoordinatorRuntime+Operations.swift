@@ -59,12 +59,7 @@ extension CoordinatorRuntime {
     }
 
     private func send(_ body: Envelope.Body, at path: CoordinatorPath) async throws -> Bool {
-        do {
-            _ = try await deliver(body, at: path, timeout: nil, isOneWay: true)
-            return true
-        } catch let error as CoordinatorError where error.code == .unhandled {
-            return false
-        }
+        try await Envelope.isAccepted { try await deliver(body, at: path, timeout: nil, isOneWay: true) }
     }
 
     /// Returns the present state of the tree, the root included.
@@ -78,10 +73,7 @@ extension CoordinatorRuntime {
             processID: ProcessIdentity.current.processID,
             processStartTime: ProcessIdentity.current.startTime,
             incarnation: root.incarnation,
-            restarts: 0,
             uptimeMilliseconds: Int64((MonotonicTime.now - root.since).nanosecondsClamped / 1_000_000),
-            lastExit: nil,
-            isUnresponsive: false,
             children: await root.childSnapshots()
         )
     }
@@ -145,5 +137,35 @@ extension CoordinatorRuntime {
         let root = try root
         let envelope = Envelope(body, sender: path, deadline: timeout.map { .now + $0 }, isOneWay: isOneWay)
         return try await envelope.delivered(in: core.openAsks) { root.deliver($0, to: path.components[...], isDirect: false) }
+    }
+
+    /// The messages and events that were dropped in the whole tree since it was started, also by workers that are gone.
+    ///
+    /// Dead letters of workers arrive some twenty milliseconds late.
+    public var deadLetters: DeadLetterReport { core.deadLetters.report }
+
+    /// Returns a stream of everything that happens in the tree from now on, in every process: changes, handled messages, events, drops.
+    ///
+    /// The stream is for tracing and audit. It has a cost only while it's read. At most 4,096 events wait; then the oldest are dropped.
+    public func tap() -> AsyncStream<TreeEvent> { core.tap.open() }
+
+    /// The numbers of live objects in this process.
+    public var counters: RuntimeCounters { core.counts.counters }
+
+    /// Returns the numbers of live objects in the process of a coordinator.
+    public func counters(of path: CoordinatorPath) async throws -> RuntimeCounters {
+        if path.isRoot { return counters }
+        return try RuntimeCounters(decoding: try await root.operate(.counters, on: path.components[...]))
+    }
+
+    /// Creates the threads, pipes and timers that this process needs now, while descriptors are available.
+    ///
+    /// This is for daemons, whose descriptors other programs can use up by connecting.
+    package func prepare() async throws {
+        try ProcessSpawner.shared.prepare()
+        _ = Timers.shared
+        // Each clock of Dispatch has a descriptor of its own, which is made at the first wait.
+        try await Task.sleep(for: .milliseconds(1), clock: .continuous)
+        try await Task.sleep(for: .milliseconds(1), clock: .suspending)
     }
 }

@@ -23,26 +23,19 @@ public final class CoordinatorRuntime: Service {
     }
 
     let core: RuntimeCore
-    private let options: Options
     private let type: CoordinatorType
     private let configuration: ConfigurationValue
     private let state = Lock(State.idle)
-    private let exit = OneShot<RootExit>()
+    /// The reason of the root's end, settled when the tree is to end.
+    private let exit = OneShot<ExitReason>()
     /// The result of the start, settled when it has succeeded or failed.
     private let begin = OneShot<Void>()
     /// The end of the tree, settled when nothing is left of it.
     private let end = OneShot<Void>()
 
-    /// The end of the root.
-    private enum RootExit: Sendable {
-        case reason(ExitReason)
-        case finished(Answer)
-    }
-
     /// Creates a runtime, which does nothing before `run` or `start`.
     public init<Root: Coordinator>(_ root: Root.Type, configuration: Root.Configuration, options: Options = Options()) {
         core = RuntimeCore(options)
-        self.options = options
         type = .of(root)
         self.configuration = .value(configuration)
         core.registry.register(root)
@@ -65,13 +58,11 @@ public final class CoordinatorRuntime: Service {
     public func run() async throws {
         try await withTaskCancellationOrGracefulShutdownHandler {
             try await start()
-            let end = await exit.value
+            let reason = await exit.value
             await stop()
-            if case .reason(let reason) = end, !reason.isNormal {
-                throw CoordinatorError(.failed, "the root coordinator has ended: \(reason)")
-            }
+            if !reason.isNormal { throw CoordinatorError(.failed, "the root coordinator has ended: \(reason)") }
         } onCancelOrGracefulShutdown: {
-            self.exit.settle(.reason(.shutdown))
+            self.exit.settle(.shutdown)
         }
     }
 
@@ -89,8 +80,8 @@ public final class CoordinatorRuntime: Service {
             incarnation: 1,
             parent: nil,
             runtime: core,
-            startTimeout: options.startTimeout,
-            inheritance: ChildInheritance(dependencies: core.dependencies)
+            startTimeout: core.options.startTimeout,
+            inheritance: ChildInheritance(dependencies: core.options.dependencies)
         )
         let host = LocalHost(parameters, events: HostEvents(owner: self, life: ChildInstance(key: "", incarnation: 1)))
         let isFirst = state.withLock { state -> Bool in
@@ -135,9 +126,9 @@ public final class CoordinatorRuntime: Service {
             host.stop(.brutalKill)
             await begin.value
         }
-        if let root = host.coordinator { await Self.end(root, core, within: options.shutdown) }
+        if let root = host.coordinator { await Self.end(root, core) }
         state.withLock { $0 = .ended }
-        exit.settle(.reason(.shutdown))
+        exit.settle(.shutdown)
         end.settle(())
     }
 
@@ -157,11 +148,11 @@ public final class CoordinatorRuntime: Service {
     deinit {
         guard case .running(let host) = state.withLock({ $0 }), let root = host.coordinator else { return }
         // The runtime is being released, so nothing can own this task, which ends with the tree.
-        Task { [core, options] in await Self.end(root, core, within: options.shutdown) }
+        Task { [core] in await Self.end(root, core) }
     }
 
-    private static func end(_ root: Node, _ core: RuntimeCore, within shutdown: Shutdown) async {
-        _ = await root.stop(grace: shutdown.grace)
+    private static func end(_ root: Node, _ core: RuntimeCore) async {
+        _ = await root.stop(grace: core.options.shutdown.grace)
         await core.close()
         await core.flushLog()
     }
@@ -189,10 +180,10 @@ public final class CoordinatorRuntime: Service {
 extension CoordinatorRuntime: HostOwner {
     func handle(_ event: HostEvent, of life: ChildInstance) {
         switch event {
-        case .exited(let reason): exit.settle(.reason(reason))
-        case .finished(let output): exit.settle(.finished(output))
+        case .exited(let reason): exit.settle(reason)
+        case .finished: exit.settle(.normal)
         case .dismissalRequested(_, let decision):
-            exit.settle(.reason(.shutdown))
+            exit.settle(.shutdown)
             decision.settle(true)
         // No coordinator is above the root to hear it.
         case .emitted: break

@@ -15,10 +15,8 @@ final class CoordinatorType: Sendable {
     let popped: @Sendable (any Coordinator, JSONValue?) async throws -> Void
     let open: @Sendable (any Coordinator, _ section: String) async throws -> Void
     let display: @Sendable (any Coordinator, JSONValue) async throws -> Void
-    /// Watches the scene of a scene coordinator while it's active; nil for other types.
-    let attend: (@Sendable (any Coordinator, Node) -> Void)?
-    /// Closes the scene of a scene coordinator at its end; nil for other types.
-    let release: (@Sendable (any Coordinator) async -> Void)?
+    /// Whether it has a scene, which is watched while it's active and closed at its end.
+    let ownsScene: Bool
 
     private static let known = Lock<[ObjectIdentifier: CoordinatorType]>([:])
 
@@ -38,6 +36,7 @@ final class CoordinatorType: Sendable {
         policy = C.supervision
         mailbox = C.mailbox
         ownsNavigation = type is any NavigationCoordinator.Type
+        ownsScene = type is any SceneCoordinator.Type
         make = { node, configuration in
             C(Context(node: node), try configuration.decoded(as: C.Configuration.self))
         }
@@ -56,12 +55,29 @@ final class CoordinatorType: Sendable {
             let me: C = try MessageRow.cast(coordinator)
             try await me.display(try C.Page(decoding: page))
         }
-        if type is any SceneCoordinator.Type {
-            attend = { coordinator, node in (coordinator as? any SceneCoordinator)?.attendScene(for: node) }
-            release = { coordinator in await (coordinator as? any SceneCoordinator)?.closeScene() }
-        } else {
-            attend = nil
-            release = nil
-        }
+    }
+}
+
+/// The coordinators that a program can host, by the names by which a parent in another process requests them.
+///
+/// Only the types are kept: the tables of types that a process never hosts are never made.
+final class TypeRegistry: Sendable {
+    private let types = Lock<[String: any Coordinator.Type]>([:])
+
+    /// Adds a type; returns false if it replaces another one of the same name, which can then no longer be started by it.
+    @discardableResult
+    func register(_ type: any Coordinator.Type) -> Bool {
+        let former = types.withLock { $0.updateValue(type, forKey: TypeNames.name(of: type)) }
+        return former.map { $0 == type } ?? true
+    }
+
+    /// Returns the type with a name; throws `unknownType` with the known names if there is none.
+    func type(named name: String) throws(CoordinatorError) -> CoordinatorType {
+        let (type, known) = types.withLock { ($0[name], $0.keys.sorted()) }
+        if let type { return .of(type) }
+        throw CoordinatorError(
+            .unknownType,
+            "this program hosts no coordinator '\(name)'; it hosts \(known.joined(separator: ", ")): add it to `workers:`"
+        )
     }
 }

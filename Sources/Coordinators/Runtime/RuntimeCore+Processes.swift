@@ -78,12 +78,12 @@ extension RuntimeCore {
             throw CoordinatorError(.startFailed, error.message)
         }
         let deadline = ContinuousClock.now + Self.formerLimit
-        let journals = formerJournals
+        let journals = journals.filter { !$0.header.isAlive }
         var ended: Set<ProcessIdentity> = []
         func note(_ killed: Set<ProcessIdentity>) { ended.formUnion(killed) }
         var left = await ProcessFamily.end(journals.flatMap(\.living), by: deadline, areRemembered: true, killed: note)
         left += await Strays.end(by: deadline, where: isFormer, killed: note)
-        logEnd(of: ended.subtracting(left), owners: journals.map(\.owner))
+        logEnd(of: ended.subtracting(left), owners: journals.map(\.header.owner))
         guard left.isEmpty else {
             let list = Set(left.map(\.processID)).sorted().map(String.init).joined(separator: ", ")
             throw CoordinatorError(.startFailed, "processes that a former runtime has left can't be ended: \(list); end them first")
@@ -125,16 +125,13 @@ extension RuntimeCore {
         return !ProcessIdentity(processID: processID, startTime: startTime).isAlive
     }
 
-    private var formerJournals: [(name: String, owner: ProcessIdentity, living: [ProcessFamily])] {
-        journals.filter { !$0.header.isAlive }.map { ($0.name, $0.header.owner, $0.header.isOfThisBoot ? $0.living : []) }
-    }
-
+    /// The journals in the directory, each with its processes that may still exist.
     private var journals: [(name: String, header: ProcessJournal.Header, living: [ProcessFamily])] {
         directory.names.filter { $0.hasSuffix(RuntimeFiles.journalSuffix) }.compactMap { name in
             guard let path = try? directory.file(name), let text = RuntimeFiles.text(of: path),
                 let journal = ProcessJournal.read(text)
             else { return nil }
-            return (name, journal.header, journal.living)
+            return (name, journal.header, journal.header.isOfThisBoot ? journal.living : [])
         }
     }
 

@@ -5,17 +5,13 @@ import Processes
 
 /// The files that a tree of processes keeps in its runtime directory, mode 0700: a socket for each process that has workers, and journals.
 final class RuntimeFiles: Sendable {
-    private enum State {
-        case unmade
-        case made(String)
-    }
-
     /// The suffix of the names of the process journals.
     static let journalSuffix = ".processes"
 
     /// The directory that was requested, absolute; `nil`: a fresh one below the directory for temporary files, removed at the end.
     let given: String?
-    private let state = Lock(State.unmade)
+    /// The directory, once it has been made.
+    private let made = Lock<String?>(nil)
 
     init(_ given: String?) { self.given = given.map(Self.absolute) }
 
@@ -36,13 +32,13 @@ final class RuntimeFiles: Sendable {
 
     /// Removes the socket that a process has left.
     func removeSocket(of process: pid_t) {
-        guard case .made(let path) = state.withLock({ $0 }) else { return }
+        guard let path = made.withLock({ $0 }) else { return }
         unlink("\(path)/\(process).sock")
     }
 
     /// Removes the directory, if it's a fresh one.
     func remove() {
-        guard given == nil, case .made(let path) = state.withLock({ $0 }) else { return }
+        guard given == nil, let path = made.withLock({ $0 }) else { return }
         rmdir(path)
     }
 
@@ -70,17 +66,12 @@ final class RuntimeFiles: Sendable {
     }
 
     private func path() throws(LinkError) -> String {
-        let result = state.withLock { state -> Result<String, LinkError> in
-            if case .made(let path) = state { return .success(path) }
-            do throws(LinkError) {
-                let path = try make()
-                state = .made(path)
-                return .success(path)
-            } catch {
-                return .failure(error)
-            }
+        try made.withLock { made throws(LinkError) in
+            if let made { return made }
+            let path = try make()
+            made = path
+            return path
         }
-        return try result.get()
     }
 
     private func make() throws(LinkError) -> String {

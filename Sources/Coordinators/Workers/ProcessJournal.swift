@@ -36,14 +36,14 @@ final class ProcessJournal: Sendable {
     func began(_ family: ProcessFamily) {
         state.withLock { state in
             state.living[family.leader] = family
-            append(Line.began(family), &state)
+            append(Self.line(family), &state)
         }
     }
 
     func ended(_ process: ProcessIdentity) {
         state.withLock { state in
             guard state.living.removeValue(forKey: process) != nil else { return }
-            append(Line.ended(process), &state)
+            append("- \(process.processID) \(process.startTime)\n", &state)
         }
     }
 
@@ -74,7 +74,7 @@ final class ProcessJournal: Sendable {
         guard let path = try? directory.file(name) else { return }
         let descriptor = open("\(path).new", O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { return }
-        let text = Header.current.text + state.living.values.map(Line.began).joined()
+        let text = Header.current.text + state.living.values.map(Self.line).joined()
         guard Self.write(text, to: descriptor), rename("\(path).new", path) == 0 else {
             unlink("\(path).new")
             Glibc.close(descriptor)
@@ -117,10 +117,8 @@ extension ProcessJournal {
         }()
     }
 
-    private enum Line {
-        static func began(_ family: ProcessFamily) -> String { "+ \(family.leader.processID) \(family.leader.startTime) \(family.entry)\n" }
-
-        static func ended(_ process: ProcessIdentity) -> String { "- \(process.processID) \(process.startTime)\n" }
+    private static func line(_ family: ProcessFamily) -> String {
+        "+ \(family.leader.processID) \(family.leader.startTime) \(family.entry)\n"
     }
 
     /// Parses a file; returns `nil` when it isn't a journal.

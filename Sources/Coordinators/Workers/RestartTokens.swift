@@ -6,17 +6,11 @@ final class RestartTokens: Sendable {
 
     init(_ bucket: TokenBucket) { self.bucket = Lock(bucket) }
 
-    /// Takes a token and returns the time of the caller's turn.
-    func take() -> MonotonicTime {
-        let now = MonotonicTime.now
-        return MonotonicTime(sinceOrigin: bucket.withLock { $0.take(now: now.sinceOrigin) })
-    }
-
     /// Waits for a turn, or until the interruption is settled.
     ///
     /// The call returns at once if there is a token left.
     func wait(orUntil interruption: OneShot<Void> = OneShot()) async {
-        let turn = take()
+        let turn = MonotonicTime(sinceOrigin: bucket.withLock { $0.take(now: MonotonicTime.now.sinceOrigin) })
         guard turn > .now else { return }
         // The interruption is the caller's, so a turn that has come doesn't settle it.
         _ = await interruption.value(before: turn)

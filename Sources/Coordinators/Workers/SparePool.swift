@@ -8,7 +8,7 @@ import WorkerLifecycle
 ///
 /// ``SparePoolMachine`` decides; the pool carries out its directives.
 final class SparePool: Sendable {
-    private struct State {
+    private struct State: MachineState {
         var machine: SparePoolMachine
         var outbox = Outbox<SparePoolMachine.Directive>()
         /// The spares that have been launched and not taken.
@@ -19,8 +19,7 @@ final class SparePool: Sendable {
     private let plan: WorkerPlan
     private let path: CoordinatorPath
     private let parent: Node
-    private let state: Lock<State>
-    private let wake = WakeTimer()
+    private let state: MachineShell<State>
     /// The signal that spares have to wait for their turn no more.
     private let closing = OneShot<Void>()
 
@@ -29,7 +28,7 @@ final class SparePool: Sendable {
         self.plan = plan
         self.path = path
         self.parent = parent
-        state = Lock(State(machine: SparePoolMachine(target: plan.spares)))
+        state = MachineShell(State(machine: SparePoolMachine(target: plan.spares)))
     }
 
     /// Returns whether the pool's processes suit a child with this program and plan.
@@ -63,15 +62,14 @@ final class SparePool: Sendable {
 
     private func handle(_ event: SparePoolMachine.Event, _ change: (inout State) -> Void = { _ in }) {
         let counts = parent.runtime.counts
-        let mustPerform = state.withLock { state in
+        state.mutate { state in
             let former = state.machine.idle.count
             change(&state)
-            let directives = state.machine.handle(event, now: MonotonicTime.now.sinceOrigin)
+            state.outbox.add(state.machine.handle(event, now: MonotonicTime.now.sinceOrigin))
             counts.spares.add(state.machine.idle.count - former, ordering: .relaxed)
-            return state.outbox.add(directives)
+        } performing: {
+            perform($0)
         }
-        guard mustPerform else { return }
-        while let directive = state.withLock({ $0.outbox.next() }) { perform(directive) }
     }
 
     private func perform(_ directive: SparePoolMachine.Directive) {
@@ -84,8 +82,8 @@ final class SparePool: Sendable {
             }
         case .launch(let id): runtime.spares.add { await self.live(id) }
         case .discard(let id): state.withLock { $0.hosts[id] }?.discard()
-        case .wake(let time): wake.set(at: MonotonicTime(sinceOrigin: time)) { [weak self] in self?.handle(.timePassed) }
-        case .closed: wake.cancel()
+        case .wake(let time): state.wake(at: time) { [weak self] in self?.handle(.timePassed) }
+        case .closed: state.cancelWake()
         }
     }
 

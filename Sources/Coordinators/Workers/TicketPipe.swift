@@ -19,10 +19,13 @@ final class TicketPipe: Sendable {
         }
     }
 
-    deinit { close() }
+    /// Closes the pipe; without a ticket, a worker that still waits for one ends.
+    deinit {
+        if let descriptor = take() { close(descriptor) }
+    }
 
     /// Closes this process's copy of the worker's end, when the worker has its own.
-    func closeReader() { Glibc.close(reader) }
+    func closeReader() { close(reader) }
 
     /// Writes the ticket, which is small enough that the call never blocks.
     ///
@@ -32,15 +35,10 @@ final class TicketPipe: Sendable {
         let bytes = ticket.encoded()
         let count = write(descriptor, bytes, bytes.count)
         let number = errno
-        Glibc.close(descriptor)
+        close(descriptor)
         guard count == bytes.count else {
             throw CoordinatorError(.spawnFailed, "a worker's ticket can't be written: \(String(cString: strerror(number)))")
         }
-    }
-
-    /// Closes the pipe without a ticket: a worker that still waits for one ends.
-    func close() {
-        if let descriptor = take() { Glibc.close(descriptor) }
     }
 
     private func take() -> Int32? {

@@ -1,6 +1,8 @@
 import ConcurrencySupport
 import Links
 import Processes
+import ServiceLifecycle
+import UnixSignals
 import WireProtocol
 import WorkerLifecycle
 
@@ -8,7 +10,7 @@ import WorkerLifecycle
 ///
 /// ``HostedCoordinatorMachine`` decides; the worker reports to it what happens, and carries out its directives.
 final class Worker: Sendable {
-    private struct State {
+    private struct State: MachineState {
         var machine = HostedCoordinatorMachine()
         var outbox = Outbox<HostedCoordinatorMachine.Directive>()
         /// The incarnation of the coordinator; a spare learns it from the start frame.
@@ -20,8 +22,6 @@ final class Worker: Sendable {
         var inheritance = ChildInheritance(areEventsWanted: false)
         /// The versions of the provided dependencies, by name, as the parent counts them.
         var inheritedVersions: [String: UInt64] = [:]
-        /// The signal that the coordinator has followed the last pause or resume.
-        var lastPause: OneShot<Void>?
     }
 
     /// The coordinator that the parent has told the worker to start.
@@ -35,14 +35,15 @@ final class Worker: Sendable {
     private let path: CoordinatorPath
     private let runtime: RuntimeCore
     private let uplink: Uplink
+    /// The lock under which the coordinator follows pauses and resumes one after the other.
+    private let pauses = AsyncLock()
     /// The tasks, which end with the process; the process doesn't wait for code that ignores its end.
     private let tasks = OwnedTasks()
-    private let wake = WakeTimer()
-    private let state: Lock<State>
+    private let state: MachineShell<State>
 
     init(_ ticket: Ticket, _ path: CoordinatorPath, _ options: CoordinatorRuntime.Options) {
         self.path = path
-        state = Lock(State(incarnation: ticket.incarnation))
+        state = MachineShell(State(incarnation: ticket.incarnation))
         let counts = LiveCounts()
         uplink = Uplink(ticket, counts: counts)
         var options = options
@@ -65,12 +66,12 @@ final class Worker: Sendable {
     ///
     /// - Parameter change: The change of the state that goes with the event, under the same lock.
     private func handle(_ event: HostedCoordinatorMachine.Event, _ change: (inout State) -> Void = { _ in }) {
-        let mustPerform = state.withLock { state in
+        state.mutate { state in
             change(&state)
-            return state.outbox.add(state.machine.handle(event, now: MonotonicTime.now.sinceOrigin))
+            state.outbox.add(state.machine.handle(event, now: MonotonicTime.now.sinceOrigin))
+        } performing: {
+            perform($0)
         }
-        guard mustPerform else { return }
-        while let directive = state.withLock({ $0.outbox.next() }) { perform(directive) }
     }
 }
 
@@ -87,7 +88,7 @@ extension Worker {
         case .closeRuntime: closeRuntime()
         case .tellEnd(let reason): tellEnd(reason)
         case .countTransmissions: handle(.transmissionsCounted(uplink.transmissions))
-        case .wake(let time): wake.set(at: MonotonicTime(sinceOrigin: time)) { [weak self] in self?.handle(.timePassed) }
+        case .wake(let time): state.wake(at: time) { [weak self] in self?.handle(.timePassed) }
         case .exit(let reason): exit(reason)
         }
     }
@@ -122,15 +123,7 @@ extension Worker {
     private func run(_ host: LocalHost) async {
         // The dependencies that arrived after the parameters were made are passed on.
         host.inherit(state.withLock { $0.inheritance.dependencies })
-        // In turn with pauses and resumes that arrive meanwhile.
-        let isFollowed = OneShot<Void>()
-        let former = state.withLock { state in
-            defer { state.lastPause = isFollowed }
-            return state.lastPause
-        }
-        await former?.value
-        await host.pause(for: state.withLock { $0.inheritance.pauseReasons })
-        isFollowed.settle(())
+        await followPauses()
         do {
             try await host.start()
             handle(.ready)
@@ -176,7 +169,7 @@ extension Worker {
     }
 
     private func exit(_ reason: ExitReason) {
-        wake.cancel()
+        state.cancelWake()
         tasks.add { [self] in
             await runtime.flushLog()
             exitCode.settle(reason.processExitCode)
@@ -215,22 +208,22 @@ extension Worker: UplinkOwner {
         }
     }
 
-    /// Follows a pause or a resume, one after the other, and answers each when the coordinator has followed.
+    /// Follows a pause or a resume, and answers when the coordinator has followed.
     private func changePause(_ frame: Frame, on link: Link, _ change: (inout PauseReasons) -> Void) {
-        let isFollowed = OneShot<Void>()
-        let former = state.withLock { state in
-            change(&state.inheritance.pauseReasons)
-            defer { state.lastPause = isFollowed }
-            return state.lastPause
-        }
+        state.withLock { change(&$0.inheritance.pauseReasons) }
         tasks.add { [self] in
-            await former?.value
-            let (host, reasons) = state.withLock { ($0.host, $0.inheritance.pauseReasons) }
-            await host?.pause(for: reasons)
-            isFollowed.settle(())
+            await followPauses()
             guard frame.correlation != 0, let payload = try? PayloadCoder.encode(JSONValue.null, as: .json) else { return }
             // A link that is lost has no ask to answer any more.
             try? link.send(Frame(.reply(.success(payload)), correlation: frame.correlation, codec: .json), lane: .control)
+        }
+    }
+
+    /// Has the coordinator follow the present reasons for a pause.
+    private func followPauses() async {
+        await pauses.pass { [self] in
+            let (host, reasons) = state.withLock { ($0.host, $0.inheritance.pauseReasons) }
+            await host?.pause(for: reasons)
         }
     }
 
@@ -323,6 +316,40 @@ extension Worker: HostOwner {
             runtime.deadLetters.record(DeadLetter(name: "event", sender: path, target: path, reason: .observerTooSlow))
         } catch {
             runtime.deadLetters.record(DeadLetter(name: "event", sender: path, target: path, reason: .undeliverable("\(error)")))
+        }
+    }
+}
+
+/// The `main` of a worker process.
+enum WorkerMain {
+    /// Arms the parent-death signal of a worker that must not outlive its parent.
+    static func arm(_ ticket: Ticket) throws(CoordinatorError) {
+        guard ticket.isStrict else { return }
+        do throws(ProcessError) {
+            try WorkerProcess.armParentDeathSignal(expecting: ticket.parentProcessID)
+        } catch {
+            throw CoordinatorError(.startFailed, error.message)
+        }
+    }
+
+    /// Hosts a coordinator for the parent that has issued the ticket, until the coordinator has ended.
+    ///
+    /// - Returns: The exit status.
+    @concurrent
+    static func run(_ ticket: Ticket, _ options: CoordinatorRuntime.Options) async -> Int32 {
+        guard let path = CoordinatorPath(ticket.path) else {
+            Diagnostics.print("the ticket's path '\(ticket.path)' is none")
+            return 78
+        }
+        let worker = Worker(ticket, path, options)
+        return await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                for await _ in await UnixSignalsSequence(trapping: .sigterm, .sigint) { worker.end(within: .seconds(5), .shutdown) }
+            }
+            worker.connect()
+            let code = await worker.exitCode.value
+            group.cancelAll()
+            return code
         }
     }
 }

@@ -6,12 +6,32 @@ import WireProtocol
 import WorkerLifecycle
 
 extension WorkerHost {
-    func perform(_ directive: WorkerMachine.Directive) {
+    func perform(_ directive: WorkerMachine.ProcessDirective) {
         switch directive {
-        case .takeTurn, .spawn, .announce, .terminate, .kill, .cleanUp, .measureMemory: performOnProcess(directive)
+        case .takeTurn: takeTurn()
+        case .spawn: tasks.add { await self.spawn() }
+        case .announce: tasks.add { await self.announce() }
         case .expectNoLink: runtime.hub.forget(secret)
-        case .welcome(let link): with(link) { welcome($0, on: link) }
         case .refuse(let link, let refusal): with(link) { refuse($0, refusal) }
+        case .terminate(let grace):
+            if let process = spawned?.process { tasks.add { _ = await process.terminate(grace: grace) } }
+        case .kill: try? spawned?.process.sendToGroup(.kill)
+        case .cleanUp(let link): tasks.add { await self.cleanUp(link) }
+        case .measureMemory:
+            if let bytes = spawned?.process.identity.residentBytes { handle(.memoryMeasured(bytes: bytes)) }
+        case .startSucceeded:
+            readiness.settle(.success(()))
+            checkDescription()
+        case .startFailed(let failure): readiness.settle(.failure(error(for: failure)))
+        case .lifeEnded(let reason): events.send(.exited(reason))
+        case .gone: end()
+        case .wake(let time): state.wake(at: time) { [weak self] in self?.handle(.timePassed, talksElsewhere: true) }
+        }
+    }
+
+    func perform(_ directive: WorkerMachine.LinkDirective) {
+        switch directive {
+        case .welcome(let link): with(link) { welcome($0, on: link) }
         case .close(let link):
             with(link) { $0.peer.close() }
             forgetLink(link)
@@ -25,31 +45,6 @@ extension WorkerHost {
         case .recycle(let cause):
             runtime.logger.info("a worker is replaced", metadata: ["coordinator.path": "\(path)", "cause": "\(cause.text)"])
             events.send(.recyclingDue)
-        case .startSucceeded:
-            readiness.settle(.success(()))
-            checkDescription()
-        case .startFailed(let failure): readiness.settle(.failure(error(for: failure)))
-        case .lifeEnded(let reason): events.send(.exited(reason))
-        case .gone: end()
-        case .wake(let time):
-            wake.set(at: MonotonicTime(sinceOrigin: time)) { [weak self] in
-                self?.handle(.timePassed, talksElsewhere: true)
-            }
-        }
-    }
-
-    private func performOnProcess(_ directive: WorkerMachine.Directive) {
-        switch directive {
-        case .takeTurn: takeTurn()
-        case .spawn: tasks.add { await self.spawn() }
-        case .announce: tasks.add { await self.announce() }
-        case .terminate(let grace):
-            if let process = spawned?.process { tasks.add { _ = await process.terminate(grace: grace) } }
-        case .kill: try? spawned?.process.sendToGroup(.kill)
-        case .cleanUp(let link): tasks.add { await self.cleanUp(link) }
-        case .measureMemory:
-            if let bytes = spawned?.process.identity.residentBytes { handle(.memoryMeasured(bytes: bytes)) }
-        default: break
         }
     }
 
@@ -60,7 +55,7 @@ extension WorkerHost {
     }
 
     private func end() {
-        wake.cancel()
+        state.cancelWake()
         turn.settle(())
         if let number = tapSwitch.outcome { runtime.tap.forget(number) }
         settleNextLink()
@@ -79,7 +74,7 @@ extension WorkerHost {
                 return CoordinatorError(.startTimedOut, "\(path) was not ready within \(timeout)")
             case .noLink: return CoordinatorError(.peerLost, "\(path) has had no link for \(state.withLock { $0.machine.limits.link })")
             case .noSign:
-                return CoordinatorError(.peerLost, "\(path) has given no sign for \(runtime.heartbeatTimeout)", maybeExecuted: true)
+                return CoordinatorError(.peerLost, "\(path) has given no sign for \(runtime.options.heartbeatTimeout)", maybeExecuted: true)
             case .ticketRefused(let message): return CoordinatorError(.startFailed, message)
             case .notWelcome(let message): return CoordinatorError(.startFailed, message)
             case .discarded:

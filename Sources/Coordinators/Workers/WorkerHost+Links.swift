@@ -153,7 +153,7 @@ extension WorkerHost {
                     correlation: Self.startCorrelation,
                     codec: codec,
                     flags: isComplete ? .complete : [],
-                    incarnation: assignment.incarnation
+                    incarnation: assignment.events.life.incarnation
                 )
             )
             if let error, error.code == .frameTooLarge { throw CoordinatorError(.messageTooLarge, "the configuration: \(error.message)") }

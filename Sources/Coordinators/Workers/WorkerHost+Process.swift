@@ -43,7 +43,7 @@ extension WorkerHost {
             address: address,
             secret: secret,
             path: path.description,
-            incarnation: state.withLock { $0.assignment?.incarnation ?? Ticket.spareIncarnation },
+            incarnation: state.withLock { $0.assignment?.events.life.incarnation ?? Ticket.spareIncarnation },
             parentProcessID: getpid(),
             isStrict: grace == .zero,
             orphanGraceMilliseconds: grace.millisecondsClamped

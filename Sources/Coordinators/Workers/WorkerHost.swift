@@ -9,12 +9,11 @@ import WorkerLifecycle
 /// ``WorkerMachine`` decides; the host reports to it what happens, and carries out its directives. Only the process's end ends the life:
 /// when a link breaks, the open asks end, and the worker may dial again.
 final class WorkerHost: ChildHost {
-    struct State {
+    struct State: MachineState {
         var machine: WorkerMachine
-        /// The directives about the process and the life.
-        var work = Outbox<WorkerMachine.Directive>()
+        var outbox = Outbox<WorkerMachine.ProcessDirective>()
         /// The directives about links, which run code of users: their types are encoded, their asks end.
-        var talk = Outbox<WorkerMachine.Directive>()
+        fileprivate var talk = Outbox<WorkerMachine.LinkDirective>()
         var process: SpawnedProcess?
         var links = Links()
         /// The life of the process; `nil`: it's a spare.
@@ -27,7 +26,6 @@ final class WorkerHost: ChildHost {
     /// The life that a worker is to live.
     struct Assignment: Sendable {
         let definition: CoordinatorDefinition
-        let incarnation: Incarnation
         let startTimeout: Duration
         let events: HostEvents
         /// The reasons for which the child is paused, and the dependencies that were provided.
@@ -45,7 +43,7 @@ final class WorkerHost: ChildHost {
     let parent: Node
     let program: WorkerProgram
     let plan: WorkerPlan
-    let state: Lock<State>
+    let state: MachineShell<State>
     let secret = Secret.make()
     let tasks = OwnedTasks()
     let readiness = OneShot<Result<Void, any Error>>()
@@ -57,17 +55,16 @@ final class WorkerHost: ChildHost {
     let gone = OneShot<Void>()
     /// The number under which the host is registered at the tap, once a worker has been introduced.
     let tapSwitch = OneShot<UInt64>()
-    let wake = WakeTimer()
 
     init(_ program: WorkerProgram, _ plan: WorkerPlan, path: CoordinatorPath, parent: Node) {
         var limits = WorkerMachine.Limits()
         limits.firstLink = Link.handshakeTimeout + .seconds(5)
         limits.heartbeat = Self.heartbeat
-        limits.heartbeatTimeout = parent.runtime.heartbeatTimeout
+        limits.heartbeatTimeout = parent.runtime.options.heartbeatTimeout
         limits.age = plan.recycling.nextAge
         limits.messages = plan.recycling.messages
         limits.memory = plan.recycling.memory
-        state = Lock(State(machine: WorkerMachine(limits: limits)))
+        state = MachineShell(State(machine: WorkerMachine(limits: limits)))
         self.program = program
         self.plan = plan
         self.path = path
@@ -86,14 +83,13 @@ final class WorkerHost: ChildHost {
     ///   - change: The change of the state that goes with the event, under the same lock.
     ///   - talksElsewhere: Whether the calling thread must not run code of users.
     func handle(_ event: WorkerMachine.Event, talksElsewhere: Bool = false, _ change: (inout State) -> Void = { _ in }) {
-        let duties = state.withLock { state in
+        let mustTalk = state.mutate { state in
             change(&state)
-            return state.apply(event)
+            return state.feed(event)
+        } performing: {
+            perform($0)
         }
-        if duties.mustWork {
-            while let directive = state.withLock({ $0.work.next() }) { perform(directive) }
-        }
-        guard duties.mustTalk else { return }
+        guard mustTalk else { return }
         if talksElsewhere { tasks.add { self.talk() } } else { talk() }
     }
 
@@ -164,11 +160,16 @@ extension WorkerHost.State {
 
     /// Feeds the machine an event.
     ///
-    /// - Returns: The directives that the caller has to carry out.
-    fileprivate mutating func apply(_ event: WorkerMachine.Event) -> (mustWork: Bool, mustTalk: Bool) {
-        let directives = machine.handle(event, now: MonotonicTime.now.sinceOrigin)
+    /// - Returns: Whether the caller has to carry out the directives about links.
+    fileprivate mutating func feed(_ event: WorkerMachine.Event) -> Bool {
+        for directive in machine.handle(event, now: MonotonicTime.now.sinceOrigin) {
+            switch directive {
+            case .process(let directive): outbox.add(directive)
+            case .link(let directive): talk.add(directive)
+            }
+        }
         links.renew(machine.link)
-        return (work.add(directives.filter { !$0.concernsLinks }), talk.add(directives.filter(\.concernsLinks)))
+        return talk.begin()
     }
 }
 
@@ -182,19 +183,6 @@ extension WorkerHost {
 
         fileprivate mutating func renew(_ link: WorkerMachine.LinkID?) {
             inUse = link.flatMap { $0 == welcomed ? attached[$0]?.peer : nil }
-        }
-    }
-}
-
-extension WorkerMachine.Directive {
-    /// Whether carrying it out sends on a link, ends asks or hands messages on.
-    fileprivate var concernsLinks: Bool {
-        switch self {
-        case .welcome, .close, .introduce, .tellStart, .tellStop, .bidFarewell, .ping, .becameReachable, .becameUnreachable, .recycle: true
-        case .takeTurn, .spawn, .announce, .expectNoLink, .refuse, .measureMemory, .terminate, .kill, .cleanUp, .startSucceeded,
-            .startFailed,
-            .lifeEnded, .gone, .wake:
-            false
         }
     }
 }

@@ -46,7 +46,7 @@ struct WorkerSpawner: Sendable {
             throw CoordinatorError(.spawnFailed, "\(path) has an empty command")
         }
         let searchPath = program.environment["PATH"] ?? environment["PATH"]
-        guard let executable = ExecutableSearch.find(name, in: searchPath, relativeTo: program.directory) else {
+        guard let executable = Self.find(name, in: searchPath, relativeTo: program.directory) else {
             throw CoordinatorError(
                 .spawnFailed,
                 "\(path): there is no executable '\(name)'; give its path, or see that PATH has its directory"
@@ -89,6 +89,18 @@ struct WorkerSpawner: Sendable {
         } catch {
             throw CoordinatorError(.spawnFailed, "\(path): \(error.message)")
         }
+    }
+
+    /// Finds an executable as execvp(3) would, in a `PATH` that may be another process's.
+    ///
+    /// - Parameter directory: The directory that a relative path starts from.
+    private static func find(_ name: String, in path: String?, relativeTo directory: String?) -> String? {
+        func isExecutable(_ candidate: String) -> Bool {
+            let absolute = candidate.hasPrefix("/") ? candidate : "\(directory ?? ".")/\(candidate)"
+            return access(absolute, X_OK) == 0
+        }
+        if name.contains("/") { return isExecutable(name) ? name : nil }
+        return (path ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":").map { "\($0)/\(name)" }.first(where: isExecutable)
     }
 
     /// Returns the name that operators see in a list of processes: "Shop: /shop/cart".

@@ -47,14 +47,6 @@ enum ErrorTypes {
     /// Returns whether a mangled name is free of addresses, as bytes or digits: they stand for a private type, or for any memory that a
     /// peer chooses.
     private static func isHarmless(_ mangled: String) -> Bool {
-        !mangled.isEmpty
-            && mangled.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
-                    UInt8(ascii: "_"):
-                    true
-                default: false
-                }
-            }
+        !mangled.isEmpty && mangled.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
     }
 }

@@ -47,11 +47,8 @@ enum Failures {
     /// Returns the error as its asker gets it: as it was thrown, if this program has the type.
     static func restored(_ error: any Error) -> any Error {
         guard let encoded = (error as? RemoteError)?.encoded, let type = ErrorTypes.type(named: encoded.failure.type) else { return error }
-        return (try? decode(type, encoded)) ?? error
-    }
-
-    private static func decode<E: Error & Codable>(_ type: E.Type, _ encoded: RemoteError.Encoded) throws -> any Error {
-        try PayloadCoder.decode(type, from: encoded.failure.payload, codec: encoded.codec)
+        let restored: (any Error)? = try? PayloadCoder.decode(type, from: encoded.failure.payload, codec: encoded.codec)
+        return restored ?? error
     }
 }
 

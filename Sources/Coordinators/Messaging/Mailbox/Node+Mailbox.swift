@@ -9,7 +9,7 @@ extension Node {
         let (admission, instance, mustLearn) = state.withLock { state -> (Mailbox.Admission?, (any Coordinator)?, Bool) in
             switch state.life.phase {
             case .starting, .active: break
-            case .stopping: guard CoordinatorPath.isStrictlyBelow(envelope.sender, path) else { return (nil, nil, false) }
+            case .stopping: guard envelope.sender != path, envelope.sender.isWithin(path) else { return (nil, nil, false) }
             case .stopped: return (nil, nil, false)
             }
             let mustLearn = row.needs.canLearn(from: state.dependencies.effective)
@@ -131,7 +131,7 @@ extension Node {
         }
         guard let began else { return }
         let failure: (any Error)? = if case .failure(let error) = result { error } else { nil }
-        runtime.tap.publish(.handled(envelope, by: self, row, since: began, failure))
+        publish(envelope, MonotonicTime.now - began, failure)
     }
 
     /// Runs a handler in the trace of its message, so that its own asks belong to it.
@@ -175,7 +175,13 @@ extension Node {
             failure = error
             fail(envelope, row, error)
         }
-        if let began { runtime.tap.publish(.handled(envelope, by: self, row, since: began, failure)) }
+        if let began { publish(envelope, MonotonicTime.now - began, failure) }
+    }
+
+    private func publish(_ envelope: Envelope, _ duration: Duration, _ error: (any Error)?) {
+        let (name, sender, trace) = (envelope.body.name, envelope.sender, TraceContext(envelope.trace))
+        let kind = TreeEvent.Kind.handled(message: name, sender: sender, duration: duration, error: error.map { "\($0)" })
+        runtime.tap.publish(TreeEvent(kind, at: path, trace: trace))
     }
 
     private func fail(_ envelope: Envelope, _ row: MessageRow, _ error: any Error) {
@@ -221,6 +227,18 @@ extension Node {
 // MARK: - Handlers
 
 extension Node {
+    /// Runs a task as one of the coordinator's handlers.
+    @discardableResult
+    func handle(_ envelope: Envelope? = nil, by operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+        let id = noteHandler(envelope)
+        let task = Task {
+            await operation()
+            self.handlerEnded(id)
+        }
+        own(task, as: id)
+        return task
+    }
+
     /// Notes a handler that runs for the coordinator: it's cancelled at the stop, and awaited within the grace.
     func noteHandler(_ envelope: Envelope? = nil) -> UInt64 {
         state.withLock { $0.handlers.add(Handler(envelope: envelope)) }

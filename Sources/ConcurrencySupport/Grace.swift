@@ -1,8 +1,6 @@
-import ConcurrencySupport
-
 /// The time that the steps of an end may take together, counted from the beginning of the first; it can be shortened meanwhile, never
 /// lengthened.
-final class Grace: Sendable {
+package final class Grace: Sendable {
     private struct State {
         var limit: Duration?
         /// The limit after the latest shortening; `nil` without one.
@@ -16,12 +14,12 @@ final class Grace: Sendable {
     private let state: Lock<State>
 
     /// - Parameter limit: The time; `nil`: unlimited.
-    init(_ limit: Duration?) { state = Lock(State(limit: limit)) }
+    package init(_ limit: Duration?) { state = Lock(State(limit: limit)) }
 
     /// Waits for a step of the end, whether the waiting task is cancelled or not; one step at a time.
     ///
     /// - Returns: False when the time ran out. The step goes on then, because code that ignores its cancellation can't be ended.
-    func within(_ step: @escaping @Sendable () async -> Void) async -> Bool {
+    package func within(_ step: @escaping @Sendable () async -> Void) async -> Bool {
         let ending = OneShot<Bool>()
         state.withLock { state in
             state.step = ending
@@ -42,7 +40,7 @@ final class Grace: Sendable {
     }
 
     /// Shortens the time: from now on no step may take longer, neither the one under way nor a later one.
-    func shorten(to limit: Duration) {
+    package func shorten(to limit: Duration) {
         state.withLock { state in
             state.limit = min(state.limit ?? limit, limit)
             state.haste = min(state.haste ?? limit, limit)
@@ -52,10 +50,10 @@ final class Grace: Sendable {
     }
 
     /// The time that the end may take now.
-    var limit: Duration? { state.withLock { $0.limit } }
+    package var limit: Duration? { state.withLock { $0.limit } }
 
     /// The time to which the end was shortened; `nil` if it wasn't.
-    var haste: Duration? { state.withLock { $0.haste } }
+    package var haste: Duration? { state.withLock { $0.haste } }
 
     private func schedule() {
         let (step, deadline) = state.withLock { ($0.step, $0.deadline) }

@@ -1,0 +1,52 @@
+/// A machine with the state that changes with it, and the directives that it has given.
+public protocol MachineState {
+    /// A step that the machine has its owner carry out.
+    associatedtype Directive: Sendable
+
+    /// The directives that wait to be carried out.
+    var outbox: Outbox<Directive> { get set }
+}
+
+/// The shell around a machine: the lock that guards it, and the timer that wakes it.
+///
+/// Events go into the machine under the lock. Its directives are carried out outside the lock, one after the other in the order in which
+/// they were given, whichever thread the event came on.
+///
+/// The type is public, its members aren't: in other targets the compiler specializes only what belongs to public types.
+public struct MachineShell<State: MachineState>: ~Copyable, Sendable {
+    @usableFromInline let state: Lock<State>
+    private let timer = WakeTimer()
+
+    package init(_ initialState: consuming sending State) { state = Lock(initialState) }
+
+    /// Reads or changes the state without feeding the machine.
+    @inlinable
+    package borrowing func withLock<Result: ~Copyable, Failure: Error>(
+        _ body: (inout sending State) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        try state.withLock(body)
+    }
+
+    /// Changes the state and feeds the machine under the lock, and carries out after it what the machine has decided.
+    ///
+    /// One thread carries directives out at a time; directives of other threads are left to it.
+    @inlinable
+    package borrowing func mutate<Result: Sendable>(
+        _ change: (inout State) throws -> Result,
+        performing perform: (State.Directive) -> Void
+    ) rethrows -> Result {
+        let (result, mustPerform) = try state.withLock { state in (try change(&state), state.outbox.begin()) }
+        if mustPerform {
+            while let directive = state.withLock({ $0.outbox.next() }) { perform(directive) }
+        }
+        return result
+    }
+
+    /// Calls `fire` at a time on the machine's clock, and not at any that was set before.
+    package borrowing func wake(at time: Duration, _ fire: @escaping @Sendable () -> Void) {
+        timer.set(at: MonotonicTime(sinceOrigin: time), fire)
+    }
+
+    /// Cancels the wake that is set.
+    package borrowing func cancelWake() { timer.cancel() }
+}

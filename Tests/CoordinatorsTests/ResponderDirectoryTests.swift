@@ -8,7 +8,7 @@ import WireProtocol
 struct ResponderDirectoryTests {
     private static let here = BuildID.current
 
-    private static func level(_ distance: UInt32, _ build: String = here, _ rows: [Directory.Row]) -> Directory {
+    private static func level(_ distance: UInt32, build: String = here, _ rows: [Directory.Row]) -> Directory {
         Directory(distance: distance, buildID: build, isLast: false, rows: rows)
     }
 
@@ -41,11 +41,11 @@ struct ResponderDirectoryTests {
     @Test("The compact codec is for messages that only rows of this build read, whatever builds are in between")
     func builds() {
         let directory = ResponderDirectory([
-            Self.level(1, "other", [Directory.Row("Theirs"), Directory.Row("Mixed", .intercepts)]),
+            Self.level(1, build: "other", [Directory.Row("Theirs"), Directory.Row("Mixed", .intercepts)]),
             Self.level(2, [Directory.Row("Ours"), Directory.Row("Mixed"), Directory.Row("Behind")]),
             Self.level(
                 3,
-                "other",
+                build: "other",
                 [Directory.Row("Ours"), Directory.Row("Be", [.intercepts, .prefix]), Directory.Row("Late", .intercepts)]
             ),
         ])

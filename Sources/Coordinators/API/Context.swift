@@ -44,10 +44,11 @@ public struct Context<C: Coordinator>: Sendable {
 
     /// Sends a message one way: like `ask`, but without waiting for the handler.
     ///
-    /// Waits while the responder's mailbox is full, or does what the mailbox's policy says. Cancelling the task withdraws a message that
-    /// still waits.
+    /// Waits while the responder's mailbox is full, or does what the mailbox's policy says. A message to a coordinator in another process,
+    /// which no interceptor there sees first, doesn't wait for the mailbox: the call returns once the message is in the batch that leaves
+    /// next, and waits only for credit; what the mailbox refuses is a dead letter. Cancelling the task withdraws a message that still waits.
     ///
-    /// - Returns: Whether a coordinator responds. A handler that fails later is counted among the dead letters.
+    /// - Returns: Whether a coordinator responds, which is known without leaving the process. A handler that fails later is counted among the dead letters.
     /// - Throws: As `ask`, without the handler's errors and `timedOut`.
     @discardableResult
     public func send<M: ResponderMessage>(_ message: M) async throws -> Bool {

@@ -13,7 +13,9 @@ extension Node {
     func reportUnhandled(_ report: UnhandledReport) {
         if let upward = runtime.unhandled { return upward.add(report) }
         let root = sequence(first: self, next: \.parent).reduce(self) { $1 }
-        for message in report.messages.prefix(UnhandledReport.limit) { root.post(.unhandled(message)) }
+        var bounded = UnhandledReport()
+        bounded.add(report)
+        for message in bounded.messages { root.post(.unhandled(message)) }
     }
 }
 

@@ -43,18 +43,21 @@ final class UpwardReports<Report: UpwardReport>: Sendable {
     }
 
     /// Sends what was collected.
-    func flush() {
+    ///
+    /// - Returns: False when the link is down: the report waits for the next one.
+    @discardableResult
+    func flush() -> Bool {
         let report = state.withLock { state in
             defer { state.report = Report() }
             return state.report
         }
-        guard !report.isEmpty, !uplink.notify(Report.notification, report) else { return }
-        // The link is down: the report waits for the next one.
+        if report.isEmpty || uplink.notify(Report.notification, report) { return true }
         state.withLock { state in
             var whole = report
             whole.add(state.report)
             state.report = whole
         }
+        return false
     }
 
     private func schedule() {
@@ -66,7 +69,8 @@ final class UpwardReports<Report: UpwardReport>: Sendable {
             state.isScheduled = isPrompt && !state.report.isEmpty
             return !state.isScheduled
         }
-        flush()
-        if !isOver { schedule() }
+        let isSent = flush()
+        if isOver { return }
+        if isSent { schedule() } else { state.withLock { $0.isScheduled = false } }
     }
 }

@@ -56,7 +56,6 @@ extension Peer {
         )
         switch state.withLock({ $0.admit(envelope, arrival) }) {
         case .violation(let violation): return link.close(because: violation)
-        case .closed: return envelope.release()
         case .full:
             envelope.release()
             return reply(.failure(CoordinatorError(.tooManyOpenAsks, "\(Self.openAsksLimit) asks are open on this link")), to: arrival)
@@ -206,10 +205,8 @@ extension Peer.State {
     fileprivate enum Admittance {
         /// The message is open; its deadline may be the earliest.
         case admitted(isEarliest: Bool)
-        /// As many messages are open as may be.
+        /// As many messages are open as may be, or the link has closed.
         case full
-        /// The link has closed.
-        case closed
         /// The other side has broken the rule in these words.
         case violation(String)
     }
@@ -235,8 +232,7 @@ extension Peer.State {
             }
             admission.builtinBytes += arrival.size
         }
-        guard !phase.isClosed else { return .closed }
-        guard incoming.count < Peer.openAsksLimit else { return .full }
+        guard !phase.isClosed, incoming.count < Peer.openAsksLimit else { return .full }
         // Only an ask with a number can be cancelled.
         if arrival.correlation != 0 { incoming[arrival.correlation] = envelope }
         return .admitted(isEarliest: arrival.correlation != 0 && watch.isEarliest(envelope.deadline))

@@ -81,10 +81,7 @@ final class Envelope: Sendable {
     /// The size that counts against limits, in bytes: that of the payload where it's encoded, else the value's own.
     let size: Int
 
-    private enum Phase {
-        case open
-        case ended(isFailure: Bool)
-    }
+    private enum Phase { case open, answered, failed }
 
     private struct State {
         var phase = Phase.open
@@ -95,8 +92,8 @@ final class Envelope: Sendable {
         /// Unsafe, because the checks of a checked one cost as much as the wait; the phase allows one end.
         var waiter: UnsafeContinuation<Result<Answer, any Error>, Never>?
         var work: Work?
-        /// The open asks among which this one is, and its place there.
-        var owner: (asks: OpenAsks, place: Int)?
+        /// The open asks among which this one is, and its number there.
+        var owner: (asks: OpenAsks, number: UInt64)?
     }
 
     private let state = Lock(State())
@@ -131,34 +128,20 @@ final class Envelope: Sendable {
     }
 
     /// Whether the message has ended; a handler need not begin then.
-    var hasEnded: Bool {
-        state.withLock { state in
-            switch state.phase {
-            case .open: false
-            case .ended: true
-            }
-        }
-    }
+    var hasEnded: Bool { state.withLock { $0.phase != .open } }
 
     /// Whether a handler need not begin: the asker doesn't wait any more, or a one-way message was never accepted.
-    var isWithdrawn: Bool {
-        state.withLock { state in
-            switch state.phase {
-            case .open: false
-            case .ended(let isFailure): isFailure || !isOneWay
-            }
-        }
-    }
+    var isWithdrawn: Bool { state.withLock { $0.phase == .failed || $0.phase == .answered && !isOneWay } }
 
     /// Adds the message to open asks, which end it when their coordinator stops, and at its deadline.
     func open(in asks: OpenAsks) {
-        guard let place = asks.insert(self) else { return end(.failure(CoordinatorError.hasStopped(sender))) }
+        guard let number = asks.insert(self) else { return end(.failure(CoordinatorError.hasStopped(sender))) }
         let isOpen = state.withLock { state -> Bool in
-            guard case .open = state.phase else { return false }
-            state.owner = (asks, place)
+            guard state.phase == .open else { return false }
+            state.owner = (asks, number)
             return true
         }
-        if !isOpen { asks.remove(self, at: place) }
+        if !isOpen { asks.remove(number) }
     }
 
     /// Ends the message, unless it has ended.
@@ -193,7 +176,7 @@ final class Envelope: Sendable {
     /// Sets the work on the message; cancels it at once if the message has ended meanwhile.
     func work(_ work: Work) {
         let hasEnded = state.withLock { state -> Bool in
-            if case .ended(let isFailure) = state.phase, isFailure || !isOneWay { return true }
+            if state.phase == .failed || state.phase != .open && !isOneWay { return true }
             state.work = work
             return false
         }
@@ -202,9 +185,9 @@ final class Envelope: Sendable {
 
     private func finish(_ result: Result<Answer, any Error>, cancels: Bool) {
         let former = state.withLock { state -> State? in
-            guard case .open = state.phase else { return nil }
+            guard state.phase == .open else { return nil }
             let former = state
-            if case .failure = result { state.phase = .ended(isFailure: true) } else { state.phase = .ended(isFailure: false) }
+            if case .failure = result { state.phase = .failed } else { state.phase = .answered }
             if case .task = asker, state.waiter == nil { state.outcome = result }
             if !isOneWay || cancels { state.work = nil }
             state.waiter = nil
@@ -212,7 +195,7 @@ final class Envelope: Sendable {
             return former
         }
         guard let former else { return }
-        if let owner = former.owner { owner.asks.remove(self, at: owner.place) }
+        if let owner = former.owner { owner.asks.remove(owner.number) }
         switch asker {
         case .task: former.waiter?.resume(returning: result)
         case .peer(let peer, let arrival): peer.answer(arrival, of: self, result)

@@ -3,9 +3,7 @@ import ConcurrencySupport
 /// The open asks of a coordinator, which end when it stops, each at its deadline at the latest.
 final class OpenAsks: Sendable {
     private struct State {
-        /// The open asks at their places, and the places that are free.
-        var envelopes: [Envelope?] = []
-        var free: [Int] = []
+        var envelopes = Slab<Envelope>()
         var isClosed = false
         var watch = DeadlineWatch()
     }
@@ -17,43 +15,29 @@ final class OpenAsks: Sendable {
 
     /// Adds an ask.
     ///
-    /// - Returns: The place of the ask; `nil` once the coordinator has stopped.
-    func insert(_ envelope: Envelope) -> Int? {
-        let (place, isEarliest) = state.withLock { state -> (Int?, Bool) in
+    /// - Returns: The number of the ask; `nil` once the coordinator has stopped.
+    func insert(_ envelope: Envelope) -> UInt64? {
+        let (number, isEarliest) = state.withLock { state -> (UInt64?, Bool) in
             guard !state.isClosed else { return (nil, false) }
-            let place: Int
-            if let free = state.free.popLast() {
-                place = free
-                state.envelopes[place] = envelope
-            } else {
-                place = state.envelopes.count
-                state.envelopes.append(envelope)
-            }
-            return (place, state.watch.isEarliest(envelope.deadline))
+            return (state.envelopes.insert(envelope), state.watch.isEarliest(envelope.deadline))
         }
         if isEarliest, let deadline = envelope.deadline { watch(until: deadline) }
-        return place
+        return number
     }
 
     /// Removes an ask that has ended.
-    func remove(_ envelope: Envelope, at place: Int) {
-        let former = state.withLock { state -> Envelope? in
-            guard place < state.envelopes.count, state.envelopes[place] === envelope else { return nil }
-            state.free.append(place)
-            return state.envelopes[place].take()
-        }
-        // Released outside the lock.
-        _ = former
+    func remove(_ number: UInt64) {
+        // The ask is released outside the lock.
+        _ = state.withLock { $0.envelopes.remove(number) }
     }
 
     /// Ends the open asks, and with `forGood` every later one too.
     func end(with error: CoordinatorError, forGood: Bool) {
         let envelopes = state.withLock { state in
             if forGood { state.isClosed = true }
-            defer { (state.envelopes, state.free) = ([], []) }
-            return state.envelopes
+            return state.envelopes.removeAll()
         }
-        for envelope in envelopes { envelope?.end(.failure(error)) }
+        for envelope in envelopes { envelope.end(.failure(error)) }
     }
 
     private func watch(until deadline: MonotonicTime) {
@@ -64,7 +48,7 @@ final class OpenAsks: Sendable {
 
     private func endOverdue(_ time: MonotonicTime) {
         let (overdue, next) = state.withLock { state in
-            state.watch.pass(time, state.envelopes.lazy.compactMap { $0 })
+            state.watch.pass(time, state.envelopes.elements)
         }
         for envelope in overdue { envelope.timeOut() }
         if let next { watch(until: next) }

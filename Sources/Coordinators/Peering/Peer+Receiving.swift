@@ -56,10 +56,8 @@ extension Peer {
         )
         switch state.withLock({ $0.admit(envelope, arrival) }) {
         case .violation(let violation): return link.close(because: violation)
-        case .closed: return envelope.end(.failure(lost(maybeExecuted: false)))
         case .full:
-            envelope.release()
-            return reply(.failure(CoordinatorError(.tooManyOpenAsks, "\(Self.openAsksLimit) asks are open on this link")), to: arrival)
+            return envelope.end(.failure(CoordinatorError(.tooManyOpenAsks, "\(Self.openAsksLimit) asks are open on this link")))
         case .admitted(let isEarliest):
             if isEarliest, let deadline { watch(until: deadline) }
         }
@@ -209,10 +207,8 @@ extension Peer.State {
     fileprivate enum Admittance {
         /// The message is open; its deadline may be the earliest.
         case admitted(isEarliest: Bool)
-        /// As many messages are open as may be.
+        /// As many messages are open as may be, or the link has closed.
         case full
-        /// The link has closed.
-        case closed
         /// The other side has broken the rule in these words.
         case violation(String)
     }
@@ -238,10 +234,9 @@ extension Peer.State {
             }
             admission.builtinBytes += arrival.size
         }
-        guard !phase.isClosed else { return .closed }
         // Only an ask with a number can be cancelled, and is open here.
+        guard !phase.isClosed, arrival.correlation == 0 || incoming.count < Peer.openAsksLimit else { return .full }
         guard arrival.correlation != 0 else { return .admitted(isEarliest: false) }
-        guard incoming.count < Peer.openAsksLimit else { return .full }
         incoming[arrival.correlation] = envelope
         return .admitted(isEarliest: watch.isEarliest(envelope.deadline))
     }

@@ -247,7 +247,9 @@ extension Peer {
             guard case .message(let message)? = state.outgoing.remove(correlation) else { return (false, nil) }
             // In the lane of the message, so that the cancellation doesn't overtake it.
             if message.hasLeft { try? link.append { _ in Frame(.cancel, correlation: correlation) } }
-            state.forgetGivenUp()
+            // Those that wait for credit are forgotten once they are many.
+            let open = state.outgoing
+            if state.windows.count >= 2 * open.count + 64 { state.windows.removeAll { !open.contains($0) } }
             return (true, state.takeAllAnswered())
         }
         guard isOpen else { return }
@@ -261,15 +263,6 @@ extension Peer {
         case .value(let message): (codec, try PayloadCoder.encode(message, as: codec))
         case .encoded(_, let codec, let payload): (codec, payload.bytes)
         }
-    }
-}
-
-extension Peer.State {
-    /// Forgets messages that were given up while they waited for credit, once they are many.
-    fileprivate mutating func forgetGivenUp() {
-        guard windows.count >= 2 * outgoing.count + 64 else { return }
-        let open = outgoing
-        windows.removeAll { !open.contains($0) }
     }
 }
 

@@ -117,14 +117,14 @@ final class Peer: Sendable {
     /// Whether a message of this side is still unanswered.
     var hasOpenMessages: Bool {
         state.withLock { state in
-            state.outgoing.contains(where: \.isMessage)
+            state.outgoing.elements.contains(where: \.isMessage)
         }
     }
 
     /// Returns when every message of this side is answered, or can't be answered any more.
     func waitUntilAnswered() async {
         let end = state.withLock { state -> OneShot<Void>? in
-            guard state.outgoing.contains(where: \.isMessage) else { return nil }
+            guard state.outgoing.elements.contains(where: \.isMessage) else { return nil }
             let end = state.allAnswered ?? OneShot()
             state.allAnswered = end
             return end
@@ -168,8 +168,7 @@ final class Peer: Sendable {
         let (isFirst, outgoing, incoming, timer, farewell) = state.withLock { state in
             defer { (state.incoming, state.watch.timer, state.phase) = ([:], nil, .closed) }
             _ = state.windows.removeAll()
-            let outgoing = state.outgoing.removeAll().map(\.element)
-            return (!state.phase.isClosed, outgoing, state.incoming, state.watch.timer, state.phase.farewell)
+            return (!state.phase.isClosed, state.outgoing.removeAll(), state.incoming, state.watch.timer, state.phase.farewell)
         }
         if let timer { Timers.shared.cancel(timer) }
         if isFirst { counts.links.subtract(1, ordering: .relaxed) }
@@ -198,7 +197,7 @@ final class Peer: Sendable {
 extension Peer.State {
     /// Removes and returns the signal to settle, if it's waited for and no message is open any more.
     mutating func takeAllAnswered() -> OneShot<Void>? {
-        guard let allAnswered, !outgoing.contains(where: \.isMessage) else { return nil }
+        guard let allAnswered, !outgoing.elements.contains(where: \.isMessage) else { return nil }
         self.allAnswered = nil
         return allAnswered
     }

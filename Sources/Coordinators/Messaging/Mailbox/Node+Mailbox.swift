@@ -98,9 +98,7 @@ extension Node {
             return ended(item, nil)
         }
         item.envelope?.release()
-        if case .message(let envelope, let row) = item, let body = row.immediate {
-            return handle(item, envelope, row, body, on: instance)
-        }
+        if case .message(let envelope, let row) = item, row.immediate != nil { return handle(item, envelope, row, on: instance) }
         let id = noteHandler(item.envelope)
         let task = inTrace(of: item.envelope) {
             Task.immediate {
@@ -113,25 +111,13 @@ extension Node {
     }
 
     /// Handles a message by a row that doesn't suspend, without a task.
-    private func handle(
-        _ item: Mailbox.Item,
-        _ envelope: Envelope,
-        _ row: MessageRow,
-        _ body: MessageRow.ImmediateBody,
-        on instance: isolated any Coordinator
-    ) {
+    private func handle(_ item: Mailbox.Item, _ envelope: Envelope, _ row: MessageRow, on instance: isolated any Coordinator) {
         if envelope.isOneWay { envelope.complete(.success(.none)) }
         let began = runtime.tap.isActive ? MonotonicTime.now : nil
-        let result = inTrace(of: envelope) { Result { try body(instance, envelope) } }
+        let result = inTrace(of: envelope) { Result { try row.immediate?(instance, envelope) ?? .none } }
         // Before the answer, so that the asker's next message finds room.
         ended(item, nil)
-        switch result {
-        case .success(let answer): envelope.complete(.success(answer))
-        case .failure(let error): fail(envelope, row, error)
-        }
-        guard let began else { return }
-        let failure: (any Error)? = if case .failure(let error) = result { error } else { nil }
-        publish(envelope, MonotonicTime.now - began, failure)
+        conclude(envelope, row, result, since: began)
     }
 
     /// Runs a handler in the trace of its message, so that its own asks belong to it.
@@ -167,21 +153,23 @@ extension Node {
     private func handle(_ envelope: Envelope, _ row: MessageRow, on instance: isolated any Coordinator) async {
         if envelope.isOneWay, !row.isInterceptor { envelope.complete(.success(.none)) }
         let began = runtime.tap.isActive ? MonotonicTime.now : nil
-        var failure: (any Error)?
-        do {
-            let answer = try await row.body(instance, envelope, self, row.index)
-            envelope.complete(.success(envelope.isOneWay ? .none : answer))
-        } catch {
-            failure = error
-            fail(envelope, row, error)
-        }
-        if let began { publish(envelope, MonotonicTime.now - began, failure) }
+        let result: Result<Answer, any Error>
+        do { result = .success(try await row.body(instance, envelope, self, row.index)) } catch { result = .failure(error) }
+        conclude(envelope, row, result, since: began)
     }
 
-    private func publish(_ envelope: Envelope, _ duration: Duration, _ error: (any Error)?) {
-        let (name, sender, trace) = (envelope.body.name, envelope.sender, TraceContext(envelope.trace))
-        let kind = TreeEvent.Kind.handled(message: name, sender: sender, duration: duration, error: error.map { "\($0)" })
-        runtime.tap.publish(TreeEvent(kind, at: path, trace: trace))
+    private func conclude(_ envelope: Envelope, _ row: MessageRow, _ result: Result<Answer, any Error>, since began: MonotonicTime?) {
+        var failure: String?
+        switch result {
+        case .success(let answer): envelope.complete(.success(envelope.isOneWay ? .none : answer))
+        case .failure(let error):
+            fail(envelope, row, error)
+            failure = began.map { _ in "\(error)" }
+        }
+        guard let began else { return }
+        let (name, duration) = (envelope.body.name, MonotonicTime.now - began)
+        let kind = TreeEvent.Kind.handled(message: name, sender: envelope.sender, duration: duration, error: failure)
+        runtime.tap.publish(TreeEvent(kind, at: path, trace: TraceContext(envelope.trace)))
     }
 
     private func fail(_ envelope: Envelope, _ row: MessageRow, _ error: any Error) {

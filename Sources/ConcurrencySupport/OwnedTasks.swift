@@ -1,9 +1,11 @@
 /// Tasks that have an owner: it can wait for them, and it ends them.
 package final class OwnedTasks: Sendable {
     private struct State {
-        var tasks: [UInt64: Task<Void, Never>] = [:]
-        var next: UInt64 = 0
+        /// The tasks that run; `nil` until a task that has just begun is noted.
+        var tasks = Slab<Task<Void, Never>?>()
         var isEnded = false
+        /// The callers that wait until no task runs.
+        var waiters: [OneShot<Void>] = []
     }
 
     private let state = Lock(State())
@@ -12,33 +14,46 @@ package final class OwnedTasks: Sendable {
 
     /// Begins a task; one that is begun after the end is cancelled from the start.
     package func add(_ operation: @escaping @Sendable () async -> Void) {
-        state.withLock { state in
-            let id = state.next
-            state.next += 1
-            // Under the lock, so that the task can't remove itself before it's noted.
-            let task = Task {
-                await operation()
-                self.remove(id)
-            }
-            state.tasks[id] = task
-            if state.isEnded { task.cancel() }
+        let id = state.withLock { $0.tasks.insert(nil) }
+        // Outside the lock, which the task takes at its end: that may come before this returns.
+        let task = Task {
+            await operation()
+            self.remove(id)
         }
+        let mustCancel = state.withLock { state in
+            state.tasks[id] = .some(task)
+            return state.isEnded
+        }
+        if mustCancel { task.cancel() }
     }
 
     /// Returns when no task runs, those included that begin meanwhile.
     package func waitForAll() async {
-        while let task = state.withLock({ $0.tasks.values.first }) { await task.value }
+        let waiter = OneShot<Void>()
+        let isIdle = state.withLock { state in
+            if state.tasks.count > 0 { state.waiters.append(waiter) }
+            return state.tasks.count == 0
+        }
+        if !isIdle { await waiter.value }
     }
 
     /// Cancels the tasks, those included that begin later, and returns when none runs.
     package func end() async {
         let tasks = state.withLock { state in
             state.isEnded = true
-            return Array(state.tasks.values)
+            return Array(state.tasks.elements)
         }
-        for task in tasks { task.cancel() }
+        for task in tasks { task?.cancel() }
         await waitForAll()
     }
 
-    private func remove(_ id: UInt64) { state.withLock { $0.tasks[id] = nil } }
+    private func remove(_ id: UInt64) {
+        let waiters = state.withLock { state -> [OneShot<Void>] in
+            _ = state.tasks.remove(id)
+            guard state.tasks.count == 0 else { return [] }
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.settle(()) }
+    }
 }

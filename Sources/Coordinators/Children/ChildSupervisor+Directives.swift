@@ -46,13 +46,24 @@ extension ChildSupervisor {
         guard let host else { return handle(.exited(key, incarnation, .unknown)) }
         // Passes on the dependencies that were provided since.
         node.renewInheritance(of: host)
-        tasks.add { await self.start(host, key, incarnation) }
+        if let host = host as? LocalHost {
+            // A coordinator of this process has a task of its own for its hook.
+            host.start { self.conclude($0, key, incarnation) }
+        } else {
+            tasks.add {
+                do {
+                    try await host.start()
+                    self.conclude(.success(()), key, incarnation)
+                } catch {
+                    self.conclude(.failure(error), key, incarnation)
+                }
+            }
+        }
     }
 
-    private func start(_ host: any ChildHost, _ key: String, _ incarnation: Incarnation) async {
-        do {
-            try await host.start()
-        } catch {
+    /// Takes the outcome of a child's start.
+    private func conclude(_ result: Result<Void, any Error>, _ key: String, _ incarnation: Incarnation) {
+        if case .failure(let error) = result {
             return handle(.startFailed(key, incarnation, reason(for: error, key, incarnation)))
         }
         let spares = mutateAndPerform { state -> SparePool? in

@@ -4,6 +4,8 @@ import WireProtocol
 
 /// A child in the process of its parent.
 final class LocalHost: ChildHost {
+    typealias Conclusion = @Sendable (Result<Void, any Error>) -> Void
+
     private enum Phase {
         /// The coordinator isn't ready yet. Can transition to: ready, ended.
         case beginning(Box<Beginning>)
@@ -15,9 +17,10 @@ final class LocalHost: ChildHost {
     /// The state that is needed until the coordinator is ready, and is dropped then.
     private struct Beginning: Sendable {
         var parameters: NodeParameters
-        let outcome = OneShot<Result<Void, any Error>>()
-        /// The task of the `start` hook, once it runs.
-        var hook: Task<Void, Never>?
+        /// The function that takes the outcome of the start, once.
+        var concluded: Conclusion?
+        /// The task of the `start` hook, once it runs, and the timer that ends it.
+        var hook: (task: Task<Void, Never>, timer: Timers.Timer)?
         /// The shutdown of a stop that was requested meanwhile.
         var shutdown: Shutdown?
         /// The reason of the coordinator's end by itself before the host knew that it was ready.
@@ -47,38 +50,45 @@ final class LocalHost: ChildHost {
     var coordinator: Node? { state.withLock { $0.node } }
 
     func start() async throws {
-        let (node, parameters, outcome) = try makeNode()
-        // This call waits for the outcome of the hook; the timeout and the stop cancel the hook.
+        let outcome = OneShot<Result<Void, any Error>>()
+        start { outcome.settle($0) }
+        try await outcome.value.get()
+    }
+
+    /// Creates the coordinator and begins its `start` hook.
+    ///
+    /// - Parameter concluded: A function that is called once, when the coordinator is ready, or nothing is left of it. It must not block.
+    func start(_ concluded: @escaping Conclusion) {
+        let (node, parameters): (Node, NodeParameters)
+        do throws(CoordinatorError) { (node, parameters) = try makeNode(concluded) } catch { return concluded(.failure(error)) }
+        // The timeout and the stop cancel the hook; one that ignores that is abandoned.
         let hook = Task {
             do {
                 try await node.start(parameters.configuration)
-                outcome.settle(.success(()))
+                self.conclude(.success(()), node)
             } catch {
-                outcome.settle(.failure(Failures.crossable(error)))
+                self.conclude(.failure(Failures.crossable(error)), node)
             }
         }
         let timeout = CoordinatorError(.startTimedOut, "\(node.path) was not ready within \(parameters.startTimeout)")
         let timer = Timers.shared.schedule(at: .now + parameters.startTimeout) {
-            // The outcome is settled first, because the error that the hook throws when it's cancelled is not the reason.
-            outcome.settle(.failure(timeout))
+            // Before the cancellation, because the error that a cancelled hook throws is not the reason.
+            self.conclude(.failure(timeout), node)
             hook.cancel()
         }
         let beginning = state.withLock { state -> Beginning? in
             guard case .beginning(let beginning) = state.phase else { return nil }
-            beginning.value.hook = hook
+            beginning.value.hook = (hook, timer)
             return beginning.value
         }
-        if let beginning { cancelIfStopped(beginning) }
-        let result = await outcome.value
-        Timers.shared.cancel(timer)
-        try await conclude(result, node)
+        if let beginning { cancelIfStopped(beginning) } else { Timers.shared.cancel(timer) }
     }
 
     /// Creates the coordinator under one lock: dependencies arrive either before, and are among the parameters, or after, and go to the
     /// node.
     ///
     /// - Throws: `stopped` when the host was told to stop before the start began.
-    private func makeNode() throws(CoordinatorError) -> (Node, NodeParameters, OneShot<Result<Void, any Error>>) {
+    private func makeNode(_ concluded: @escaping Conclusion) throws(CoordinatorError) -> (Node, NodeParameters) {
         try state.withLock { state throws(CoordinatorError) in
             guard case .beginning(let beginning) = state.phase else { throw CoordinatorError(.stopped, "it has begun before") }
             let parameters = beginning.value.parameters
@@ -88,32 +98,39 @@ final class LocalHost: ChildHost {
             }
             let node = Node(parameters, host: self)
             state.node = node
-            return (node, parameters, beginning.value.outcome)
+            beginning.value.concluded = concluded
+            return (node, parameters)
         }
     }
 
-    private func conclude(_ result: Result<Void, any Error>, _ node: Node) async throws {
-        let (shutdown, earlyEnd) = state.withLock { state -> (Shutdown?, ExitReason?) in
-            guard case .beginning(let beginning) = state.phase else { return (nil, nil) }
+    /// Concludes the start with its outcome, the first that there is; a coordinator that isn't to be is ended before.
+    private func conclude(_ result: Result<Void, any Error>, _ node: Node) {
+        let beginning = state.withLock { state -> Beginning? in
+            guard case .beginning(let beginning) = state.phase else { return nil }
             if case .success = result, beginning.value.shutdown == nil { state.phase = .ready } else { state.phase = .ended }
-            return (beginning.value.shutdown, beginning.value.earlyEnd)
+            return beginning.value
         }
+        guard let beginning, let concluded = beginning.concluded else { return }
+        if let timer = beginning.hook?.timer { Timers.shared.cancel(timer) }
+        let shutdown = beginning.shutdown
         if case .success = result, shutdown == nil {
-            if let earlyEnd { endByItself(earlyEnd) }
-            return
+            if let earlyEnd = beginning.earlyEnd { endByItself(earlyEnd) }
+            return concluded(.success(()))
         }
-        _ = await node.stop(grace: shutdown.map(\.grace) ?? .seconds(5))
-        if case .failure(let error) = result, shutdown == nil || !(error is CancellationError) { throw error }
-        throw CoordinatorError.hasStopped(node.path)
+        // The task ends with the coordinator; nothing may cancel the task.
+        Task {
+            _ = await node.stop(grace: shutdown.map(\.grace) ?? .seconds(5))
+            if case .failure(let error) = result, shutdown == nil || !(error is CancellationError) { return concluded(.failure(error)) }
+            concluded(.failure(CoordinatorError.hasStopped(node.path)))
+        }
     }
 
     /// Cancels the hook of a start that is to stop; a hook that ignores its cancellation is abandoned when the grace is over.
     private func cancelIfStopped(_ beginning: Beginning) {
-        guard let hook = beginning.hook, let shutdown = beginning.shutdown else { return }
-        hook.cancel()
+        guard let hook = beginning.hook, let shutdown = beginning.shutdown, let node = coordinator else { return }
+        hook.task.cancel()
         guard let grace = shutdown.grace else { return }
-        let (outcome, path) = (beginning.outcome, beginning.parameters.path)
-        _ = Timers.shared.schedule(at: .now + grace) { outcome.settle(.failure(CoordinatorError.hasStopped(path))) }
+        _ = Timers.shared.schedule(at: .now + grace) { self.conclude(.failure(CoordinatorError.hasStopped(node.path)), node) }
     }
 
     func stop(_ shutdown: Shutdown) {

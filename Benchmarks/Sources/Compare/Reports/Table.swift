@@ -65,7 +65,8 @@ struct Table: CustomStringConvertible {
         case 100...: String(format: "%.0f", value)
         case 10...: String(format: "%.1f", value)
         case 0: "0"
-        case ..<0.01: String(format: "%.4f", value)
+        case ..<0.1: String(format: "%.4f", value)
+        case ..<1: String(format: "%.3f", value)
         default: String(format: "%.2f", value)
         }
     }

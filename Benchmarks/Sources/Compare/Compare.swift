@@ -13,7 +13,7 @@ struct Compare: ParsableCommand {
     @Option(help: "Measure only figures whose name, or whose experiment's name, contains this text.")
     var only: String?
 
-    @Flag(help: "Measure the figures that have a gate, in two short rounds.")
+    @Flag(help: "Measure only the figures that have a gate, and for a shorter time.")
     var quick = false
 
     @Option(help: "Write the figures to this file as JSON.", completion: .file())
@@ -39,16 +39,18 @@ struct Compare: ParsableCommand {
         guard !experiments.isEmpty else { throw ValidationError("No figure's name contains '\(only ?? "")': see --list.") }
         if list { return experiments.forEach { print($0) } }
 
+        let machine = Machine()
         let log = "\(products)/measurements.log"
         let runner = try Runner(directory: directory.path, log: log)
         let progress = Progress()
         let results = measure(experiments, runner, progress)
         progress.finish()
 
-        print(Table(results.figures, title: Machine.description))
+        print(Table(results.figures, title: machine.description))
+        if machine.isBusy { print("The machine was busy when the run began: don't believe the figures.") }
         for omission in results.omissions { print("Not measured: \(omission)") }
-        if let json { try JSONReport(results.figures).write(to: json) }
-        if let plots { try Plots(results.figures).write(to: plots) }
+        if let json { try JSONReport(results.figures, machine).write(to: json) }
+        if let plots { try Plots(results.figures, machine).write(to: plots) }
         if !results.omissions.isEmpty { print("What the programs said is in \(log).") }
         if Interruption.hasCome { throw ExitCode(130) }
         if results.figures.contains(where: { $0.ours == nil }) { throw ExitCode.failure }

@@ -60,7 +60,7 @@ extension Plan {
             "workers-\(count)",
             [programs.ours("workers", "count=\(count)", "idle-seconds=\(idle)", expected: .seconds(5 + idle) + .milliseconds(20) * count)],
             figures,
-            rounds: isMost ? 1 : nil
+            rounds: isMost ? 1 : 3
         )
     }
 

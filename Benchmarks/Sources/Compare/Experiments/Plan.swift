@@ -3,8 +3,6 @@ struct Plan {
     let quick: Bool
     let programs: Programs
 
-    /// How often each program runs.
-    var rounds: Int { quick ? 2 : 3 }
     /// How long each program measures what it repeats for a while.
     var milliseconds: Int { quick ? 1_000 : 2_000 }
 
@@ -21,8 +19,8 @@ struct Plan {
         }
     }
 
-    /// An experiment that runs as often as is usual.
-    func experiment(_ name: String, _ programs: [Program], _ figures: [Figure], rounds: Int? = nil) -> Experiment {
-        Experiment(name: name, programs: programs, figures: figures, rounds: rounds ?? self.rounds)
+    /// Makes an experiment whose programs run three times each, or as often as is said.
+    func experiment(_ name: String, _ programs: [Program], _ figures: [Figure], rounds: Int = 3) -> Experiment {
+        Experiment(name: name, programs: programs, figures: figures, rounds: rounds)
     }
 }

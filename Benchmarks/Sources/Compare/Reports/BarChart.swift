@@ -2,11 +2,11 @@
 struct BarChart {
     let svg: String
 
-    init(_ plot: Plot, _ measured: Measured) {
+    init(_ plot: Plot, _ measured: Measured, _ machine: Machine) {
         let ours = measured.ours.map { [(label: Programs.ours, summary: $0)] } ?? []
         let bars = (ours + measured.peers).map { (label: $0.label, value: $0.summary.median) }
         let greatest = bars.map(\.value).max() ?? 1
-        var drawing = Drawing(title: plot.title)
+        var drawing = Drawing(title: plot.title, note: machine.description)
         let height = min(46, 320 / Double(max(bars.count, 1)))
         for (index, bar) in bars.enumerated() {
             let top = 60 + Double(index) * height

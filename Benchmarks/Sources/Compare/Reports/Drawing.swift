@@ -8,8 +8,10 @@ struct Drawing {
 
     private var elements: [String] = []
 
-    init(title: String) {
+    /// - Parameter note: What stands below the picture.
+    init(title: String, note: String) {
         text(title, at: (24, 30), anchor: "start", size: 16)
+        text(note, at: (24, Self.height - 10), anchor: "start", size: 10, colour: "#868e96")
     }
 
     var svg: String {

@@ -28,10 +28,13 @@ struct JSONReport: Encodable {
         }
     }
 
-    let machine = Machine.description
+    let machine: String
     let figures: [Entry]
 
-    init(_ figures: [Measured]) { self.figures = figures.map(Entry.init) }
+    init(_ figures: [Measured], _ machine: Machine) {
+        self.machine = machine.description
+        self.figures = figures.map(Entry.init)
+    }
 
     func write(to path: String) throws {
         let encoder = JSONEncoder()

@@ -9,20 +9,20 @@ struct LineChart {
 
     let svg: String
 
-    init(_ plot: Plot, _ figures: [Measured]) {
+    init(_ plot: Plot, _ figures: [Measured], _ machine: Machine) {
         let lines = Self.lines(figures)
         let points = lines.flatMap(\.points)
         let horizontal = Scale(points.map(\.x), from: 90, to: Drawing.width - 210)
-        let vertical = Scale(points.map(\.y), from: Drawing.height - 60, to: 60)
-        var drawing = Drawing(title: plot.title)
-        drawing.text(plot.axis, at: ((90 + Drawing.width - 210) / 2, Drawing.height - 18), anchor: "middle")
+        let vertical = Scale(points.map(\.y), from: Drawing.height - 80, to: 60)
+        var drawing = Drawing(title: plot.title, note: machine.description)
+        drawing.text(plot.axis, at: ((90 + Drawing.width - 210) / 2, Drawing.height - 38), anchor: "middle")
         for value in vertical.decades {
             let y = vertical.position(of: value)
             drawing.line([(90, y), (Drawing.width - 210, y)], colour: "#dee2e6", width: 1)
-            drawing.text(Table.number(value), at: (82, y + 4), anchor: "end")
+            drawing.text(Self.text(value), at: (82, y + 4), anchor: "end")
         }
         for value in Set(points.map(\.x)).sorted() {
-            drawing.text(Table.number(value), at: (horizontal.position(of: value), Drawing.height - 38), anchor: "middle")
+            drawing.text(Self.text(value), at: (horizontal.position(of: value), Drawing.height - 58), anchor: "middle")
         }
         for (index, line) in lines.enumerated() {
             let colour = Drawing.colours[index % Drawing.colours.count]
@@ -32,6 +32,14 @@ struct LineChart {
             drawing.text(line.label, at: (Drawing.width - 196, 72 + Double(index) * 20), anchor: "start", colour: colour)
         }
         svg = drawing.svg
+    }
+
+    private static func text(_ value: Double) -> String {
+        switch value {
+        case 1e6...: String(format: "%g M", value / 1e6)
+        case 1e3...: String(format: "%g k", value / 1e3)
+        default: String(format: "%g", value)
+        }
     }
 
     private static func lines(_ figures: [Measured]) -> [Line] {

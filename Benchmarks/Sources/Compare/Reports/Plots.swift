@@ -4,15 +4,15 @@ import Foundation
 struct Plots {
     private let drawings: [(plot: Plot, svg: String)]
 
-    init(_ figures: [Measured]) {
+    init(_ figures: [Measured], _ machine: Machine) {
         drawings = Plot.allCases.compactMap { plot in
             let ours = figures.filter { $0.figure.point?.plot == plot }
             guard !ours.isEmpty else { return nil }
             let bars = ours.compactMap { measured -> BarChart? in
                 guard case .bar = measured.figure.point else { return nil }
-                return BarChart(plot, measured)
+                return BarChart(plot, measured, machine)
             }
-            return (plot, bars.first?.svg ?? LineChart(plot, ours).svg)
+            return (plot, bars.first?.svg ?? LineChart(plot, ours, machine).svg)
         }
     }
 

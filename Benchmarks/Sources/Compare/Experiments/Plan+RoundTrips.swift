@@ -34,14 +34,14 @@ extension Plan {
                     key: "p50",
                     unit: .microseconds,
                     subject: awaiting,
-                    reference: nng
+                    reference: Programs.ours
                 ),
                 Figure(
                     name: "ask over three borders, 64 B, ordinary row, p50",
                     key: "p50",
                     unit: .microseconds,
                     subject: threeBorders,
-                    reference: nng
+                    reference: Programs.ours
                 ),
             ]
         )
@@ -69,7 +69,7 @@ extension Plan {
                     key: "p50",
                     unit: .microseconds,
                     subject: awaiting,
-                    reference: "Erlang gen_server:call"
+                    reference: Programs.ours
                 ),
             ]
         )

@@ -63,13 +63,23 @@ extension Plan {
     }
 
     private var millionStarts: Experiment {
-        experiment(
+        let peer = "Erlang start_child"
+        return experiment(
             "starts-1000000",
-            [programs.ours("starts", "count=1000000", expected: .seconds(120))],
             [
-                Figure(name: "children started one by one, 1000000", key: "starts", unit: .perSecond, point: .line(.starts, at: 1e6)),
-                Figure(name: "memory of an idle child, 1000000 started one by one", key: "bytes", unit: .kibibytes),
-                Figure(name: "children stopped one by one, 1000000", key: "stops", unit: .perSecond),
+                programs.ours("starts", "count=1000000", expected: .seconds(60)),
+                programs.erlang(["starts", "simple_one_for_one", "1000000"], label: peer, expected: .seconds(30)),
+            ],
+            [
+                Figure(
+                    name: "children started one by one, 1000000",
+                    key: "starts",
+                    unit: .perSecond,
+                    reference: peer,
+                    point: .line(.starts, at: 1e6)
+                ),
+                Figure(name: "memory of an idle child, 1000000 started one by one", key: "bytes", unit: .kibibytes, reference: peer),
+                Figure(name: "children stopped one by one, 1000000", key: "stops", unit: .perSecond, reference: peer),
             ],
             rounds: 1
         )

@@ -35,8 +35,9 @@ struct Measured {
         self.figure = figure
         ours = samples[figure.subject]?.summary(of: figure.key, in: figure.unit)
         peers = labels.compactMap { label in
-            // Other variants of ours are no peers.
-            guard label != figure.subject, label == figure.reference || !label.hasPrefix(Programs.ours) else { return nil }
+            // Variants of ours are no peers, and are compared with their reference alone.
+            let isPeer = figure.subject == Programs.ours && !label.hasPrefix(Programs.ours)
+            guard isPeer || label == figure.reference else { return nil }
             let key = label == figure.reference ? figure.referenceKey ?? figure.key : figure.key
             return samples[label]?.summary(of: key, in: figure.unit).map { (label, $0) }
         }

@@ -46,14 +46,18 @@ struct Compare: ParsableCommand {
         let results = measure(experiments, runner, progress)
         progress.finish()
 
+        try report(results, of: machine)
+        if !results.omissions.isEmpty { print("What the programs said is in \(log).") }
+        if Interruption.hasCome { throw ExitCode(130) }
+        if results.figures.contains(where: { $0.ours == nil }) { throw ExitCode.failure }
+    }
+
+    private func report(_ results: Results, of machine: Machine) throws {
         print(Table(results.figures, title: machine.description))
         if machine.isBusy { print("The machine was busy when the run began: don't believe the figures.") }
         for omission in results.omissions { print("Not measured: \(omission)") }
         if let json { try JSONReport(results.figures, machine).write(to: json) }
         if let plots { try Plots(results.figures, machine).write(to: plots) }
-        if !results.omissions.isEmpty { print("What the programs said is in \(log).") }
-        if Interruption.hasCome { throw ExitCode(130) }
-        if results.figures.contains(where: { $0.ours == nil }) { throw ExitCode.failure }
     }
 
     private func measure(_ experiments: [Experiment], _ runner: Runner, _ progress: Progress) -> Results {
@@ -61,7 +65,7 @@ struct Compare: ParsableCommand {
         var results = Results()
         for (index, experiment) in experiments.enumerated() where !Interruption.hasCome {
             guard ContinuousClock.now + experiment.longestRun < end else {
-                results.omissions.append("\(experiment.name), because the time is used up")
+                results.add((experiment.unmeasured, ["\(experiment.name), because the time is used up"]))
                 continue
             }
             progress.begin(experiment.name, index + 1, of: experiments.count)

@@ -11,6 +11,9 @@ struct Experiment: CustomStringConvertible {
     /// The longest time that one run of each of its programs may take.
     var longestRun: Duration { programs.map(\.expected).reduce(.zero, +) }
 
+    /// The figures without values.
+    var unmeasured: [Measured] { figures.map { Measured($0, [], [:]) } }
+
     /// Runs the programs and takes the medians of what they print.
     func measure(_ runner: Runner, until end: ContinuousClock.Instant, show: (String) -> Void) -> (figures: [Measured], omissions: [String])
     {
@@ -20,7 +23,7 @@ struct Experiment: CustomStringConvertible {
             for program in programs where omissions[program.label] == nil && !Interruption.hasCome {
                 show("\(program.label), run \(round) of \(rounds)")
                 do throws(RunFailure) {
-                    samples[program.label, default: Samples()].add(try runner.run(program))
+                    samples[program.label, default: Samples()].add(try runner.run(program, until: end))
                 } catch {
                     omissions[program.label] = "\(program.label) in \(name): \(error.description)"
                 }

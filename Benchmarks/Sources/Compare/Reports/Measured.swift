@@ -58,7 +58,7 @@ struct Measured {
 /// All that was measured, and why the rest was not.
 struct Results {
     private(set) var figures: [Measured] = []
-    var omissions: [String] = []
+    private(set) var omissions: [String] = []
 
     mutating func add(_ results: (figures: [Measured], omissions: [String])) {
         figures += results.figures

@@ -19,7 +19,9 @@ struct Runner {
     }
 
     /// Runs a program, and returns the figures that it has printed, by name.
-    func run(_ program: Program) throws(RunFailure) -> [String: Double] {
+    ///
+    /// The program is ended at the deadline, or before that when it takes much longer than it should.
+    func run(_ program: Program, until deadline: ContinuousClock.Instant) throws(RunFailure) -> [String: Double] {
         write("== \(program.command.joined(separator: " "))\n")
         var ends: [Int32] = [0, 0]
         guard pipe(&ends) == 0, ends.allSatisfy({ fcntl($0, F_SETFD, FD_CLOEXEC) == 0 }) else {
@@ -33,10 +35,10 @@ struct Runner {
             process = try spawn(program, output: ends[1])
         }
         defer { endOrphans() }
-        let (text, status) = watch(process, output, until: .now + program.limit)
+        let (text, status) = watch(process, output, until: min(deadline, .now + program.limit))
         switch status {
         case nil where Interruption.hasCome: throw RunFailure("it was interrupted")
-        case nil: throw RunFailure("it was ended after \(program.limit)")
+        case nil: throw RunFailure("it took too long and was ended")
         case 0?: return figures(in: text)
         case let status?: throw RunFailure(status & 0x7f == 0 ? "it exited with \(status >> 8)" : "signal \(status & 0x7f) ended it")
         }

@@ -5,17 +5,23 @@ import PackageDescription
 let package = Package(
     name: "Benchmarks",
     dependencies: [
-        .package(name: "swift-coordinators", path: "../")
+        .package(name: "swift-coordinators", path: "../"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     ],
     targets: [
+        // Runs what is measured and its peers in turn. It shares nothing with them: Foundation would slow the start of workers.
+        .executableTarget(
+            name: "Compare",
+            dependencies: ["CSubreaper", .product(name: "ArgumentParser", package: "swift-argument-parser")]
+        ),
+        .target(name: "CSubreaper"),
         .executableTarget(name: "Measure", dependencies: [.product(name: "Coordinators", package: "swift-coordinators")]),
         .executableTarget(name: "Soak", dependencies: [.product(name: "Coordinators", package: "swift-coordinators")]),
         .executableTarget(name: "Answerer", dependencies: [.product(name: "Coordinators", package: "swift-coordinators")]),
-        .executableTarget(name: "PingPongBaseline", linkerSettings: [.linkedLibrary("nng")]),
     ],
     swiftLanguageModes: [.v6]
 )
 
-for target in package.targets where target.name != "PingPongBaseline" {
+for target in package.targets where target.name != "CSubreaper" {
     target.swiftSettings = [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
 }

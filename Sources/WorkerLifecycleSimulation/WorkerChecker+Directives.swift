@@ -146,7 +146,7 @@ extension WorkerChecker {
 
     private mutating func noteKill(_ now: Duration) throws(WorkerViolation) {
         guard isRunning, !isKilled else { throw misplaced("a kill") }
-        let due = dues.values.filter { $0.time <= now }
+        let due = passedDues(now)
         guard !due.isEmpty else { throw WorkerViolation(.grace, "SIGKILL is not due") }
         let stated = due.compactMap(\.verdict)
         if verdicts.isEmpty, !stated.isEmpty {
@@ -155,6 +155,13 @@ extension WorkerChecker {
         }
         if case .open = start, !stated.isEmpty { start = .failed(stated.count < due.count ? .any : .condemned) }
         order = .killed
+    }
+
+    /// Returns the reasons for a kill whose time has come; of those for which the process was expected to exit by itself, the earliest.
+    private func passedDues(_ now: Duration) -> [Due] {
+        let passed = dues.filter { $0.value.time <= now }
+        let expected = passed.filter { $0.key.expectsExit }.values.map(\.time).min()
+        return passed.filter { !$0.key.expectsExit || $0.value.time == expected }.map(\.value)
     }
 
     private mutating func noteCleanUp(_ link: LinkID?, _ event: WorkerMachine.Event) throws(WorkerViolation) {

@@ -59,6 +59,14 @@ struct WorkerChecker: Hashable {
 
     enum Reason: Int, Hashable, CaseIterable {
         case noLink, ticket, failedStart, departure, stopBeforeAnnounced, endlessStop, atOnce, hung
+
+        /// Whether the process was expected to exit by itself until then.
+        var expectsExit: Bool {
+            switch self {
+            case .ticket, .failedStart, .departure, .stopBeforeAnnounced, .endlessStop: true
+            case .noLink, .atOnce, .hung: false
+            }
+        }
     }
 
     struct Life: Hashable {

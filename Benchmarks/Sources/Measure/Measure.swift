@@ -1,94 +1,69 @@
 import Coordinators
 import Glibc
 
-/// Measures what `Benchmarks/run` prints.
+/// Measures one thing about coordinators, and prints a line for each figure: its name and its value.
 ///
-/// The baseline's p50 in nanoseconds is the first argument; with `kills` as the second, only what follows a `kill -9` is measured.
+///     Measure asks place=worker concurrency=1,256 milliseconds=1000
+///
+/// Times are in nanoseconds, sizes in bytes. `Benchmarks/run` starts this program and those of the peers in turn.
 @main
 struct Measure {
+    private static let measurements: [String: any Measurement.Type] = [
+        "asks": ConcurrentAsks.self,
+        "chain": ChainDepth.self,
+        "fan-out": FanOut.self,
+        "kills": Kills.self,
+        "one-way": OneWayMessages.self,
+        "round-trips": RoundTrips.self,
+        "starts": Starts.self,
+        "unhandled": UnhandledAsks.self,
+        "worker-starts": WorkerStarts.self,
+        "workers": Workers.self,
+    ]
+
     static func main() async throws {
-        await CoordinatorRuntime.runWorkerIfRequested([RootCoordinator.self, ChildCoordinator.self])
-        try await measure()
+        await CoordinatorRuntime.runWorkerIfRequested(HostedTypes.all)
+        do {
+            try await measure()
+        } catch {
+            let line = Array("Measure: \(error)\n".utf8)
+            _ = write(STDERR_FILENO, line, line.count)
+            exit(1)
+        }
     }
 
+    /// Runs off the main actor: calling actors in a loop from there is a hundred times slower.
     @concurrent
     private static func measure() async throws {
-        let baseline = CommandLine.arguments.dropFirst().first.flatMap { Int64($0) }
-        let runtime = CoordinatorRuntime(RootCoordinator.self)
+        let words = CommandLine.arguments.dropFirst()
+        guard let name = words.first, let type = measurements[name] else {
+            throw UsageError("usage: Measure \(measurements.keys.sorted().joined(separator: "|")) [NAME=VALUE]...")
+        }
+        var arguments = try Arguments(words.dropFirst())
+        let measurement = try type.init(&arguments)
+        try arguments.finish()
+        var options = CoordinatorRuntime.Options()
+        options.logger.logLevel = .critical
+        options.startTimeout = .seconds(120)
+        let runtime = CoordinatorRuntime(Root.self, options: options)
         try await runtime.start()
-        if !CommandLine.arguments.contains("kills") {
-            try await asks(runtime, baseline)
-            try await starts(runtime)
-        }
-        for (key, spares) in [("cold", 0), ("spared", 2)] {
-            _ = try await runtime.ask(StartChild(key: key, inWorker: true, spares: spares), timeout: .seconds(30))
-            try await kills(runtime, at: CoordinatorPath("/\(key)") ?? .root, spares == 0 ? "cold" : "with \(spares) warm spares")
-        }
+        try await measurement.measure(runtime)
         await runtime.stop()
     }
+}
 
-    private static func asks(_ runtime: CoordinatorRuntime, _ baseline: Int64?) async throws {
-        for (place, inWorker) in [("in one process", false), ("across processes", true)] {
-            let key = inWorker ? "worker" : "local"
-            let path = CoordinatorPath("/\(key)") ?? .root
-            _ = try await runtime.ask(StartChild(key: key, inWorker: inWorker), timeout: .seconds(30))
-            _ = try await runtime.ask(AskTheRoot(count: 2_000), at: path, timeout: .seconds(60))
-            let durations = try await runtime.ask(AskTheRoot(count: 20_000), at: path, timeout: .seconds(60))
-            report("ask \(place), 64 B", durations, baseline: inWorker ? baseline : nil)
-            let unhandled = try await runtime.ask(AskNobody(count: 2_000), at: path, timeout: .seconds(60))
-            report("ask that nobody responds to, \(place)", unhandled)
-            let count = try await runtime.ask(AskConcurrently(askers: 256, milliseconds: 3_000), at: path, timeout: .seconds(60))
-            Self.print("asks \(place), 256 concurrent: \(count / 3) /s")
-        }
-    }
+/// One thing that is measured, with its settings.
+protocol Measurement: Sendable {
+    /// Takes the settings from the command line.
+    init(_ arguments: inout Arguments) throws
 
-    private static func starts(_ runtime: CoordinatorRuntime) async throws {
-        for (place, inWorker, rounds) in [("coordinator in process", false, 1_000), ("worker", true, 50)] {
-            var durations: [Int64] = []
-            for _ in 0..<rounds {
-                durations.append(try await runtime.ask(StartChild(key: "started", inWorker: inWorker), timeout: .seconds(30)))
-                try await runtime.ask(StopChild(key: "started"), timeout: .seconds(30))
-            }
-            report("start to ready of a \(place)", durations)
-        }
-    }
+    /// Measures in a fresh tree, and prints the figures.
+    func measure(_ runtime: CoordinatorRuntime) async throws
+}
 
-    /// From `kill -9` to the answer of the next life.
-    private static func kills(_ runtime: CoordinatorRuntime, at path: CoordinatorPath, _ what: String) async throws {
-        var durations: [Int64] = []
-        var pid = try await runtime.ask(WhoAreYou(), at: path)
-        for _ in 0..<50 {
-            // Time for a spare to come up, for a fair comparison in both cases.
-            try await Task.sleep(for: .milliseconds(50))
-            let begin = ContinuousClock.now
-            kill(pid, SIGKILL)
-            var answer = pid
-            while answer == pid {
-                do {
-                    answer = try await runtime.ask(WhoAreYou(), at: path)
-                } catch let error as CoordinatorError where error.code == .peerLost {
-                }
-            }
-            durations.append((ContinuousClock.now - begin).nanoseconds)
-            pid = answer
-        }
-        report("kill -9 to answer, 50 kills, \(what)", durations)
-    }
+/// A command line that this program doesn't understand.
+struct UsageError: Error, CustomStringConvertible {
+    let description: String
 
-    private static func report(_ what: String, _ durations: [Int64], baseline: Int64? = nil) {
-        let sorted = durations.sorted()
-        let median = sorted[sorted.count / 2]
-        let ratio = baseline.map { ", p50 \(Double(median * 100 / $0) / 100) × C on nng streams" } ?? ""
-        Self.print("\(what): p50 \(text(median)), p99 \(text(sorted[sorted.count * 99 / 100]))\(ratio)")
-    }
-
-    /// At once, whatever standard output is.
-    private static func print(_ line: String) {
-        let bytes = Array("\(line)\n".utf8)
-        _ = write(STDOUT_FILENO, bytes, bytes.count)
-    }
-
-    private static func text(_ nanoseconds: Int64) -> String {
-        nanoseconds < 1_000_000 ? "\(Double(nanoseconds / 10) / 100) µs" : "\(Double(nanoseconds / 10_000) / 100) ms"
-    }
+    init(_ description: String) { self.description = description }
 }

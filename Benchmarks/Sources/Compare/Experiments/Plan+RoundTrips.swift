@@ -1,0 +1,94 @@
+extension Plan {
+    var roundTrips: [Experiment] { [roundTripsAcross, roundTripsInProcess, unhandled] }
+
+    private var roundTripsAcross: Experiment {
+        let awaiting = "\(Programs.ours), row that awaits"
+        let threeBorders = "\(Programs.ours), three borders"
+        let nng = "C on nng streams"
+        let variants = [
+            programs.ours("round-trips", "place=worker", "row=awaiting", label: awaiting),
+            programs.ours("round-trips", "place=worker", "levels=3", label: threeBorders),
+        ]
+        return experiment(
+            "round-trip-across",
+            [
+                programs.ours("round-trips", "place=worker"),
+                programs.native("NNGStreams", label: nng),
+                programs.erlang(["round_trips", "remote", "call", "10000"], label: "Erlang gen_server:call"),
+                programs.native("SocketPair", label: "C on a socketpair"),
+                programs.native("NNGPair", label: "C on nng pair0"),
+                programs.native("ZeroMQ", label: "C on ZeroMQ"),
+            ] + (quick ? [] : variants),
+            [
+                Figure(
+                    name: "ask across processes, 64 B, ordinary row, p50",
+                    key: "p50",
+                    unit: .microseconds,
+                    reference: nng,
+                    requirement: .ratio(.atMost, gate: 1.6, goal: 1.3),
+                    point: .bar(.roundTrips)
+                ),
+                Figure(name: "ask across processes, 64 B, ordinary row, p99", key: "p99", unit: .microseconds, reference: nng),
+                Figure(
+                    name: "ask across processes, 64 B, row that awaits, p50",
+                    key: "p50",
+                    unit: .microseconds,
+                    subject: awaiting,
+                    reference: Programs.ours
+                ),
+                Figure(
+                    name: "ask over three borders, 64 B, ordinary row, p50",
+                    key: "p50",
+                    unit: .microseconds,
+                    subject: threeBorders,
+                    reference: Programs.ours
+                ),
+            ]
+        )
+    }
+
+    private var roundTripsInProcess: Experiment {
+        let awaiting = "\(Programs.ours), row that awaits"
+        return experiment(
+            "round-trip-in-process",
+            [
+                programs.ours("round-trips"),
+                programs.erlang(["round_trips", "local", "call", "20000"], label: "Erlang gen_server:call"),
+                programs.erlang(["round_trips", "local", "process", "20000"], label: "Erlang process"),
+            ] + (quick ? [] : [programs.ours("round-trips", "row=awaiting", label: awaiting)]),
+            [
+                Figure(
+                    name: "ask in one process, p50",
+                    key: "p50",
+                    unit: .microseconds,
+                    reference: "Erlang gen_server:call",
+                    requirement: .value(.atMost, gate: 0.5, goal: 0.3)
+                ),
+                Figure(
+                    name: "ask in one process, row that awaits, p50",
+                    key: "p50",
+                    unit: .microseconds,
+                    subject: awaiting,
+                    reference: Programs.ours
+                ),
+            ]
+        )
+    }
+
+    private var unhandled: Experiment {
+        let across = "\(Programs.ours), across processes"
+        return experiment(
+            "unhandled",
+            [programs.ours("unhandled"), programs.ours("unhandled", "place=worker", label: across)],
+            [
+                Figure(
+                    name: "unhandled ask in process, p50",
+                    key: "p50",
+                    unit: .microseconds,
+                    requirement: .value(.atMost, gate: 1, goal: 0.6)
+                ),
+                Figure(name: "unhandled ask across processes, p50", key: "p50", unit: .microseconds, subject: across),
+            ]
+        )
+    }
+}

@@ -1,0 +1,26 @@
+/// All experiments; those of a quick run are shorter, and are those whose figures have a gate.
+struct Plan {
+    let quick: Bool
+    let programs: Programs
+
+    /// How long each program measures what it repeats for a while.
+    var milliseconds: Int { quick ? 1_000 : 2_000 }
+
+    /// The experiments in the order of the table.
+    func experiments(containing text: String?) -> [Experiment] {
+        let all = roundTrips + asks + oneWayMessages + chains + fanOuts + starts + workers + kills + linearity + sizes
+        return all.compactMap { experiment in
+            let isNamed = text.map { experiment.name.contains($0) } ?? true
+            let figures = experiment.figures.filter { figure in
+                (!quick || figure.requirement != nil) && (isNamed || figure.name.contains(text ?? ""))
+            }
+            return figures.isEmpty
+                ? nil : Experiment(name: experiment.name, programs: experiment.programs, figures: figures, rounds: experiment.rounds)
+        }
+    }
+
+    /// Makes an experiment whose programs run three times each, or as often as is said.
+    func experiment(_ name: String, _ programs: [Program], _ figures: [Figure], rounds: Int = 3) -> Experiment {
+        Experiment(name: name, programs: programs, figures: figures, rounds: rounds)
+    }
+}

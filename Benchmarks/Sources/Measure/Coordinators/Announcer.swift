@@ -1,0 +1,21 @@
+import Coordinators
+
+/// Sends events to its delegates when asked.
+actor Announcer: Coordinator {
+    typealias Event = Int
+
+    /// Answered when the events have been sent, which isn't when they have arrived.
+    struct Announce: ResponderMessage {
+        var events: Int
+    }
+
+    static let responders: [Responder<Announcer>] = [
+        .respond(to: Announce.self) { me, request in
+            for event in 0..<request.events { me.context.delegates => event }
+        }
+    ]
+
+    nonisolated let context: Context<Announcer>
+
+    init(_ context: Context<Announcer>, _ configuration: Configuration) { self.context = context }
+}

@@ -29,8 +29,8 @@ final class DeadLetters: Sendable {
         upward?.add(report)
     }
 
-    /// Sends the collected letters up.
-    func flush() { upward?.flush() }
+    /// Sends the collected letters up, and returns when the link has them.
+    func flush() async { await upward?.flushToEnd() }
 }
 
 extension DeadLetterReport: UpwardReport {

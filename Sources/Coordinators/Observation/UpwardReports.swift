@@ -19,6 +19,10 @@ final class UpwardReports<Report: UpwardReport>: Sendable {
     private struct State {
         var report = Report()
         var isScheduled = false
+        /// The number of reports that are being encoded and handed to the link.
+        var sending = 0
+        /// The callers that wait until none is.
+        var waiters: [OneShot<Void>] = []
     }
 
     private let uplink: Uplink
@@ -46,18 +50,37 @@ final class UpwardReports<Report: UpwardReport>: Sendable {
     ///
     /// - Returns: False when the link is down: the report waits for the next one.
     @discardableResult
-    func flush() -> Bool {
+    private func flush() -> Bool {
         let report = state.withLock { state in
+            state.sending += 1
             defer { state.report = Report() }
             return state.report
         }
-        if report.isEmpty || uplink.notify(Report.notification, report) { return true }
-        state.withLock { state in
-            var whole = report
-            whole.add(state.report)
-            state.report = whole
+        let isSent = report.isEmpty || uplink.notify(Report.notification, report)
+        let waiters = state.withLock { state -> [OneShot<Void>] in
+            state.sending -= 1
+            if !isSent {
+                var whole = report
+                whole.add(state.report)
+                state.report = whole
+            }
+            guard state.sending == 0 else { return [] }
+            defer { state.waiters = [] }
+            return state.waiters
         }
-        return false
+        for waiter in waiters { waiter.settle(()) }
+        return isSent
+    }
+
+    /// Sends what was collected, and returns when the link has it, with what the timer was just sending.
+    func flushToEnd() async {
+        flush()
+        let waiter = OneShot<Void>()
+        let isSending = state.withLock { state in
+            if state.sending > 0 { state.waiters.append(waiter) }
+            return state.sending > 0
+        }
+        if isSending { await waiter.value }
     }
 
     private func schedule() {

@@ -153,11 +153,11 @@ extension Worker {
     private func closeRuntime() {
         uplink.beginEnding()
         tasks.add { [self] in
-            runtime.deadLetters.flush()
+            await runtime.deadLetters.flush()
             await runtime.close()
             await uplink.sendRelayed()
-            runtime.deadLetters.flush()
-            runtime.unhandled?.flush()
+            await runtime.deadLetters.flush()
+            await runtime.unhandled?.flushToEnd()
             handle(.runtimeClosed)
         }
     }

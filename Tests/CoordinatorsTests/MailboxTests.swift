@@ -212,6 +212,36 @@ struct MailboxTests {
         #expect(begun == ["sent"])
     }
 
+    // MARK: Asks in their askers' tasks
+
+    @Test("Asks in their askers' tasks count as messages, and hold back all others until the last has begun")
+    func reservations() {
+        var mailbox = Mailbox(MailboxPolicy(messages: 2, whenFull: .fail))
+        let reserved = [mailbox.reserve(1, .medium), mailbox.reserve(1, .medium), mailbox.reserve(1, .medium)]
+        #expect(reserved == [true, true, false])
+        let full = mailbox.put("full")
+        #expect(full == "refused")
+        mailbox.endReservation(1)
+        let waits = mailbox.put("waits")
+        #expect(waits == "admitted")
+        let early = (mailbox.beginDraining(), mailbox.reserve(1, .medium))
+        #expect(early == (false, false))
+        mailbox.endReservation(1)
+        let begins = mailbox.beginDraining()
+        #expect(begins)
+    }
+
+    @Test("Asks of tasks of different priorities don't overtake one another")
+    func priorities() {
+        var mailbox = Mailbox(MailboxPolicy(messages: 4, bytes: 100, whenFull: .wait))
+        let reserved = [mailbox.reserve(60, .low), mailbox.reserve(1, .high), mailbox.reserve(60, .low), mailbox.reserve(40, .low)]
+        #expect(reserved == [true, false, false, true])
+        mailbox.endReservation(60)
+        mailbox.endReservation(40)
+        let later = mailbox.reserve(200, .high)
+        #expect(later, "one may have any size")
+    }
+
     // MARK: Running
 
     @Test("Running messages are bounded like waiting ones")

@@ -216,8 +216,8 @@ extension Envelope {
         open(in: asks)
         if !hasEnded { dispatch(self) }
         if let outcome = takeOutcome() {
-            // Yields, so that a loop that retries lets other tasks run.
-            if case .failure = outcome { await Task.yield() }
+            // Yields, so that a loop that retries lets other tasks run; what nobody responds to is no reason to retry.
+            if case .failure(let error) = outcome, (error as? CoordinatorError)?.code != .unhandled { await Task.yield() }
             return try outcome.restored().get()
         }
         let outcome = await withTaskCancellationHandler {

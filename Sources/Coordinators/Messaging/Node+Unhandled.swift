@@ -4,7 +4,7 @@ extension Node {
     /// Ends a message that no coordinator up to the root responds to, and reports it to the root.
     func endUnhandled(_ envelope: Envelope) {
         let message = UnhandledMessage(name: envelope.body.name, sender: envelope.sender)
-        reportUnhandled(UnhandledReport(messages: [message]))
+        if let upward = runtime.unhandled { upward.add(UnhandledReport(messages: [message])) } else { root.post(.unhandled(message)) }
         let text = "nobody from \(envelope.sender) up to \(CoordinatorPath.root) responds to \(message.name)"
         envelope.end(.failure(CoordinatorError(.unhandled, text)))
     }
@@ -12,11 +12,13 @@ extension Node {
     /// Reports messages that no coordinator up to the root responded to: to the root's hook, in whichever process the root is.
     func reportUnhandled(_ report: UnhandledReport) {
         if let upward = runtime.unhandled { return upward.add(report) }
-        let root = sequence(first: self, next: \.parent).reduce(self) { $1 }
         var bounded = UnhandledReport()
         bounded.add(report)
         for message in bounded.messages { root.post(.unhandled(message)) }
     }
+
+    /// The topmost coordinator of this process.
+    private var root: Node { sequence(first: self, next: \.parent).reduce(self) { $1 } }
 }
 
 extension Node {

@@ -87,7 +87,7 @@ final class Bench: Sendable {
         await end.value
         link.close()
         peer.close()
-        let isEmpty = peer.state.withLock { $0.outgoing.isEmpty && $0.incoming.isEmpty }
+        let isEmpty = peer.state.withLock { $0.outgoing.count == 0 && $0.incoming.isEmpty }
         precondition(isEmpty, "asks are left open on a link that has closed")
     }
 

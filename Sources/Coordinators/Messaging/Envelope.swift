@@ -216,7 +216,7 @@ extension Envelope {
         open(in: asks)
         if !hasEnded { dispatch(self) }
         if let outcome = takeOutcome() {
-            // Yields, so that a loop that retries lets other tasks run; what nobody responds to is no reason to retry.
+            // Yields, so that a loop that retries lets other tasks run; a message without a responder is no reason to retry.
             if case .failure(let error) = outcome, (error as? CoordinatorError)?.code != .unhandled { await Task.yield() }
             return try outcome.restored().get()
         }

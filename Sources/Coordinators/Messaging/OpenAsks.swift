@@ -43,7 +43,9 @@ final class OpenAsks: Sendable {
     private func watch(until deadline: MonotonicTime) {
         // The timer keeps these asks, which keep nothing else once their coordinator has stopped: a weak reference would make every other
         // one slower.
-        _ = Timers.shared.schedule(at: deadline) { self.endOverdue(deadline) }
+        let timer = Timers.shared.schedule(at: deadline) { self.endOverdue(deadline) }
+        let former = state.withLock { $0.watch.keep(timer, for: deadline) }
+        if let former { Timers.shared.cancel(former) }
     }
 
     private func endOverdue(_ time: MonotonicTime) {
@@ -61,8 +63,8 @@ final class OpenAsks: Sendable {
 struct DeadlineWatch {
     /// The time for which the timer is set.
     private var time: MonotonicTime?
-    /// The timer, if it's to be cancelled at the end.
-    var timer: Timers.Timer?
+    /// The timer that was set last, to be cancelled when an earlier one replaces it, or at the end.
+    private(set) var timer: Timers.Timer?
 
     /// Returns whether the timer must be set for a deadline, because it's earlier than all that are watched.
     mutating func isEarliest(_ deadline: MonotonicTime?) -> Bool {
@@ -70,6 +72,18 @@ struct DeadlineWatch {
         time = deadline
         return true
     }
+
+    /// Takes note of a timer that was set.
+    ///
+    /// - Returns: The timer that isn't needed any more: the former one, or this one if an earlier deadline has come meanwhile.
+    mutating func keep(_ timer: Timers.Timer, for deadline: MonotonicTime) -> Timers.Timer? {
+        guard time == deadline else { return timer }
+        defer { self.timer = timer }
+        return self.timer
+    }
+
+    /// Removes and returns the timer, because nothing is watched any more.
+    mutating func takeTimer() -> Timers.Timer? { timer.take() }
 
     /// Takes note that a timer has fired.
     ///

@@ -67,11 +67,8 @@ extension Peer {
     private func watch(until deadline: MonotonicTime) {
         // The end of the link cancels the timer, which keeps the peer: a weak reference would make every other one slower.
         let timer = Timers.shared.schedule(at: deadline) { self.endOverdue(deadline) }
-        let isLate = state.withLock { state -> Bool in
-            if !state.phase.isClosed { state.watch.timer = timer }
-            return state.phase.isClosed
-        }
-        if isLate { Timers.shared.cancel(timer) }
+        let former = state.withLock { $0.phase.isClosed ? timer : $0.watch.keep(timer, for: deadline) }
+        if let former { Timers.shared.cancel(former) }
     }
 
     private func endOverdue(_ time: MonotonicTime) {

@@ -166,9 +166,9 @@ final class Peer: Sendable {
 
     private func endOpenAsks() {
         let (isFirst, outgoing, incoming, timer, farewell) = state.withLock { state in
-            defer { (state.incoming, state.watch.timer, state.phase) = ([:], nil, .closed) }
+            defer { (state.incoming, state.phase) = ([:], .closed) }
             _ = state.windows.removeAll()
-            return (!state.phase.isClosed, state.outgoing.removeAll(), state.incoming, state.watch.timer, state.phase.farewell)
+            return (!state.phase.isClosed, state.outgoing.removeAll(), state.incoming, state.watch.takeTimer(), state.phase.farewell)
         }
         if let timer { Timers.shared.cancel(timer) }
         if isFirst { counts.links.subtract(1, ordering: .relaxed) }

@@ -39,21 +39,37 @@ final class OpenAsks: Sendable {
         }
         for envelope in envelopes { envelope.end(.failure(error)) }
     }
+}
 
-    private func watch(until deadline: MonotonicTime) {
-        // The timer keeps these asks, which keep nothing else once their coordinator has stopped: a weak reference would make every other
-        // one slower.
-        let timer = Timers.shared.schedule(at: deadline) { self.endOverdue(deadline) }
-        let former = state.withLock { $0.watch.keep(timer, for: deadline) }
-        if let former { Timers.shared.cancel(former) }
+extension OpenAsks: DeadlineWatcher {
+    func keep(_ timer: Timers.Timer, for deadline: MonotonicTime) -> Timers.Timer? {
+        state.withLock { $0.watch.keep(timer, for: deadline) }
     }
 
-    private func endOverdue(_ time: MonotonicTime) {
-        let (overdue, next) = state.withLock { state in
-            state.watch.pass(time, state.envelopes.elements)
+    func pass(_ deadline: MonotonicTime) -> (overdue: [Envelope], next: MonotonicTime?) {
+        state.withLock { $0.watch.pass(deadline, $0.envelopes.elements) }
+    }
+}
+
+/// An owner of messages whose deadlines one timer watches.
+protocol DeadlineWatcher: AnyObject, Sendable {
+    /// Takes note of a timer that was set; see ``DeadlineWatch/keep(_:for:)``.
+    func keep(_ timer: Timers.Timer, for deadline: MonotonicTime) -> Timers.Timer?
+    /// Takes note that a timer has fired; see ``DeadlineWatch/pass(_:_:)``.
+    func pass(_ deadline: MonotonicTime) -> (overdue: [Envelope], next: MonotonicTime?)
+}
+
+extension DeadlineWatcher {
+    /// Sets the timer for a deadline, and ends the messages that are overdue then.
+    ///
+    /// The timer keeps the owner alive until it fires or is cancelled: a weak reference would make every other one slower.
+    func watch(until deadline: MonotonicTime) {
+        let timer = Timers.shared.schedule(at: deadline) {
+            let (overdue, next) = self.pass(deadline)
+            for envelope in overdue { envelope.timeOut() }
+            if let next { self.watch(until: next) }
         }
-        for envelope in overdue { envelope.timeOut() }
-        if let next { watch(until: next) }
+        if let former = keep(timer, for: deadline) { Timers.shared.cancel(former) }
     }
 }
 

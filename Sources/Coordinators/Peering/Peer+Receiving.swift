@@ -64,19 +64,6 @@ extension Peer {
         owner.messageReceived(envelope, target, frame.flags.contains(.direct))
     }
 
-    private func watch(until deadline: MonotonicTime) {
-        // The end of the link cancels the timer, which keeps the peer: a weak reference would make every other one slower.
-        let timer = Timers.shared.schedule(at: deadline) { self.endOverdue(deadline) }
-        let former = state.withLock { $0.phase.isClosed ? timer : $0.watch.keep(timer, for: deadline) }
-        if let former { Timers.shared.cancel(former) }
-    }
-
-    private func endOverdue(_ time: MonotonicTime) {
-        let (overdue, next) = state.withLock { $0.watch.pass(time, $0.incoming.values) }
-        for envelope in overdue { envelope.timeOut() }
-        if let next { watch(until: next) }
-    }
-
     /// Gives back the credit of a message that isn't under way any more.
     func giveBack(_ arrival: Arrival) {
         guard let route = arrival.route else { return state.withLock { $0.admission.builtinBytes -= arrival.size } }
@@ -196,6 +183,17 @@ extension Peer {
             // The ask has been cancelled or has timed out meanwhile, or this is the answer to a start.
             owner.frameReceived(frame)
         }
+    }
+}
+
+extension Peer: DeadlineWatcher {
+    func keep(_ timer: Timers.Timer, for deadline: MonotonicTime) -> Timers.Timer? {
+        // The end of the link has cancelled the former timer, and no later one is kept.
+        state.withLock { $0.phase.isClosed ? timer : $0.watch.keep(timer, for: deadline) }
+    }
+
+    func pass(_ deadline: MonotonicTime) -> (overdue: [Envelope], next: MonotonicTime?) {
+        state.withLock { $0.watch.pass(deadline, $0.incoming.values) }
     }
 }
 

@@ -28,9 +28,16 @@ public struct Context<C: Coordinator>: Sendable {
     ///   `restarting`, `mailboxFull`, `tooManyOpenAsks`, `messageTooLarge`, `coding`; the error that the handler threw, or a `RemoteError`
     ///   if that can't cross processes; `CancellationError`.
     public func ask<M: ResponderMessage>(_ message: M, timeout: Duration = .seconds(5)) async throws -> M.Reply {
-        if let (row, instance, responder) = node.directRow(for: M.self) {
-            // The row runs in this task and doesn't await, so that cancellation has nothing to end.
-            if let reply = try await row.run(message, on: instance, of: responder) { return reply }
+        switch node.shortcut(for: ObjectIdentifier(M.self), size: Envelope.size(of: M.self)) {
+        case .row(let row, let instance, let responder):
+            do {
+                // The row runs in this task and doesn't await, so that cancellation has nothing to end.
+                return try await unsafeDowncast(row, to: DirectRow<M>.self).run(message, on: instance, of: responder)
+            } catch is DirectRowRefusal {}
+        case .unhandled:
+            try Task.checkCancellation()
+            throw node.unhandled(M.name, of: path)
+        case nil: break
         }
         return try await M.retried(within: timeout) { remaining in
             try await node.ask(.value(message), timeout: remaining, isOneWay: false).decoded(as: M.Reply.self)

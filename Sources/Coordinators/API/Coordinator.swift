@@ -103,7 +103,10 @@ extension Coordinator {
         if context.pages.last != page { context.show(page) }
     }
     /// Does nothing.
-    public func unhandled(_ message: UnhandledMessage) async {}
+    public func unhandled(_ message: UnhandledMessage) async {
+        // Later messages need not be reported.
+        context.node.type.hasNoUnhandledHook()
+    }
 }
 
 /// An error by which the runtime tells a coordinator without a `run` hook from one whose hook failed.

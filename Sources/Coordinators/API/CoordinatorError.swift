@@ -1,7 +1,7 @@
 import WireProtocol
 
 /// An error that the runtime throws.
-public struct CoordinatorError: Error, Sendable, Hashable, Codable, CustomStringConvertible {
+public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
     /// The kind of a failure; more kinds may be added.
     public struct Code: Sendable, Hashable, Codable, CustomStringConvertible {
         enum Kind: String, Codable {
@@ -71,21 +71,75 @@ public struct CoordinatorError: Error, Sendable, Hashable, Codable, CustomString
     /// The kind of the failure.
     public let code: Code
     /// The description of what happened, where, and what to do.
-    public let message: String
+    public var message: String {
+        switch explanation {
+        case .text(let text): text
+        case .unhandled(let message): "nobody from \(message.sender) up to \(CoordinatorPath.root) responds to \(message.name)"
+        }
+    }
     /// Whether the handler may have begun; for `peerLost`.
     ///
     /// Nothing is retried unless the message declares itself idempotent.
     public let maybeExecuted: Bool
+    private let explanation: Explanation
 
     /// Creates an error.
     public init(_ code: Code, _ message: String, maybeExecuted: Bool = false) {
         self.code = code
-        self.message = message
+        explanation = .text(message)
         self.maybeExecuted = maybeExecuted
+    }
+
+    init(unhandled message: UnhandledMessage) {
+        code = .unhandled
+        explanation = .unhandled(message)
+        maybeExecuted = false
     }
 
     /// The code and what happened.
     public var description: String { "\(code): \(message)" }
+
+    /// What the message is made of: the text of an error that is thrown often, and often caught unread, is made when it's read.
+    private enum Explanation: Sendable {
+        case text(String)
+        case unhandled(UnhandledMessage)
+    }
+}
+
+extension CoordinatorError: Hashable {
+    /// Returns whether both have the same code and message, and allow the same to be retried.
+    public static func == (left: CoordinatorError, right: CoordinatorError) -> Bool {
+        left.code == right.code && left.maybeExecuted == right.maybeExecuted && left.message == right.message
+    }
+
+    /// Hashes the code, the message, and whether the handler may have begun.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(code)
+        hasher.combine(message)
+        hasher.combine(maybeExecuted)
+    }
+}
+
+extension CoordinatorError: Codable {
+    private enum CodingKeys: CodingKey { case code, message, maybeExecuted }
+
+    /// Reads the error's parts.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            try container.decode(Code.self, forKey: .code),
+            try container.decode(String.self, forKey: .message),
+            maybeExecuted: try container.decode(Bool.self, forKey: .maybeExecuted)
+        )
+    }
+
+    /// Writes the error's parts.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(code, forKey: .code)
+        try container.encode(message, forKey: .message)
+        try container.encode(maybeExecuted, forKey: .maybeExecuted)
+    }
 }
 
 /// A handler's error whose type can't cross processes: it isn't Codable, or the asker's program doesn't have it.

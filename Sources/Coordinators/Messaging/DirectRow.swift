@@ -5,9 +5,14 @@
 class DirectRow<M: ResponderMessage>: AnyDirectRow, @unchecked Sendable {
     /// Runs the body on its coordinator.
     ///
-    /// - Returns: `nil` when the coordinator doesn't accept messages any more.
-    func run(_ message: M, on instance: any Coordinator, of node: Node) async throws -> M.Reply? { nil }
+    /// - Throws: `DirectRowRefusal` when the coordinator doesn't accept messages any more; the error that the body throws.
+    func run(_ message: M, on instance: any Coordinator, of node: Node) async throws -> M.Reply { throw DirectRowRefusal() }
 }
+
+/// The refusal of a coordinator that doesn't accept messages any more.
+///
+/// An error, because an optional answer of a type that only the program knows costs a look-up of that optional's type.
+struct DirectRowRefusal: Error {}
 
 /// The base of direct rows; unchecked, but immutable, like its subclasses.
 class AnyDirectRow: @unchecked Sendable {}
@@ -20,13 +25,13 @@ final class TypedDirectRow<C: Coordinator, M: ResponderMessage>: DirectRow<M>, @
 
     init(_ body: @escaping Body) { self.body = body }
 
-    override func run(_ message: M, on instance: any Coordinator, of node: Node) async throws -> M.Reply? {
+    override func run(_ message: M, on instance: any Coordinator, of node: Node) async throws -> M.Reply {
         // Rows are called only for coordinators of their table.
         try await perform(message, unsafeDowncast(instance, to: C.self), node)
     }
 
-    private func perform(_ message: M, _ me: isolated C, _ node: Node) throws -> M.Reply? {
-        guard node.directAskBegins(Envelope.size(of: M.self)) else { return nil }
+    private func perform(_ message: M, _ me: isolated C, _ node: Node) throws -> M.Reply {
+        guard node.directAskBegins(Envelope.size(of: M.self)) else { throw DirectRowRefusal() }
         do {
             return try body(me, message)
         } catch {

@@ -1,20 +1,32 @@
 import ConcurrencySupport
 
 extension Node {
-    /// Returns the row of an ask that can run in the asker's task: its responder is in this process, idle, and doesn't suspend.
-    func directRow<M: ResponderMessage>(for message: M.Type) -> (DirectRow<M>, any Coordinator, Node)? {
+    /// The way of an ask that is known before there is a message.
+    enum Shortcut {
+        /// The responder is in this process, idle, and doesn't suspend: the row, which can run in the asker's task, is of the message's type.
+        case row(AnyDirectRow, any Coordinator, Node)
+        /// No coordinator up to the root responds.
+        case unhandled
+    }
+
+    /// Returns the shortcut of an ask; `nil` if it has to take the whole way.
+    ///
+    /// - Parameters:
+    ///   - message: The type of the message.
+    ///   - size: The size of the message in bytes.
+    func shortcut(for message: ObjectIdentifier, size: Int) -> Shortcut? {
         // Tasks that a stopped coordinator has left running can't ask.
         guard !openAsks.isClosed else { return nil }
         var node = self
         while true {
-            if let row = node.type.table.onlyRow(for: message) {
-                guard let direct = row.direct as? DirectRow<M>, let instance = node.takeDirectAsk(Envelope.size(of: M.self)) else {
-                    return nil
-                }
-                return (direct, instance, node)
+            switch node.type.table.match(for: message) {
+            case .one(let row):
+                guard let direct = row.direct, let instance = node.takeDirectAsk(size) else { return nil }
+                return .row(direct, instance, node)
+            case .several: return nil
+            case .none: break
             }
-            // Another row may match by the name, or the message leaves the process.
-            guard node.type.table.isPlain(for: message), let parent = node.parent else { return nil }
+            guard let parent = node.parent else { return node.isRoot ? .unhandled : nil }
             node = parent
         }
     }

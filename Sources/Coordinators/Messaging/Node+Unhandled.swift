@@ -3,10 +3,21 @@ import WireProtocol
 extension Node {
     /// Ends a message that no coordinator up to the root responds to, and reports it to the root.
     func endUnhandled(_ envelope: Envelope) {
-        let message = UnhandledMessage(name: envelope.body.name, sender: envelope.sender)
-        if let upward = runtime.unhandled { upward.add(UnhandledReport(messages: [message])) } else { root.post(.unhandled(message)) }
-        let text = "nobody from \(envelope.sender) up to \(CoordinatorPath.root) responds to \(message.name)"
-        envelope.end(.failure(CoordinatorError(.unhandled, text)))
+        envelope.end(.failure(unhandled(envelope.body.name, of: envelope.sender)))
+    }
+
+    /// Reports a message that no coordinator up to the root responds to.
+    ///
+    /// - Returns: The error for the message's sender.
+    func unhandled(_ name: String, of sender: CoordinatorPath) -> CoordinatorError {
+        let message = UnhandledMessage(name: name, sender: sender)
+        if let upward = runtime.unhandled { upward.add(UnhandledReport(messages: [message])) } else { root.observeUnhandled(message) }
+        return CoordinatorError(unhandled: message)
+    }
+
+    /// Has this coordinator, which is the root of the tree, observe a message, unless it's known to have no hook for that.
+    private func observeUnhandled(_ message: UnhandledMessage) {
+        if type.mayObserveUnhandled { post(.unhandled(message)) }
     }
 
     /// Reports messages that no coordinator up to the root responded to: to the root's hook, in whichever process the root is.
@@ -14,11 +25,16 @@ extension Node {
         if let upward = runtime.unhandled { return upward.add(report) }
         var bounded = UnhandledReport()
         bounded.add(report)
-        for message in bounded.messages { root.post(.unhandled(message)) }
+        let root = root
+        for message in bounded.messages { root.observeUnhandled(message) }
     }
 
     /// The topmost coordinator of this process.
-    private var root: Node { sequence(first: self, next: \.parent).reduce(self) { $1 } }
+    private var root: Node {
+        var node = self
+        while let parent = node.parent { node = parent }
+        return node
+    }
 }
 
 extension Node {

@@ -1,24 +1,27 @@
 import ConcurrencySupport
+import Synchronization
 
 /// The open asks of a coordinator, which end when it stops, each at its deadline at the latest.
 final class OpenAsks: Sendable {
     private struct State {
         var envelopes = Slab<Envelope>()
-        var isClosed = false
         var watch = DeadlineWatch()
     }
 
     private let state = Lock(State())
 
+    /// Set under the lock, read without it by asks that don't wait here.
+    private let hasClosed = Atomic(false)
+
     /// Whether the coordinator has stopped.
-    var isClosed: Bool { state.withLock { $0.isClosed } }
+    var isClosed: Bool { hasClosed.load(ordering: .acquiring) }
 
     /// Adds an ask.
     ///
     /// - Returns: The number of the ask; `nil` once the coordinator has stopped.
     func insert(_ envelope: Envelope) -> UInt64? {
         let (number, isEarliest) = state.withLock { state -> (UInt64?, Bool) in
-            guard !state.isClosed else { return (nil, false) }
+            guard !isClosed else { return (nil, false) }
             return (state.envelopes.insert(envelope), state.watch.isEarliest(envelope.deadline))
         }
         if isEarliest, let deadline = envelope.deadline { watch(until: deadline) }
@@ -34,7 +37,7 @@ final class OpenAsks: Sendable {
     /// Ends the open asks, and with `forGood` every later one too.
     func end(with error: CoordinatorError, forGood: Bool) {
         let envelopes = state.withLock { state in
-            if forGood { state.isClosed = true }
+            if forGood { hasClosed.store(true, ordering: .releasing) }
             return state.envelopes.removeAll()
         }
         for envelope in envelopes { envelope.end(.failure(error)) }

@@ -5,7 +5,15 @@ import WireProtocol
 /// All instances share one table. Rows are in the order of the array: the first that matches gets the message; if it lets the message
 /// climb, the next that matches gets it, before the parent.
 final class ResponderTable: Sendable {
-    private let byType: [ObjectIdentifier: [MessageRow]]
+    /// The rows that match a message.
+    enum Match {
+        case none
+        case one(MessageRow)
+        /// Several rows match, or some may by the name.
+        case several
+    }
+
+    private let byType: TypeMap<[MessageRow]>
     private let byName: [String: [MessageRow]]
     /// Rows that match a prefix of the name.
     private let prefixed: [MessageRow]
@@ -43,7 +51,7 @@ final class ResponderTable: Sendable {
             case .dismissal(let body): dismissal = dismissal ?? body
             }
         }
-        self.byType = byType
+        self.byType = TypeMap(byType)
         self.byName = byName
         self.prefixed = prefixed
         ambiguousNames = byName.filter { _, rows in Set(rows.map(\.typeOfMessage)).count > 1 }.keys.sorted()
@@ -54,15 +62,13 @@ final class ResponderTable: Sendable {
         self.directory = directory.filter { $0.name.utf8.count <= FrameLimits.default.maximumNameLength }
     }
 
-    /// Returns the row for a message, if it's the only one.
-    func onlyRow<M: ResponderMessage>(for message: M.Type) -> MessageRow? {
-        guard prefixed.isEmpty, let rows = byType[ObjectIdentifier(message)], rows.count == 1 else { return nil }
-        return rows[0]
-    }
-
-    /// Returns whether no row matches the message.
-    func isPlain<M: ResponderMessage>(for message: M.Type) -> Bool {
-        prefixed.isEmpty && byType[ObjectIdentifier(message)] == nil
+    /// Returns the row for a message, if there is one and no other.
+    ///
+    /// - Parameter message: The type of the message.
+    func match(for message: ObjectIdentifier) -> Match {
+        guard prefixed.isEmpty else { return .several }
+        guard let rows = byType[message] else { return .none }
+        return rows.count == 1 ? .one(rows[0]) : .several
     }
 
     /// Returns the first row for a message, or the first after another row.

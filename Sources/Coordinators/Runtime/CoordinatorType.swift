@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import Synchronization
 import WireProtocol
 
 /// A type-erased coordinator type: the functions and properties that the runtime needs to make and run an instance.
@@ -18,6 +19,8 @@ final class CoordinatorType: Sendable {
     /// Whether it has a scene, which is watched while it's active and closed at its end.
     let ownsScene: Bool
 
+    private let hasUnhandledHook = Atomic(true)
+
     private static let known = Lock<[ObjectIdentifier: CoordinatorType]>([:])
 
     static func of<C: Coordinator>(_ type: C.Type) -> CoordinatorType {
@@ -29,6 +32,12 @@ final class CoordinatorType: Sendable {
             return new
         }
     }
+
+    /// Whether it may have a hook for messages without a responder.
+    var mayObserveUnhandled: Bool { hasUnhandledHook.load(ordering: .relaxed) }
+
+    /// Takes note that the default has run in the place of a hook for messages without a responder.
+    func hasNoUnhandledHook() { hasUnhandledHook.store(false, ordering: .relaxed) }
 
     private init<C: Coordinator>(_ type: C.Type) {
         name = TypeNames.name(of: type)

@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import NNG
+import Synchronization
 public import WireProtocol
 
 /// The connection between a parent process and a child process, which carries frames in order and in batches.
@@ -42,6 +43,8 @@ public final class Link: Sendable {
     private let limits: FrameLimits
     private let outbound: Lock<Outbound>
     private let inbound = Lock(Inbound())
+    /// The number of times that the link was given to another handler, which is read at every frame.
+    private let handovers = Atomic(0)
 
     /// Wraps a negotiated connection.
     init(_ connection: PairConnection, limits: FrameLimits = .default) {
@@ -85,6 +88,7 @@ public final class Link: Sendable {
     /// If the link has closed meanwhile, the handler is told now.
     public func hand(over handler: Handler) {
         inbound.withLock { $0.handler = handler }
+        handovers.add(1, ordering: .releasing)
         if let error = outbound.withLock({ $0.closed }) { takeHandler()?.closed(self, error) }
     }
 
@@ -141,6 +145,16 @@ public final class Link: Sendable {
         name == 0 ? "" : inbound.withLock { $0.names.text(of: name) }
     }
 
+    /// Returns the texts of three names that the other end has defined; `nil` unless it has defined all of them.
+    public func texts(of names: (NameID, NameID, NameID)) -> (String, String, String)? {
+        inbound.withLock { inbound in
+            guard let first = inbound.names.text(of: names.0), let second = inbound.names.text(of: names.1),
+                let third = inbound.names.text(of: names.2)
+            else { return nil }
+            return (first, second, third)
+        }
+    }
+
     /// Closes the link at once.
     ///
     /// Frames that have not left are dropped; the handler is told.
@@ -164,6 +178,7 @@ public final class Link: Sendable {
     }
 
     private func receive(_ batch: [UInt8]) {
+        var known = handovers.load(ordering: .acquiring)
         let handler = inbound.withLock { $0.handler }
         guard var current = handler else { return }
         var decoder = FrameDecoder(batch, limits: limits)
@@ -178,6 +193,9 @@ public final class Link: Sendable {
                 }
                 current.frameReceived(self, frame.apart(from: batch))
                 // A handshake hands the link over in the middle of a batch.
+                let now = handovers.load(ordering: .acquiring)
+                guard now != known else { continue }
+                known = now
                 if let next = inbound.withLock({ $0.handler }) { current = next }
             }
         } catch {

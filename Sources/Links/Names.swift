@@ -5,6 +5,8 @@ private let capacity = 65_536
 
 /// The names that this end has defined to the other.
 struct OutboundNames {
+    private static let recentLimit = 4
+
     enum Interned {
         case known(NameID)
         /// The name has just got a number; `replacing` says whether the number had another meaning before.
@@ -14,8 +16,28 @@ struct OutboundNames {
     private var ids: [String: NameID] = [:]
     private var texts: [String] = []
     private var oldest = 0
+    /// The names that were used last: most messages have the sender and the name of the one before, and texts that share their memory are
+    /// compared at once.
+    private var recent: [(text: String, id: NameID)] = []
+    private var leastRecent = 0
 
     mutating func intern(_ text: String) -> Interned {
+        for known in recent where known.text == text { return .known(known.id) }
+        let interned = look(up: text)
+        switch interned {
+        case .known(let id), .new(let id, replacing: false): remember(text, id)
+        case .new(_, replacing: true): recent = []
+        }
+        return interned
+    }
+
+    private mutating func remember(_ text: String, _ id: NameID) {
+        guard recent.count == Self.recentLimit else { return recent.append((text, id)) }
+        recent[leastRecent] = (text, id)
+        leastRecent = (leastRecent + 1) % Self.recentLimit
+    }
+
+    private mutating func look(up text: String) -> Interned {
         if let id = ids[text] { return .known(id) }
         if texts.count < capacity {
             texts.append(text)
@@ -37,6 +59,7 @@ struct InboundNames {
     private var texts: [String] = []
 
     func text(of name: NameID) -> String? {
+        if name == 0 { return "" }
         let index = Int(name) - 1
         return texts.indices.contains(index) ? texts[index] : nil
     }

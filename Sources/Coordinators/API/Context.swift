@@ -59,7 +59,9 @@ public struct Context<C: Coordinator>: Sendable {
     /// - Throws: As `ask`, without the handler's errors and `timedOut`.
     @discardableResult
     public func send<M: ResponderMessage>(_ message: M) async throws -> Bool {
-        try await Envelope.isAccepted { try await node.ask(.value(message), timeout: nil, isOneWay: true) }
+        try Task.checkCancellation()
+        if let isAccepted = try node.sendUp(message) { return isAccepted }
+        return try await Envelope.isAccepted { try await node.ask(.value(message), timeout: nil, isOneWay: true) }
     }
 
     /// Asks for a stream of replies: the values that are known already, then each new one.

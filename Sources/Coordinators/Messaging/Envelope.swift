@@ -49,6 +49,11 @@ final class Envelope: Sendable {
             }
         }
 
+        /// Whether the name of a message that has come from elsewhere is one of the runtime's.
+        fileprivate var isBuiltin: Bool {
+            if case .encoded(let name, _, _) = self { Builtins.isName(name) } else { false }
+        }
+
         fileprivate var size: Int {
             switch self {
             case .value(let message): Self.size(of: message)
@@ -108,8 +113,8 @@ final class Envelope: Sendable {
         deadline: MonotonicTime?,
         trace: Bytes = TraceContext.current?.bytes ?? [],
         isOneWay: Bool = false,
-        flow: ReplyFlow? = nil,
-        isBuiltin: Bool = false
+        isBuiltin: Bool? = nil,
+        flow: ReplyFlow? = nil
     ) {
         self.body = body
         self.asker = asker
@@ -118,7 +123,7 @@ final class Envelope: Sendable {
         self.trace = trace
         self.isOneWay = isOneWay
         self.flow = flow
-        if case .encoded(let name, _, _) = body { self.isBuiltin = Builtins.isName(name) } else { self.isBuiltin = isBuiltin }
+        self.isBuiltin = isBuiltin ?? body.isBuiltin
         size = body.size
     }
 

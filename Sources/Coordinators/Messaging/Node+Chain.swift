@@ -17,6 +17,20 @@ extension Node {
         }
     }
 
+    /// Sends a one-way message to a coordinator above this process, if it leaves at once and nothing more is to be done for it.
+    ///
+    /// - Returns: Whether a coordinator responds; `nil` if the message has to take the whole way.
+    func sendUp<M: ResponderMessage>(_ message: M) throws(CoordinatorError) -> Bool? {
+        guard let uplink = runtime.uplink, !openAsks.isClosed else { return nil }
+        let type = ObjectIdentifier(M.self)
+        var node = self
+        while true {
+            guard case .none = node.type.table.match(for: type) else { return nil }
+            guard let parent = node.parent else { return try uplink.send(message, from: path) }
+            node = parent
+        }
+    }
+
     func leaveProcess(_ envelope: Envelope) {
         if runtime.uplink?.climb(envelope) != true { endUnhandled(envelope) }
     }

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import WireProtocol
 
 /// The rows of the coordinators above a process, nearest first.
@@ -20,6 +21,8 @@ final class ResponderDirectory: Sendable {
     /// The rows as the parent has told them.
     private let levels: [Directory]
     private let entries: [String: Entry]
+    /// What is known of the types of messages that were sent.
+    private let simpleEntries = Lock<[ObjectIdentifier: SimpleEntry?]>([:])
     /// The rows that match the beginning of a name: all of them intercept.
     private let prefixes: [(prefix: String, isOfThisBuild: Bool)]
 
@@ -37,6 +40,28 @@ final class ResponderDirectory: Sendable {
     func entry(for name: String) -> Entry? {
         if let entry = entries[name] { return entry }
         return prefixes.isEmpty ? nil : Index.entry(for: name, behind: prefixes)
+    }
+
+    /// An entry for messages of one type, for which nothing more is to be done than to send them.
+    struct SimpleEntry: Sendable {
+        let name: String
+        let isOfThisBuild: Bool
+    }
+
+    /// Returns the entry for messages of a type; `nil` if no coordinator above responds, an interceptor comes first, or the runtime has a part
+    /// in their way.
+    func simpleEntry<M: ResponderMessage>(for message: M.Type) -> SimpleEntry? {
+        let type = ObjectIdentifier(message)
+        if let known = simpleEntries.withLock({ $0[type] }) { return known }
+        let name = M.name
+        let isOrdinary = !Builtins.isName(name) && name != Navigate.name
+        let simple =
+            isOrdinary
+            ? entry(for: name).flatMap { entry in
+                entry.isIntercepted ? nil : SimpleEntry(name: name, isOfThisBuild: entry.isOfThisBuild)
+            } : nil
+        simpleEntries.withLock { $0[type] = .some(simple) }
+        return simple
     }
 
     /// The entries while the rows are read, in the order in which messages meet them.

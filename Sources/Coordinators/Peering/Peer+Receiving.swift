@@ -34,7 +34,7 @@ extension Peer {
         _ payload: Bytes,
         isOneWay: Bool
     ) {
-        guard let target = link.text(of: target), let sender = link.text(of: sender), let message = link.text(of: message) else {
+        guard let (target, sender, message) = link.texts(of: (target, sender, message)) else {
             let error = CoordinatorError(.coding, "a message uses a name that was never defined on this link")
             return reply(.failure(error), to: Arrival(correlation: frame.correlation, codec: frame.codec, route: nil, size: 0))
         }
@@ -52,6 +52,7 @@ extension Peer {
             deadline: deadline,
             trace: trace,
             isOneWay: isOneWay,
+            isBuiltin: isBuiltin,
             flow: frame.flags.contains(.stream) ? flow(to: arrival) : nil
         )
         switch state.withLock({ $0.admit(envelope, arrival) }) {

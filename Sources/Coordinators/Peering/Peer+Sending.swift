@@ -59,6 +59,35 @@ extension Peer {
         }
     }
 
+    /// Sends a one-way message that wants no answer, if it can leave now.
+    ///
+    /// - Returns: Whether the message has left; otherwise it has to wait, or can't be sent.
+    func send<M: ResponderMessage>(
+        _ message: M,
+        called name: String,
+        from sender: CoordinatorPath,
+        as codec: PayloadCodec
+    ) throws(CoordinatorError) -> Bool {
+        let payload = Bytes(try PayloadCoder.encode(message, as: codec))
+        let trace = Self.acceptable(TraceContext.current?.bytes ?? [])
+        let size = Self.size(payload)
+        let hasLeft = state.withLock { state -> Bool in
+            guard !state.phase.isClosed, !state.phase.isDraining, state.windows.takeOpen(route: name, size: size) else { return false }
+            do throws(LinkError) {
+                try link.append { intern in
+                    let content = Send(target: 0, sender: intern(sender.description), message: intern(name), trace: trace, payload: payload)
+                    return Frame(.send(content), codec: codec)
+                }
+                return true
+            } catch {
+                state.windows.takeBack(size, route: name)
+                return false
+            }
+        }
+        if hasLeft { link.flush() }
+        return hasLeft
+    }
+
     /// Opens a message and hands it to the link, unless it has to wait; called under the lock of the state.
     ///
     /// - Returns: The outcome, and the number of the message if it's open now.
@@ -295,6 +324,10 @@ extension Peer {
     /// Returns the route of a message, on both sides alike.
     static func route(_ target: String, _ message: String) -> String { target.isEmpty ? message : target }
 
+    /// Returns a trace context if the other side takes it: for a longer one it would close the link, and a message is worth more than its
+    /// trace.
+    fileprivate static func acceptable(_ trace: Bytes) -> Bytes { trace.count <= traceLimit ? trace : [] }
+
     /// Returns the number of bytes that a message takes of a window, on both sides alike.
     static func size(_ payload: Bytes) -> Int { payload.count + 64 }
 }
@@ -303,8 +336,7 @@ extension Envelope {
     fileprivate func content(target: NameID, sender name: (String) -> NameID, payload: Bytes) -> Content {
         let sender = name(sender.description)
         let message = name(body.name)
-        // For a longer one the other side would close the link, and a message is worth more than its trace.
-        let trace = trace.count <= Peer.traceLimit ? trace : []
+        let trace = Peer.acceptable(trace)
         if isOneWay {
             return .send(Send(target: target, sender: sender, message: message, trace: trace, payload: payload))
         }

@@ -51,7 +51,7 @@ struct SendWindows<Waiting> {
     private var whole: Window?
     private var link: Window?
     private var initial = Window(messages: .max, bytes: .max)
-    private var routes: [String: Route] = [:]
+    private var routes = RecentlyUsed<Route>()
 
     /// The number of messages that wait.
     private(set) var count = 0
@@ -91,7 +91,7 @@ struct SendWindows<Waiting> {
         if route.isEmpty {
             let named = Window(messages: min(credit.messages, Window.link.messages), bytes: min(credit.bytes, Window.link.bytes))
             // The routes whose windows were counted without bounds begin anew.
-            for route in routes.keys where whole == nil { routes[route]?.window = named.share }
+            if whole == nil { routes.forEach { $0.window = named.share } }
             (whole, link, initial) = (named, named, named.share)
         } else {
             give(credit, to: route)
@@ -102,19 +102,21 @@ struct SendWindows<Waiting> {
     private mutating func give(_ credit: Window, to name: String) {
         guard let whole else { return }
         link?.add(credit, atMost: whole)
-        guard routes[name] != nil else { return }
         let initial = initial
-        with(name) { $0.window.add(credit, atMost: initial) }
+        routes.change(name) { $0.window.add(credit, atMost: initial) }
         forgetIfWhole(name)
     }
 
     /// Forgets messages that wait and aren't wanted any more.
     mutating func removeAll(where isUnwanted: (Waiting) -> Bool) {
-        for name in routes.keys {
-            with(name) { $0.queue.removeAll { isUnwanted($0.waiting) } }
+        count = 0
+        for name in routes.names {
+            routes.change(name) { route in
+                route.queue.removeAll { isUnwanted($0.waiting) }
+                count += route.queue.count
+            }
             forgetIfWhole(name)
         }
-        count = routes.values.reduce(0) { $0 + $1.queue.count }
     }
 
     /// Returns the room that was taken for a message that has not left.
@@ -125,8 +127,8 @@ struct SendWindows<Waiting> {
     /// Takes out the messages that may leave now, in order for each route; those that aren't wanted any more take no room.
     mutating func release(where isWanted: (Waiting) -> Bool) -> [Waiting] {
         var free: [Waiting] = []
-        for (name, route) in routes where !route.queue.isEmpty {
-            var route = route
+        for name in routes.names {
+            guard var route = routes[name], !route.queue.isEmpty else { continue }
             while isOpen, route.window.isOpen, let (size, waiting) = route.queue.popFirst() {
                 count -= 1
                 guard isWanted(waiting) else { continue }
@@ -134,7 +136,7 @@ struct SendWindows<Waiting> {
                 link?.take(size)
                 free.append(waiting)
             }
-            routes[name] = route
+            routes.change(name) { $0 = route }
             forgetIfWhole(name)
         }
         return free
@@ -142,20 +144,20 @@ struct SendWindows<Waiting> {
 
     /// Takes out all messages that wait.
     mutating func removeAll() -> [Waiting] {
-        defer { (routes, count) = ([:], 0) }
-        return routes.values.flatMap { $0.queue.map(\.waiting) }
+        defer { (routes, count) = (RecentlyUsed(), 0) }
+        return routes.names.flatMap { routes[$0]?.queue.map(\.waiting) ?? [] }
     }
 
     /// Whether the link's window has room.
     private var isOpen: Bool { link?.isOpen ?? !waitsForWindow }
 
     private mutating func with<Result>(_ name: String, _ body: (inout Route) -> Result) -> Result {
-        body(&routes[name, default: Route(window: initial)])
+        routes.with(name, default: Route(window: initial), body)
     }
 
     /// A route that has all its credit, and no message that waits, need not be remembered.
     private mutating func forgetIfWhole(_ name: String) {
-        if let route = routes[name], route.window == initial, route.queue.isEmpty { routes[name] = nil }
+        if let route = routes[name], route.window == initial, route.queue.isEmpty { routes.remove(name) }
     }
 }
 
@@ -179,7 +181,7 @@ struct ReceiveCredits {
         var isIdle: Bool { window == CreditWindow.link.share }
     }
 
-    private var routes: [String: Route] = [:]
+    private var routes = RecentlyUsed<Route>()
     /// The credit that is due on all routes.
     private var owed = CreditWindow(messages: 0, bytes: 0)
     /// The window that the other side still has, according to the credit that was sent.
@@ -214,13 +216,13 @@ struct ReceiveCredits {
             route.owed.bytes += size
             return route.owed.messages >= whole.messages / 64 || route.owed.bytes >= whole.bytes / 256
         }
-        if isMuch { return Array(routes.keys).map { takeOwed($0) }.filter { $0.messages > 0 } }
+        if isMuch { return routes.names.map { takeOwed($0) }.filter { $0.messages > 0 } }
         return isMuchOfRoute ? [takeOwed(name)] : []
     }
 
     private mutating func takeOwed(_ name: String) -> (route: String, messages: Int, bytes: Int) {
         let (credit, isIdle) = with(name) { ($0.takeOwed(), $0.isIdle) }
-        if isIdle { routes[name] = nil }
+        if isIdle { routes.remove(name) }
         owed.messages -= credit.messages
         owed.bytes -= credit.bytes
         link.add(credit, atMost: .link)
@@ -228,6 +230,6 @@ struct ReceiveCredits {
     }
 
     private mutating func with<Result>(_ name: String, _ body: (inout Route) -> Result) -> Result {
-        body(&routes[name, default: Route()])
+        routes.with(name, default: Route(), body)
     }
 }

@@ -248,8 +248,7 @@ extension Uplink {
 fileprivate extension Uplink.State {
     /// The parent, if frames may be sent to it now.
     var peer: Peer? {
-        guard let attachment, attachment.isIntroduced, machine.link == attachment.id else { return nil }
-        return attachment.peer
+        attachment?.isIntroduced == true && attachment?.id == machine.link ? attachment?.peer : nil
     }
 
     /// Returns the standing frame to be sent next on a link; `nil` when all have been sent, and the link is open for all other frames.
@@ -289,6 +288,15 @@ extension Uplink {
         if entry == nil, !Builtins.isName(name), name.utf8.count <= FrameLimits.default.maximumNameLength { return false }
         if peer?.forward(envelope, to: "", isDirect: false, above: entry) != true { endUnreachable(envelope) }
         return true
+    }
+
+    /// Sends a one-way message on its way up, if it leaves at once and nothing more is to be done for it.
+    ///
+    /// - Returns: Whether a coordinator above responds; `nil` if the message has to take the whole way.
+    func send<M: ResponderMessage>(_ message: M, from sender: CoordinatorPath) throws(CoordinatorError) -> Bool? {
+        let (peer, directory) = state.withLock { ($0.peer, $0.directory) }
+        guard let peer, let entry = directory?.simpleEntry(for: M.self) else { return nil }
+        return try peer.send(message, called: entry.name, from: sender, as: entry.isOfThisBuild ? .compact : peer.codec) ? true : nil
     }
 
     /// Sends a message on its way up.

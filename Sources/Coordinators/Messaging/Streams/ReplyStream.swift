@@ -85,8 +85,8 @@ final class ReplyBuffer: Sendable {
             asker: .function { content.finish($0) },
             sender: sender.path,
             deadline: deadline,
-            flow: ReplyFlow { content.append($0) },
-            isBuiltin: isBuiltin
+            isBuiltin: isBuiltin,
+            flow: ReplyFlow { content.append($0) }
         )
         content.state.withLock { $0.envelope = envelope }
         envelope.open(in: sender.openAsks)

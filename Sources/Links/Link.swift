@@ -1,6 +1,5 @@
 import ConcurrencySupport
 import NNG
-import Synchronization
 public import WireProtocol
 
 /// The connection between a parent process and a child process, which carries frames in order and in batches.
@@ -22,10 +21,24 @@ public final class Link: Sendable {
 
     /// The functions by which a link hands frames to its owner.
     public struct Handler: Sendable {
-        let frameReceived: @Sendable (Link, Frame) -> Void
+        let framesReceived: @Sendable (Link, inout IncomingFrames) -> Void
         let closed: @Sendable (Link, LinkError) -> Void
 
         /// Creates a handler.
+        ///
+        /// - Parameters:
+        ///   - framesReceived: called for the frames of a batch, in order, on one of nng's threads; it must not block. It takes one frame at
+        ///     least; those that it leaves are given to the handler that the link has then.
+        ///   - closed: called once, after the last frame.
+        public init(
+            framesReceived: @escaping @Sendable (Link, inout IncomingFrames) -> Void,
+            closed: @escaping @Sendable (Link, LinkError) -> Void
+        ) {
+            self.framesReceived = framesReceived
+            self.closed = closed
+        }
+
+        /// Creates a handler that gets each frame by itself.
         ///
         /// - Parameters:
         ///   - frameReceived: called for each frame, in order, on one of nng's threads; it must not block.
@@ -34,8 +47,7 @@ public final class Link: Sendable {
             frameReceived: @escaping @Sendable (Link, Frame) -> Void,
             closed: @escaping @Sendable (Link, LinkError) -> Void
         ) {
-            self.frameReceived = frameReceived
-            self.closed = closed
+            self.init(framesReceived: { link, frames in if let frame = frames.next() { frameReceived(link, frame) } }, closed: closed)
         }
     }
 
@@ -43,8 +55,6 @@ public final class Link: Sendable {
     private let limits: FrameLimits
     private let outbound: Lock<Outbound>
     private let inbound = Lock(Inbound())
-    /// The number of times that the link was given to another handler, which is read at every frame.
-    private let handovers = Atomic(0)
 
     /// Wraps a negotiated connection.
     init(_ connection: PairConnection, limits: FrameLimits = .default) {
@@ -88,7 +98,6 @@ public final class Link: Sendable {
     /// If the link has closed meanwhile, the handler is told now.
     public func hand(over handler: Handler) {
         inbound.withLock { $0.handler = handler }
-        handovers.add(1, ordering: .releasing)
         if let error = outbound.withLock({ $0.closed }) { takeHandler()?.closed(self, error) }
     }
 
@@ -178,30 +187,16 @@ public final class Link: Sendable {
     }
 
     private func receive(_ batch: [UInt8]) {
-        var known = handovers.load(ordering: .acquiring)
-        let handler = inbound.withLock { $0.handler }
-        guard var current = handler else { return }
-        var decoder = FrameDecoder(batch, limits: limits)
-        do throws(WireError) {
-            while let frame = try decoder.next() {
-                if case .defineName(let definition) = frame.content {
-                    let isDefined = inbound.withLock { $0.names.define(definition) }
-                    guard isDefined else {
-                        return close(LinkError(.malformed, "the peer defined name \(definition.id), which is out of range"))
-                    }
-                    continue
-                }
-                current.frameReceived(self, frame.apart(from: batch))
-                // A handshake hands the link over in the middle of a batch.
-                let now = handovers.load(ordering: .acquiring)
-                guard now != known else { continue }
-                known = now
-                if let next = inbound.withLock({ $0.handler }) { current = next }
-            }
-        } catch {
-            close(LinkError(.malformed, "the peer sent a frame that can't be read: \(error)"))
-        }
+        var frames = IncomingFrames(batch, of: self, limits: limits)
+        // A handshake hands the link over in the middle of a batch.
+        while !frames.areTaken, let handler = inbound.withLock({ $0.handler }) { handler.framesReceived(self, &frames) }
+        if let error = frames.error { close(error) }
     }
+
+    /// Takes the definition of a name.
+    ///
+    /// - Returns: False when its number is out of order.
+    func define(_ definition: DefineName) -> Bool { inbound.withLock { $0.names.define(definition) } }
 
     private func close(_ error: LinkError) {
         let isFirst = outbound.withLock { outbound in

@@ -68,7 +68,7 @@ final class RawPeer: Sendable {
                     announcesCredit: announcesCredit,
                     counts: counts,
                     owner: Peer.Owner(
-                        messageReceived: { envelope, _, _ in messageReceived(envelope, log) },
+                        messagesReceived: { envelopes, _, _ in for envelope in envelopes { messageReceived(envelope, log) } },
                         inspected: { _, _, _ in try await inspected() },
                         notified: notified,
                         frameReceived: { _ in },

@@ -17,6 +17,17 @@ extension Node {
         }
     }
 
+    /// Searches a row for messages of one name that have arrived together.
+    func climb(_ envelopes: [Envelope]) {
+        guard envelopes.count > 1, let first = envelopes.first, !first.isBuiltin else { return envelopes.forEach { climb($0) } }
+        var node = self
+        while true {
+            if let row = node.type.table.row(for: first.body) { return node.accept(envelopes, row) }
+            guard let parent = node.parent else { return envelopes.forEach { node.leaveProcess($0) } }
+            node = parent
+        }
+    }
+
     /// Sends a one-way message to a coordinator above this process, if it leaves at once and nothing more is to be done for it.
     ///
     /// - Returns: Whether a coordinator responds; `nil` if the message has to take the whole way.

@@ -3,13 +3,49 @@ import Links
 import WireProtocol
 
 extension Peer {
-    func receive(_ frame: Frame) {
+    /// Messages of one name and for one coordinator that have arrived one after the other.
+    private struct MessageRun {
+        var envelopes: [Envelope] = []
+        var target = ""
+        var isDirect = false
+
+        /// Returns whether a message belongs to those before it.
+        func isContinued(by envelope: Envelope, _ target: String, _ isDirect: Bool) -> Bool {
+            guard let last = envelopes.last else { return true }
+            return self.isDirect == isDirect && self.target == target && last.body.name == envelope.body.name
+        }
+    }
+
+    /// Takes the frames that have arrived together.
+    ///
+    /// Messages that are alike are handed on together, so that they enter a mailbox at once.
+    func receive(_ frames: inout IncomingFrames) {
+        var run = MessageRun()
+        while let frame = frames.next() {
+            switch frame.content {
+            case .ask(let ask):
+                let timeout = ask.timeoutMicroseconds
+                let deadline = timeout == 0 ? nil : MonotonicTime.now + .microseconds(Int64(clamping: timeout))
+                accept(frame, ask.target, ask.sender, ask.message, deadline, ask.trace, ask.payload, isOneWay: false, &run)
+            case .send(let send):
+                accept(frame, send.target, send.sender, send.message, nil, send.trace, send.payload, isOneWay: true, &run)
+            default:
+                // Whatever comes after messages must not overtake them.
+                handOn(&run)
+                receive(frame)
+            }
+        }
+        handOn(&run)
+    }
+
+    private func handOn(_ run: inout MessageRun) {
+        if run.envelopes.isEmpty { return }
+        owner.messagesReceived(run.envelopes, run.target, run.isDirect)
+        run.envelopes.removeAll(keepingCapacity: true)
+    }
+
+    private func receive(_ frame: Frame) {
         switch frame.content {
-        case .ask(let ask):
-            let deadline = ask.timeoutMicroseconds == 0 ? nil : MonotonicTime.now + .microseconds(Int64(clamping: ask.timeoutMicroseconds))
-            accept(frame, ask.target, ask.sender, ask.message, deadline, ask.trace, ask.payload, isOneWay: false)
-        case .send(let send):
-            accept(frame, send.target, send.sender, send.message, nil, send.trace, send.payload, isOneWay: true)
         case .reply(let reply): accept(reply, to: frame)
         case .streamItem(let bytes): acceptItem(bytes, of: frame)
         case .streamEnd(let failure): accept(failure.map { .failure($0) }, to: frame)
@@ -32,7 +68,8 @@ extension Peer {
         _ deadline: MonotonicTime?,
         _ trace: Bytes,
         _ payload: Bytes,
-        isOneWay: Bool
+        isOneWay: Bool,
+        _ run: inout MessageRun
     ) {
         guard let (target, sender, message) = link.texts(of: (target, sender, message)) else {
             let error = CoordinatorError(.coding, "a message uses a name that was never defined on this link")
@@ -62,7 +99,10 @@ extension Peer {
         case .admitted(let isEarliest):
             if isEarliest, let deadline { watch(until: deadline) }
         }
-        owner.messageReceived(envelope, target, frame.flags.contains(.direct))
+        let isDirect = frame.flags.contains(.direct)
+        if !run.isContinued(by: envelope, target, isDirect) { handOn(&run) }
+        run.envelopes.append(envelope)
+        (run.target, run.isDirect) = (target, isDirect)
     }
 
     /// Gives back the credit of a message that isn't under way any more.

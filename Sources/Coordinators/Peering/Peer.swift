@@ -9,10 +9,10 @@ import WireProtocol
 final class Peer: Sendable {
     /// The functions by which a peer hands frames to its owner.
     struct Owner: Sendable {
-        /// Takes a message that has arrived.
+        /// Takes messages of one name that have arrived one after the other.
         ///
-        /// `target`: the path of the coordinator that the message is for; empty when the owner chooses.
-        let messageReceived: @Sendable (_ envelope: Envelope, _ target: String, _ isDirect: Bool) -> Void
+        /// `target`: the path of the coordinator that the messages are for; empty when the owner chooses.
+        let messagesReceived: @Sendable (_ envelopes: [Envelope], _ target: String, _ isDirect: Bool) -> Void
         /// Answers a request of the other side's runtime.
         let inspected: @Sendable (_ operation: String, _ target: String, _ payload: JSONValue) async throws -> JSONValue
         /// Takes a notification of the other side's runtime, or, with an empty name, an event of its coordinator.
@@ -64,7 +64,7 @@ final class Peer: Sendable {
 
     var handler: Link.Handler {
         Link.Handler(
-            frameReceived: { [self] _, frame in receive(frame) },
+            framesReceived: { [self] _, frames in receive(&frames) },
             closed: { [self] _, error in
                 endOpenAsks()
                 end.settle(())

@@ -10,10 +10,10 @@ import WorkerLifecycle
 ///
 /// The functions are called on the link's threads: an owner must not block there.
 protocol UplinkOwner: AnyObject, Sendable {
-    /// Takes a message that has arrived.
+    /// Takes messages of one name that have arrived one after the other.
     ///
-    /// `target`: the path of the coordinator that the message is for; empty: the one that the process begins with.
-    func messageReceived(_ envelope: Envelope, _ target: String, _ isDirect: Bool)
+    /// `target`: the path of the coordinator that the messages are for; empty: the one that the process begins with.
+    func messagesReceived(_ envelopes: [Envelope], _ target: String, _ isDirect: Bool)
     /// Answers a request of the parent for this process's runtime.
     func inspected(_ operation: String, _ target: String, _ payload: JSONValue) async throws -> JSONValue
     /// Takes note that a message of the parent, which wants no answer, can't be handled.
@@ -209,7 +209,7 @@ extension Uplink {
             announcesCredit: true,
             counts: counts,
             owner: Peer.Owner(
-                messageReceived: { [self] in owner?.messageReceived($0, $1, $2) },
+                messagesReceived: { [self] in owner?.messagesReceived($0, $1, $2) },
                 inspected: { [self] in try await owner?.inspected($0, $1, $2) ?? .null },
                 notified: { _, _, _ in },
                 frameReceived: { [self] frame in

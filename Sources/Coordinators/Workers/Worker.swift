@@ -241,11 +241,14 @@ extension Worker: UplinkOwner {
         if let (host, latest) = change { host?.inherit(latest) }
     }
 
-    func messageReceived(_ envelope: Envelope, _ target: String, _ isDirect: Bool) {
+    func messagesReceived(_ envelopes: [Envelope], _ target: String, _ isDirect: Bool) {
         guard let (node, rest) = place(target) else {
-            return envelope.end(.failure(CoordinatorError(.noSuchPath, "there is no coordinator at \(target) in this process")))
+            let error = CoordinatorError(.noSuchPath, "there is no coordinator at \(target) in this process")
+            for envelope in envelopes { envelope.end(.failure(error)) }
+            return
         }
-        node.deliver(envelope, to: rest, isDirect: isDirect)
+        if rest.isEmpty, !isDirect { return node.climb(envelopes) }
+        for envelope in envelopes { node.deliver(envelope, to: rest, isDirect: isDirect) }
     }
 
     func messageLost(_ envelope: Envelope, _ error: any Error) {

@@ -38,8 +38,9 @@ extension WorkerHost {
             announcesCredit: !hello.buildID.isEmpty,
             counts: runtime.counts,
             owner: Peer.Owner(
-                messageReceived: { [parent] envelope, target, _ in
-                    if let path = CoordinatorPath(target) { parent.route(envelope, to: path) } else { parent.climb(envelope) }
+                messagesReceived: { [parent] envelopes, target, _ in
+                    guard let path = CoordinatorPath(target) else { return parent.climb(envelopes) }
+                    for envelope in envelopes { parent.route(envelope, to: path) }
                 },
                 inspected: { [weak self] operation, _, payload in try await self?.answer(operation, payload) ?? .null },
                 notified: { [weak self] name, codec, payload in self?.notified(name, codec, payload) },

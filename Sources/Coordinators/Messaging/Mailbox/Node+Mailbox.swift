@@ -33,6 +33,22 @@ extension Node {
         if let instance { beginDraining(instance) }
     }
 
+    /// Takes messages for one of this coordinator's rows that have arrived together.
+    func accept(_ envelopes: [Envelope], _ row: MessageRow) {
+        // Each message that has to wait for a dependency, or may be refused, is decided about by itself.
+        guard type.mailbox.whenFull == .wait, row.needs.isEmpty else { return envelopes.forEach { accept($0, row) } }
+        let (admissions, instance) = state.withLock { state -> ([Mailbox.Admission]?, (any Coordinator)?) in
+            guard state.life.phase == .starting || state.life.phase == .active else { return (nil, nil) }
+            let admissions = envelopes.map { state.mailbox.take($0, row, isNeeding: false) }
+            return (admissions, state.instanceToDrain())
+        }
+        guard let admissions else { return envelopes.forEach { accept($0, row) } }
+        for (envelope, admission) in zip(envelopes, admissions) {
+            if case .admitted = admission { take(envelope, row) }
+        }
+        if let instance { beginDraining(instance) }
+    }
+
     /// Notes that the mailbox has room for a message, which no longer counts as under way on its link.
     private func take(_ envelope: Envelope, _ row: MessageRow) {
         envelope.release()

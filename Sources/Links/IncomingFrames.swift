@@ -1,0 +1,41 @@
+import ConcurrencySupport
+public import WireProtocol
+
+/// The frames of a batch that has arrived, taken out one after the other.
+///
+/// Definitions of names are for the link itself.
+public struct IncomingFrames {
+    private let link: Link
+    private let batch: [UInt8]
+    private var decoder: FrameDecoder
+    /// Whether all frames were taken, or the rest can't be read.
+    private(set) var areTaken = false
+    /// The reason why the rest can't be read.
+    private(set) var error: LinkError?
+
+    init(_ batch: [UInt8], of link: Link, limits: FrameLimits) {
+        self.link = link
+        self.batch = batch
+        decoder = FrameDecoder(batch, limits: limits)
+    }
+
+    /// Takes out the next frame; `nil` when there is none.
+    public mutating func next() -> Frame? {
+        do throws(WireError) {
+            while let frame = try decoder.next() {
+                guard case .defineName(let definition) = frame.content else { return frame.apart(from: batch) }
+                if link.define(definition) { continue }
+                return end(LinkError(.malformed, "the peer defined name \(definition.id), which is out of range"))
+            }
+            return end(nil)
+        } catch {
+            return end(LinkError(.malformed, "the peer sent a frame that can't be read: \(error)"))
+        }
+    }
+
+    private mutating func end(_ error: LinkError?) -> Frame? {
+        self.error = self.error ?? error
+        areTaken = true
+        return nil
+    }
+}

@@ -16,18 +16,17 @@ extension Node {
     ///   - size: The size of the message in bytes.
     func shortcut(for message: ObjectIdentifier, size: Int) -> Shortcut? {
         // Tasks that a stopped coordinator has left running can't ask.
-        guard !openAsks.isClosed else { return nil }
-        var node = self
-        while true {
-            switch node.type.table.match(for: message) {
-            case .one(let row):
-                guard let direct = row.direct, let instance = node.takeDirectAsk(size) else { return nil }
-                return .row(direct, instance, node)
-            case .several: return nil
-            case .none: break
-            }
-            guard let parent = node.parent else { return node.isRoot ? .unhandled : nil }
-            node = parent
+        openAsks.isClosed ? nil : ownShortcut(for: message, size)
+    }
+
+    /// Returns the shortcut from here up.
+    ///
+    /// A recursion, so that no coordinator on the way is retained: their counts are shared by all askers.
+    private func ownShortcut(for message: ObjectIdentifier, _ size: Int) -> Shortcut? {
+        switch type.table.match(for: message) {
+        case .direct(let row): takeDirectAsk(size).map { .row(row, $0, self) }
+        case .other: nil
+        case .none: parent.map { $0.ownShortcut(for: message, size) } ?? (isRoot ? .unhandled : nil)
         }
     }
 
@@ -74,7 +73,8 @@ extension Node.State {
 
     /// Returns the coordinator, if the caller must begin to drain its mailbox.
     mutating func instanceToDrain() -> (any Coordinator)? {
-        guard let instance = life.instance, mailbox.beginDraining() else { return nil }
-        return instance
+        // The instance is retained only by the caller that needs it.
+        guard life.instance != nil, mailbox.beginDraining() else { return nil }
+        return life.instance
     }
 }

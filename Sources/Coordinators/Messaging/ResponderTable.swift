@@ -8,12 +8,19 @@ final class ResponderTable: Sendable {
     /// The rows that match a message.
     enum Match {
         case none
-        case one(MessageRow)
-        /// Several rows match, or some may by the name.
-        case several
+        /// One row and no other, which has a direct form.
+        case direct(AnyDirectRow)
+        case other
     }
 
-    private let byType: TypeMap<[MessageRow]>
+    /// The rows for the messages of one type.
+    private struct TypeRows {
+        let rows: [MessageRow]
+        /// The direct form of the only row.
+        let direct: AnyDirectRow?
+    }
+
+    private let byType: TypeMap<TypeRows>
     private let byName: [String: [MessageRow]]
     /// Rows that match a prefix of the name.
     private let prefixed: [MessageRow]
@@ -51,7 +58,7 @@ final class ResponderTable: Sendable {
             case .dismissal(let body): dismissal = dismissal ?? body
             }
         }
-        self.byType = TypeMap(byType)
+        self.byType = TypeMap(byType.mapValues { TypeRows(rows: $0, direct: $0.count == 1 ? $0[0].direct : nil) })
         self.byName = byName
         self.prefixed = prefixed
         ambiguousNames = byName.filter { _, rows in Set(rows.map(\.typeOfMessage)).count > 1 }.keys.sorted()
@@ -62,20 +69,20 @@ final class ResponderTable: Sendable {
         self.directory = directory.filter { $0.name.utf8.count <= FrameLimits.default.maximumNameLength }
     }
 
-    /// Returns the row for a message, if there is one and no other.
+    /// Returns whether rows match a message, without a look at its name.
     ///
     /// - Parameter message: The type of the message.
     func match(for message: ObjectIdentifier) -> Match {
-        guard prefixed.isEmpty else { return .several }
-        guard let rows = byType[message] else { return .none }
-        return rows.count == 1 ? .one(rows[0]) : .several
+        guard prefixed.isEmpty else { return .other }
+        guard let index = byType.index(of: message) else { return .none }
+        return byType.values[index].direct.map { .direct($0) } ?? .other
     }
 
     /// Returns the first row for a message, or the first after another row.
     func row(for body: Envelope.Body, after index: Int = -1) -> MessageRow? {
         let rows =
             switch body {
-            case .value(let message): byType[ObjectIdentifier(type(of: message))]
+            case .value(let message): byType.index(of: ObjectIdentifier(type(of: message))).map { byType.values[$0].rows }
             case .encoded(let name, _, _): byName[name]
             }
         let exact = rows?.first { $0.index > index }

@@ -6,7 +6,6 @@ public import WireProtocol
 /// Definitions of names are for the link itself.
 public struct IncomingFrames {
     private let link: Link
-    private let batch: [UInt8]
     private var decoder: FrameDecoder
     /// Whether all frames were taken, or the rest can't be read.
     private(set) var areTaken = false
@@ -15,15 +14,15 @@ public struct IncomingFrames {
 
     init(_ batch: [UInt8], of link: Link, limits: FrameLimits) {
         self.link = link
-        self.batch = batch
-        decoder = FrameDecoder(batch, limits: limits)
+        // A message that waits for its handler must not keep the whole batch alive.
+        decoder = FrameDecoder(batch, limits: limits, copiesSmallPayloads: true)
     }
 
     /// Takes out the next frame; `nil` when there is none.
     public mutating func next() -> Frame? {
         do throws(WireError) {
             while let frame = try decoder.next() {
-                guard case .defineName(let definition) = frame.content else { return frame.apart(from: batch) }
+                guard case .defineName(let definition) = frame.content else { return frame }
                 if link.define(definition) { continue }
                 return end(LinkError(.malformed, "the peer defined name \(definition.id), which is out of range"))
             }

@@ -50,6 +50,21 @@ struct FrameTests {
         #expect(isShared)
     }
 
+    @Test("A payload that is a small part of its batch gets memory of its own, if that is wanted")
+    func payloadApart() throws {
+        let (small, large) = (Bytes(repeating: 1, count: 100), Bytes(repeating: 2, count: 8_000))
+        let send = Send(target: 0, sender: 1, message: 2, payload: small)
+        let batch = encodeAll([Frame(.send(send)), Frame(.streamItem(large))])
+        var decoder = FrameDecoder(batch, copiesSmallPayloads: true)
+        guard case .send(let first) = try decoder.next()?.content, case .streamItem(let second) = try decoder.next()?.content else {
+            Issue.record("other frames")
+            return
+        }
+        #expect(first == send && second == large)
+        #expect(first.payload.indices == 0..<100)
+        #expect(second.indices == batch.count - 8_000..<batch.count)
+    }
+
     @Test("An empty batch has no frames")
     func emptyBatch() throws {
         #expect(try decodeAll([]).isEmpty)

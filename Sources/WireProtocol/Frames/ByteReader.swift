@@ -3,12 +3,15 @@ struct ByteReader {
     let bytes: [UInt8]
     var position: Int
     let end: Int
+    /// The size of the largest field that is copied, in bytes; larger ones share the memory of all.
+    private let copyLimit: Int
 
     @inline(__always)
-    init(_ bytes: [UInt8], from position: Int = 0, to end: Int) {
+    init(_ bytes: [UInt8], from position: Int = 0, to end: Int, copyLimit: Int = 0) {
         self.bytes = bytes
         self.position = position
         self.end = end
+        self.copyLimit = copyLimit
     }
 
     @inline(__always)
@@ -73,21 +76,21 @@ struct ByteReader {
         return Int(value)
     }
 
-    /// Reads a length and as many bytes, without copying them.
+    /// Reads a length and as many bytes.
     @inline(__always)
-    mutating func field() throws(WireError) -> Bytes {
-        let count = try length()
-        let field = bytes[position..<position + count]
-        position += count
-        return field
-    }
+    mutating func field() throws(WireError) -> Bytes { take(try length()) }
 
-    /// Takes all bytes that are left, without copying them.
+    /// Takes all bytes that are left.
     @inline(__always)
-    mutating func rest() -> Bytes {
-        let rest = bytes[position..<end]
-        position = end
-        return rest
+    mutating func rest() -> Bytes { take(remaining) }
+
+    @inline(__always)
+    private mutating func take(_ count: Int) -> Bytes {
+        // Even an empty slice would keep the memory of all bytes.
+        if count == 0 { return [] }
+        let taken = bytes[position..<position + count]
+        position += count
+        return count <= copyLimit ? Bytes(Array(taken)) : taken
     }
 
     /// Reads a length and a text of as many bytes.

@@ -5,14 +5,18 @@
 public struct FrameDecoder: Sendable {
     private let batch: [UInt8]
     private let limits: FrameLimits
+    /// The size of the largest payload that is copied, in bytes.
+    private let copyLimit: Int
     private var position = 0
 
     /// Creates a decoder for the body of one message of the link.
     ///
-    /// Payloads share the batch's memory.
-    public init(_ batch: [UInt8], limits: FrameLimits = .default) {
+    /// - Parameter copiesSmallPayloads: Whether a payload that is a small part of the batch gets memory of its own; other payloads share the
+    ///   batch's memory, and keep all of it alive. False by default.
+    public init(_ batch: [UInt8], limits: FrameLimits = .default, copiesSmallPayloads: Bool = false) {
         self.batch = batch
         self.limits = limits
+        copyLimit = copiesSmallPayloads && batch.count > 4_096 ? batch.count / 4 : 0
     }
 
     /// Returns the next frame, or `nil` at the end of the batch.
@@ -42,7 +46,7 @@ public struct FrameDecoder: Sendable {
         }
 
         let end = position + length
-        var body = ByteReader(batch, from: position + Frame.headerSize, to: end)
+        var body = ByteReader(batch, from: position + Frame.headerSize, to: end, copyLimit: copyLimit)
         let content = try Self.content(of: kind, from: &body, limits: limits)
         guard body.position == end else {
             throw WireError(.trailingBytes, "\(body.remaining) bytes follow the content of kind \(kind)", offset: body.position)

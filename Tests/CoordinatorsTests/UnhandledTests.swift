@@ -1,0 +1,74 @@
+import CoordinatorsTesting
+import TestSupport
+import Testing
+import WireProtocol
+
+@testable import Coordinators
+
+/// Messages that no coordinator answers, in the root's own process.
+@Suite("Unhandled messages")
+struct UnhandledTests {
+    private struct Nobody: ResponderMessage {}
+
+    /// Makes the root ask what no coordinator answers; the reply is the kind of error.
+    private struct AskNobody: ResponderMessage {
+        typealias Reply = String
+        var isCancelled = false
+    }
+
+    private actor Root: Coordinator {
+        static let responders: [Responder<Root>] = [
+            .respond(to: AskNobody.self) { me, request in
+                let context = me.context
+                return await Task {
+                    if request.isCancelled { withUnsafeCurrentTask { $0?.cancel() } }
+                    do {
+                        try await context.ask(Nobody())
+                        return "answered"
+                    } catch let error as CoordinatorError {
+                        return "\(error.code)"
+                    } catch {
+                        return "\(type(of: error))"
+                    }
+                }
+                .value
+            }
+        ]
+
+        nonisolated let context: Context<Root>
+
+        init(_ context: Context<Root>, _ configuration: Configuration) { self.context = context }
+    }
+
+    @Test("The text of the error is the same whether it's read, compared or sent")
+    func text() throws {
+        let error = CoordinatorError(unhandled: UnhandledMessage(name: "Cart.Add", sender: "/shop"))
+        let plain = CoordinatorError(.unhandled, "nobody from /shop up to / responds to Cart.Add")
+        #expect(error.message == plain.message)
+        #expect(error == plain)
+        #expect(error.hashValue == plain.hashValue)
+        #expect(error != CoordinatorError(.unhandled, error.message, maybeExecuted: true))
+        for codec in [PayloadCodec.compact, .json] {
+            let bytes = Bytes(try PayloadCoder.encode(error, as: codec))
+            #expect(try bytes == Bytes(PayloadCoder.encode(plain, as: codec)) || codec == .json)
+            #expect(try PayloadCoder.decode(CoordinatorError.self, from: bytes, codec: codec) == plain)
+        }
+    }
+
+    @Test("A root without a hook for them is asked to observe them once")
+    func withoutHook() async throws {
+        try await withRuntime(Root.self) { runtime in
+            #expect(CoordinatorType.of(Root.self).mayObserveUnhandled)
+            #expect(try await runtime.ask(AskNobody()) == "unhandled")
+            try await eventually("the default has run") { !CoordinatorType.of(Root.self).mayObserveUnhandled }
+            #expect(try await runtime.ask(AskNobody()) == "unhandled")
+        }
+    }
+
+    @Test("A cancelled task learns of its cancellation first")
+    func cancelled() async throws {
+        try await withRuntime(Root.self) { runtime in
+            #expect(try await runtime.ask(AskNobody(isCancelled: true)) == "CancellationError")
+        }
+    }
+}

@@ -179,6 +179,18 @@ package enum Strays {
         }
     }
 
+    /// Returns the mark of a process that has an entry that is sought; `nil` when no process has one.
+    ///
+    /// This examines every process on the machine once, except the current process and those above it.
+    package static func mark(where isSought: (_ entry: String) -> Bool) throws(ProcessError) -> ProcessMark? {
+        let spared = Set(try ProcessTable.ancestors() + [getpid()])
+        for number in try ProcessTable.numbers() where !spared.contains(number) {
+            // The environment of a process that is just replacing its program can't be read; another of its runtime's processes can.
+            if let mark = try? ProcessMark.of(number), mark.entries.contains(where: isSought) { return mark }
+        }
+        return nil
+    }
+
     private static func look(
         at number: Int32,
         _ dead: inout Set<ProcessIdentity>,

@@ -18,7 +18,7 @@ package struct ProcessFamily: Sendable, Hashable {
 
     /// Kills all remaining processes of some families, and returns when none is left.
     ///
-    /// Each process is examined first, and signalled through its pidfd, so that no process is killed that wasn't seen to belong to a
+    /// The current process and those above it are spared. Each process is examined first, and signalled through its pidfd, so that no process is killed that wasn't seen to belong to a
     /// family. The number of a group is taken for its family's as long as no other group is seen to have it: a caller that has waited for
     /// the leader ends its family before the number can have been reused.
     ///
@@ -60,7 +60,7 @@ package struct ProcessFamily: Sendable, Hashable {
         while true {
             let found: Set<ProcessIdentity>
             do throws(ProcessError) {
-                found = Set(try await find()).subtracting(untouchable)
+                found = try withoutThoseAbove(Set(try await find()).subtracting(untouchable))
             } catch {
                 // A scan that failed doesn't show that nothing is there.
                 await pause(lookAgain)
@@ -79,6 +79,13 @@ package struct ProcessFamily: Sendable, Hashable {
             await waitForEnd(of: killed, until: deadline)
             if !found.isSubset(of: killed.union(untouchable)) { await pause(lookAgain) }
         }
+    }
+
+    /// Returns the processes without the current one and those above it, which are never a child's, whatever a report or a file says.
+    private static func withoutThoseAbove(_ processes: Set<ProcessIdentity>) throws(ProcessError) -> Set<ProcessIdentity> {
+        if processes.isEmpty { return processes }
+        let spared = Set(try ProcessTable.ancestors() + [getpid()])
+        return processes.filter { !spared.contains($0.processID) }
     }
 
     /// The pause after a scan that failed.

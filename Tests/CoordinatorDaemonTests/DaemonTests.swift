@@ -51,21 +51,51 @@ struct DaemonTests {
         }
     }
 
-    @Test("A daemon whose lock was removed keeps its directory and its processes: a second one is refused, and says why")
-    func lockRemoved() async throws {
+    /// What an operator may remove of a runtime directory in use.
+    enum Removal: CaseIterable { case lock, files, directory }
+
+    @Test("A daemon whose files were removed keeps its directory and its processes: a second one is refused", arguments: Removal.allCases)
+    func removed(_ removal: Removal) async throws {
         try await RunningDaemon.with(Self.tree) { daemon in
             try await daemon.everythingActive()
             let processes = try await daemon.processes()
-            #expect(unlink("\(daemon.directory)/run/control.lock") == 0)
-            let second = try await RunningDaemon.coordinatord.run([
-                "--config", "\(daemon.directory)/tree.yaml", "--runtime-dir", "\(daemon.directory)/run",
-            ])
+            let run = "\(daemon.directory)/run"
+            switch removal {
+            case .lock: #expect(unlink("\(run)/control.lock") == 0)
+            case .files, .directory: for name in Files.names(in: run) { #expect(unlink("\(run)/\(name)") == 0) }
+            }
+            if removal == .directory { #expect(rmdir(run) == 0) }
+            let second = try await RunningDaemon.coordinatord.run(["--config", "\(daemon.directory)/tree.yaml", "--runtime-dir", run])
             #expect(second.exitCode == 1)
-            #expect(second.errors.contains("process \(daemon.process.identity.processID), lives in"), "\(second.errors)")
-            // The first listens anew when it sees that its socket is gone.
+            let words = removal == .directory ? "process \(daemon.process.identity.processID), lives in" : "another daemon is running (pid"
+            #expect(second.errors.contains(words), "\(second.errors)")
+            // The first listens anew when it sees that its files are gone.
             try await daemon.everythingActive()
             #expect(Set(try await daemon.processes()) == Set(processes))
             #expect(processes.filter { !$0.isAlive }.isEmpty)
+            try await daemon.eventually("the owner is named again") {
+                Files.text(of: "\(run)/control.lock") == "\(daemon.process.identity.processID)\n"
+            }
+        }
+    }
+
+    @Test("A daemon without processes whose directory was removed ends when another daemon has taken its place")
+    func replaced() async throws {
+        let idle = "children:\n  - key: once\n    program: { command: [\"true\"] }\n    restart: temporary\n"
+        try await RunningDaemon.with(idle) { daemon in
+            try await daemon.eventually("its child has ended") { try await daemon.tree().children.allSatisfy { $0.pid == nil } }
+            var others: [ChildProcess] = []
+            do {
+                // The first may make the directory anew before another does.
+                repeat { others.append(try await daemon.replacement()) } while daemon.process.identity.isAlive
+                #expect(await daemon.process.waitForExit() == .exited(code: 1))
+                let last = others.last?.identity.processID
+                try await daemon.eventually("the other one answers") { try await daemon.tree().pid == last }
+            } catch {
+                for other in others { _ = await other.terminate(grace: .seconds(10)) }
+                throw error
+            }
+            for other in others { _ = await other.terminate(grace: .seconds(10)) }
         }
     }
 
@@ -325,6 +355,21 @@ struct DaemonTests {
 }
 
 extension RunningDaemon {
+    /// Removes the runtime directory, starts another daemon there, and returns it when one of the two has ended.
+    fileprivate func replacement() async throws -> ChildProcess {
+        let run = "\(directory)/run"
+        for name in Files.names(in: run) { unlink("\(run)/\(name)") }
+        rmdir(run)
+        let other = try await startNext()
+        do {
+            try await eventually("one of two daemons has ended") { !other.identity.isAlive || !process.identity.isAlive }
+        } catch {
+            _ = await other.terminate(grace: .seconds(10))
+            throw error
+        }
+        return other
+    }
+
     func everythingActive() async throws {
         try await eventually("everything is active") {
             let tree = try await tree()

@@ -38,6 +38,25 @@ struct OperatorTests {
         }
     }
 
+    @Test("A permanent child of the file that finishes keeps its place, and can be started again")
+    func finished() async throws {
+        let tree = """
+            children:
+              - key: brief
+                worker: { executable: FIXTURE, coordinator: MiddleCoordinator, configuration: { finishesAtOnce: true } }
+            """
+        try await RunningDaemon.with(tree) { daemon in
+            for _ in 0..<2 {
+                try await daemon.eventually("it has finished, and is listed") {
+                    try await daemon.tree().children.map(\.state) == ["inactive"]
+                }
+                #expect(try await daemon.tree().children.first?.lastExit == "normal")
+                #expect(try await daemon.control("status", "/brief").exitCode == 3)
+                #expect(try await daemon.control("start", "/brief").output == "/brief: inactive (started, and has ended: normal)\n")
+            }
+        }
+    }
+
     @Test("A temporary child that ends at once has been started, and its end is reported and kept", arguments: [0, 3])
     func quick(_ code: Int) async throws {
         let tree = """

@@ -29,6 +29,11 @@ struct BetweenLivesTests {
         { try await $0.pause("/middle/leaf") },
         { try await $0.resume("/middle/leaf") },
         { try await $0.start("/middle/leaf") },
+        { try await $0.stop("/middle/leaf") },
+        { runtime in
+            _ = try await runtime.ask(Fixture.WhereAmI(), at: "/middle/leaf")
+            return try await runtime.snapshot(of: "/middle/leaf")
+        },
     ]
 
     @Test("A request for a path below a worker waits for the worker's next incarnation", arguments: requests.indices)

@@ -58,4 +58,12 @@ struct BorderTests {
             #expect(secret == "42 heard")
         }
     }
+
+    @Test("An error of a private type that its message declares is thrown as it was between processes of one build")
+    func privateErrors() async throws {
+        try await withRuntime(ForeignRoot.self, options: Support.options) { runtime in
+            let objections = try await runtime.ask(Fixture.ProvokeObjections(), at: "/hiding", timeout: .seconds(20))
+            #expect(objections == ["Objection: too low", "Objection: too low", "RemoteError"])
+        }
+    }
 }

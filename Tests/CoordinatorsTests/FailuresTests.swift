@@ -4,6 +4,8 @@ import WireProtocol
 
 @testable import Coordinators
 
+private struct Hidden: Error, Codable, Hashable { var reason: String }
+
 @Suite("Errors on the wire")
 struct FailuresTests {
     private static let codecs: [PayloadCodec] = [.json, .compact]
@@ -16,6 +18,17 @@ struct FailuresTests {
         #expect((underWay as? RemoteError)?.type == "Fixture.Refusal")
         #expect(Failures.encode(Failures.crossable(underWay), codec: codec) == first)
         #expect(Failures.restored(underWay) as? Fixture.Refusal == Fixture.Refusal("full"))
+    }
+
+    @Test("An error whose type can't be found by its name is restored where its message declares it", arguments: codecs)
+    func declared(_ codec: PayloadCodec) throws {
+        let underWay = Failures.decode(Failures.encode(Hidden(reason: "none"), codec: codec), codec: codec)
+        #expect(Failures.restored(underWay) is RemoteError)
+        #expect(Failures.restored(underWay, declared: [Fixture.Refusal.self]) is RemoteError)
+        #expect(Failures.restored(underWay, declared: [Fixture.Refusal.self, Hidden.self]) as? Hidden == Hidden(reason: "none"))
+        // A payload that doesn't fit leaves the error as it arrived.
+        let wrong = Failure(code: "", type: "\((underWay as? RemoteError)?.type ?? "")", message: "words", payload: [])
+        #expect(Failures.restored(Failures.decode(wrong, codec: codec), declared: [Hidden.self]) is RemoteError)
     }
 
     @Test("An error in another codec than the answer's keeps its text alone")

@@ -90,6 +90,16 @@ extension ProcessesTests {
             }
         }
 
+        @Test func thisProcessAndThoseAboveAreNeverKilled() async throws {
+            try await withChild(shell("exec sleep 100")) { child in
+                let parent = try #require(ProcessIdentity(processID: getppid()))
+                let found = [ProcessIdentity.current, parent, child.identity]
+                let left = await ProcessFamily.end(by: nil) { () throws(ProcessError) in found.filter(\.isAlive) }
+                #expect(left.isEmpty && !child.identity.isAlive && parent.isAlive)
+                _ = await child.waitForExit()
+            }
+        }
+
         @Test func theKernelsLineIsReadWhateverTheName() throws {
             let rest = " S 1 2 77 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 12 0 123456789 1000 200\n"
             for name in ["sh", "a b", "x) S 1 2 (y", ")", "((", ""] {

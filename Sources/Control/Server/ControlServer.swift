@@ -34,6 +34,8 @@ public final class ControlServer: Sendable {
     private struct State {
         var phase = Phase.idle
         var conversations: [ObjectIdentifier: ControlConversation] = [:]
+        /// The reason why the directory isn't this server's any more.
+        var loss: ControlError?
     }
 
     /// The state that a close leaves, to be acted on after the lock.
@@ -103,7 +105,8 @@ public final class ControlServer: Sendable {
     /// After a close, open requests are answered as long as the grace lasts; a cancellation cancels them. The socket file is removed when
     /// the call returns.
     ///
-    /// - Throws: the errors of ``listen()``, and `.failed` when the server can't accept connections any more.
+    /// - Throws: the errors of ``listen()``, `.failed` when the server can't accept connections any more, and `.alreadyRunning` when the
+    ///   directory was removed and another daemon uses the new one of its name.
     public func run() async throws(ControlError) {
         try listen()
         let endpoint = state.withLock { state -> ControlEndpoint? in
@@ -149,7 +152,15 @@ public final class ControlServer: Sendable {
 
     /// Makes a socket file anew that was removed: an operator needs it most when files are being removed.
     private func watch(_ endpoint: ControlEndpoint) async {
-        while (try? await Task.sleep(for: limits.socketCheckInterval)) != nil { endpoint.restore() }
+        while (try? await Task.sleep(for: limits.socketCheckInterval)) != nil {
+            do throws(ControlError) {
+                try endpoint.restore()
+            } catch {
+                state.withLock { $0.loss = error }
+                endpoint.listener.close()
+                return
+            }
+        }
     }
 
     private func acceptAll(at endpoint: ControlEndpoint, in group: inout DiscardingTaskGroup) async -> ControlError? {
@@ -167,6 +178,7 @@ public final class ControlServer: Sendable {
                 }
             } catch {
                 if error.code == .canceled || error.code == .closed && isClosing { return nil }
+                if let loss = state.withLock({ $0.loss }) { return loss }
                 if error.code == .closed, endpoint.listener !== listener { continue }
                 // A shortage of descriptors or memory passes, and so may a socket that can't be made anew; an operator is needed most then.
                 // Ten seconds of any other error are a failure of the server.

@@ -5,7 +5,8 @@ import DaemonConfiguration
 
 /// The children of the configuration file: the root's configuration, shared with the handler of operators' requests.
 ///
-/// Supervision forgets a temporary child that has ended, as OTP's does. Operators still see it, because the file still lists it.
+/// Supervision forgets a temporary child that has ended, as OTP's does, and any child that has finished. Operators still see it, because the
+/// file still lists it.
 final class ConfiguredChildren: Codable, Sendable {
     typealias Start = @Sendable (ConfiguredChild) async throws -> Void
 
@@ -44,6 +45,8 @@ final class ConfiguredChildren: Codable, Sendable {
         lastExits.withLock { $0[key] = exit }
     }
 
+    private func hasEnded(_ child: ConfiguredChild) -> Bool { lastExits.withLock { $0[child.key] != nil } }
+
     /// Returns the node of a child that supervision has forgotten.
     func node(of child: ConfiguredChild) -> TreeNode {
         TreeNode(child, lastExit: lastExits.withLock { $0[child.key] })
@@ -53,7 +56,8 @@ final class ConfiguredChildren: Codable, Sendable {
     func complete(_ tree: TreeNode) -> TreeNode {
         var tree = tree
         let present = Set(tree.children.map(\.key))
-        tree.children += children.filter { !present.contains($0.key) && $0.restart == .temporary }.map { node(of: $0) }
+        // A child that was never started isn't shown before its start.
+        tree.children += children.filter { !present.contains($0.key) && ($0.restart == .temporary || hasEnded($0)) }.map { node(of: $0) }
         return tree
     }
 }

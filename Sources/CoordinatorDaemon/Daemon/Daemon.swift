@@ -68,7 +68,7 @@ public final class Daemon: Service {
         // Before the tree starts: the holder of the socket is the only daemon in the directory.
         try server.listen()
         try await withThrowingDiscardingTaskGroup { group in
-            group.addTask { try await self.server.run() }
+            group.addTask { try await self.serveOperators() }
             group.addTask { await self.signals.run() }
             do {
                 try await runtime.start()
@@ -88,6 +88,19 @@ public final class Daemon: Service {
             signals.end()
             // The server still answers the open requests.
             server.close()
+        }
+    }
+
+    /// Serves operators until the server is closed.
+    ///
+    /// A tree that no operator reaches lives on, unless another daemon has taken its place: a path must not live twice.
+    private func serveOperators() async throws {
+        do throws(ControlError) {
+            try await server.run()
+        } catch {
+            logger.error("operators can't be served any more", metadata: ["error": "\(error)"])
+            if error.code == .alreadyRunning { shutdown.begin() }
+            throw error
         }
     }
 }

@@ -142,7 +142,8 @@ extension CoordinatorError: Codable {
     }
 }
 
-/// A handler's error whose type can't cross processes: it isn't Codable, or the asker's program doesn't have it.
+/// A handler's error whose type can't cross processes: it isn't Codable, the asker's program doesn't have it, or it's private and the message
+/// doesn't declare it in ``ResponderMessage/errors``.
 public struct RemoteError: Error, Sendable, CustomStringConvertible {
     /// The error type's name.
     public let type: String

@@ -95,7 +95,7 @@ extension ChildSupervisor {
         switch error {
         case let error as CoordinatorError where error.code == .startTimedOut: .startTimedOut
         case let error as StartFailure: error.reason
-        default: .startFailed(String(describing: error))
+        default: .startFailed(String(describing: error).shortened)
         }
     }
 

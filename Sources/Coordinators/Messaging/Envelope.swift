@@ -54,6 +54,14 @@ final class Envelope: Sendable {
             if case .encoded(let name, _, _) = self { Builtins.isName(name) } else { false }
         }
 
+        /// The types of errors that the message declares, where its type is known.
+        var errors: [any (Error & Codable).Type] {
+            switch self {
+            case .value(let message): type(of: message).errors
+            case .encoded: []
+            }
+        }
+
         fileprivate var size: Int {
             switch self {
             case .value(let message): Self.size(of: message)
@@ -223,14 +231,14 @@ extension Envelope {
         if let outcome = takeOutcome() {
             // Yields, so that a loop that retries lets other tasks run; a message without a responder is no reason to retry.
             if case .failure(let error) = outcome, (error as? CoordinatorError)?.code != .unhandled { await Task.yield() }
-            return try outcome.restored().get()
+            return try outcome.restored(for: body).get()
         }
         let outcome = await withTaskCancellationHandler {
             await withUnsafeContinuation { wait($0) }
         } onCancel: {
             cancel()
         }
-        return try outcome.restored().get()
+        return try outcome.restored(for: body).get()
     }
 
     private func takeOutcome() -> Result<Answer, any Error>? {

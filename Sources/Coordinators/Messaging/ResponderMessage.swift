@@ -11,6 +11,14 @@ public protocol ResponderMessage: Codable, Sendable {
     /// Whether handling the message twice is the same as handling it once, so that it may be sent again after the peer was lost. False by
     /// default.
     static var isIdempotent: Bool { get }
+    /// The types of the handlers' errors that an asker in another process can't find by their names; empty by default.
+    ///
+    ///     static var errors: [any (Error & Codable).Type] { [Full.self] }
+    ///
+    /// Such types are private, or belong to another module in the asker's program than in the handler's. Errors of all other types that are
+    /// Codable need no entry. A private type is identified by its position in the program's file, so that its errors keep their type only
+    /// between processes of one build.
+    static var errors: [any (Error & Codable).Type] { get }
 }
 
 extension ResponderMessage {
@@ -18,6 +26,8 @@ extension ResponderMessage {
     public static var name: String { TypeNames.name(of: Self.self) }
     /// The default: the message is not sent again.
     public static var isIdempotent: Bool { false }
+    /// The default: all errors are found by their names.
+    public static var errors: [any (Error & Codable).Type] { [] }
 
     /// Asks, and asks again when the peer was lost, if the message is idempotent.
     static func retried<Reply>(within timeout: Duration, _ ask: (_ remaining: Duration) async throws -> Reply) async throws -> Reply {

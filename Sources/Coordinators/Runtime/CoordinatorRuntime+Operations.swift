@@ -16,8 +16,12 @@ extension CoordinatorRuntime {
     ) async throws -> M.Reply {
         // JSON, because a message that is routed by path may pass processes of other builds.
         let bytes = try PayloadCoder.encode(message, as: .json)
-        return try await M.retried(within: timeout) { remaining in
-            try await deliver(.encoded(name: M.name, .json, Payload(bytes)), at: path, timeout: remaining).decoded(as: M.Reply.self)
+        do {
+            return try await M.retried(within: timeout) { remaining in
+                try await deliver(.encoded(name: M.name, .json, Payload(bytes)), at: path, timeout: remaining).decoded(as: M.Reply.self)
+            }
+        } catch {
+            throw Failures.restored(error, declared: M.errors)
         }
     }
 

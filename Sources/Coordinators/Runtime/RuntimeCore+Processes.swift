@@ -54,17 +54,34 @@ extension RuntimeCore {
 
     /// Makes this process known as the directory's owner, unless it has one that lives.
     ///
-    /// The lock of the daemon doesn't suffice, since it is a file, which can be removed.
+    /// The lock of the daemon doesn't suffice, since the directory can be removed and made anew. The processes of its former owner carry
+    /// the directory in their marks.
     ///
     /// - Throws: An error when another process owns the directory, since a path could then live twice. Of two processes that claim it at
     ///   once, at most one succeeds.
     private func claimDirectory() throws(CoordinatorError) {
         journal?.begin()
-        guard let owner = journals.first(where: { $0.header.isAlive && $0.header.owner != .current })?.header.owner else { return }
+        let known = journalOwner
+        guard let owner = if let known { known } else { try markedOwner() } else { return }
         throw CoordinatorError(
             .startFailed,
             "another runtime, of process \(owner.processID), lives in \(directory.given ?? ""); end it first, or name another directory"
         )
+    }
+
+    /// Another process that lives and has a journal in the directory.
+    private var journalOwner: ProcessIdentity? {
+        journals.first { $0.header.isAlive && $0.header.owner != .current }?.header.owner
+    }
+
+    /// Returns another process that lives and has started processes for the directory that live too.
+    private func markedOwner() throws(CoordinatorError) -> ProcessIdentity? {
+        do throws(ProcessError) {
+            let mark = try Strays.mark { entry in owner(of: entry).map { $0 != .current && $0.isAlive } == true }
+            return mark?.entries.compactMap(owner).first { $0 != .current && $0.isAlive }
+        } catch {
+            throw CoordinatorError(.startFailed, error.message)
+        }
     }
 
     /// Ends the remains of a killed runtime in the directory: its processes, its journal, its sockets.
@@ -117,12 +134,15 @@ extension RuntimeCore {
     }
 
     /// Returns whether an entry is of a runtime in the same directory whose process has ended.
-    private func isFormer(_ entry: String) -> Bool {
+    private func isFormer(_ entry: String) -> Bool { owner(of: entry)?.isAlive == false }
+
+    /// Returns the process of the runtime that has made an entry; `nil` when it isn't of a runtime in the same directory.
+    private func owner(of entry: String) -> ProcessIdentity? {
         let prefix = Self.directoryEntry(directory)
-        guard entry.hasPrefix(prefix) else { return false }
+        guard directory.given != nil, entry.hasPrefix(prefix) else { return nil }
         let fields = entry.dropFirst(prefix.count).split(separator: ".")
-        guard fields.count == 3, let processID = Int32(fields[0]), let startTime = UInt64(fields[1]) else { return false }
-        return !ProcessIdentity(processID: processID, startTime: startTime).isAlive
+        guard fields.count == 3, let processID = Int32(fields[0]), let startTime = UInt64(fields[1]) else { return nil }
+        return ProcessIdentity(processID: processID, startTime: startTime)
     }
 
     /// The journals in the directory, each with its processes that may still exist.

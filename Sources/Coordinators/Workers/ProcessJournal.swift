@@ -59,10 +59,16 @@ final class ProcessJournal: Sendable {
     /// Appends a line; a file that can't be written doesn't prevent a start, since the mark in the environment finds the processes too.
     private func append(_ line: String, _ state: inout State) {
         if state.isClosed { return }
-        if state.descriptor < 0 || state.lines > 4 * state.living.count + Self.slack { return rewrite(&state) }
+        if !Self.isLinked(state.descriptor) || state.lines > 4 * state.living.count + Self.slack { return rewrite(&state) }
         state.lines += 1
         // An incomplete line would spoil the next one: without a descriptor, the next line rewrites the file.
         if !Self.write(line, to: state.descriptor) { closeDescriptor(&state) }
+    }
+
+    /// Returns whether a descriptor is open and its file hasn't been removed.
+    private static func isLinked(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        return descriptor >= 0 && fstat(descriptor, &status) == 0 && status.st_nlink > 0
     }
 
     private func closeDescriptor(_ state: inout State) {

@@ -29,6 +29,12 @@ enum ErrorTypes {
         return String(wireName[..<separator])
     }
 
+    /// Returns the type among some that has the readable name: for types that can't be found by a mangled name.
+    static func type(named wireName: String, among types: [any (Error & Codable).Type]) -> (any (Error & Codable).Type)? {
+        let name = plainName(wireName)
+        return types.first { TypeNames.name(of: $0) == name }
+    }
+
     /// Returns the type, if this program has it and it's an error that can be decoded.
     static func type(named wireName: String) -> (any (Error & Codable).Type)? {
         guard let separator = wireName.lastIndex(of: "@") else { return nil }

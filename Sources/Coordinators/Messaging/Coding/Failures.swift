@@ -45,14 +45,18 @@ enum Failures {
     }
 
     /// Returns the error as its asker gets it: as it was thrown, if this program has the type.
-    static func restored(_ error: any Error) -> any Error {
-        guard let encoded = (error as? RemoteError)?.encoded, let type = ErrorTypes.type(named: encoded.failure.type) else { return error }
+    ///
+    /// - Parameter declared: The types that the message declares, which need not be found by their mangled names.
+    static func restored(_ error: any Error, declared: [any (Error & Codable).Type] = []) -> any Error {
+        guard let encoded = (error as? RemoteError)?.encoded else { return error }
+        let name = encoded.failure.type
+        guard let type = ErrorTypes.type(named: name) ?? ErrorTypes.type(named: name, among: declared) else { return error }
         let restored: (any Error)? = try? PayloadCoder.decode(type, from: encoded.failure.payload, codec: encoded.codec)
         return restored ?? error
     }
 }
 
 extension Result where Failure == any Error {
-    /// Returns the result as the asker gets it; see ``Failures/restored(_:)``.
-    func restored() -> Result { mapError(Failures.restored) }
+    /// Returns the result as the asker of a message gets it; see ``Failures/restored(_:declared:)``.
+    func restored(for message: Envelope.Body) -> Result { mapError { Failures.restored($0, declared: message.errors) } }
 }

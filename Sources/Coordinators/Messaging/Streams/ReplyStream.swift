@@ -61,7 +61,7 @@ final class ReplyBuffer: Sendable {
             }
         }
 
-        func finish(_ result: Result<Answer, any Error>) {
+        func finish(_ result: Result<Answer, any Error>, of message: Envelope.Body) {
             _ = forgetEnvelope()
             state.withLock { state in
                 // A responder that isn't a stream has answered once.
@@ -69,7 +69,7 @@ final class ReplyBuffer: Sendable {
                 } else if case .success(let answer) = result {
                     state.unread.append(answer)
                 }
-                state.end = result.restored().map { _ in }
+                state.end = result.restored(for: message).map { _ in }
                 defer { state.reader = nil }
                 return state.reader
             }?.resume()
@@ -82,7 +82,7 @@ final class ReplyBuffer: Sendable {
         self.content = content
         let envelope = Envelope(
             body,
-            asker: .function { content.finish($0) },
+            asker: .function { content.finish($0, of: body) },
             sender: sender.path,
             deadline: deadline,
             isBuiltin: isBuiltin,

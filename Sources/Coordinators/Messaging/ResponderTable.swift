@@ -54,6 +54,9 @@ final class ResponderTable: Sendable {
         self.directory = directory.filter { $0.name.utf8.count <= FrameLimits.default.maximumNameLength }
     }
 
+    /// Returns whether a row is for the events of children whose type has this name.
+    func observes(_ typeName: String) -> Bool { !observers.isEmpty && observers[typeName] != nil }
+
     /// Returns the row for a message, if it's the only one.
     func onlyRow<M: ResponderMessage>(for message: M.Type) -> MessageRow? {
         guard prefixed.isEmpty, let rows = byType[ObjectIdentifier(message)], rows.count == 1 else { return nil }

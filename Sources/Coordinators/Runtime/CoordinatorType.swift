@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import Synchronization
 import WireProtocol
 
 /// A type-erased coordinator type: the functions and properties that the runtime needs to make and run an instance.
@@ -18,6 +19,8 @@ final class CoordinatorType: Sendable {
     /// Whether it has a scene, which is watched while it's active and closed at its end.
     let ownsScene: Bool
 
+    private let absentHooks = Atomic<UInt8>(0)
+
     private static let known = Lock<[ObjectIdentifier: CoordinatorType]>([:])
 
     static func of<C: Coordinator>(_ type: C.Type) -> CoordinatorType {
@@ -29,6 +32,18 @@ final class CoordinatorType: Sendable {
             return new
         }
     }
+
+    /// Notes that the type leaves a hook to its default.
+    func note(absent hook: AbsentHooks) { absentHooks.bitwiseOr(hook.rawValue, ordering: .relaxed) }
+
+    /// Returns whether the type is known to leave a hook to its default.
+    func lacks(_ hook: AbsentHooks) -> Bool { AbsentHooks(rawValue: absentHooks.load(ordering: .relaxed)).contains(hook) }
+
+    /// Whether the start of such a coordinator is known to have nothing to wait for: it has no `start` hook, and no scene.
+    var startsAtOnce: Bool { lacks(.start) && !ownsScene }
+
+    /// Whether a coordinator that ends is known to have nothing to wait for but its children and its handlers.
+    var stopsAtOnce: Bool { lacks(.stop) && !ownsScene }
 
     private init<C: Coordinator>(_ type: C.Type) {
         name = TypeNames.name(of: type)

@@ -12,30 +12,41 @@ public struct ChildSpecification<ID: Hashable & Sendable>: Sendable, Hashable {
     /// The child's name among its siblings.
     public var id: ID
     /// The rule for when the child is started again.
-    public var restart: RestartType
+    public var restart: RestartType {
+        get { rules.restart }
+        set { rules.restart = newValue }
+    }
     /// The time that the child is given to stop.
-    public var shutdown: Shutdown
+    public var shutdown: Shutdown {
+        get { rules.shutdown }
+        set { rules.shutdown = newValue }
+    }
     /// Whether the end of this child may end the supervisor, as the policy's ``SupervisionPolicy/autoShutdown`` says (OTP's `significant`).
     ///
     /// A permanent child never ends for good, so it can't be significant.
-    public var isSignificant: Bool
+    public var isSignificant: Bool {
+        get { rules.isSignificant }
+        set { rules.isSignificant = newValue }
+    }
     /// Whether a first start that fails is a failure like any other, retried as the restart type and the policy say.
     ///
     /// With false, OTP's rule, the child is forgotten instead. A child that a configuration file declares uses true.
-    public var isRetriedAtFirstStart: Bool
+    public var isRetriedAtFirstStart: Bool {
+        get { rules.isRetriedAtFirstStart }
+        set { rules.isRetriedAtFirstStart = newValue }
+    }
     /// The limits on this child's restarts where they differ from the policy's; nil if they don't.
     public var restartLimits: RestartLimits? {
-        get { if case .own(let limits) = limits { limits } else { nil } }
-        set { limits = newValue.map(Limits.own) ?? .ofThePolicy }
+        get { rules.restartLimits }
+        set { rules.restartLimits = newValue }
     }
 
-    /// The storage of ``restartLimits``, boxed so that a child without limits of its own takes little room.
-    private indirect enum Limits: Sendable, Hashable {
-        case ofThePolicy
-        case own(RestartLimits)
+    private var rules: ChildRules {
+        get { storedRules.rules }
+        set { storedRules = ChildRules.Storage(newValue) }
     }
 
-    private var limits = Limits.ofThePolicy
+    private var storedRules: ChildRules.Storage
 
     /// Makes a specification.
     public init(
@@ -47,12 +58,39 @@ public struct ChildSpecification<ID: Hashable & Sendable>: Sendable, Hashable {
         restartLimits: RestartLimits? = nil
     ) {
         self.id = id
-        self.restart = restart
-        self.shutdown = shutdown
-        self.isSignificant = isSignificant
-        self.isRetriedAtFirstStart = isRetriedAtFirstStart
-        self.restartLimits = restartLimits
+        let rules = ChildRules(
+            restart: restart,
+            shutdown: shutdown,
+            isSignificant: isSignificant,
+            isRetriedAtFirstStart: isRetriedAtFirstStart,
+            restartLimits: restartLimits
+        )
+        storedRules = ChildRules.Storage(rules)
     }
+}
+
+/// The part of a specification that is the same for most children.
+private struct ChildRules: Sendable, Hashable {
+    /// The rules in a box, which most children don't need, because theirs are the standard ones: their specifications take little room.
+    indirect enum Storage: Sendable, Hashable {
+        case standard
+        case own(ChildRules)
+
+        init(_ rules: ChildRules) { self = rules == ChildRules() ? .standard : .own(rules) }
+
+        var rules: ChildRules {
+            switch self {
+            case .standard: ChildRules()
+            case .own(let rules): rules
+            }
+        }
+    }
+
+    var restart = RestartType.permanent
+    var shutdown = Shutdown.timeout(.seconds(5))
+    var isSignificant = false
+    var isRetriedAtFirstStart = false
+    var restartLimits: RestartLimits?
 }
 
 extension ChildSpecification {

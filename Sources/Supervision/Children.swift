@@ -10,21 +10,22 @@ struct Child<ID: Hashable & Sendable>: Sendable {
         case restart
     }
 
+    // The small properties stand together, so that they share the room that the state leaves.
     var specification: ChildSpecification<ID>
     var state: ChildState
-    /// The number of the latest incarnation, whether it has begun or not.
-    var incarnation: Incarnation
     var launch = Launch.first
     /// Whether the child has failed for good: only a request starts it again, not the restart of a sibling.
     var hasGivenUp = false
     /// Whether the child is being stopped because it has reported that it has nothing left to do, and not by request.
     var isFinishing = false
+    /// The number of the latest incarnation, whether it has begun or not.
+    var incarnation: Incarnation
     /// The number of restarts in a row, without a long enough time of being ready between them.
     var attempts = 0
     /// The child's place in ``Children``, which saves a look-up by id; valid until the next removal.
     var place = 0
-    /// The number of the appointment in ``Deadlines`` that counts.
-    var ticket: UInt64?
+    /// The number of the appointment in ``Deadlines`` that counts; 0: none does.
+    var ticket: UInt64 = 0
 
     var id: ID { specification.id }
 

@@ -138,7 +138,7 @@ extension Supervisor {
     mutating func wait(_ place: Int, until time: Duration) {
         table.update(place) {
             $0.state = .waiting(nextAttempt: time, attempt: $0.attempts)
-            $0.ticket = nil
+            $0.ticket = 0
         }
     }
 

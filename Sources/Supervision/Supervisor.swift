@@ -164,10 +164,12 @@ extension Supervisor {
 
     /// The ids of all children in start order, in O(n).
     public var ids: [ID] {
-        table.inOrder.map(\.id)
+        @_specialize(where ID == String)
+        get { table.inOrder.map(\.id) }
     }
 
     /// Returns the state of a child; nil if there is no such child.
+    @_specialize(where ID == String)
     public func state(of id: ID) -> ChildState? {
         table[id]?.state
     }

@@ -58,9 +58,9 @@ struct UnhandledTests {
     @Test("A root without a hook for them is asked to observe them once")
     func withoutHook() async throws {
         try await withRuntime(Root.self) { runtime in
-            #expect(CoordinatorType.of(Root.self).mayObserveUnhandled)
+            #expect(!CoordinatorType.of(Root.self).lacks(.unhandled))
             #expect(try await runtime.ask(AskNobody()) == "unhandled")
-            try await eventually("the default has run") { !CoordinatorType.of(Root.self).mayObserveUnhandled }
+            try await eventually("the default has run") { CoordinatorType.of(Root.self).lacks(.unhandled) }
             #expect(try await runtime.ask(AskNobody()) == "unhandled")
         }
     }

@@ -50,10 +50,10 @@ extension Context {
         shutdown: Shutdown = .timeout(.seconds(5)),
         with configuration: K.Configuration
     ) async throws -> Child<K> {
-        var definition = definition(type, key, placement, restart, shutdown, configuration)
-        definition.specification.isSignificant = isSignificant
-        try await node.children.start(definition)
-        return Child(supervisor: node.children, key: key.pathComponent)
+        let children = node.children
+        let specification = ChildSpecification(id: key.pathComponent, restart: restart, shutdown: shutdown, isSignificant: isSignificant)
+        try await children.start(ChildDefinition(specification, kind(type, placement, configuration)))
+        return Child(supervisor: children, key: specification.id)
     }
 
     /// Runs a child to its end: start → finish → removed → output.
@@ -85,7 +85,8 @@ extension Context {
         let children = node.children
         let end = ChildSlot.End()
         let component = key.pathComponent
-        let tenancy = try await children.start(definition(type, key, placement, .transient, shutdown, configuration), end: end)
+        let specification = ChildSpecification(id: component, restart: .transient, shutdown: shutdown)
+        let tenancy = try await children.start(ChildDefinition(specification, kind(type, placement, configuration)), end: end)
         let outcome = await withTaskCancellationHandler {
             await end.value
         } onCancel: {
@@ -121,10 +122,8 @@ extension Context {
         let program = WorkerProgram(executable: executable, arguments: arguments, environment: environment, directory: directory)
         let place: CoordinatorDefinition.Place =
             node.runtime.options.runsInOneProcess && executable == nil
-            ? .inProcess(try node.runtime.registry.type(named: typeName)) : .worker(program, WorkerPlan())
-        let kind = ChildDefinition.Kind.coordinator(
-            CoordinatorDefinition(typeName: typeName, configuration: .json(configuration), place: place)
-        )
+            ? .inProcess(try node.runtime.registry.type(named: typeName)) : .worker(typeName: typeName, program, WorkerPlan())
+        let kind = ChildDefinition.Kind.coordinator(CoordinatorDefinition(configuration: .json(configuration), place: place))
         return try await start(kind, key, restart, shutdown, restartLimits, retriesFirstStart)
     }
 
@@ -193,39 +192,26 @@ extension Context {
         _ restartLimits: RestartLimits?,
         _ retriesFirstStart: Bool
     ) async throws -> AnyChild {
-        var definition = definition(kind, key, restart, shutdown)
-        definition.specification.isRetriedAtFirstStart = retriesFirstStart
-        definition.specification.restartLimits = restartLimits
+        let specification = ChildSpecification(
+            id: key.pathComponent,
+            restart: restart,
+            shutdown: shutdown,
+            isRetriedAtFirstStart: retriesFirstStart,
+            restartLimits: restartLimits
+        )
+        let definition = ChildDefinition(specification, kind)
         try await node.children.start(definition)
-        return AnyChild(supervisor: node.children, key: key.pathComponent, typeName: definition.typeName)
+        return AnyChild(supervisor: node.children, key: definition.key, typeName: definition.typeName)
     }
 
-    private func definition<K: Coordinator>(
-        _ type: K.Type,
-        _ key: C.ChildKey,
-        _ placement: Placement,
-        _ restart: RestartType,
-        _ shutdown: Shutdown,
-        _ configuration: K.Configuration
-    ) -> ChildDefinition {
+    private func kind<K: Coordinator>(_ type: K.Type, _ placement: Placement, _ configuration: K.Configuration) -> ChildDefinition.Kind {
         let place: CoordinatorDefinition.Place =
             switch placement.place {
             case .inProcess: .inProcess(.of(type))
             case .worker where node.runtime.options.runsInOneProcess: .inProcess(.of(type))
-            case .worker(let plan): .worker(WorkerProgram(), plan)
+            case .worker(let plan): .worker(typeName: TypeNames.name(of: type), WorkerProgram(), plan)
             }
-        let coordinator = CoordinatorDefinition(typeName: TypeNames.name(of: type), configuration: .value(configuration), place: place)
-        return definition(.coordinator(coordinator), key, restart, shutdown)
-    }
-
-    private func definition(
-        _ kind: ChildDefinition.Kind,
-        _ key: C.ChildKey,
-        _ restart: RestartType,
-        _ shutdown: Shutdown
-    ) -> ChildDefinition {
-        let specification = ChildSpecification(id: key.pathComponent, restart: restart, shutdown: shutdown)
-        return ChildDefinition(specification: specification, kind: kind, startTimeout: node.runtime.options.startTimeout)
+        return .coordinator(CoordinatorDefinition(configuration: .value(configuration), place: place))
     }
 
     /// The children in start order, those that are being restarted included.

@@ -81,13 +81,16 @@ extension Coordinator {
     /// The default policy: `oneForOne`, at most five restarts in a minute.
     public static var supervision: SupervisionPolicy { SupervisionPolicy() }
     /// Does nothing.
-    public func start() async throws {}
-    /// Waits for the stop, without a task of its own: see `RunHook`.
-    public func run() async throws { throw RunHook.absent }
+    public func start() async throws { context.node.type.note(absent: .start) }
+    /// Waits for the stop, without a task of its own.
+    public func run() async throws {
+        context.node.type.note(absent: .run)
+        throw RunHook.absent
+    }
     /// The default limits: 1,024 messages and 4 MiB, after which senders wait.
     public static var mailbox: MailboxPolicy { MailboxPolicy() }
     /// Does nothing.
-    public func stop() async {}
+    public func stop() async { context.node.type.note(absent: .stop) }
     /// Does nothing.
     public func pause() async {}
     /// Does nothing.
@@ -103,14 +106,24 @@ extension Coordinator {
         if context.pages.last != page { context.show(page) }
     }
     /// Does nothing.
-    public func unhandled(_ message: UnhandledMessage) async {
-        // Later messages need not be reported.
-        context.node.type.hasNoUnhandledHook()
-    }
+    public func unhandled(_ message: UnhandledMessage) async { context.node.type.note(absent: .unhandled) }
 }
 
 /// An error by which the runtime tells a coordinator without a `run` hook from one whose hook failed.
 enum RunHook: Error { case absent }
+
+/// The hooks that a type leaves to their defaults.
+///
+/// The default of such a hook notes it when it's first called, from which time on the runtime doesn't call the hook for coordinators of the
+/// type: a start without hooks needs no task.
+struct AbsentHooks: OptionSet {
+    let rawValue: UInt8
+
+    static let start = AbsentHooks(rawValue: 1 << 0)
+    static let run = AbsentHooks(rawValue: 1 << 1)
+    static let stop = AbsentHooks(rawValue: 1 << 2)
+    static let unhandled = AbsentHooks(rawValue: 1 << 3)
+}
 
 /// A configuration without fields.
 public struct NoConfiguration: CoordinatorConfiguration {

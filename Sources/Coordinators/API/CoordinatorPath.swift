@@ -80,10 +80,12 @@ public struct CoordinatorPath: Sendable, Hashable, Codable, CustomStringConverti
     ///
     /// - Throws: `invalidKey`.
     func check(_ key: String) throws(CoordinatorError) {
-        guard !key.isEmpty, !key.contains("/") else {
+        guard !key.isEmpty, !key.utf8.contains(UInt8(ascii: "/")) else {
             throw CoordinatorError(.invalidKey, "'\(key)' is not a key: give one that is not empty and has no slash")
         }
-        guard !key.unicodeScalars.contains(where: \.breaksLines) else {
+        // The category of a printable ASCII character needs no look-up.
+        let isPlain = key.utf8.allSatisfy { (0x20..<0x7f).contains($0) }
+        guard isPlain || !key.unicodeScalars.contains(where: \.breaksLines) else {
             throw CoordinatorError(.invalidKey, "\(key.debugDescription) is not a key: give one without control characters")
         }
         guard key.utf8.count <= Self.keyLimit else {
@@ -92,9 +94,9 @@ public struct CoordinatorPath: Sendable, Hashable, Codable, CustomStringConverti
                 "'\(key.prefix(32))…' is no key: it has \(key.utf8.count) bytes, more than \(Self.keyLimit)"
             )
         }
-        let path = appending(key).description
-        guard path.utf8.count <= Self.limit else {
-            throw CoordinatorError(.invalidKey, "'\(key)' is too deep: its path has \(path.utf8.count) bytes, more than \(Self.limit)")
+        let size = description.utf8.count + key.utf8.count + (isRoot ? 0 : 1)
+        guard size <= Self.limit else {
+            throw CoordinatorError(.invalidKey, "'\(key)' is too deep: its path has \(size) bytes, more than \(Self.limit)")
         }
     }
 

@@ -1,17 +1,21 @@
 import WireProtocol
 
 /// The data that a parent keeps of a child, and needs again at every restart.
-struct ChildDefinition: Sendable {
-    /// The kind of the child and its data, stored indirectly so that a definition is small whatever its kind.
-    indirect enum Kind: Sendable {
+final class ChildDefinition: Sendable {
+    /// The kind of the child and its data.
+    enum Kind: Sendable {
         case coordinator(CoordinatorDefinition)
-        case program(ProgramSpecification)
+        indirect case program(ProgramSpecification)
     }
 
     /// The specification for the supervisor; the id is the key.
-    var specification: ChildSpecification<String>
+    let specification: ChildSpecification<String>
     let kind: Kind
-    let startTimeout: Duration
+
+    init(_ specification: ChildSpecification<String>, _ kind: Kind) {
+        self.specification = specification
+        self.kind = kind
+    }
 
     var key: String { specification.id }
 
@@ -33,12 +37,18 @@ struct ChildDefinition: Sendable {
 struct CoordinatorDefinition: Sendable {
     enum Place: Sendable {
         case inProcess(CoordinatorType)
-        indirect case worker(WorkerProgram, WorkerPlan)
+        indirect case worker(typeName: String, WorkerProgram, WorkerPlan)
     }
 
-    let typeName: String
     let configuration: ConfigurationValue
     let place: Place
+
+    var typeName: String {
+        switch place {
+        case .inProcess(let type): type.name
+        case .worker(let typeName, _, _): typeName
+        }
+    }
 }
 
 /// The program that a worker runs.

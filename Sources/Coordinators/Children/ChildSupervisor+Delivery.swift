@@ -56,8 +56,8 @@ extension ChildSupervisor {
     func park(returned message: ChildSlot.Parking.Message, for key: String) -> Bool {
         withSlot(key) { slot in
             switch slot.phase {
-            case .vacant(nextAttempt: nil), .starting, .held, .flushing:
-                slot.parking.takeBack(message)
+            case .vacant(nextAttempt: nil), .starting, .exitedEarly, .held, .flushing:
+                slot.record.parking.takeBack(message)
                 return true
             case .vacant, .active, .down: return false
             }
@@ -70,7 +70,7 @@ extension ChildSupervisor {
             for message in messages where !message.envelope.hasEnded {
                 host.deliver(message.envelope, to: message.rest, isDirect: message.isDirect)
             }
-            withSlot(key) { $0.parking.isBeingDelivered = false }
+            withSlot(key) { $0.record.parking.isBeingDelivered = false }
         }
         wakeIfNoneIsParked()
     }

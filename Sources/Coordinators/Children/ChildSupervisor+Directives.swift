@@ -25,29 +25,28 @@ extension ChildSupervisor {
     }
 
     private func begin(_ key: String, _ incarnation: Incarnation, _ attempt: Int) {
-        let events = HostEvents(owner: self, life: ChildInstance(key: key, incarnation: incarnation))
-        let dependencies = node.dependencies
-        prepareSpares(key)
-        let host = withSlot(key) { slot -> any ChildHost in
+        let begun = withSlot(key) { slot -> (host: any ChildHost, formerSpares: SparePool?) in
             let definition = slot.definition
+            let formerSpares = definition.isInWorker || slot.record.spares != nil ? prepareSpares(key, &slot) : nil
             let inheritance = ChildInheritance(
-                pauseReasons: slot.pausing.reasons,
-                dependencies: dependencies,
+                pauseReasons: slot.pauseReasons,
                 isRestart: attempt > 0,
-                spares: slot.spares,
-                areEventsWanted: !slot.observers.all.isEmpty || node.type.table.observers[definition.typeName] != nil
+                spares: slot.record.spares,
+                areEventsWanted: !slot.record.observers.all.isEmpty || node.type.table.observes(definition.typeName)
             )
+            let events = HostEvents(owner: self, life: ChildInstance(key: key, incarnation: incarnation))
             let host = node.runtime.makeHost(definition, parent: node, inheritance: inheritance, events: events)
-            slot.phase = .starting(ChildSlot.Life(host: host), earlyExit: nil)
-            slot.history.incarnation = incarnation
-            if attempt > 0 { slot.history.restarts += 1 }
-            return host
+            slot.phase = .starting(ChildSlot.Life(host: host))
+            slot.incarnation = incarnation
+            if attempt > 0 { slot.record.restarts += 1 }
+            return (host, formerSpares)
         }
-        guard let host else { return handle(.exited(key, incarnation, .unknown)) }
-        // Passes on the dependencies that were provided since.
-        node.renewInheritance(of: host)
+        guard let (host, formerSpares) = begun else { return handle(.exited(key, incarnation, .unknown)) }
+        formerSpares?.end()
+        // The host is known by now to a coordinator that is being provided with a dependency at the same time: none can be missed.
+        node.passInheritance(to: host)
         if let host = host as? LocalHost {
-            // A coordinator of this process has a task of its own for its hook.
+            // A coordinator of this process begins at once, and has a task of its own for a hook that takes time.
             host.start { self.conclude($0, key, incarnation) }
         } else {
             tasks.add {
@@ -82,10 +81,10 @@ extension ChildSupervisor {
             let isEnding = state.isEnding(key)
             let reason = state.slots.with(key) { slot -> ExitReason? in
                 guard slot.incarnation == incarnation else { return nil }
-                slot.history.lastError = (error as? StartFailure)?.told ?? error
+                slot.record.lastError = (error as? StartFailure)?.told ?? error
                 // The child was told to stop before it was ready: its start hasn't failed.
                 guard isEnding, (error as? CoordinatorError)?.code == .stopped else { return nil }
-                return slot.history.output == nil ? .shutdown : .normal
+                return slot.record.output == nil ? .shutdown : .normal
             }
             return (reason ?? nil) ?? Self.reason(for: error)
         }
@@ -100,20 +99,19 @@ extension ChildSupervisor {
     }
 
     /// Keeps as many processes ready as the child's plan demands.
-    private func prepareSpares(_ key: String) {
-        let former = withSlot(key) { slot -> SparePool? in
-            let former = slot.spares
-            guard case .coordinator(let coordinator) = slot.definition.kind, case .worker(let program, let plan) = coordinator.place,
-                plan.spares > 0
-            else {
-                slot.spares = nil
-                return former
-            }
-            if former?.serves(program, plan) == true { return nil }
-            slot.spares = SparePool(program, plan, path: node.path.appending(key), parent: node)
+    ///
+    /// - Returns: The pool that isn't needed any more, to be ended outside the lock.
+    private func prepareSpares(_ key: String, _ slot: inout ChildSlot) -> SparePool? {
+        let former = slot.record.spares
+        guard case .coordinator(let coordinator) = slot.definition.kind, case .worker(_, let program, let plan) = coordinator.place,
+            plan.spares > 0
+        else {
+            slot.record.spares = nil
             return former
         }
-        former??.end()
+        if former?.serves(program, plan) == true { return nil }
+        slot.record.spares = SparePool(program, plan, path: node.path.appending(key), parent: node)
+        return former
     }
 
     /// Reports that the supervision machine has refused a policy, or the specification of a child, whose start then fails.
@@ -122,8 +120,8 @@ extension ChildSupervisor {
         let path = node.path.appending(key)
         let (starts, removed) = state.withLock { state -> ([ChildSlot.Start], ChildSlot?) in
             let starts = state.slots.with(key) { slot in
-                defer { slot.requests.starts = [] }
-                return slot.requests.starts
+                defer { slot.starts = [] }
+                return slot.starts
             }
             return (starts ?? [], state.machine.state(of: key) == nil ? state.slots.remove(key) : nil)
         }
@@ -152,17 +150,17 @@ extension ChildSupervisor {
     }
 
     private func drop(_ slot: ChildSlot, because error: CoordinatorError) {
-        slot.spares?.end()
-        end(slot.observers.all)
+        slot.record.spares?.end()
+        end(slot.record.observers.all)
         slot.settle(with: error)
         wakeIfNoneIsParked()
     }
 
     /// Turns a report of the machine into the state of handles, the answers of waiting callers and the coordinator's events.
     func report(_ key: String, _ incarnation: Incarnation, _ change: Supervisor<String>.Change) {
-        var transition = ChildTransition(node.path.appending(key), incarnation, change)
+        var transition = ChildTransition(key, under: node.path, incarnation, change)
         let typeName = state.withLock { state -> String in
-            let isAlive = state.isAlive(key)
+            let isAlive = transition.isEndOfLife && state.isAlive(key)
             let entered = state.slots.with(key) { slot in
                 (isEnd: transition.enter(&slot, isAlive: isAlive), typeName: slot.definition.typeName)
             }
@@ -177,30 +175,31 @@ extension ChildSupervisor {
     }
 
     private func tell(_ transition: ChildTransition, of key: String) {
-        if transition.isEndOfLife { node.rewind(transition.path) }
-        transition.removed?.spares?.end()
-        let termination = Termination(
-            path: transition.path,
-            incarnation: transition.incarnation,
-            reason: transition.change.exitReason ?? .unknown
-        )
-        for watcher in transition.watchers { watcher.complete(.success(.value(termination))) }
-        if let observed = transition.observed {
+        if transition.isEndOfLife { tellEndOfLife(transition) }
+        if let observed = transition.observed, transition.isObserved {
             if let removed = transition.removed {
-                for observer in removed.observers.all { observer.queue.append(.change(observed)) }
+                for observer in removed.record.observers.all { observer.queue.append(.change(observed)) }
             } else {
                 notify(key, .change(observed))
             }
         }
-        end(transition.removed?.observers.all ?? [])
+        end(transition.removed?.record.observers.all ?? [])
         for stop in transition.stops { stop.end.settle(()) }
         for message in transition.hopeless {
             message.envelope.end(.failure(transition.failure ?? CoordinatorError.hasStopped(transition.path)))
         }
         for start in transition.starts { start.settle(transition.failure.map { .failure($0) } ?? .success(())) }
-        if transition.change == .started || transition.change == .restarted { flush(key) }
+        if transition.mustFlush { flush(key) }
         for outcome in transition.outcomes { outcome.tell() }
-        wakeIfNoneIsParked()
+        if transition.removed != nil || !transition.hopeless.isEmpty { wakeIfNoneIsParked() }
         node.runtime.childChanged(transition.path, transition.change)
+    }
+
+    private func tellEndOfLife(_ transition: ChildTransition) {
+        let path = transition.path
+        node.rewind(path)
+        transition.removed?.record.spares?.end()
+        let termination = Termination(path: path, incarnation: transition.incarnation, reason: transition.change.exitReason ?? .unknown)
+        for watcher in transition.watchers { watcher.complete(.success(.value(termination))) }
     }
 }

@@ -24,10 +24,10 @@ extension ChildSupervisor: HostOwner {
             let told = state.slots.with(life.key) { slot -> ExitReason? in
                 guard slot.incarnation == life.incarnation else { return reason }
                 // A child that has finished is told to stop then, wherever it lives; its reason is that it has finished.
-                let reason = slot.history.output != nil && reason == .shutdown ? .normal : reason
+                let reason = slot.record.output != nil && reason == .shutdown ? .normal : reason
                 // The start is reported first.
-                guard case .starting(let started, _) = slot.phase else { return reason }
-                slot.phase = .starting(started, earlyExit: reason)
+                guard case .starting(let started) = slot.phase else { return reason }
+                slot.phase = .exitedEarly(started, reason)
                 return nil
             }
             if let reason = told ?? reason { state.feed(.exited(life.key, life.incarnation, reason)) }
@@ -37,8 +37,8 @@ extension ChildSupervisor: HostOwner {
     private func finished(_ life: ChildInstance, _ output: Answer) {
         mutateAndPerform { state in
             let isFirst = state.slots.with(life.key) { slot in
-                guard slot.incarnation == life.incarnation, slot.history.output == nil else { return false }
-                slot.history.output = output
+                guard slot.incarnation == life.incarnation, slot.record.output == nil else { return false }
+                slot.record.output = output
                 return true
             }
             if isFirst == true { state.feed(.finished(life.key, life.incarnation)) }

@@ -6,7 +6,7 @@ extension ChildSupervisor {
     ///
     /// - Returns: The observer's number; `nil` when there is no such child or the delegate was added already.
     func observe(_ key: String, with queue: NoticeQueue, delegate: (any AnyObject & Sendable)? = nil) -> UInt64? {
-        let observed = withSlot(key) { slot in (id: slot.observers.add(queue, delegate), host: slot.host) }
+        let observed = withSlot(key) { slot in (id: slot.record.observers.add(queue, delegate), host: slot.host) }
         guard let observed, let id = observed.id else { return nil }
         node.runtime.counts.observers.add(1, ordering: .relaxed)
         observed.host?.observeEvents()
@@ -14,7 +14,7 @@ extension ChildSupervisor {
     }
 
     func removeObservers(of key: String, where isMeant: (ChildObservers.Observer) -> Bool) {
-        end(withSlot(key) { $0.observers.remove(where: isMeant) } ?? [])
+        end(withSlot(key) { $0.record.observers.remove(where: isMeant) } ?? [])
     }
 
     /// Announces a change in which supervision has no part.
@@ -34,8 +34,8 @@ extension ChildSupervisor {
     @discardableResult
     func notify(_ key: String, _ notice: ChildObservers.Notice) -> String? {
         let listeners = withSlot(key) { slot in
-            let deserted = slot.observers.remove(where: \.isDeserted)
-            return (present: slot.observers.all, deserted: deserted, typeName: slot.definition.typeName)
+            let deserted = slot.record.observers.remove(where: \.isDeserted)
+            return (present: slot.record.observers.all, deserted: deserted, typeName: slot.definition.typeName)
         }
         guard let listeners else { return nil }
         end(listeners.deserted)
@@ -76,9 +76,9 @@ extension ChildSupervisor {
             let lives = state.isAlive(key) || state.isEnding(key)
             let answer = state.slots.with(key) { slot -> Termination? in
                 guard lives, slot.host != nil else {
-                    return Termination(path: path, incarnation: slot.incarnation, reason: slot.history.lastExit ?? .unknown)
+                    return Termination(path: path, incarnation: slot.incarnation, reason: slot.record.lastExit ?? .unknown)
                 }
-                slot.requests.watchers.append(envelope)
+                slot.record.watchers.append(envelope)
                 return nil
             }
             return answer ?? Termination(path: path, incarnation: 0, reason: .unknown)

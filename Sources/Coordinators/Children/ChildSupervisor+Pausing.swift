@@ -20,8 +20,8 @@ extension ChildSupervisor {
     /// - Returns: False when there is no such child.
     private func change(_ key: String, _ reason: PauseReasons, _ isPaused: Bool, _ initiator: Initiator) async -> Bool {
         let turn = withSlot(key) { slot in
-            let turn = slot.pausing.turn ?? AsyncLock()
-            slot.pausing.turn = turn
+            let turn = slot.record.pauseTurn ?? AsyncLock()
+            slot.record.pauseTurn = turn
             return turn
         }
         guard let turn else { return false }
@@ -39,9 +39,9 @@ extension ChildSupervisor {
         let change = state.withLock { state -> PauseChange? in
             let isRunning = state.isRunning(key)
             return state.slots.with(key) { slot in
-                let former = slot.pausing.reasons
+                let former = slot.pauseReasons
                 let reasons = isPaused ? former.union(reason) : former.subtracting(reason)
-                slot.pausing.reasons = reasons
+                slot.pauseReasons = reasons
                 return PauseChange(host: slot.host, reasons: reasons, isVisible: isRunning && former.isEmpty != reasons.isEmpty)
             }
         }

@@ -15,6 +15,11 @@ extension ChildSupervisor {
         let start = ChildSlot.Start()
         // The start is requested before the first suspension, so that two starts that begin one after the other are in that order.
         let tenancy = request(definition, start, end, initiator)
+        // A child without a hook that takes time is ready now.
+        if let outcome = start.outcome {
+            try outcome.get()
+            return tenancy
+        }
         try await withTaskCancellationHandler {
             try await start.value.get()
         } onCancel: {
@@ -50,6 +55,7 @@ extension ChildSupervisor {
             start.settle(.success(()))
             return tenancy
         case .begun(let tenancy, var former):
+            guard former != nil else { return tenancy }
             // The callers that wait for the former life must not get the outcome of the new one.
             let path = node.path.appending(definition.key)
             let error = CoordinatorError(.stopped, "\(path) was stopped, and is started anew")
@@ -62,9 +68,9 @@ extension ChildSupervisor {
         guard start.settle(.failure(CancellationError())) else { return }
         mutateAndPerform { state in
             let isLast = state.slots.with(key) { slot in
-                let former = slot.requests.starts.count
-                slot.requests.starts.removeAll { $0 === start }
-                return former == 1 && slot.requests.starts.isEmpty
+                let former = slot.starts.count
+                slot.starts.removeAll { $0 === start }
+                return former == 1 && slot.starts.isEmpty
             }
             if isLast == true { state.feed(.removeRequested(key)) }
         }
@@ -97,8 +103,8 @@ extension ChildSupervisor {
             let isMeant = state.slots.with(key) { slot in
                 guard tenancy == nil || slot.tenancy.number == tenancy else { return false }
                 if lives {
-                    slot.requests.stops.append(ChildSlot.Stop(incarnation: incarnation ?? slot.incarnation, end: end))
-                    slot.requests.stopInitiator = initiator
+                    slot.record.stops.append(ChildSlot.Stop(incarnation: incarnation ?? slot.incarnation, end: end))
+                    slot.record.stopInitiator = initiator
                 }
                 return true
             }
@@ -116,7 +122,7 @@ extension ChildSupervisor {
         let isKnown = mutateAndPerform { state in
             guard state.phase == .open, state.slots.contains(key) else { return false }
             state.slots.with(key) { slot in
-                slot.requests.starts.append(start)
+                slot.starts.append(start)
                 slot.phase.hold()
             }
             state.feed(.restartRequested(key))
@@ -171,7 +177,7 @@ extension ChildSupervisor {
             guard state.isAlive(key) else { return false }
             let isMeant = state.slots.with(key) { slot in
                 guard slot.incarnation == incarnation else { return false }
-                slot.history.lastError = CoordinatorError(.dismissed, "\(node.path.appending(key)) \(cause)")
+                slot.record.lastError = CoordinatorError(.dismissed, "\(node.path.appending(key)) \(cause)")
                 return true
             }
             guard isMeant == true else { return false }
@@ -193,24 +199,25 @@ extension ChildSupervisor.State {
         let key = definition.key
         if phase != .open { return .refused(CoordinatorError.hasStopped(parent)) }
         if Task.isCancelled { return .refused(CancellationError()) }
+        let present = machine.state(of: key)
+        let slot: Box<ChildSlot>
         var former: ChildSlot?
-        if isAlive(key), let present = slots.with(key, { $0.definition.typeName }) {
-            guard present == definition.typeName else {
-                let message = "\(parent.appending(key)) is a \(present), not a \(definition.typeName)"
+        if present?.isAlive == true, let living = slots.box(key) {
+            let typeName = living.value.definition.typeName
+            guard typeName == definition.typeName else {
+                let message = "\(parent.appending(key)) is a \(typeName), not a \(definition.typeName)"
                 return .refused(CoordinatorError(.keyInUse, message))
             }
+            slot = living
         } else {
-            former = slots.begin(definition)
-            slots.with(key) { $0.renew(pausedFor: isPaused ? .cascade : [], by: initiator) }
+            (slot, former) = slots.begin(definition)
+            slot.value.renew(pausedFor: isPaused ? .cascade : [], by: initiator)
         }
-        let isReady = isRunning(key)
-        let tenancy = slots.with(key) { slot in
-            if let end { slot.requests.ends.append(end) }
-            if !isReady { slot.requests.starts.append(start) }
-            return slot.tenancy.number
-        }
-        if isReady { return .ready(tenancy: tenancy ?? 0) }
+        if let end { slot.value.record.ends.append(end) }
+        let tenancy = slot.value.tenancy.number
+        if present?.kind == .running { return .ready(tenancy: tenancy) }
+        slot.value.starts.append(start)
         feed(.startRequested(definition.specification))
-        return .begun(tenancy: tenancy ?? 0, former: former)
+        return .begun(tenancy: tenancy, former: former)
     }
 }

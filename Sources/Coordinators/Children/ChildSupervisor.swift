@@ -100,7 +100,7 @@ extension ChildSupervisor.State {
     }
 
     /// Whether any message is kept for a child.
-    var isAnyParked: Bool { machine.ids.contains { slots.with($0) { $0.parking.isBusy } == true } }
+    var isAnyParked: Bool { machine.ids.contains { slots.with($0) { $0.record.parking.isBusy } == true } }
 
     /// Returns the shorter of a child's own shutdown and the one to which the end of the subtree was shortened.
     func hastened(_ shutdown: Shutdown) -> Shutdown {
@@ -112,17 +112,9 @@ extension ChildSupervisor.State {
     func host(of key: String) -> (any ChildHost)? { slots.with(key) { $0.host } ?? nil }
 
     /// Returns whether a life has begun and not ended, or the next one is decided upon.
-    func isAlive(_ key: String) -> Bool {
-        switch machine.state(of: key) {
-        case .starting, .running, .waiting: true
-        case .stopping(_, then: let follow): follow == .start || follow == .restartWithSiblings
-        case .stopped, nil: false
-        }
-    }
+    func isAlive(_ key: String) -> Bool { machine.state(of: key)?.isAlive == true }
 
-    func isRunning(_ key: String) -> Bool {
-        if case .running = machine.state(of: key) { true } else { false }
-    }
+    func isRunning(_ key: String) -> Bool { machine.state(of: key)?.kind == .running }
 
     /// Returns whether the child has failed, and its next life is decided upon and hasn't begun.
     func isWaiting(_ key: String) -> Bool {
@@ -132,5 +124,16 @@ extension ChildSupervisor.State {
     /// Returns whether the child is ending.
     func isEnding(_ key: String) -> Bool {
         if case .stopping = machine.state(of: key) { true } else { false }
+    }
+}
+
+extension ChildState {
+    /// Whether a life has begun and not ended, or the next one is decided upon.
+    var isAlive: Bool {
+        switch self {
+        case .starting, .running, .waiting: true
+        case .stopping(_, then: let follow): follow == .start || follow == .restartWithSiblings
+        case .stopped: false
+        }
     }
 }

@@ -2,7 +2,8 @@ import ConcurrencySupport
 
 /// The consequences of a change of a child: noted in its slot under the supervisor's lock, and reported when the lock is free.
 struct ChildTransition {
-    let path: CoordinatorPath
+    let parent: CoordinatorPath
+    let key: String
     let incarnation: Incarnation
     let change: Supervisor<String>.Change
 
@@ -20,12 +21,20 @@ struct ChildTransition {
     private(set) var failure: (any Error)?
     /// The slot of a child that the machine has forgotten.
     var removed: ChildSlot?
+    /// Whether the child has observers that get the change.
+    private(set) var isObserved = false
+    /// Whether messages have waited for the child, and are to be delivered now.
+    private(set) var mustFlush = false
 
-    init(_ path: CoordinatorPath, _ incarnation: Incarnation, _ change: Supervisor<String>.Change) {
-        self.path = path
+    init(_ key: String, under parent: CoordinatorPath, _ incarnation: Incarnation, _ change: Supervisor<String>.Change) {
+        self.parent = parent
+        self.key = key
         self.incarnation = incarnation
         self.change = change
     }
+
+    /// The child's path, made when it's needed: a start that nobody watches needs none.
+    var path: CoordinatorPath { parent.appending(key) }
 
     /// Whether a life has ended, rather than only been scheduled anew.
     var isEndOfLife: Bool { change.exitReason != nil }
@@ -47,38 +56,43 @@ struct ChildTransition {
         }
         if change.isStop || isEnd {
             // A stop may have been requested after the machine took the decision that is reported only now.
-            stops = slot.requests.stops.filter { $0.incarnation <= incarnation }
-            slot.requests.stops.removeAll { $0.incarnation <= incarnation }
+            stops = slot.record.stops.filter { $0.incarnation <= incarnation }
+            slot.changeRecord { $0.stops.removeAll { $0.incarnation <= incarnation } }
         }
         if isEnd {
             // The ends are taken with the stops: a caller that takes the key again after them must not get this incarnation's outcome.
-            let reason = slot.history.lastExit.map { "\($0)" } ?? "unknown"
+            let reason = slot.record.lastExit.map { "\($0)" } ?? "unknown"
             outcomes = slot.takeEnds(otherwise: CoordinatorError(.stopped, "\(path) has ended without finishing: \(reason)"))
         }
         if isEndOfLife {
-            watchers = slot.requests.watchers
-            slot.requests.watchers = []
+            watchers = slot.record.watchers
+            slot.changeRecord { $0.watchers = [] }
         }
+        isObserved = !slot.record.observers.all.isEmpty
         return isEnd
     }
 
     private mutating func begin(_ slot: inout ChildSlot) {
-        if let life = slot.phase.life { slot.phase = .flushing(ChildSlot.Life(host: life.host, readySince: .now)) }
-        slot.history.lastError = nil
+        if let host = slot.host {
+            let life = ChildSlot.Life(host: host, readySince: .now)
+            mustFlush = slot.record.parking.isBusy
+            slot.phase = mustFlush ? .flushing(life) : .active(life)
+        }
+        slot.changeRecord { $0.lastError = nil }
         takeStarts(&slot)
         observed = change.event
-        event = change == .restarted || slot.requests.startInitiator != .parent ? observed : nil
-        slot.requests.startInitiator = nil
+        event = change == .restarted || slot.startInitiator != .parent ? observed : nil
+        slot.startInitiator = nil
     }
 
     private mutating func wait(_ slot: inout ChildSlot, until time: Duration) {
         slot.phase = .vacant(nextAttempt: MonotonicTime(sinceOrigin: time))
-        hopeless = slot.parking.remove { $0.deadline.map { $0.sinceOrigin < time } ?? false }
+        hopeless = slot.record.parking.remove { $0.deadline.map { $0.sinceOrigin < time } ?? false }
         failure = CoordinatorError(.restarting, "\(path) is being restarted, later than the deadline")
     }
 
     private mutating func crash(_ slot: inout ChildSlot, _ reason: ExitReason) {
-        slot.history.lastExit = reason
+        slot.record.lastExit = reason
         slot.phase.holdUnready()
         event = change.event
         observed = event
@@ -86,37 +100,37 @@ struct ChildTransition {
 
     /// Prepares the next incarnation: a permanent child has returned, a restart was requested, or a failed start is tried again.
     private mutating func makeWay(_ slot: inout ChildSlot, _ reason: ExitReason) {
-        slot.history.lastExit = reason
+        slot.record.lastExit = reason
         slot.phase.holdUnready()
         observed = !change.isStop ? .startFailed(reason) : reason == .shutdown ? .stopped(reason) : .crashed(reason)
-        event = slot.requests.stopInitiator == .parent && reason == .shutdown ? nil : observed
-        slot.requests.stopInitiator = nil
+        event = slot.record.stopInitiator == .parent && reason == .shutdown ? nil : observed
+        slot.record.stopInitiator = nil
     }
 
     private mutating func end(_ slot: inout ChildSlot, _ reason: ExitReason) {
-        slot.history.lastExit = reason
+        slot.record.lastExit = reason
         slot.phase = .down(isFailed: !change.isStop)
-        hopeless = slot.parking.removeAll()
+        hopeless = slot.record.parking.removeAll()
         // A child that finishes within its start hook has started.
-        if slot.history.output == nil {
-            failure = slot.history.lastError ?? CoordinatorError(change.isStop ? .stopped : .startFailed, "\(path) has ended: \(reason)")
+        if slot.record.output == nil {
+            failure = slot.record.lastError ?? CoordinatorError(change.isStop ? .stopped : .startFailed, "\(path) has ended: \(reason)")
         }
         takeStarts(&slot)
         observed = change.event
         // The caller of `run` gets the end as the result of its call.
-        let isRun = !slot.requests.ends.isEmpty
-        let isByParent = change.isStop ? slot.requests.stopInitiator == .parent : isFailedStartByParent(slot)
+        let isRun = !slot.record.ends.isEmpty
+        let isByParent = change.isStop ? slot.record.stopInitiator == .parent : isFailedStartByParent(slot)
         event = isRun || isByParent ? nil : observed
-        slot.requests.stopInitiator = nil
+        slot.record.stopInitiator = nil
     }
 
     private func isFailedStartByParent(_ slot: ChildSlot) -> Bool {
-        if case .startFailed = change { slot.requests.startInitiator == .parent } else { false }
+        if case .startFailed = change { slot.startInitiator == .parent } else { false }
     }
 
     private mutating func takeStarts(_ slot: inout ChildSlot) {
-        starts = slot.requests.starts
-        slot.requests.starts = []
+        starts = slot.starts
+        slot.starts = []
     }
 }
 

@@ -34,12 +34,10 @@ final class LocalHost: ChildHost {
         var grace: Grace?
     }
 
-    private let runtime: RuntimeCore
     let events: HostEvents
     private let state: Lock<State>
 
-    init(_ parameters: NodeParameters, events: HostEvents) {
-        runtime = parameters.runtime
+    init(_ parameters: NodeParameters, events: consuming HostEvents) {
         self.events = events
         state = Lock(State(phase: .beginning(Box(Beginning(parameters: parameters)))))
     }
@@ -57,23 +55,37 @@ final class LocalHost: ChildHost {
 
     /// Creates the coordinator and begins its `start` hook.
     ///
-    /// - Parameter concluded: A function that is called once, when the coordinator is ready, or nothing is left of it. It must not block.
+    /// - Parameter concluded: A function that is called once, when the coordinator is ready, or nothing is left of it: before this returns
+    ///   if the coordinator has no hook to wait for. It must not block.
     func start(_ concluded: @escaping Conclusion) {
-        let (node, parameters): (Node, NodeParameters)
-        do throws(CoordinatorError) { (node, parameters) = try makeNode(concluded) } catch { return concluded(.failure(error)) }
+        let made: (node: Node, configuration: ConfigurationValue, timeout: Duration)
+        do throws(CoordinatorError) { made = try makeNode(concluded) } catch { return concluded(.failure(error)) }
+        let node = made.node
+        guard node.type.startsAtOnce else {
+            return begin(node, within: made.timeout) { try await node.start(made.configuration) }
+        }
+        do {
+            guard let instance = try node.startAtOnce(made.configuration) else { return conclude(.success(()), node) }
+            begin(node, within: made.timeout) { try await node.proceed(instance) }
+        } catch {
+            conclude(.failure(Failures.crossable(error)), node)
+        }
+    }
+
+    /// Begins the part of a start that may take time.
+    private func begin(_ node: Node, within limit: Duration, _ start: @escaping @Sendable () async throws -> Void) {
         // The timeout and the stop cancel the hook; one that ignores that is abandoned.
         let hook = Task {
             do {
-                try await node.start(parameters.configuration)
+                try await start()
                 self.conclude(.success(()), node)
             } catch {
                 self.conclude(.failure(Failures.crossable(error)), node)
             }
         }
-        let timeout = CoordinatorError(.startTimedOut, "\(node.path) was not ready within \(parameters.startTimeout)")
-        let timer = Timers.shared.schedule(at: .now + parameters.startTimeout) {
+        let timer = Timers.shared.schedule(at: .now + limit) {
             // Before the cancellation, because the error that a cancelled hook throws is not the reason.
-            self.conclude(.failure(timeout), node)
+            self.conclude(.failure(CoordinatorError(.startTimedOut, "\(node.path) was not ready within \(limit)")), node)
             hook.cancel()
         }
         let beginning = state.withLock { state -> Beginning? in
@@ -88,33 +100,35 @@ final class LocalHost: ChildHost {
     /// node.
     ///
     /// - Throws: `stopped` when the host was told to stop before the start began.
-    private func makeNode(_ concluded: @escaping Conclusion) throws(CoordinatorError) -> (Node, NodeParameters) {
+    private func makeNode(
+        _ concluded: @escaping Conclusion
+    ) throws(CoordinatorError) -> (node: Node, configuration: ConfigurationValue, timeout: Duration) {
         try state.withLock { state throws(CoordinatorError) in
             guard case .beginning(let beginning) = state.phase else { throw CoordinatorError(.stopped, "it has begun before") }
-            let parameters = beginning.value.parameters
             guard beginning.value.shutdown == nil else {
                 state.phase = .ended
-                throw CoordinatorError.hasStopped(parameters.path)
+                throw CoordinatorError.hasStopped(beginning.value.parameters.path)
             }
-            let node = Node(parameters, host: self)
+            let node = Node(beginning.value.parameters, host: self)
             state.node = node
             beginning.value.concluded = concluded
-            return (node, parameters)
+            return (node, beginning.value.parameters.configuration, beginning.value.parameters.startTimeout)
         }
     }
 
     /// Concludes the start with its outcome, the first that there is; a coordinator that isn't to be is ended before.
     private func conclude(_ result: Result<Void, any Error>, _ node: Node) {
-        let beginning = state.withLock { state -> Beginning? in
+        let beginning = state.withLock { state -> Box<Beginning>? in
             guard case .beginning(let beginning) = state.phase else { return nil }
             if case .success = result, beginning.value.shutdown == nil { state.phase = .ready } else { state.phase = .ended }
-            return beginning.value
+            return beginning
         }
-        guard let beginning, let concluded = beginning.concluded else { return }
-        if let timer = beginning.hook?.timer { Timers.shared.cancel(timer) }
-        let shutdown = beginning.shutdown
+        // The phase has changed: from now on no other thread uses the box.
+        guard let beginning, let concluded = beginning.value.concluded else { return }
+        if let timer = beginning.value.hook?.timer { Timers.shared.cancel(timer) }
+        let shutdown = beginning.value.shutdown
         if case .success = result, shutdown == nil {
-            if let earlyEnd = beginning.earlyEnd { endByItself(earlyEnd) }
+            if let earlyEnd = beginning.value.earlyEnd { endByItself(earlyEnd) }
             return concluded(.success(()))
         }
         // The task ends with the coordinator; nothing may cancel the task.

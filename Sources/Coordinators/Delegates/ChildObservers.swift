@@ -21,6 +21,9 @@ struct ChildObservers {
     private(set) var all: [Observer] = []
     private var next: UInt64 = 0
 
+    /// Whether there has never been an observer: numbers must not be used twice.
+    var areUnused: Bool { next == 0 }
+
     /// Adds an observer and returns its number; `nil` if the delegate was added already.
     mutating func add(_ queue: NoticeQueue, _ delegate: (any AnyObject & Sendable)?) -> UInt64? {
         if let delegate, all.contains(where: { $0.delegate === delegate }) { return nil }

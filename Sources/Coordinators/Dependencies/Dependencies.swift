@@ -41,6 +41,9 @@ public struct Dependencies: Sendable {
         entries[K.name] = DependencyEntry(describedBy: descriptor)
     }
 
+    /// Whether there is no value, and has never been one.
+    var isUntouched: Bool { entries.isEmpty && version == 0 }
+
     /// Returns these dependencies with others in their place where both have a value.
     func overlaid(by others: Dependencies) -> Dependencies {
         var result = self
@@ -75,34 +78,44 @@ extension Dependencies {
 
 /// The dependencies that one coordinator inherits and provides itself, and those that it passes on.
 struct NodeDependencies {
-    private(set) var effective: Dependencies
-    private var inherited: Dependencies
-    private var provided = Dependencies()
-    private let overrides: Dependencies
+    private struct Layers: Emptiable {
+        var effective = Dependencies()
+        var inherited = Dependencies()
+        var provided = Dependencies()
+        /// The values that take precedence over all provided ones, in tests.
+        var overrides = Dependencies()
+
+        var isEmpty: Bool { effective.isUntouched && inherited.isUntouched && provided.isUntouched && overrides.isUntouched }
+
+        mutating func update() {
+            let version = effective.version + 1
+            effective = inherited.overlaid(by: provided).overlaid(by: overrides)
+            effective.version = version
+        }
+    }
+
+    private var layers = Occasional<Layers>()
 
     /// - Parameter overrides: The values that take precedence over all provided ones, in tests.
     init(inherited: Dependencies, overrides: Dependencies) {
-        self.inherited = inherited
-        self.overrides = overrides
-        effective = inherited.overlaid(by: overrides)
+        if inherited.isUntouched, overrides.isUntouched { return }
+        var effective = inherited.overlaid(by: overrides)
         effective.version = 0
+        layers.value = Layers(effective: effective, inherited: inherited, overrides: overrides)
     }
 
+    var effective: Dependencies { layers.value.effective }
+
     mutating func provide(_ more: Dependencies) {
-        provided = provided.overlaid(by: more)
-        update()
+        layers.value.provided = layers.value.provided.overlaid(by: more)
+        layers.value.update()
     }
 
     /// Takes over the dependencies that the coordinators above provide, unless newer ones have arrived already.
     mutating func inherit(_ dependencies: Dependencies) {
-        guard dependencies.version >= inherited.version else { return }
-        inherited = dependencies
-        update()
-    }
-
-    private mutating func update() {
-        let version = effective.version + 1
-        effective = inherited.overlaid(by: provided).overlaid(by: overrides)
-        effective.version = version
+        if layers.isEmpty, dependencies.isUntouched { return }
+        guard dependencies.version >= layers.value.inherited.version else { return }
+        layers.value.inherited = dependencies
+        layers.value.update()
     }
 }

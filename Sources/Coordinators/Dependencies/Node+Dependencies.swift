@@ -10,8 +10,8 @@ extension Node {
     /// Takes over the dependencies that the coordinators above provide, and passes them on to those below.
     func inherit(_ dependencies: Dependencies) { spread { $0.inherit(dependencies) } }
 
-    /// Updates a child that was made while a value was being provided, so that it gets the value.
-    func renewInheritance(of host: any ChildHost) { host.inherit(dependencies) }
+    /// Passes the dependencies on to a child that begins.
+    func passInheritance(to host: any ChildHost) { host.inherit(dependencies) }
 
     /// Changes the provided dependencies and passes them on, first to the children, then to the messages that waited here.
     ///

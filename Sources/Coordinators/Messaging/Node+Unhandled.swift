@@ -17,7 +17,7 @@ extension Node {
 
     /// Has this coordinator, which is the root of the tree, observe a message, unless it's known to have no hook for that.
     private func observeUnhandled(_ message: UnhandledMessage) {
-        if type.mayObserveUnhandled { post(.unhandled(message)) }
+        if !type.lacks(.unhandled) { post(.unhandled(message)) }
     }
 
     /// Reports messages that no coordinator up to the root responded to: to the root's hook, in whichever process the root is.

@@ -78,6 +78,9 @@ final class ResponderTable: Sendable {
         return byType.values[index].direct.map { .direct($0) } ?? .other
     }
 
+    /// Returns whether a row is for the events of children whose type has this name.
+    func observes(_ typeName: String) -> Bool { !observers.isEmpty && observers[typeName] != nil }
+
     /// Returns the first row for a message, or the first after another row.
     func row(for body: Envelope.Body, after index: Int = -1) -> MessageRow? {
         let rows =

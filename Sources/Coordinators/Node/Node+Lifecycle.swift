@@ -4,6 +4,29 @@ import Logging
 extension Node {
     /// Creates the coordinator and runs its `start` hook.
     func start(_ configuration: ConfigurationValue) async throws {
+        let instance = try make(configuration)
+        guard store(instance, isReady: false) == .starting else {
+            await scene(of: instance)?.close()
+            throw CoordinatorError.hasStopped(path)
+        }
+        try await proceed(instance)
+    }
+
+    /// Creates a coordinator whose type starts at once, and makes it active.
+    ///
+    /// - Returns: The coordinator, if it begins paused: the caller then has to call ``proceed(_:)``.
+    func startAtOnce(_ configuration: ConfigurationValue) throws -> (any Coordinator)? {
+        let instance = try make(configuration)
+        switch store(instance, isReady: true) {
+        case .active:
+            beginRunHook(instance)
+            return nil
+        case .starting: return instance
+        case .stopping, .stopped: throw CoordinatorError.hasStopped(path)
+        }
+    }
+
+    private func make(_ configuration: ConfigurationValue) throws -> any Coordinator {
         do {
             try type.policy.validate()
         } catch {
@@ -13,19 +36,27 @@ extension Node {
             let names = type.table.ambiguousNames.joined(separator: ", ")
             logger.warning("several messages have one name: give one of them another `name`", metadata: ["names": "\(names)"])
         }
-        let instance = try type.make(self, configuration)
-        let isAwaited = state.withLock { state -> Bool? in
-            // A coordinator that was stopped meanwhile isn't stored, since the objects that it has made would keep it alive.
-            guard state.life.phase == .starting else { return nil }
+        return try type.make(self, configuration)
+    }
+
+    /// Stores the coordinator, and makes it active if it's ready and doesn't begin paused.
+    ///
+    /// - Returns: The phase then. A coordinator that was stopped meanwhile isn't stored, since the objects that it has made would keep it
+    ///   alive.
+    private func store(_ instance: any Coordinator, isReady: Bool) -> Phase {
+        let (phase, isAwaited) = state.withLock { state -> (Phase, Bool) in
+            guard state.life.phase == .starting else { return (state.life.phase, false) }
             state.life.instance = instance
-            return state.instanceToDrain() != nil
-        }
-        guard let isAwaited else {
-            await scene(of: instance)?.close()
-            throw CoordinatorError.hasStopped(path)
+            if isReady, state.pauseReasons.isEmpty { state.life.phase = .active }
+            return (state.life.phase, state.instanceToDrain() != nil)
         }
         // Messages may have arrived before there was an instance to drain them.
         if isAwaited { beginDraining(instance) }
+        return phase
+    }
+
+    /// Runs the `start` hook, makes the coordinator active, and begins what it does while it's active.
+    func proceed(_ instance: any Coordinator) async throws {
         try await instance.start()
         let isActive = state.withLock { state -> Bool in
             guard state.life.phase == .starting else { return false }
@@ -39,6 +70,7 @@ extension Node {
     }
 
     private func beginRunHook(_ instance: any Coordinator) {
+        if type.lacks(.run) { return }
         let task = Task.immediate {
             do {
                 try await instance.run()
@@ -75,29 +107,33 @@ extension Node {
         // Another call may have begun the stop.
         guard let begun = beginStop(Stop(grace: limit, hasFailed: isFailure)) else {
             if let grace = limit.limit { hasten(.timeout(grace)) }
-            return await end.value
+            return await state.withLock { $0.life.stop }?.end.value ?? true
         }
-        openAsks.end(with: .hasStopped(path), forGood: false)
+        existingOpenAsks?.end(with: .hasStopped(path), forGood: false)
         endPause(isFailure)
         // The end may have been hastened before it began.
         if let haste = limit.haste { hasten(.timeout(haste)) }
         if let children = begun.children { await children.shutDown() }
         cancelHandlers()
-        let areIdle = await limit.within { await self.waitUntilIdle() }
+        let areIdle = isAtRest ? true : await limit.within { await self.waitUntilIdle() }
         var hasStopped = true
-        if let instance = begun.instance {
+        if let instance = begun.instance, !type.stopsAtOnce {
             hasStopped = await limit.within {
                 if begun.hasStarted { await instance.stop() }
                 await self.scene(of: instance)?.close()
             }
         }
         close()
-        end.settle(areIdle && hasStopped)
+        begun.stop.end.settle(areIdle && hasStopped)
         return areIdle && hasStopped
     }
 
+    /// Whether no handler runs, nor the `run` hook.
+    private var isAtRest: Bool { state.withLock { $0.isIdle && $0.run.task == nil } }
+
     /// The parts of the coordinator that a stop has to end.
     private struct BegunStop {
+        let stop: Stop
         let instance: (any Coordinator)?
         let hasStarted: Bool
         let children: ChildSupervisor?
@@ -110,7 +146,7 @@ extension Node {
         state.withLock { state in
             guard state.life.phase == .starting || state.life.phase == .active else { return nil }
             defer { (state.life.phase, state.life.stop) = (.stopping, stop) }
-            return BegunStop(instance: state.life.instance, hasStarted: state.life.phase == .active, children: state.children)
+            return BegunStop(stop: stop, instance: state.life.instance, hasStarted: state.life.phase == .active, children: state.children)
         }
     }
 

@@ -34,21 +34,28 @@ final class Node: Sendable {
 
     /// The coordinator itself, and the progress of its life.
     struct Life {
-        var phase = Phase.starting
         var instance: (any Coordinator)?
         /// The host of this life, until the coordinator has stopped.
         var host: LocalHost?
-        /// Whether the coordinator has declared that it ends by itself.
-        var hasEnded = false
         /// The stop, set when it begins.
         var stop: Stop?
+        var phase = Phase.starting
+        /// Whether the coordinator has declared that it ends by itself.
+        var hasEnded = false
     }
 
-    struct Stop {
+    final class Stop: Sendable {
         /// The time that the stop may take.
         let grace: Grace
         /// Whether the coordinator has failed rather than been told to stop.
         let hasFailed: Bool
+        /// The end of the stop, settled with whether no code had to be abandoned.
+        let end = OneShot<Bool>()
+
+        init(grace: Grace, hasFailed: Bool) {
+            self.grace = grace
+            self.hasFailed = hasFailed
+        }
     }
 
     struct Handlers {
@@ -56,11 +63,11 @@ final class Node: Sendable {
         /// The items that are begun one after the other at the moment.
         var batch: [Mailbox.Item] = []
         var next: UInt64 = 0
-        var areCancelled = false
         /// The callers that wait until no handler runs, and none is about to begin.
         var idleWaiters: [CheckedContinuation<Void, Never>] = []
         /// The callers that wait until every message that was taken is handled.
         var drainWaiters: [OneShot<Void>] = []
+        var areCancelled = false
 
         mutating func add(_ handler: Handler) -> UInt64 {
             next += 1
@@ -76,22 +83,36 @@ final class Node: Sendable {
         var hasEnded = false
     }
 
-    struct Navigation {
+    struct Navigation: Emptiable {
         /// The coordinator's own pages, bottom first.
         var pages: [NavigationEntry] = []
         /// The active child of a tab coordinator.
         var selected: String?
+
+        var isEmpty: Bool { pages.isEmpty && selected == nil }
     }
 
     struct State {
         var life: Life
-        var mailbox: Mailbox
         var pauseReasons: PauseReasons
+        var mailbox: Mailbox
         var dependencies: NodeDependencies
         var children: ChildSupervisor?
         var handlers = Handlers()
         var run = Run()
-        var navigation = Navigation()
+        private var ownNavigation = Occasional<Navigation>()
+
+        init(life: Life, pauseReasons: PauseReasons, mailbox: Mailbox, dependencies: NodeDependencies) {
+            self.life = life
+            self.pauseReasons = pauseReasons
+            self.mailbox = mailbox
+            self.dependencies = dependencies
+        }
+
+        var navigation: Navigation {
+            get { ownNavigation.value }
+            _modify { yield &ownNavigation.value }
+        }
     }
 
     let path: CoordinatorPath
@@ -100,13 +121,9 @@ final class Node: Sendable {
     /// The parent, held strongly: a parent drops its child, and with it this reference, when the child ends.
     let parent: Node?
     let runtime: RuntimeCore
-    /// Whether the coordinator is the root of the whole tree, which has no parent in another process either.
-    let isRoot: Bool
-    let openAsks = OpenAsks()
-    let since = MonotonicTime.now
-    /// The end of the stop, settled with whether no code had to be abandoned.
-    let end = OneShot<Bool>()
     let state: Lock<State>
+    /// The open asks, made when the coordinator asks first.
+    private let ownOpenAsks = AtomicLazyReference<OpenAsks>()
     /// The coordinator's logger, made when it's first needed.
     private let ownLogger = AtomicLazyReference<Box<Logger>>()
     /// The lock under which the coordinator's transitions come one after the other.
@@ -122,14 +139,13 @@ final class Node: Sendable {
         type = parameters.type
         parent = parameters.parent
         runtime = parameters.runtime
-        isRoot = parent == nil && runtime.uplink == nil
-        ownNavigation = isRoot || type.ownsNavigation ? NavigationStack() : nil
+        ownNavigation = type.ownsNavigation || Self.isRoot(under: parent, runtime) ? NavigationStack() : nil
         let inheritance = parameters.inheritance
         state = Lock(
             State(
                 life: Life(host: host),
-                mailbox: Mailbox(type.mailbox),
                 pauseReasons: inheritance.pauseReasons,
+                mailbox: Mailbox(type.mailbox),
                 dependencies: NodeDependencies(inherited: inheritance.dependencies, overrides: runtime.options.dependencyOverrides)
             )
         )
@@ -137,6 +153,15 @@ final class Node: Sendable {
     }
 
     deinit { runtime.counts.coordinators.subtract(1, ordering: .relaxed) }
+
+    /// Whether the coordinator is the root of the whole tree, which has no parent in another process either.
+    var isRoot: Bool { Self.isRoot(under: parent, runtime) }
+
+    private static func isRoot(under parent: Node?, _ runtime: RuntimeCore) -> Bool { parent == nil && runtime.uplink == nil }
+
+    var openAsks: OpenAsks { ownOpenAsks.load() ?? ownOpenAsks.storeIfNil(OpenAsks()) }
+
+    var existingOpenAsks: OpenAsks? { ownOpenAsks.load() }
 
     /// The supervisor of the children, made when the first child is.
     var children: ChildSupervisor {

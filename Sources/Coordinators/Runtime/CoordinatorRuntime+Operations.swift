@@ -77,7 +77,7 @@ extension CoordinatorRuntime {
             processID: ProcessIdentity.current.processID,
             processStartTime: ProcessIdentity.current.startTime,
             incarnation: root.incarnation,
-            uptimeMilliseconds: Int64((MonotonicTime.now - root.since).nanosecondsClamped / 1_000_000),
+            uptimeMilliseconds: begin.outcome.map { Int64((MonotonicTime.now - $0).nanosecondsClamped / 1_000_000) },
             children: await root.childSnapshots()
         )
     }

@@ -28,8 +28,8 @@ public final class CoordinatorRuntime: Service {
     private let state = Lock(State.idle)
     /// The reason of the root's end, settled when the tree is to end.
     private let exit = OneShot<ExitReason>()
-    /// The result of the start, settled when it has succeeded or failed.
-    private let begin = OneShot<Void>()
+    /// The time at which the start has succeeded or failed.
+    let begin = OneShot<MonotonicTime>()
     /// The end of the tree, settled when nothing is left of it.
     private let end = OneShot<Void>()
 
@@ -94,12 +94,12 @@ public final class CoordinatorRuntime: Service {
             try await core.takeOver()
             // The runtime may have been stopped while the remains of a former one were ended: the host has that state.
             try await host.start()
-            begin.settle(())
+            begin.settle(.now)
         } catch {
             await core.close()
             await core.flushLog()
             state.withLock { if case .running = $0 { $0 = .ended } }
-            begin.settle(())
+            begin.settle(.now)
             throw error
         }
     }
@@ -124,7 +124,7 @@ public final class CoordinatorRuntime: Service {
         if host.coordinator == nil {
             // The tree is about to start: it never does, or is ended below.
             host.stop(.brutalKill)
-            await begin.value
+            _ = await begin.value
         }
         if let root = host.coordinator { await Self.end(root, core) }
         state.withLock { $0 = .ended }

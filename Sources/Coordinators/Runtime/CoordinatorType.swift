@@ -19,7 +19,7 @@ final class CoordinatorType: Sendable {
     /// Whether it has a scene, which is watched while it's active and closed at its end.
     let ownsScene: Bool
 
-    private let hasUnhandledHook = Atomic(true)
+    private let absentHooks = Atomic<UInt8>(0)
 
     private static let known = Lock<[ObjectIdentifier: CoordinatorType]>([:])
 
@@ -33,11 +33,17 @@ final class CoordinatorType: Sendable {
         }
     }
 
-    /// Whether it may have a hook for messages without a responder.
-    var mayObserveUnhandled: Bool { hasUnhandledHook.load(ordering: .relaxed) }
+    /// Notes that the type leaves a hook to its default.
+    func note(absent hook: AbsentHooks) { absentHooks.bitwiseOr(hook.rawValue, ordering: .relaxed) }
 
-    /// Takes note that the default has run in the place of a hook for messages without a responder.
-    func hasNoUnhandledHook() { hasUnhandledHook.store(false, ordering: .relaxed) }
+    /// Returns whether the type is known to leave a hook to its default.
+    func lacks(_ hook: AbsentHooks) -> Bool { AbsentHooks(rawValue: absentHooks.load(ordering: .relaxed)).contains(hook) }
+
+    /// Whether the start of such a coordinator is known to have nothing to wait for: it has no `start` hook, and no scene.
+    var startsAtOnce: Bool { lacks(.start) && !ownsScene }
+
+    /// Whether a coordinator that ends is known to have nothing to wait for but its children and its handlers.
+    var stopsAtOnce: Bool { lacks(.stop) && !ownsScene }
 
     private init<C: Coordinator>(_ type: C.Type) {
         name = TypeNames.name(of: type)

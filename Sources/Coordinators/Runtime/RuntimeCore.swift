@@ -87,7 +87,7 @@ final class RuntimeCore: Sendable {
         _ definition: ChildDefinition,
         parent: Node,
         inheritance: ChildInheritance,
-        events: HostEvents
+        events: consuming HostEvents
     ) -> any ChildHost {
         let path = parent.path.appending(definition.key)
         switch definition.kind {
@@ -103,15 +103,15 @@ final class RuntimeCore: Sendable {
                     incarnation: events.life.incarnation,
                     parent: parent,
                     runtime: self,
-                    startTimeout: definition.startTimeout,
+                    startTimeout: options.startTimeout,
                     inheritance: inheritance
                 )
                 return LocalHost(parameters, events: events)
-            case .worker(let program, let plan):
+            case .worker(_, let program, let plan):
                 let host = inheritance.spares?.take() ?? WorkerHost(program, plan, path: path, parent: parent)
                 let assignment = WorkerHost.Assignment(
                     definition: coordinator,
-                    startTimeout: definition.startTimeout,
+                    startTimeout: options.startTimeout,
                     events: events,
                     inheritance: inheritance
                 )
@@ -122,7 +122,7 @@ final class RuntimeCore: Sendable {
     }
 
     /// Logs a change of a child and publishes it to the viewers of the tree's events.
-    func childChanged(_ path: CoordinatorPath, _ change: Supervisor<String>.Change) {
+    func childChanged(_ path: @autoclosure () -> CoordinatorPath, _ change: Supervisor<String>.Change) {
         let level: Logger.Level =
             switch change {
             // The notice is for a process that has ended by itself without a failure, which no other entry reports.
@@ -132,15 +132,20 @@ final class RuntimeCore: Sendable {
             case .crashed, .startFailed: .warning
             case .gaveUp: .error
             }
-        announce(path, change, change.event, level)
+        announce(path(), change, change.event, level)
     }
 
     /// Logs and publishes a change that supervision has no part in.
     func announce(_ path: CoordinatorPath, _ change: LifecycleChange) { announce(path, change, change, .debug) }
 
-    private func announce(_ path: CoordinatorPath, _ change: some Sendable, _ event: LifecycleChange?, _ level: Logger.Level) {
-        logger.log(level: level, "a child has changed", metadata: ["coordinator.path": "\(path)", "change": "\(change)"])
-        if let event { tap.publish(TreeEvent(.lifecycle(event), at: path)) }
+    private func announce(
+        _ path: @autoclosure () -> CoordinatorPath,
+        _ change: some Sendable,
+        _ event: LifecycleChange?,
+        _ level: Logger.Level
+    ) {
+        logger.log(level: level, "a child has changed", metadata: ["coordinator.path": "\(path())", "change": "\(change)"])
+        if let event { tap.publish(TreeEvent(.lifecycle(event), at: path())) }
     }
 
     /// Waits at most a second until the log is written, so that a blocked log doesn't keep the process from ending.

@@ -26,6 +26,16 @@ struct ExampleTests {
         }
     }
 
+    @Test("Writing a coordinator: a serial coordinator loses no amount")
+    func serialCoordinator() async throws {
+        try await withRuntime(LedgerCoordinator.self, inOneProcess: true) { runtime in
+            try await withThrowingDiscardingTaskGroup { group in
+                for amount in 1...20 { group.addTask { try await runtime.ask(Ledger.Book(amount: amount), timeout: .seconds(20)) } }
+            }
+            #expect(try await runtime.ask(Ledger.Balance()) == 210)
+        }
+    }
+
     @Test("The responder chain: intercepted, answered, streamed")
     func theResponderChain() async throws {
         try await withRuntime(MarketCoordinator.self, inOneProcess: true) { runtime in

@@ -83,6 +83,8 @@ extension Context {
         with configuration: K.Configuration
     ) async throws -> K.Output {
         let children = node.children
+        let waiting = HandlerScope.current?.beginWait()
+        defer { waiting?.end() }
         let end = ChildSlot.End()
         let component = key.pathComponent
         let tenancy = try await children.start(definition(type, key, placement, .transient, shutdown, configuration), end: end)

@@ -61,13 +61,16 @@ final class LocalHost: ChildHost {
     func start(_ concluded: @escaping Conclusion) {
         let (node, parameters): (Node, NodeParameters)
         do throws(CoordinatorError) { (node, parameters) = try makeNode(concluded) } catch { return concluded(.failure(error)) }
-        // The timeout and the stop cancel the hook; one that ignores that is abandoned.
-        let hook = Task {
-            do {
-                try await node.start(parameters.configuration)
-                self.conclude(.success(()), node)
-            } catch {
-                self.conclude(.failure(Failures.crossable(error)), node)
+        // The timeout and the stop cancel the hook; one that ignores that is abandoned. The hooks are no part of the handler that starts the
+        // coordinator.
+        let hook = HandlerScope.perform(in: nil) {
+            Task {
+                do {
+                    try await node.start(parameters.configuration)
+                    self.conclude(.success(()), node)
+                } catch {
+                    self.conclude(.failure(Failures.crossable(error)), node)
+                }
             }
         }
         let timeout = CoordinatorError(.startTimedOut, "\(node.path) was not ready within \(parameters.startTimeout)")

@@ -382,6 +382,29 @@ struct MailboxTests {
         #expect(mailbox.messageCount == 1)
     }
 
+    @Test("A message for an inline row waits in the mailbox while it's paused, and while an earlier one does")
+    func inline() {
+        var mailbox = Mailbox(MailboxPolicy())
+        #expect(mailbox.admitsInline)
+        mailbox.pause()
+        #expect(!mailbox.admitsInline)
+        mailbox.put("a", as: .inline)
+        mailbox.put("b", as: .inline)
+        mailbox.resume()
+        #expect(!mailbox.admitsInline)
+        let batch = mailbox.takeBatch()
+        #expect(batch.map(\.word) == ["a", "b"])
+        mailbox.ended(batch[0])
+        #expect(!mailbox.admitsInline)
+        mailbox.ended(batch[1])
+        #expect(mailbox.admitsInline)
+        mailbox.pause()
+        mailbox.put("c", as: .inline)
+        _ = mailbox.removeMessages()
+        mailbox.resume()
+        #expect(mailbox.admitsInline)
+    }
+
     @Test("Nothing begins after the close, and waiting messages can be taken out")
     func close() {
         var mailbox = Mailbox(MailboxPolicy())
@@ -466,7 +489,7 @@ private enum Kind {
     case plain
     /// Its row doesn't await.
     case short
-    case below, interleaving
+    case below, interleaving, inline
 
     func row(_ index: Int) -> MessageRow {
         // Rows of an index of their own need something.
@@ -475,9 +498,10 @@ private enum Kind {
         return MessageRow(
             .prefix(""),
             needs: needs,
-            interleaves: self == .interleaving,
+            interleaves: self == .interleaving || self == .inline,
             index: index,
-            immediate: self == .short ? immediate : nil
+            immediate: self == .short || self == .inline ? immediate : nil,
+            inline: self == .inline ? InlineRow { _, _ in .none } : nil
         ) { _, _, _, _ in Answer.none }
     }
 }

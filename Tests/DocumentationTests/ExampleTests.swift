@@ -44,6 +44,11 @@ struct ExampleTests {
             #expect(try await runtime.ask(Trader.Watch(symbol: "ACME"), at: "/trader") == [40, 41])
             await #expect(throws: MarketIsClosed.self) { try await runtime.ask(Prices.Quote(symbol: "NONE"), at: "/trader") }
         }
+        try await withRuntime(TickerCoordinator.self, inOneProcess: true) { runtime in
+            try await runtime.ask(Prices.Publish(symbol: "ACME", price: 43))
+            #expect(try await runtime.ask(Prices.Latest(symbol: "ACME")) == 43)
+            await #expect(throws: MarketIsClosed.self) { try await runtime.ask(Prices.Latest(symbol: "NONE")) }
+        }
     }
 
     @Test("The delegates example: the parent acts on an event, and an auditor gets it too")

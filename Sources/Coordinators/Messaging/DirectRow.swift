@@ -12,6 +12,22 @@ class DirectRow<M: ResponderMessage>: AnyDirectRow, @unchecked Sendable {
 /// The base of direct rows; unchecked, but immutable, like its subclasses.
 class AnyDirectRow: @unchecked Sendable {}
 
+/// An inline row that knows its coordinator's type; it doesn't need the coordinator's executor.
+final class TypedInlineRow<C: Coordinator, M: ResponderMessage>: DirectRow<M>, @unchecked Sendable {
+    private let body: @Sendable (C, M) throws -> M.Reply
+
+    init(_ body: @escaping @Sendable (C, M) throws -> M.Reply) { self.body = body }
+
+    override func run(_ message: M, on instance: any Coordinator, of node: Node) async throws -> M.Reply? {
+        do {
+            // Rows are called only for coordinators of their table.
+            return try body(unsafeDowncast(instance, to: C.self), message)
+        } catch {
+            throw Failures.crossable(error)
+        }
+    }
+}
+
 /// A direct row that knows its coordinator's type.
 final class TypedDirectRow<C: Coordinator, M: ResponderMessage>: DirectRow<M>, @unchecked Sendable {
     typealias Body = @Sendable (isolated C, M) throws -> M.Reply

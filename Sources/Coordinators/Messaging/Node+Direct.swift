@@ -1,17 +1,17 @@
 import ConcurrencySupport
 
 extension Node {
-    /// Returns the row of an ask that can run in the asker's task: its responder is in this process, idle, and doesn't suspend.
+    /// Returns the row of an ask that can run in the asker's task: its responder is in this process, and the row is inline, or the responder
+    /// is idle and the row doesn't suspend.
     func directRow<M: ResponderMessage>(for message: M.Type) -> (DirectRow<M>, any Coordinator, Node)? {
         // Tasks that a stopped coordinator has left running can't ask.
         guard !openAsks.isClosed else { return nil }
         var node = self
         while true {
             if let row = node.type.table.onlyRow(for: message) {
-                guard let direct = row.direct as? DirectRow<M>, let instance = node.takeDirectAsk(Envelope.size(of: M.self)) else {
-                    return nil
-                }
-                return (direct, instance, node)
+                guard let direct = row.direct as? DirectRow<M> else { return nil }
+                let instance = row.inline == nil ? node.takeDirectAsk(Envelope.size(of: M.self)) : node.instanceForInlineAsk()
+                return instance.map { (direct, $0, node) }
             }
             // Another row may match by the name, or the message leaves the process.
             guard node.type.table.isPlain(for: message), let parent = node.parent else { return nil }

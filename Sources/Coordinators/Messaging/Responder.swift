@@ -7,7 +7,7 @@
 ///         .lifecycle { me, child, change in … },
 ///     ]
 ///
-/// A body runs isolated to the coordinator. Bodies begin in the order in which their messages were sent, and
+/// A body runs isolated to the coordinator, unless its row is inline. Bodies begin in the order in which their messages were sent, and
 /// interleave where they await: a parent that is asked by its child may ask the child back. The first row that matches gets a message.
 ///
 /// In a coordinator whose `MailboxPolicy` lets one handler run at a time, bodies don't interleave, except those of rows that say
@@ -145,6 +145,48 @@ extension Responder {
             return try envelope.endOfReplies()
         }
         return Responder(row: .message(row))
+    }
+}
+
+// MARK: - Answering inline
+
+extension Responder {
+    /// Answers a message on the thread that delivers it, without the coordinator's executor: the fastest way to answer another process.
+    ///
+    ///     actor PriceCoordinator: Coordinator {
+    ///         nonisolated let prices = Mutex<[String: Int]>([:])
+    ///         static let responders: [Responder<PriceCoordinator>] = [
+    ///             .inline(Prices.Quote.self) { me, quote in try me.prices.withLock { try price(of: quote, in: $0) } },
+    ///         ]
+    ///     }
+    ///
+    /// The body isn't isolated to the coordinator: it may use what is `nonisolated` and Sendable, such as constants, atomics and values
+    /// behind a mutex, and runs at the same time as other bodies of the coordinator, itself included.
+    ///
+    /// The body must neither block nor take long: for a message from another process it runs on the thread that reads the link, and until
+    /// it returns no other message, reply or sign of life of that link is read. A body that holds up a link for more than ten milliseconds is logged
+    /// once. No deadline and no cancellation ends it.
+    ///
+    /// A message for an inline row waits for no other: it takes no room in the mailbox, and may overtake earlier messages of the same
+    /// sender for other rows. Messages for inline rows keep their order among one another. While the coordinator starts or is paused, they
+    /// wait in the mailbox.
+    @_disfavoredOverload
+    public static func inline<M: ResponderMessage>(
+        _ message: M.Type,
+        _ body: @escaping @Sendable (C, M) throws -> M.Reply
+    ) -> Responder {
+        Responder(row: .message(MessageRow(inline: body)))
+    }
+
+    /// Takes a message that has no reply on the thread that delivers it, without the coordinator's executor.
+    public static func inline<M: ResponderMessage>(
+        _ message: M.Type,
+        _ body: @escaping @Sendable (C, M) throws -> Void
+    ) -> Responder where M.Reply == NoReply {
+        inline(message) { me, message throws -> NoReply in
+            try body(me, message)
+            return NoReply()
+        }
     }
 }
 

@@ -37,6 +37,8 @@ final class MessageRow: Sendable {
     let direct: AnyDirectRow?
     /// The body in the form that doesn't suspend, if it has one: for a message from the mailbox, which needs no task of its own then.
     let immediate: ImmediateBody?
+    /// The body in the form that isn't isolated to the coordinator, if the row is inline.
+    let inline: InlineRow?
     /// The row's index in the table.
     let index: Int
 
@@ -95,6 +97,7 @@ final class MessageRow: Sendable {
         index: Int = 0,
         direct: AnyDirectRow? = nil,
         immediate: ImmediateBody? = nil,
+        inline: InlineRow? = nil,
         body: @escaping Body
     ) {
         self.match = match
@@ -104,6 +107,7 @@ final class MessageRow: Sendable {
         self.index = index
         self.direct = direct
         self.immediate = immediate
+        self.inline = inline
         self.body = body
     }
 
@@ -117,6 +121,7 @@ final class MessageRow: Sendable {
             index: index,
             direct: direct,
             immediate: immediate,
+            inline: inline,
             body: body
         )
     }
@@ -160,6 +165,23 @@ final class MessageRow: Sendable {
                 let me: C = try Self.cast(coordinator)
                 return .value(try await body(me, envelope.message(as: M.self, isLast: true)))
             }
+        )
+    }
+
+    /// Creates a row whose body neither suspends nor is isolated to its coordinator.
+    convenience init<C: Coordinator, M: ResponderMessage>(inline body: @escaping @Sendable (C, M) throws -> M.Reply) {
+        let inline: InlineRow.Body = { coordinator, envelope in
+            // Rows are called only for coordinators of their table.
+            .value(try body(unsafeDowncast(coordinator, to: C.self), envelope.message(as: M.self, isLast: true)))
+        }
+        self.init(
+            .type(name: M.name, ObjectIdentifier(M.self)),
+            // It takes no turn, and so waits for none where it has to wait at all.
+            interleaves: true,
+            direct: TypedInlineRow<C, M>(body),
+            immediate: { coordinator, envelope in try inline(coordinator, envelope) },
+            inline: InlineRow(inline),
+            body: { coordinator, envelope, _, _ in try inline(coordinator, envelope) }
         )
     }
 

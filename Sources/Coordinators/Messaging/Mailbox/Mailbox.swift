@@ -87,6 +87,8 @@ struct Mailbox {
     private var interleaving = 0
     /// The number of running handlers that wait for other coordinators; for a moment it may be less than zero.
     private var waitingHandlers = 0
+    /// The number of messages for inline rows that wait or run here: later ones must not overtake them.
+    private var inline = 0
     private var events = 0
     private var eventBytes = 0
     private(set) var isPaused = false
@@ -114,6 +116,7 @@ struct Mailbox {
         }
         count += 1
         bytes += envelope.size
+        if row.inline != nil { inline += 1 }
         if isNeeding {
             needing.append(Needing(lane: lane, item: .message(envelope, row)))
         } else {
@@ -230,6 +233,9 @@ struct Mailbox {
 
     /// Notes that a handler doesn't wait for other coordinators any more.
     mutating func handlerWaitsNoMore() { waitingHandlers -= 1 }
+
+    /// Whether a message for an inline row needn't wait: no pause holds it back, and it overtakes no earlier one.
+    var admitsInline: Bool { !isPaused && inline == 0 }
 
     /// Closes the mailbox: no item begins any more.
     mutating func close() { isClosed = true }
@@ -366,5 +372,6 @@ struct Mailbox {
     private mutating func forget(_ envelope: Envelope, _ row: MessageRow) {
         count -= 1
         bytes -= envelope.size
+        if row.inline != nil { inline -= 1 }
     }
 }

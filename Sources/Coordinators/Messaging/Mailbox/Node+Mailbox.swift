@@ -6,6 +6,7 @@ extension Node {
     ///
     /// Messages begin in the order in which they are taken.
     func accept(_ envelope: Envelope, _ row: MessageRow) {
+        if let inline = row.inline, answer(envelope, row, inline) { return }
         let isFromSubtree = envelope.sender.isWithin(path)
         let (admission, instance, mustLearn) = state.withLock { state -> (Mailbox.Admission?, (any Coordinator)?, Bool) in
             switch state.life.phase {

@@ -64,11 +64,11 @@ struct HandedDownDirectoryTests {
             let sending = Task { try await runtime.perform(.sendNotes(100_000), at: "/leaf", timeout: .seconds(200)) }
             let root = try runtime.root
             // As many as the mailbox takes, and as many more as the route's window.
-            let bound = MailboxPolicy().messages + CreditWindow.link.share.messages
+            let bound = MailboxPolicy().running + MailboxPolicy().waiting + CreditWindow.link.share.messages
             try await eventually("the window is used up") { root.state.withLock { $0.mailbox.messageCount } == bound }
             for _ in 0..<50 { _ = try await runtime.snapshot(of: "/leaf") }
             #expect(root.state.withLock { $0.mailbox.messageCount } == bound)
-            try await eventually("as many as may have begun") { HoldingRoot.begun.all.count == MailboxPolicy().messages }
+            try await eventually("as many as may have begun") { HoldingRoot.begun.all.count == MailboxPolicy().running }
             HoldingRoot.release()
             #expect(try await sending.value == "sent")
             try await eventually("all have come") { HoldingRoot.begun.all.count >= 100_000 }
@@ -280,7 +280,7 @@ private actor HoldingRoot: Coordinator {
 
 /// Takes four messages and handles none.
 private actor RefusingRoot: Coordinator {
-    static let mailbox = MailboxPolicy(messages: 4, whenFull: .fail)
+    static let mailbox = MailboxPolicy(running: 2, waiting: 2, whenFull: .fail)
 
     nonisolated let context: Context<RefusingRoot>
 

@@ -101,18 +101,20 @@ struct MailboxTests {
 
     @Test("A message that waits for a dependency takes room")
     func needsAreBounded() {
-        var mailbox = Mailbox(MailboxPolicy(messages: 2, whenFull: .fail))
+        var mailbox = Mailbox(MailboxPolicy(running: 1, waiting: 2, whenFull: .fail))
         mailbox.put("needs 1", 1, isNeeding: true)
         mailbox.put("needs 2", 1, isNeeding: true)
-        let third = mailbox.put("plain", 2)
-        #expect(third == "refused")
+        let third = mailbox.put("needs 3", 1, isNeeding: true)
+        let begins = mailbox.put("plain", 2)
+        let fifth = mailbox.put("plain", 2)
+        #expect([third, begins, fifth] == ["refused", "admitted", "refused"])
     }
 
     // MARK: Policies
 
     @Test("The policy wait accepts a message without room, and its sender waits")
     func wait() {
-        var mailbox = Mailbox(MailboxPolicy(messages: 2, whenFull: .wait))
+        var mailbox = Mailbox(MailboxPolicy(running: 1, waiting: 1, whenFull: .wait))
         let admissions = (0..<4).map { mailbox.put("\($0)") }
         #expect(admissions == ["admitted", "admitted", "delayed", "delayed"])
         #expect(mailbox.messageCount == 4)
@@ -120,43 +122,50 @@ struct MailboxTests {
 
     @Test("The policy fail refuses a message without room")
     func fail() {
-        var mailbox = Mailbox(MailboxPolicy(messages: 2, whenFull: .fail))
-        let admissions = (0..<4).map { mailbox.put("\($0)") }
-        #expect(admissions == ["admitted", "admitted", "refused", "refused"])
+        var mailbox = Mailbox(MailboxPolicy(running: 1, waiting: 2, whenFull: .fail))
+        let admissions = (0..<5).map { mailbox.put("\($0)") }
+        #expect(admissions == ["admitted", "admitted", "admitted", "refused", "refused"])
         let begun = mailbox.begin()
-        #expect(begun == ["0", "1"])
+        #expect(begun == ["0"])
+        let full = mailbox.put("5")
+        #expect(full == "refused")
+    }
+
+    @Test("A pause leaves room for as many messages as may wait")
+    func pausedRoom() {
+        var mailbox = Mailbox(MailboxPolicy(running: 8, waiting: 2, whenFull: .fail))
+        mailbox.pause()
+        let admissions = (0..<3).map { mailbox.put("\($0)") }
+        #expect(admissions == ["admitted", "admitted", "refused"])
     }
 
     @Test("The policy dropNewest drops a message without room")
     func dropNewest() {
-        var mailbox = Mailbox(MailboxPolicy(messages: 2, whenFull: .dropNewest))
+        var mailbox = Mailbox(MailboxPolicy(running: 1, waiting: 1, whenFull: .dropNewest))
         let admissions = (0..<3).map { mailbox.put("\($0)") }
         #expect(admissions == ["admitted", "admitted", "dropped"])
         let begun = mailbox.begin()
-        #expect(begun == ["0", "1"])
+        #expect(begun == ["0"])
     }
 
     @Test("The policy dropOldest drops the oldest messages, including those that wait for a dependency")
     func dropOldest() {
-        var mailbox = Mailbox(MailboxPolicy(messages: 2, whenFull: .dropOldest))
+        var mailbox = Mailbox(MailboxPolicy(running: 1, waiting: 1, whenFull: .dropOldest))
         mailbox.put("needs", 1, isNeeding: true)
-        mailbox.put("a")
+        let second = mailbox.put("a")
+        #expect(second == "admitted")
+        let begun = mailbox.begin()
+        #expect(begun == ["a"])
+        // It runs, and can't be dropped; what waits for something can.
         let third = mailbox.put("b")
-        #expect(third == "instead of a")
+        #expect(third == "instead of needs")
         let fourth = mailbox.put("c")
         #expect(fourth == "instead of b")
-        let begun = mailbox.begin()
-        #expect(begun == ["c"])
-        // It runs, and can't be dropped; what waits for something can.
-        let fifth = mailbox.put("d")
-        #expect(fifth == "instead of needs")
-        let sixth = mailbox.put("e")
-        #expect(sixth == "instead of d")
     }
 
     @Test("The policy dropOldest drops until the new message fits, and no more")
     func dropOldestByBytes() {
-        var mailbox = Mailbox(MailboxPolicy(messages: 10, bytes: 4 * (256 + 100), whenFull: .dropOldest))
+        var mailbox = Mailbox(MailboxPolicy(bytes: 4 * (256 + 100), whenFull: .dropOldest))
         for word in ["a", "b", "c", "d"] { mailbox.put(word, bytes: 100) }
         let large = mailbox.put("large", bytes: 400)
         #expect(large == "instead of a b")
@@ -166,7 +175,7 @@ struct MailboxTests {
 
     @Test("The policy dropOldest drops the new message where all others run already")
     func dropOldestOfRunning() {
-        var mailbox = Mailbox(MailboxPolicy(messages: 2, whenFull: .dropOldest))
+        var mailbox = Mailbox(MailboxPolicy(bytes: 2 * 256, whenFull: .dropOldest))
         mailbox.put("a")
         mailbox.put("b")
         _ = mailbox.begin()
@@ -176,7 +185,7 @@ struct MailboxTests {
 
     @Test("A message that is larger than the whole limit is accepted when the mailbox is empty")
     func larger() {
-        var mailbox = Mailbox(MailboxPolicy(messages: 4, bytes: 300, whenFull: .fail))
+        var mailbox = Mailbox(MailboxPolicy(bytes: 300, whenFull: .fail))
         let large = mailbox.put("large", bytes: 10_000)
         let small = mailbox.put("small")
         #expect([large, small] == ["admitted", "refused"])
@@ -186,7 +195,7 @@ struct MailboxTests {
 
     @Test("Messages whose askers have gone free their room")
     func withdrawn() {
-        var mailbox = Mailbox(MailboxPolicy(messages: 4, whenFull: .fail))
+        var mailbox = Mailbox(MailboxPolicy(running: 1, waiting: 3, whenFull: .fail))
         let letters = (0..<4).map { Envelope.letter("\($0)") }
         for letter in letters {
             mailbox.put(letter)
@@ -197,17 +206,17 @@ struct MailboxTests {
         #expect(admissions == ["admitted", "admitted", "refused"])
         #expect(mailbox.messageCount == 4)
         let begun = mailbox.begin()
-        #expect(begun == ["1", "3", "a", "b"])
+        #expect(begun == ["1"])
     }
 
     @Test("A one-way message that was accepted isn't withdrawn by that")
     func taken() {
-        var mailbox = Mailbox(MailboxPolicy(messages: 1, whenFull: .fail))
+        var mailbox = Mailbox(MailboxPolicy(running: 1, waiting: 1, whenFull: .fail))
         let letter = Envelope.letter("sent", isOneWay: true)
         mailbox.put(letter)
         letter.complete(.success(.none))
-        let second = mailbox.put("second")
-        #expect(second == "refused")
+        let admissions = [mailbox.put("second"), mailbox.put("third")]
+        #expect(admissions == ["admitted", "refused"])
         let begun = mailbox.begin()
         #expect(begun == ["sent"])
     }
@@ -216,7 +225,7 @@ struct MailboxTests {
 
     @Test("Asks in their askers' tasks count as messages, and hold back all others until the last has begun")
     func reservations() {
-        var mailbox = Mailbox(MailboxPolicy(messages: 2, whenFull: .fail))
+        var mailbox = Mailbox(MailboxPolicy(running: 1, waiting: 1, whenFull: .fail))
         let reserved = [mailbox.reserve(1, .medium), mailbox.reserve(1, .medium), mailbox.reserve(1, .medium)]
         #expect(reserved == [true, true, false])
         let full = mailbox.put("full")
@@ -233,7 +242,7 @@ struct MailboxTests {
 
     @Test("Asks of tasks of different priorities don't overtake one another")
     func priorities() {
-        var mailbox = Mailbox(MailboxPolicy(messages: 4, bytes: 100, whenFull: .wait))
+        var mailbox = Mailbox(MailboxPolicy(waiting: 4, bytes: 100, whenFull: .wait))
         let reserved = [mailbox.reserve(60, .low), mailbox.reserve(1, .high), mailbox.reserve(60, .low), mailbox.reserve(40, .low)]
         #expect(reserved == [true, false, false, true])
         mailbox.endReservation(60)
@@ -244,9 +253,9 @@ struct MailboxTests {
 
     // MARK: Running
 
-    @Test("Running messages are bounded like waiting ones")
+    @Test("As many messages run as the policy says")
     func running() {
-        var mailbox = Mailbox(MailboxPolicy(messages: 2, whenFull: .wait))
+        var mailbox = Mailbox(MailboxPolicy(running: 2, waiting: 2, whenFull: .wait))
         for number in 0..<5 { mailbox.put("\(number)") }
         let batch = mailbox.takeBatch()
         #expect(batch.map(\.word) == ["0", "1"])
@@ -265,7 +274,7 @@ struct MailboxTests {
 
     @Test("The bytes of running messages are bounded, and one alone may always run")
     func runningBytes() {
-        var mailbox = Mailbox(MailboxPolicy(messages: 10, bytes: 1_000, whenFull: .wait))
+        var mailbox = Mailbox(MailboxPolicy(bytes: 1_000, whenFull: .wait))
         for word in ["a", "b", "huge"] { mailbox.put(word, bytes: word == "huge" ? 5_000 : 344) }
         for word in ["a", "b", "huge"] {
             let batch = mailbox.takeBatch()
@@ -275,6 +284,125 @@ struct MailboxTests {
             for item in batch { mailbox.ended(item) }
         }
         #expect(mailbox.messageCount == 0)
+    }
+
+    // MARK: One at a time
+
+    @Test("A serial coordinator begins a message when the former has ended; bodies that don't await begin one after the other")
+    func serial() {
+        var mailbox = Mailbox(MailboxPolicy(running: 1))
+        for (word, kind) in [("a", Kind.short), ("b", .short), ("c", .plain), ("d", .short), ("e", .plain)] { mailbox.put(word, as: kind) }
+        let first = mailbox.takeBatch()
+        #expect(first.map(\.word) == ["a", "b", "c"])
+        mailbox.ended(first[0])
+        mailbox.ended(first[1])
+        let none = mailbox.begin()
+        #expect(none.isEmpty)
+        mailbox.ended(first[2])
+        let mustDrain = mailbox.beginDraining()
+        #expect(mustDrain)
+        let second = mailbox.begin()
+        #expect(second == ["d", "e"])
+    }
+
+    @Test("Messages of the subtree begin while a handler waits for others, and only then")
+    func subtree() {
+        var mailbox = Mailbox(MailboxPolicy(running: 1))
+        mailbox.put("a")
+        let first = mailbox.takeBatch()
+        mailbox.put("from above")
+        mailbox.put("from below 1", as: .below)
+        mailbox.put("from below 2", as: .below)
+        let none = mailbox.begin()
+        #expect(none.isEmpty)
+        mailbox.handlerWaits()
+        let mustDrain = mailbox.beginDraining()
+        #expect(mustDrain)
+        let besides = mailbox.takeBatch()
+        #expect(besides.map(\.word) == ["from below 1", "from below 2"])
+        mailbox.handlerWaitsNoMore()
+        mailbox.put("from below 3", as: .below)
+        for item in first + besides.dropLast() { mailbox.ended(item) }
+        // One that has begun besides takes a place too.
+        let still = mailbox.begin()
+        #expect(still.isEmpty)
+        mailbox.ended(besides[1])
+        let next = mailbox.takeBatch()
+        #expect(next.map(\.word) == ["from above"])
+        mailbox.ended(next[0])
+        let last = mailbox.begin()
+        #expect(last == ["from below 3"])
+    }
+
+    @Test("A message of the subtree that may begin is taken by a mailbox that is full")
+    func subtreeAndFull() {
+        var mailbox = Mailbox(MailboxPolicy(running: 1, waiting: 1, whenFull: .fail))
+        mailbox.put("a")
+        _ = mailbox.begin()
+        let admissions = [mailbox.put("b"), mailbox.put("c"), mailbox.put("early", as: .below)]
+        #expect(admissions == ["admitted", "refused", "refused"])
+        mailbox.handlerWaits()
+        let asksBack = mailbox.put("asks back", as: .below)
+        #expect(asksBack == "admitted")
+        let begun = mailbox.begin()
+        #expect(begun == ["asks back"])
+    }
+
+    @Test("Messages of rows that interleave begin though others run, up to a bound of their own, and hold back no other")
+    func interleaving() {
+        var mailbox = Mailbox(MailboxPolicy(running: 1))
+        for number in 0..<(Mailbox.interleavingLimit + 1) { mailbox.put("\(number)", as: .interleaving) }
+        mailbox.put("a")
+        mailbox.put("b")
+        var begun: [Mailbox.Item] = []
+        while case let batch = mailbox.takeBatch(), !batch.isEmpty { begun += batch }
+        #expect(begun.count == Mailbox.interleavingLimit + 1)
+        #expect(begun.last?.word == "a")
+        mailbox.ended(begun[0])
+        let next = mailbox.begin()
+        #expect(next == ["\(Mailbox.interleavingLimit)"])
+        mailbox.pause()
+        mailbox.put("paused", as: .interleaving)
+        mailbox.ended(begun[1])
+        let none = mailbox.begin()
+        #expect(none.isEmpty)
+        let rest = mailbox.removeMessages().map(\.word)
+        #expect(rest == ["b", "paused"])
+    }
+
+    @Test("Waiting messages are taken out in the order of their arrival, whatever they wait for")
+    func removalInOrder() {
+        var mailbox = Mailbox(MailboxPolicy(running: 1))
+        mailbox.put("running")
+        _ = mailbox.begin()
+        mailbox.pause()
+        for (word, kind) in [("a", Kind.below), ("b", .plain), ("c", .interleaving), ("d", .below)] { mailbox.put(word, as: kind) }
+        let waiting = mailbox.removeMessages().map(\.word)
+        #expect(waiting == ["a", "b", "c", "d"])
+        #expect(mailbox.messageCount == 1)
+    }
+
+    @Test("A message for an inline row waits in the mailbox while it's paused, and while an earlier one does")
+    func inline() {
+        var mailbox = Mailbox(MailboxPolicy())
+        #expect(mailbox.admitsInline)
+        mailbox.pause()
+        #expect(!mailbox.admitsInline)
+        mailbox.put("a", as: .inline)
+        mailbox.put("b", as: .inline)
+        mailbox.resume()
+        #expect(!mailbox.admitsInline)
+        let batch = mailbox.takeBatch()
+        #expect(batch.map(\.word) == ["a", "b"])
+        mailbox.ended(batch[0])
+        #expect(!mailbox.admitsInline)
+        mailbox.ended(batch[1])
+        #expect(mailbox.admitsInline)
+        mailbox.pause()
+        mailbox.put("c", as: .inline)
+        _ = mailbox.removeMessages()
+        mailbox.resume()
+        #expect(mailbox.admitsInline)
     }
 
     @Test("Nothing begins after the close, and waiting messages can be taken out")
@@ -355,18 +483,44 @@ extension Envelope {
     }
 }
 
+/// The kind of a message, by its row and its sender.
+private enum Kind {
+    /// Its row awaits, and it comes from above.
+    case plain
+    /// Its row doesn't await.
+    case short
+    case below, interleaving, inline
+
+    func row(_ index: Int) -> MessageRow {
+        // Rows of an index of their own need something.
+        let needs = index == 0 || index == 2 ? MessageRow.Needs() : MessageRow.Needs(\.mailboxNeed)
+        let immediate: MessageRow.ImmediateBody = { _, _ in .none }
+        return MessageRow(
+            .prefix(""),
+            needs: needs,
+            interleaves: self == .interleaving || self == .inline,
+            index: index,
+            immediate: self == .short || self == .inline ? immediate : nil,
+            inline: self == .inline ? InlineRow { _, _ in .none } : nil
+        ) { _, _, _, _ in Answer.none }
+    }
+}
+
 extension Mailbox {
     @discardableResult
-    fileprivate mutating func put(_ name: String, _ index: Int = 0, bytes: Int = 0, isNeeding: Bool = false) -> String {
-        put(.letter(name, bytes: bytes), index, isNeeding: isNeeding)
+    fileprivate mutating func put(
+        _ name: String,
+        _ index: Int = 0,
+        bytes: Int = 0,
+        as kind: Kind = .plain,
+        isNeeding: Bool = false
+    ) -> String {
+        put(.letter(name, bytes: bytes), index, as: kind, isNeeding: isNeeding)
     }
 
     @discardableResult
-    fileprivate mutating func put(_ envelope: Envelope, _ index: Int = 0, isNeeding: Bool = false) -> String {
-        // Rows of an index of their own need something.
-        let needs = index == 0 || index == 2 ? MessageRow.Needs() : MessageRow.Needs(\.mailboxNeed)
-        let row = MessageRow(.prefix(""), needs: needs, index: index) { _, _, _, _ in Answer.none }
-        switch take(envelope, row, isNeeding: isNeeding) {
+    fileprivate mutating func put(_ envelope: Envelope, _ index: Int = 0, as kind: Kind = .plain, isNeeding: Bool = false) -> String {
+        switch take(envelope, kind.row(index), isFromSubtree: kind == .below, isNeeding: isNeeding) {
         case .admitted: return "admitted"
         case .delayed: return "delayed"
         case .instead(let oldest): return "instead of " + oldest.map { $0.0.body.name }.joined(separator: " ")

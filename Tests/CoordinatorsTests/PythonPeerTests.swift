@@ -169,7 +169,7 @@ actor PythonParent: Coordinator {
     /// Takes its time.
     struct Flood: ResponderMessage {}
 
-    static let mailbox = MailboxPolicy(messages: 64, bytes: 4 << 20)
+    static let mailbox = MailboxPolicy(running: 64, waiting: 64, bytes: 4 << 20)
 
     nonisolated let context: Context<PythonParent>
 

@@ -26,6 +26,16 @@ struct ExampleTests {
         }
     }
 
+    @Test("Writing a coordinator: a serial coordinator loses no amount")
+    func serialCoordinator() async throws {
+        try await withRuntime(LedgerCoordinator.self, inOneProcess: true) { runtime in
+            try await withThrowingDiscardingTaskGroup { group in
+                for amount in 1...20 { group.addTask { try await runtime.ask(Ledger.Book(amount: amount), timeout: .seconds(20)) } }
+            }
+            #expect(try await runtime.ask(Ledger.Balance()) == 210)
+        }
+    }
+
     @Test("The responder chain: intercepted, answered, streamed")
     func theResponderChain() async throws {
         try await withRuntime(MarketCoordinator.self, inOneProcess: true) { runtime in
@@ -33,6 +43,11 @@ struct ExampleTests {
             #expect(price == 42)
             #expect(try await runtime.ask(Trader.Watch(symbol: "ACME"), at: "/trader") == [40, 41])
             await #expect(throws: MarketIsClosed.self) { try await runtime.ask(Prices.Quote(symbol: "NONE"), at: "/trader") }
+        }
+        try await withRuntime(TickerCoordinator.self, inOneProcess: true) { runtime in
+            try await runtime.ask(Prices.Publish(symbol: "ACME", price: 43))
+            #expect(try await runtime.ask(Prices.Latest(symbol: "ACME")) == 43)
+            await #expect(throws: MarketIsClosed.self) { try await runtime.ask(Prices.Latest(symbol: "NONE")) }
         }
     }
 

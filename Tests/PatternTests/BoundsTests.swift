@@ -87,7 +87,7 @@ struct BoundsTests {
             let letters = Int(tree.runtime.deadLetters.count)
             let began = tree.count("/slow load")
             #expect(began > 0)
-            #expect(flooded.taken <= began + SlowCoordinator.mailbox.messages + letters)
+            #expect(flooded.taken <= began + SlowCoordinator.mailbox.waiting + letters)
             try await tree.root.stop("slow")
             // What it has taken and never begins is a dead letter; one that blocks past its grace is killed, with all it knows.
             if !blocks {

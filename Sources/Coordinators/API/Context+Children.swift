@@ -83,6 +83,8 @@ extension Context {
         with configuration: K.Configuration
     ) async throws -> K.Output {
         let children = node.children
+        let waiting = HandlerScope.current?.beginWait()
+        defer { waiting?.end() }
         let end = ChildSlot.End()
         let component = key.pathComponent
         let specification = ChildSpecification(id: component, restart: .transient, shutdown: shutdown)

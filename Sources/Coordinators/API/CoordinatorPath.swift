@@ -103,6 +103,13 @@ public struct CoordinatorPath: Sendable, Hashable, Codable, CustomStringConverti
     /// Returns whether this path is `other` or lies below it.
     public func isWithin(_ other: CoordinatorPath) -> Bool {
         if other.isRoot || self == other { return true }
+        let (own, outer) = (description.utf8, other.description.utf8)
+        // Each message's sender is compared, so that the usual case takes no long. Texts that aren't ASCII may be equal though their bytes
+        // differ.
+        if own.count > outer.count, own[own.index(own.startIndex, offsetBy: outer.count)] == UInt8(ascii: "/"), own.starts(with: outer) {
+            return true
+        }
+        guard own.contains(where: { $0 >= 0x80 }) else { return false }
         return description.hasPrefix(other.description) && description.dropFirst(other.description.count).first == "/"
     }
 

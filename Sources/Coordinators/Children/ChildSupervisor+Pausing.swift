@@ -5,6 +5,8 @@ extension ChildSupervisor {
     ///
     /// - Throws: `noSuchChild`.
     func setPaused(_ isPaused: Bool, for key: String, initiator: Initiator) async throws {
+        let waiting = HandlerScope.current?.beginWait()
+        defer { waiting?.end() }
         guard await change(key, .explicit, isPaused, initiator) else { throw noSuchChild(key) }
     }
 

@@ -14,6 +14,8 @@ extension ChildSupervisor {
         try node.path.check(key)
         let start = ChildSlot.Start()
         // The start is requested before the first suspension, so that two starts that begin one after the other are in that order.
+        let waiting = HandlerScope.current?.beginWait()
+        defer { waiting?.end() }
         let tenancy = request(definition, start, end, initiator)
         // A child without a hook that takes time is ready now.
         if let outcome = start.outcome {
@@ -95,6 +97,8 @@ extension ChildSupervisor {
     ///   - forgets: Whether the key is free afterwards; otherwise an operator can start the child again.
     ///   - tenancy: The tenancy to which the stop applies; nothing happens when the key has been taken again since.
     func stop(_ key: String, initiator: Initiator, forgets: Bool, tenancy: UInt64? = nil) async throws {
+        let waiting = HandlerScope.current?.beginWait()
+        defer { waiting?.end() }
         let event = forgets ? Supervisor<String>.Event.removeRequested(key) : .stopRequested(key)
         let end = OneShot<Void>()
         let mustWait = mutateAndPerform { state -> Bool? in
@@ -118,6 +122,8 @@ extension ChildSupervisor {
 
     /// Stops a child, whatever its state, and starts it again; returns when it's ready.
     func restart(_ key: String) async throws {
+        let waiting = HandlerScope.current?.beginWait()
+        defer { waiting?.end() }
         let start = ChildSlot.Start()
         let isKnown = mutateAndPerform { state in
             guard state.phase == .open, state.slots.contains(key) else { return false }

@@ -58,6 +58,11 @@ final class LocalHost: ChildHost {
     /// - Parameter concluded: A function that is called once, when the coordinator is ready, or nothing is left of it: before this returns
     ///   if the coordinator has no hook to wait for. It must not block.
     func start(_ concluded: @escaping Conclusion) {
+        // The hooks are no part of the handler that starts the coordinator.
+        HandlerScope.perform(in: nil) { makeAndStart(concluded) }
+    }
+
+    private func makeAndStart(_ concluded: @escaping Conclusion) {
         let made: (node: Node, configuration: ConfigurationValue, timeout: Duration)
         do throws(CoordinatorError) { made = try makeNode(concluded) } catch { return concluded(.failure(error)) }
         let node = made.node

@@ -39,6 +39,8 @@ public struct EventStream<C: Coordinator>: AsyncSequence, Sendable {
 
         /// Returns the next event; `nil` at the end.
         public mutating func next() async -> C.Event? {
+            let waiting = HandlerScope.current?.beginWait()
+            defer { waiting?.end() }
             while let notice = await notices.next(isolation: #isolation) {
                 if case .event(let event) = notice, let event = queue.decoded(event, as: C.Event.self) { return event }
             }

@@ -15,7 +15,31 @@ class DirectRow<M: ResponderMessage>: AnyDirectRow, @unchecked Sendable {
 struct DirectRowRefusal: Error {}
 
 /// The base of direct rows; unchecked, but immutable, like its subclasses.
-class AnyDirectRow: @unchecked Sendable {}
+class AnyDirectRow: @unchecked Sendable {
+    /// Whether the row doesn't need the coordinator's executor, nor a place at its mailbox.
+    final let isInline: Bool
+
+    init(isInline: Bool = false) { self.isInline = isInline }
+}
+
+/// An inline row that knows its coordinator's type; it doesn't need the coordinator's executor.
+final class TypedInlineRow<C: Coordinator, M: ResponderMessage>: DirectRow<M>, @unchecked Sendable {
+    private let body: @Sendable (C, M) throws -> M.Reply
+
+    init(_ body: @escaping @Sendable (C, M) throws -> M.Reply) {
+        self.body = body
+        super.init(isInline: true)
+    }
+
+    override func run(_ message: M, on instance: any Coordinator, of node: Node) async throws -> M.Reply {
+        do {
+            // Rows are called only for coordinators of their table.
+            return try body(unsafeDowncast(instance, to: C.self), message)
+        } catch {
+            throw Failures.crossable(error)
+        }
+    }
+}
 
 /// A direct row that knows its coordinator's type.
 final class TypedDirectRow<C: Coordinator, M: ResponderMessage>: DirectRow<M>, @unchecked Sendable {
@@ -23,7 +47,10 @@ final class TypedDirectRow<C: Coordinator, M: ResponderMessage>: DirectRow<M>, @
 
     private let body: Body
 
-    init(_ body: @escaping Body) { self.body = body }
+    init(_ body: @escaping Body) {
+        self.body = body
+        super.init()
+    }
 
     override func run(_ message: M, on instance: any Coordinator, of node: Node) async throws -> M.Reply {
         // Rows are called only for coordinators of their table.

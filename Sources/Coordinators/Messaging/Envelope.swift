@@ -226,6 +226,9 @@ extension Envelope {
     /// The message is sent before the first suspension: two asks that begin one after the other are sent one after the other.
     func delivered(in asks: OpenAsks, by dispatch: (Envelope) -> Void) async throws -> Answer {
         try Task.checkCancellation()
+        // Before the message is on its way: the coordinator that it reaches may ask back at once.
+        let waiting = HandlerScope.current?.beginWait()
+        defer { waiting?.end() }
         open(in: asks)
         if !hasEnded { dispatch(self) }
         if let outcome = takeOutcome() {

@@ -3,7 +3,8 @@ import ConcurrencySupport
 extension Node {
     /// The way of an ask that is known before there is a message.
     enum Shortcut {
-        /// The responder is in this process, idle, and doesn't suspend: the row, which can run in the asker's task, is of the message's type.
+        /// A row of the message's type that can run in the asker's task: its responder is in this process, and the row is inline, or the
+        /// responder is idle and the row doesn't suspend.
         case row(AnyDirectRow, any Coordinator, Node)
         /// No coordinator up to the root responds.
         case unhandled
@@ -24,7 +25,7 @@ extension Node {
     /// A recursion, so that no coordinator on the way is retained: their counts are shared by all askers.
     private func ownShortcut(for message: ObjectIdentifier, _ size: Int) -> Shortcut? {
         switch type.table.match(for: message) {
-        case .direct(let row): takeDirectAsk(size).map { .row(row, $0, self) }
+        case .direct(let row): (row.isInline ? instanceForInlineAsk() : takeDirectAsk(size)).map { .row(row, $0, self) }
         case .other: nil
         case .none: parent.map { $0.ownShortcut(for: message, size) } ?? (isRoot ? .unhandled : nil)
         }

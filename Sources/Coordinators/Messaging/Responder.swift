@@ -7,8 +7,11 @@
 ///         .lifecycle { me, child, change in … },
 ///     ]
 ///
-/// A body runs isolated to the coordinator. Bodies begin in the order in which their messages were sent, and interleave where they
-/// await: a parent that is asked by its child may ask the child back. The first row that matches gets a message.
+/// A body runs isolated to the coordinator, unless its row is inline. Bodies begin in the order in which their messages were sent, and
+/// interleave where they await: a parent that is asked by its child may ask the child back. The first row that matches gets a message.
+///
+/// In a coordinator whose `MailboxPolicy` lets one handler run at a time, bodies don't interleave, except those of rows that say
+/// `interleaves: true`: they begin though others run, and others begin though they run.
 public struct Responder<C: Coordinator>: Sendable {
     let row: Row
 }
@@ -22,20 +25,25 @@ extension Responder {
     ///
     /// The asker gets the error that the body throws: as thrown if it's Codable, else as `RemoteError`. No deadline ends a body that
     /// doesn't await.
+    ///
+    /// - Parameter interleaves: Whether the body begins though as many handlers run as the coordinator's `MailboxPolicy` allows, and others
+    ///   begin though it runs; it may overtake earlier messages, and be overtaken.
     @_disfavoredOverload
     public static func respond<M: ResponderMessage>(
         to message: M.Type,
+        interleaves: Bool = false,
         _ body: @escaping @Sendable (isolated C, M) throws -> M.Reply
     ) -> Responder {
-        Responder(row: .message(MessageRow(body)))
+        Responder(row: .message(MessageRow(interleaves: interleaves, body)))
     }
 
     /// Answers a message that has no reply at once.
     public static func respond<M: ResponderMessage>(
         to message: M.Type,
+        interleaves: Bool = false,
         _ body: @escaping @Sendable (isolated C, M) throws -> Void
     ) -> Responder where M.Reply == NoReply {
-        respond(to: message) { me, message throws -> NoReply in
+        respond(to: message, interleaves: interleaves) { me, message throws -> NoReply in
             try body(me, message)
             return NoReply()
         }
@@ -48,17 +56,19 @@ extension Responder {
     @_disfavoredOverload
     public static func respond<M: ResponderMessage>(
         to message: M.Type,
+        interleaves: Bool = false,
         _ body: @escaping @Sendable (isolated C, M) async throws -> M.Reply
     ) -> Responder {
-        respond(to: message) { me, message, _ in try await body(me, message) }
+        respond(to: message, interleaves: interleaves) { me, message, _ in try await body(me, message) }
     }
 
     /// Answers a message that has no reply.
     public static func respond<M: ResponderMessage>(
         to message: M.Type,
+        interleaves: Bool = false,
         _ body: @escaping @Sendable (isolated C, M) async throws -> Void
     ) -> Responder where M.Reply == NoReply {
-        respond(to: message) { me, message, _ in
+        respond(to: message, interleaves: interleaves) { me, message, _ in
             try await body(me, message)
             return NoReply()
         }
@@ -68,9 +78,10 @@ extension Responder {
     @_disfavoredOverload
     public static func respond<M: ResponderMessage>(
         to message: M.Type,
+        interleaves: Bool = false,
         _ body: @escaping @Sendable (isolated C, M, MessageContext) async throws -> M.Reply
     ) -> Responder {
-        let row = MessageRow(M.self, of: C.self) { me, message, envelope, _, _ in
+        let row = MessageRow(M.self, of: C.self, interleaves: interleaves) { me, message, envelope, _, _ in
             .value(try await body(me, message, MessageContext(envelope)))
         }
         return Responder(row: .message(row))
@@ -79,9 +90,10 @@ extension Responder {
     /// Answers a message that has no reply, with the help of its sender, remaining time and trace.
     public static func respond<M: ResponderMessage>(
         to message: M.Type,
+        interleaves: Bool = false,
         _ body: @escaping @Sendable (isolated C, M, MessageContext) async throws -> Void
     ) -> Responder where M.Reply == NoReply {
-        respond(to: message) { me, message, context -> NoReply in
+        respond(to: message, interleaves: interleaves) { me, message, context -> NoReply in
             try await body(me, message, context)
             return NoReply()
         }
@@ -94,9 +106,11 @@ extension Responder {
     public static func respond<M: ResponderMessage, Value: Sendable>(
         to message: M.Type,
         needs dependency: any KeyPath<Dependencies, Value?> & Sendable,
+        interleaves: Bool = false,
         _ body: @escaping @Sendable (isolated C, M, Value) async throws -> M.Reply
     ) -> Responder {
-        let row = MessageRow(M.self, of: C.self, needs: MessageRow.Needs(dependency)) { me, message, _, node, _ in
+        let needs = MessageRow.Needs(dependency)
+        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, _, node, _ in
             .value(try await body(me, message, try node.dependencies.required(dependency)))
         }
         return Responder(row: .message(row))
@@ -106,9 +120,11 @@ extension Responder {
     public static func respond<M: ResponderMessage, Value: Sendable>(
         to message: M.Type,
         needs dependency: any KeyPath<Dependencies, Value?> & Sendable,
+        interleaves: Bool = false,
         _ body: @escaping @Sendable (isolated C, M, Value) async throws -> Void
     ) -> Responder where M.Reply == NoReply {
-        let row = MessageRow(M.self, of: C.self, needs: MessageRow.Needs(dependency)) { me, message, _, node, _ in
+        let needs = MessageRow.Needs(dependency)
+        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, _, node, _ in
             try await body(me, message, try node.dependencies.required(dependency))
             return .value(NoReply())
         }
@@ -118,15 +134,59 @@ extension Responder {
     /// Answers a message with several replies: the values that are known already, then each new one.
     ///
     /// The stream ends when the body returns or throws. An asker that uses `ask` gets the first reply, and the body is cancelled.
+    ///
+    /// The row interleaves: a body that lives as long as its reader holds back no message, not even of a serial coordinator.
     public static func stream<M: ResponderMessage>(
         _ message: M.Type,
         _ body: @escaping @Sendable (isolated C, M, Replies<M>) async throws -> Void
     ) -> Responder {
-        let row = MessageRow(M.self, of: C.self) { me, message, envelope, _, _ in
+        let row = MessageRow(M.self, of: C.self, interleaves: true) { me, message, envelope, _, _ in
             try await body(me, message, Replies(envelope: envelope))
             return try envelope.endOfReplies()
         }
         return Responder(row: .message(row))
+    }
+}
+
+// MARK: - Answering inline
+
+extension Responder {
+    /// Answers a message on the thread that delivers it, without the coordinator's executor: the fastest way to answer another process.
+    ///
+    ///     actor PriceCoordinator: Coordinator {
+    ///         nonisolated let prices = Mutex<[String: Int]>([:])
+    ///         static let responders: [Responder<PriceCoordinator>] = [
+    ///             .inline(Prices.Quote.self) { me, quote in try me.prices.withLock { try price(of: quote, in: $0) } },
+    ///         ]
+    ///     }
+    ///
+    /// The body isn't isolated to the coordinator: it may use what is `nonisolated` and Sendable, such as constants, atomics and values
+    /// behind a mutex, and runs at the same time as other bodies of the coordinator, itself included.
+    ///
+    /// The body must neither block nor take long: for a message from another process it runs on the thread that reads the link, and until
+    /// it returns no other message, reply or sign of life of that link is read. A body that holds up a link for more than ten milliseconds is logged
+    /// once. No deadline and no cancellation ends it.
+    ///
+    /// A message for an inline row waits for no other: it takes no room in the mailbox, and may overtake earlier messages of the same
+    /// sender for other rows. Messages for inline rows keep their order among one another. While the coordinator starts or is paused, they
+    /// wait in the mailbox.
+    @_disfavoredOverload
+    public static func inline<M: ResponderMessage>(
+        _ message: M.Type,
+        _ body: @escaping @Sendable (C, M) throws -> M.Reply
+    ) -> Responder {
+        Responder(row: .message(MessageRow(inline: body)))
+    }
+
+    /// Takes a message that has no reply on the thread that delivers it, without the coordinator's executor.
+    public static func inline<M: ResponderMessage>(
+        _ message: M.Type,
+        _ body: @escaping @Sendable (C, M) throws -> Void
+    ) -> Responder where M.Reply == NoReply {
+        inline(message) { me, message throws -> NoReply in
+            try body(me, message)
+            return NoReply()
+        }
     }
 }
 
@@ -140,9 +200,10 @@ extension Responder {
     @_disfavoredOverload
     public static func intercept<M: ResponderMessage>(
         _ message: M.Type,
+        interleaves: Bool = false,
         _ body: @escaping @Sendable (isolated C, M, Chain<M>) async throws -> M.Reply
     ) -> Responder {
-        let row = MessageRow(M.self, of: C.self, isInterceptor: true) { me, message, envelope, node, index in
+        let row = MessageRow(M.self, of: C.self, isInterceptor: true, interleaves: interleaves) { me, message, envelope, node, index in
             let chain = Chain<M>(onward: Onward(node: node, envelope: envelope, index: index))
             let reply = try await body(me, message, chain)
             return envelope.hasReplied ? .none : .value(reply)
@@ -153,9 +214,10 @@ extension Responder {
     /// Intercepts a message that has no reply.
     public static func intercept<M: ResponderMessage>(
         _ message: M.Type,
+        interleaves: Bool = false,
         _ body: @escaping @Sendable (isolated C, M, Chain<M>) async throws -> Void
     ) -> Responder where M.Reply == NoReply {
-        intercept(message) { me, message, chain -> NoReply in
+        intercept(message, interleaves: interleaves) { me, message, chain -> NoReply in
             try await body(me, message, chain)
             return NoReply()
         }
@@ -169,9 +231,10 @@ extension Responder {
     ///     }
     public static func intercept(
         prefix: String,
+        interleaves: Bool = false,
         _ body: @escaping @Sendable (isolated C, AnyMessage, AnyChain) async throws -> AnyReply
     ) -> Responder {
-        let row = MessageRow(.prefix(prefix), isInterceptor: true) { coordinator, envelope, node, index in
+        let row = MessageRow(.prefix(prefix), isInterceptor: true, interleaves: interleaves) { coordinator, envelope, node, index in
             let me: C = try MessageRow.cast(coordinator)
             let chain = AnyChain(onward: Onward(node: node, envelope: envelope, index: index))
             let reply = try await body(me, AnyMessage(envelope: envelope), chain)

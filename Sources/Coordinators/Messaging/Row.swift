@@ -30,11 +30,15 @@ final class MessageRow: Sendable {
     let match: Match
     let isInterceptor: Bool
     let needs: Needs
+    /// Whether its handlers begin though others run, and others begin though they run, however few may run at the same time.
+    let interleaves: Bool
     let body: Body
     /// The body in the form that doesn't suspend, if it has one: for an ask that runs in the asker's task.
     let direct: AnyDirectRow?
     /// The body in the form that doesn't suspend, if it has one: for a message from the mailbox, which needs no task of its own then.
     let immediate: ImmediateBody?
+    /// The body in the form that isn't isolated to the coordinator, if the row is inline.
+    let inline: InlineRow?
     /// The row's index in the table.
     let index: Int
 
@@ -89,23 +93,37 @@ final class MessageRow: Sendable {
         _ match: Match,
         isInterceptor: Bool = false,
         needs: Needs = Needs(),
+        interleaves: Bool = false,
         index: Int = 0,
         direct: AnyDirectRow? = nil,
         immediate: ImmediateBody? = nil,
+        inline: InlineRow? = nil,
         body: @escaping Body
     ) {
         self.match = match
         self.isInterceptor = isInterceptor
         self.needs = needs
+        self.interleaves = interleaves
         self.index = index
         self.direct = direct
         self.immediate = immediate
+        self.inline = inline
         self.body = body
     }
 
     /// Returns the row as it stands at an index of a table.
     func at(_ index: Int) -> MessageRow {
-        MessageRow(match, isInterceptor: isInterceptor, needs: needs, index: index, direct: direct, immediate: immediate, body: body)
+        MessageRow(
+            match,
+            isInterceptor: isInterceptor,
+            needs: needs,
+            interleaves: interleaves,
+            index: index,
+            direct: direct,
+            immediate: immediate,
+            inline: inline,
+            body: body
+        )
     }
 
     /// The only type of messages that the row matches; nil if it matches by prefix.
@@ -119,21 +137,23 @@ final class MessageRow: Sendable {
         of coordinator: C.Type,
         isInterceptor: Bool = false,
         needs: Needs = Needs(),
+        interleaves: Bool = false,
         body: @escaping @Sendable (isolated C, M, Envelope, Node, Int) async throws -> Answer
     ) {
-        self.init(.type(name: M.name, ObjectIdentifier(M.self)), isInterceptor: isInterceptor, needs: needs) {
-            coordinator,
-            envelope,
-            node,
-            index in
+        let match = Match.type(name: M.name, ObjectIdentifier(M.self))
+        self.init(match, isInterceptor: isInterceptor, needs: needs, interleaves: interleaves) { coordinator, envelope, node, index in
             try await body(Self.cast(coordinator), envelope.message(as: M.self, isLast: !isInterceptor), envelope, node, index)
         }
     }
 
     /// Creates a row whose body doesn't suspend.
-    convenience init<C: Coordinator, M: ResponderMessage>(_ body: @escaping @Sendable (isolated C, M) throws -> M.Reply) {
+    convenience init<C: Coordinator, M: ResponderMessage>(
+        interleaves: Bool,
+        _ body: @escaping @Sendable (isolated C, M) throws -> M.Reply
+    ) {
         self.init(
             .type(name: M.name, ObjectIdentifier(M.self)),
+            interleaves: interleaves,
             direct: TypedDirectRow<C, M>(body),
             immediate: { coordinator, envelope in
                 // Rows are called only for coordinators of their table.
@@ -145,6 +165,23 @@ final class MessageRow: Sendable {
                 let me: C = try Self.cast(coordinator)
                 return .value(try await body(me, envelope.message(as: M.self, isLast: true)))
             }
+        )
+    }
+
+    /// Creates a row whose body neither suspends nor is isolated to its coordinator.
+    convenience init<C: Coordinator, M: ResponderMessage>(inline body: @escaping @Sendable (C, M) throws -> M.Reply) {
+        let inline: InlineRow.Body = { coordinator, envelope in
+            // Rows are called only for coordinators of their table.
+            .value(try body(unsafeDowncast(coordinator, to: C.self), envelope.message(as: M.self, isLast: true)))
+        }
+        self.init(
+            .type(name: M.name, ObjectIdentifier(M.self)),
+            // It takes no turn, and so waits for none where it has to wait at all.
+            interleaves: true,
+            direct: TypedInlineRow<C, M>(body),
+            immediate: { coordinator, envelope in try inline(coordinator, envelope) },
+            inline: InlineRow(inline),
+            body: { coordinator, envelope, _, _ in try inline(coordinator, envelope) }
         )
     }
 

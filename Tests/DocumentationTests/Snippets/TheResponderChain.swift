@@ -1,4 +1,5 @@
 import Coordinators
+import Synchronization
 
 // snippet: messages
 enum Prices {
@@ -15,6 +16,18 @@ struct Ticks: ResponderMessage {
     var symbol: String
 }
 // end
+
+extension Prices {
+    struct Latest: ResponderMessage {
+        typealias Reply = Int
+        var symbol: String
+    }
+
+    struct Publish: ResponderMessage {
+        var symbol: String
+        var price: Int
+    }
+}
 
 enum Trader {
     struct Buy: ResponderMessage {
@@ -58,6 +71,25 @@ actor MarketCoordinator: Coordinator {
     func start() async throws {
         try await context.start(TraderCoordinator.self, as: "trader")
     }
+}
+
+actor TickerCoordinator: Coordinator {
+    let context: Context<TickerCoordinator>
+    // snippet: inline
+    private nonisolated let latest = Mutex<[String: Int]>([:])
+
+    static let responders: [Responder<TickerCoordinator>] = [
+        .inline(Prices.Latest.self) { me, latest in
+            guard let price = me.latest.withLock({ $0[latest.symbol] }) else { throw MarketIsClosed() }
+            return price
+        },
+        .respond(to: Prices.Publish.self) { me, new in
+            me.latest.withLock { $0[new.symbol] = new.price }
+        },
+    ]
+    // end
+
+    init(_ context: Context<TickerCoordinator>, _ configuration: Configuration) { self.context = context }
 }
 
 actor TraderCoordinator: Coordinator {

@@ -9,6 +9,38 @@ enum Feeds {
     struct Sweep: ResponderMessage {}
 }
 
+enum Ledger {
+    struct Book: ResponderMessage { var amount: Int }
+
+    struct Balance: ResponderMessage { typealias Reply = Int }
+}
+
+/// A store that takes its time.
+struct LedgerStore: Sendable {
+    func append(_ amount: Int) async throws { try await Task.sleep(for: .milliseconds(1)) }
+}
+
+actor LedgerCoordinator: Coordinator {
+    let context: Context<LedgerCoordinator>
+    private let store = LedgerStore()
+    private var balance = 0
+
+    init(_ context: Context<LedgerCoordinator>, _ configuration: Configuration) { self.context = context }
+
+    // snippet: serial
+    static let mailbox = MailboxPolicy(running: 1)
+
+    static let responders: [Responder<LedgerCoordinator>] = [
+        .respond(to: Ledger.Book.self) { me, book in
+            let balance = me.balance + book.amount
+            try await me.store.append(book.amount)
+            me.balance = balance
+        },
+        .respond(to: Ledger.Balance.self, interleaves: true) { me, _ in me.balance },
+    ]
+    // end
+}
+
 // snippet: shape
 actor ImportCoordinator: Coordinator {
     struct Configuration: Codable, Sendable { var source: String }
@@ -45,7 +77,7 @@ actor FeedsCoordinator: Coordinator {
 
     // snippet: policies
     static let supervision = SupervisionPolicy(.oneForOne, intensity: 3, period: .seconds(30))
-    static let mailbox = MailboxPolicy(messages: 256, bytes: 1 << 20, whenFull: .fail)
+    static let mailbox = MailboxPolicy(waiting: 256, bytes: 1 << 20, whenFull: .fail)
     // end
 
     // snippet: run

@@ -23,7 +23,7 @@ public actor WaitingBox: Box {
         self.context = context
         self.configuration = configuration
     }
-    public static let mailbox = MailboxPolicy(messages: 4, bytes: 1 << 20, whenFull: .wait)
+    public static let mailbox = MailboxPolicy(waiting: 4, bytes: 1 << 20, whenFull: .wait)
     public static let responders = rows
 }
 
@@ -34,7 +34,7 @@ public actor FailingBox: Box {
         self.context = context
         self.configuration = configuration
     }
-    public static let mailbox = MailboxPolicy(messages: 4, bytes: 1 << 20, whenFull: .fail)
+    public static let mailbox = MailboxPolicy(waiting: 4, bytes: 1 << 20, whenFull: .fail)
     public static let responders = rows
 }
 
@@ -45,7 +45,7 @@ public actor OldestDroppingBox: Box {
         self.context = context
         self.configuration = configuration
     }
-    public static let mailbox = MailboxPolicy(messages: 4, bytes: 1 << 20, whenFull: .dropOldest)
+    public static let mailbox = MailboxPolicy(waiting: 4, bytes: 1 << 20, whenFull: .dropOldest)
     public static let responders = rows
 }
 
@@ -56,6 +56,6 @@ public actor NewestDroppingBox: Box {
         self.context = context
         self.configuration = configuration
     }
-    public static let mailbox = MailboxPolicy(messages: 4, bytes: 1 << 20, whenFull: .dropNewest)
+    public static let mailbox = MailboxPolicy(waiting: 4, bytes: 1 << 20, whenFull: .dropNewest)
     public static let responders = rows
 }

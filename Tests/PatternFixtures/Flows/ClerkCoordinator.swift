@@ -107,7 +107,7 @@ public actor HoardingClerk: Coordinator {
 
     public init(_ context: Context<HoardingClerk>, _ configuration: NoConfiguration) { self.context = context }
 
-    public static let mailbox = MailboxPolicy(messages: 4, bytes: 1 << 20, whenFull: .fail)
+    public static let mailbox = MailboxPolicy(waiting: 4, bytes: 1 << 20, whenFull: .fail)
 
     public static let responders: [Responder<HoardingClerk>] = [
         .respond(to: Flow.Greet.self, needs: \.greeting) { _, greet, greeting in "\(greeting), \(greet.name)" }

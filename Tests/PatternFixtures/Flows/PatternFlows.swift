@@ -6,6 +6,7 @@ public enum PatternFlows {
         FlowRoot.self, StepCoordinator.self, AuditCoordinator.self, ShelfCoordinator.self, PaymentFlow.self, LoginFlow.self,
         ClerkCoordinator.self, HoardingClerk.self, StackCoordinator.self, ResourceCoordinator.self, TabsCoordinator.self,
         ReaderCoordinator.self, EventListener.self, SmallestCoordinator.self, SlowCoordinator.self, SenderCoordinator.self,
-        WaitingBox.self, FailingBox.self, OldestDroppingBox.self, NewestDroppingBox.self,
+        WaitingBox.self, FailingBox.self, OldestDroppingBox.self, NewestDroppingBox.self, SerialCoordinator.self, SerialHelper.self,
+        QuoteCoordinator.self, QuoteReader.self,
     ]
 }

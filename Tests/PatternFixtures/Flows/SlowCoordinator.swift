@@ -51,7 +51,7 @@ public actor SlowCoordinator: Coordinator {
         public init() {}
     }
 
-    public static let mailbox = MailboxPolicy(messages: 4_096, bytes: 16 << 20, whenFull: .wait)
+    public static let mailbox = MailboxPolicy(running: 4_096, waiting: 4_096, bytes: 16 << 20, whenFull: .wait)
 
     public nonisolated let context: Context<SlowCoordinator>
     private let configuration: Configuration

@@ -68,7 +68,7 @@ public actor LastWordsCoordinator: Coordinator {
         self.configuration = configuration
     }
 
-    public static let mailbox = MailboxPolicy(messages: 2_048, bytes: 64 << 20)
+    public static let mailbox = MailboxPolicy(running: 2_048, waiting: 2_048, bytes: 64 << 20)
 
     public static let responders: [Responder<LastWordsCoordinator>] = [
         .respond(to: LastWords.Hold.self) { me, hold in

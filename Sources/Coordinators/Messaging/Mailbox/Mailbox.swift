@@ -3,6 +3,9 @@ import DequeModule
 import WireProtocol
 
 /// The waiting and the running messages of a coordinator, as plain state under its node's lock.
+///
+/// A handler that awaits takes a place, of which the policy has `running`. A row that doesn't await ends before the next message begins: it
+/// needs a free place, and takes none.
 struct Mailbox {
     /// A message, or a notice to the coordinator; each begins in the order of its arrival.
     enum Item {
@@ -17,8 +20,8 @@ struct Mailbox {
             if case .message(let envelope, _) = self { envelope } else { nil }
         }
 
-        fileprivate var rowIndex: Int? {
-            if case .message(_, let row) = self { row.index } else { nil }
+        fileprivate var row: MessageRow? {
+            if case .message(_, let row) = self { row } else { nil }
         }
 
         var isEvent: Bool {
@@ -47,9 +50,15 @@ struct Mailbox {
     /// The number of bytes of events from other processes that may wait for a parent, or for an observer; one may wait whatever its size.
     static let eventBytesLimit = 4 << 20
 
-    /// An item and its turn among all that have arrived.
-    private struct Arrival {
-        let turn: UInt64
+    /// The number of handlers of one kind that may run beyond the policy's limit: of rows that interleave, or for the coordinator's own
+    /// subtree.
+    static let interleavingLimit = 1_024
+
+    private typealias Arrival = WaitingMessages.Arrival
+
+    /// A message that waits for the dependencies of its row.
+    private struct Needing {
+        let lane: WaitingMessages.Lane
         let item: Item
     }
 
@@ -62,17 +71,24 @@ struct Mailbox {
     }
 
     private let policy: MailboxPolicy
-    private var messages: Deque<Arrival> = []
+    private var messages = WaitingMessages()
     /// The notices, which neither a pause nor a full mailbox delays.
     private var notices: Deque<Arrival> = []
-    /// The messages that wait for the dependencies of their rows.
-    private var needing: Deque<Item> = []
+    private var needing: Deque<Needing> = []
     private var next: UInt64 = 0
     /// The number of messages that wait or run.
     private var count = 0
     private var bytes = 0
     private var running = 0
     private var runningBytes = 0
+    /// The number of running handlers that have taken a place.
+    private var places = 0
+    /// The number of running handlers of rows that interleave.
+    private var interleaving = 0
+    /// The number of running handlers that wait for other coordinators; for a moment it may be less than zero.
+    private var waitingHandlers = 0
+    /// The number of messages for inline rows that wait or run here: later ones must not overtake them.
+    private var inline = 0
     private var events = 0
     private var eventBytes = 0
     private(set) var isPaused = false
@@ -86,29 +102,46 @@ struct Mailbox {
 
     /// Takes a message, as the policy demands.
     ///
-    /// - Parameter isNeeding: Whether a dependency of its row isn't provided yet.
-    mutating func take(_ envelope: Envelope, _ row: MessageRow, isNeeding: Bool) -> Admission {
-        var admission = Admission.admitted
-        if isFull(for: envelope) { forgetWithdrawn() }
-        if isFull(for: envelope) {
-            switch policy.whenFull {
-            case .wait: admission = .delayed
-            case .fail: return .refused
-            case .dropNewest: return .dropped
-            case .dropOldest:
-                var oldest: [(Envelope, MessageRow)] = []
-                // A message that runs already can't be dropped.
-                while isFull(for: envelope), let next = removeOldestMessage() { oldest.append(next) }
-                if oldest.isEmpty { return .dropped }
-                admission = .instead(of: oldest)
-            }
-        }
+    /// - Parameters:
+    ///   - isFromSubtree: Whether its sender is the coordinator itself, or one below it.
+    ///   - isNeeding: Whether a dependency of its row isn't provided yet.
+    mutating func take(_ envelope: Envelope, _ row: MessageRow, isFromSubtree: Bool = false, isNeeding: Bool) -> Admission {
         // A message must not begin before messages of the same row that wait already.
-        let isNeeding = isNeeding || !row.needs.isEmpty && needing.contains { $0.rowIndex == row.index }
+        let isNeeding = isNeeding || !row.needs.isEmpty && needing.contains { $0.item.row?.index == row.index }
+        let lane: WaitingMessages.Lane = row.interleaves ? .interleaving : isFromSubtree ? .subtree : .ordinary
+        let admission = makeRoom(for: envelope, in: isNeeding ? nil : lane)
+        switch admission {
+        case .refused, .dropped: return admission
+        case .admitted, .delayed, .instead: break
+        }
         count += 1
         bytes += envelope.size
-        if isNeeding { needing.append(.message(envelope, row)) } else { append(message: .message(envelope, row)) }
+        if row.inline != nil { inline += 1 }
+        if isNeeding {
+            needing.append(Needing(lane: lane, item: .message(envelope, row)))
+        } else {
+            append(message: .message(envelope, row), to: lane)
+        }
         return admission
+    }
+
+    /// Decides about a message, and drops others for it if the policy says so.
+    ///
+    /// - Parameter lane: The lane of the message; `nil` if it waits for a dependency.
+    private mutating func makeRoom(for envelope: Envelope, in lane: WaitingMessages.Lane?) -> Admission {
+        guard isFull(for: envelope, in: lane) else { return .admitted }
+        forgetWithdrawn()
+        guard isFull(for: envelope, in: lane) else { return .admitted }
+        switch policy.whenFull {
+        case .wait: return .delayed
+        case .fail: return .refused
+        case .dropNewest: return .dropped
+        case .dropOldest:
+            var oldest: [(Envelope, MessageRow)] = []
+            // A message that runs already can't be dropped.
+            while isFull(for: envelope, in: lane), let next = removeOldestMessage() { oldest.append(next) }
+            return oldest.isEmpty ? .dropped : .instead(of: oldest)
+        }
     }
 
     /// Takes an item that isn't a message.
@@ -153,9 +186,8 @@ struct Mailbox {
         if reservations.count == 0 {
             reservations.priority = priority
         } else {
-            guard reservations.priority == priority, reservations.count < policy.messages, reservations.bytes + size <= policy.bytes else {
-                return false
-            }
+            let isFull = reservations.count - policy.waiting >= policy.running || reservations.bytes + size > policy.bytes
+            guard reservations.priority == priority, !isFull else { return false }
         }
         reservations.count += 1
         reservations.bytes += size
@@ -171,7 +203,7 @@ struct Mailbox {
     ///
     /// - Returns: Whether the caller has to begin draining.
     mutating func beginDraining() -> Bool {
-        guard !isDraining, reservations.count == 0, !isClosed, !notices.isEmpty || mayBeginMessage else { return false }
+        guard !isDraining, reservations.count == 0, !isClosed, !notices.isEmpty || nextLane != nil else { return false }
         isDraining = true
         return true
     }
@@ -185,14 +217,25 @@ struct Mailbox {
     }
 
     mutating func ended(_ item: Item) {
-        if let envelope = item.envelope {
-            forget(envelope)
+        switch item {
+        case .message(let envelope, let row):
+            forget(envelope, row)
             running -= 1
             runningBytes -= envelope.size
-        } else if item.isEvent {
-            forgetEvent(item)
+            if row.interleaves { interleaving -= 1 } else if row.immediate == nil { places -= 1 }
+        case .event: forgetEvent(item)
+        case .lifecycle, .dismissal, .popped, .unhandled: break
         }
     }
+
+    /// Notes that a running handler begins to wait for other coordinators: messages of the subtree may begin.
+    mutating func handlerWaits() { waitingHandlers += 1 }
+
+    /// Notes that a handler doesn't wait for other coordinators any more.
+    mutating func handlerWaitsNoMore() { waitingHandlers -= 1 }
+
+    /// Whether a message for an inline row needn't wait: no pause holds it back, and it overtakes no earlier one.
+    var admitsInline: Bool { !isPaused && inline == 0 }
 
     /// Closes the mailbox: no item begins any more.
     mutating func close() { isClosed = true }
@@ -206,8 +249,12 @@ struct Mailbox {
     mutating func release(where isSatisfied: (MessageRow) -> Bool) {
         let waiting = needing
         needing = []
-        for item in waiting {
-            if case .message(_, let row) = item, isSatisfied(row) { append(message: item) } else { needing.append(item) }
+        for message in waiting {
+            if let row = message.item.row, isSatisfied(row) {
+                append(message: message.item, to: message.lane)
+            } else {
+                needing.append(message)
+            }
         }
     }
 
@@ -215,72 +262,116 @@ struct Mailbox {
 
     /// The dependencies that waiting messages need.
     var needs: [MessageRow.Needs] {
-        needing.compactMap { if case .message(_, let row) = $0 { row.needs } else { nil } }
+        needing.compactMap { $0.item.row?.needs }
     }
 
     /// Removes and returns the messages that wait.
     mutating func removeMessages() -> [Item] {
-        defer { (messages, needing, count, bytes) = ([], [], running, runningBytes) }
-        return messages.map(\.item) + needing
+        let waiting = messages.removeAll() + needing.map(\.item)
+        needing = []
+        for case .message(let envelope, let row) in waiting { forget(envelope, row) }
+        return waiting
     }
 
     /// Removes and returns all waiting items.
     mutating func removeAll() -> [Item] {
-        defer { (messages, notices, needing, count, bytes, events, eventBytes) = ([], [], [], running, runningBytes, 0, 0) }
-        return messages.map(\.item) + needing + notices.map(\.item)
-    }
-
-    private var mayBeginMessage: Bool {
-        guard !isPaused, let first = messages.first?.item.envelope else { return false }
-        // The messages that wait and run are bounded together: those that were accepted beyond the limits wait for their turn.
-        return running == 0 || running < policy.messages && runningBytes + first.size <= policy.bytes
+        defer { (notices, events, eventBytes) = ([], 0, 0) }
+        return removeMessages() + notices.map(\.item)
     }
 
     private mutating func takeNext() -> Item? {
-        guard mayBeginMessage, let message = messages.first else { return notices.popFirst()?.item }
+        guard let lane = nextLane, let message = messages.first(in: lane) else { return notices.popFirst()?.item }
         if let notice = notices.first, notice.turn < message.turn { return notices.popFirst()?.item }
-        messages.removeFirst()
+        let item = messages.removeFirst(in: lane)
+        guard case .message(let envelope, let row) = item else { return item }
         running += 1
-        runningBytes += message.item.envelope?.size ?? 0
-        return message.item
+        runningBytes += envelope.size
+        if row.interleaves { interleaving += 1 } else if row.immediate == nil { places += 1 }
+        return item
     }
 
-    private mutating func append(message: Item) {
+    /// The lane of the message that begins next; `nil` when none may.
+    private var nextLane: WaitingMessages.Lane? {
+        isPaused ? nil : messages.oldest { mayBegin($1, in: $0) }
+    }
+
+    private func mayBegin(_ message: Item, in lane: WaitingMessages.Lane) -> Bool {
+        switch lane {
+        case .ordinary: places < policy.running && hasBytes(for: message)
+        // The handler that waits may wait for just this message, which therefore begins whatever its size.
+        case .subtree: mayBeginBesides || places < policy.running && hasBytes(for: message)
+        case .interleaving: interleaving < Self.interleavingLimit && hasBytes(for: message)
+        }
+    }
+
+    /// Whether a message of the subtree may begin though all places are taken.
+    private var mayBeginBesides: Bool { waitingHandlers > 0 && places - Self.interleavingLimit < policy.running }
+
+    /// Whether the running messages leave room for the bytes of a message: those that were accepted beyond the limits wait for their turn.
+    private func hasBytes(for message: Item) -> Bool {
+        running == 0 || runningBytes + (message.envelope?.size ?? 0) <= policy.bytes
+    }
+
+    private mutating func append(message: Item, to lane: WaitingMessages.Lane) {
         next += 1
-        messages.append(Arrival(turn: next, item: message))
+        messages.append(Arrival(turn: next, item: message), to: lane)
     }
 
     private mutating func removeOldestMessage() -> (Envelope, MessageRow)? {
-        guard case .message(let envelope, let row) = messages.popFirst()?.item ?? needing.popFirst() else { return nil }
-        forget(envelope)
+        let oldest = messages.oldest { _, _ in true }.map { messages.removeFirst(in: $0) }
+        guard case .message(let envelope, let row) = oldest ?? needing.popFirst()?.item else { return nil }
+        forget(envelope, row)
         return (envelope, row)
     }
 
-    private func isFull(for envelope: Envelope) -> Bool {
-        let (count, bytes) = (count + reservations.count, bytes + reservations.bytes)
-        return count >= policy.messages || count > 0 && bytes + envelope.size > policy.bytes
+    /// Whether there is no room for a message.
+    ///
+    /// - Parameter lane: The lane of the message; `nil` if it waits for a dependency.
+    private func isFull(for envelope: Envelope, in lane: WaitingMessages.Lane?) -> Bool {
+        if count + reservations.count > 0, bytes + reservations.bytes + envelope.size > policy.bytes { return true }
+        return waiting >= policy.waiting && !(lane.map(findsPlace) ?? false)
     }
+
+    /// The number of messages that wait, without those that the next drain begins.
+    private var waiting: Int {
+        needing.count + max(claimants - freePlaces, 0) + max(messages.count(in: .interleaving) - freeInterleavingPlaces, 0)
+    }
+
+    /// Whether a message of a lane begins with the next drain.
+    private func findsPlace(in lane: WaitingMessages.Lane) -> Bool {
+        switch lane {
+        case .ordinary: claimants < freePlaces
+        case .subtree: claimants < freePlaces || !isPaused && mayBeginBesides
+        case .interleaving: messages.count(in: .interleaving) < freeInterleavingPlaces
+        }
+    }
+
+    /// The number of messages that have not begun and need a place.
+    private var claimants: Int { messages.count(in: .ordinary) + messages.count(in: .subtree) + reservations.count }
+
+    private var freePlaces: Int { isPaused ? 0 : max(policy.running - places, 0) }
+
+    private var freeInterleavingPlaces: Int { isPaused ? 0 : Self.interleavingLimit - interleaving }
 
     /// Forgets messages whose askers have given up, so that they take no room; called now and then while the mailbox is full.
     private mutating func forgetWithdrawn() {
         arrivalsWhileFull += 1
-        guard arrivalsWhileFull >= max(policy.messages / 4, 1) else { return }
+        guard arrivalsWhileFull >= max(policy.waiting / 4, 1) else { return }
         arrivalsWhileFull = 0
-        let (former, formerNeeding) = (messages, needing)
-        messages = []
-        needing = []
-        for arrival in former where isStillWanted(arrival.item) { messages.append(arrival) }
-        for item in formerNeeding where isStillWanted(item) { needing.append(item) }
+        var withdrawn: [Item] = []
+        func isWanted(_ item: Item) -> Bool {
+            guard item.envelope?.isWithdrawn == true else { return true }
+            withdrawn.append(item)
+            return false
+        }
+        messages.retain(where: isWanted)
+        needing.removeAll { !isWanted($0.item) }
+        for case .message(let envelope, let row) in withdrawn { forget(envelope, row) }
     }
 
-    private mutating func isStillWanted(_ item: Item) -> Bool {
-        guard let envelope = item.envelope, envelope.isWithdrawn else { return true }
-        forget(envelope)
-        return false
-    }
-
-    private mutating func forget(_ envelope: Envelope) {
+    private mutating func forget(_ envelope: Envelope, _ row: MessageRow) {
         count -= 1
         bytes -= envelope.size
+        if row.inline != nil { inline -= 1 }
     }
 }

@@ -6,15 +6,17 @@ extension Node {
     ///
     /// Messages begin in the order in which they are taken.
     func accept(_ envelope: Envelope, _ row: MessageRow) {
+        if let inline = row.inline, answer(envelope, row, inline) { return }
+        let isFromSubtree = envelope.sender.isWithin(path)
         let (admission, instance, mustLearn) = state.withLock { state -> (Mailbox.Admission?, (any Coordinator)?, Bool) in
             switch state.life.phase {
             case .starting, .active: break
-            case .stopping: guard envelope.sender != path, envelope.sender.isWithin(path) else { return (nil, nil, false) }
+            case .stopping: guard envelope.sender != path, isFromSubtree else { return (nil, nil, false) }
             case .stopped: return (nil, nil, false)
             }
             let mustLearn = row.needs.canLearn(from: state.dependencies.effective)
             let isNeeding = mustLearn || !row.needs.isProvided(by: state.dependencies.effective)
-            let admission = state.mailbox.take(envelope, row, isNeeding: isNeeding)
+            let admission = state.mailbox.take(envelope, row, isFromSubtree: isFromSubtree, isNeeding: isNeeding)
             return (admission, state.instanceToDrain(), mustLearn)
         }
         if mustLearn { learnWhatIsNeeded() }
@@ -36,10 +38,10 @@ extension Node {
     /// Takes messages for one of this coordinator's rows that have arrived together.
     func accept(_ envelopes: [Envelope], _ row: MessageRow) {
         // Each message that has to wait for a dependency, or may be refused, is decided about by itself.
-        guard type.mailbox.whenFull == .wait, row.needs.isEmpty else { return envelopes.forEach { accept($0, row) } }
+        guard type.mailbox.whenFull == .wait, row.needs.isEmpty, row.inline == nil else { return envelopes.forEach { accept($0, row) } }
         let (admissions, instance) = state.withLock { state -> ([Mailbox.Admission]?, (any Coordinator)?) in
             guard state.life.phase == .starting || state.life.phase == .active else { return (nil, nil) }
-            let admissions = envelopes.map { state.mailbox.take($0, row, isNeeding: false) }
+            let admissions = envelopes.map { state.mailbox.take($0, row, isFromSubtree: $0.sender.isWithin(path), isNeeding: false) }
             return (admissions, state.instanceToDrain())
         }
         guard let admissions else { return envelopes.forEach { accept($0, row) } }
@@ -66,7 +68,7 @@ extension Node {
         let policy = type.mailbox
         return CoordinatorError(
             .mailboxFull,
-            "\(path) has its \(policy.messages) messages or \(policy.bytes) bytes waiting; \(envelope.body.name) was dropped"
+            "at \(path) wait \(policy.waiting) messages or \(policy.bytes) bytes, as many as may; \(envelope.body.name) was dropped"
         )
     }
 
@@ -111,15 +113,19 @@ extension Node {
     private func begin(_ item: Mailbox.Item, on instance: isolated any Coordinator) {
         if let envelope = item.envelope, envelope.isWithdrawn {
             // The message was cancelled or timed out while it waited: it never runs.
-            return ended(item, nil)
+            return ended(item)
         }
         item.envelope?.release()
         if case .message(let envelope, let row) = item, row.immediate != nil { return handle(item, envelope, row, on: instance) }
         let id = noteHandler(item.envelope)
+        // What isn't a message takes no place: nothing is held back while it waits.
+        let scope = item.envelope.map { _ in HandlerScope(of: self) }
         let task = inTrace(of: item.envelope) {
-            Task.immediate {
-                await self.perform(item, on: instance)
-                self.ended(item, id)
+            HandlerScope.perform(in: scope) {
+                Task.immediate {
+                    await self.perform(item, on: instance)
+                    self.ended(item, id, scope)
+                }
             }
         }
         own(task, as: id)
@@ -132,12 +138,12 @@ extension Node {
         let began = runtime.tap.isActive ? MonotonicTime.now : nil
         let result = inTrace(of: envelope) { Result { try row.immediate?(instance, envelope) ?? .none } }
         // Before the answer, so that the asker's next message finds room.
-        ended(item, nil)
+        ended(item)
         conclude(envelope, row, result, since: began)
     }
 
     /// Runs a handler in the trace of its message, so that its own asks belong to it.
-    private func inTrace<Result>(of envelope: Envelope?, _ body: () -> Result) -> Result {
+    func inTrace<Result>(of envelope: Envelope?, _ body: () -> Result) -> Result {
         guard let trace = TraceContext(envelope?.trace ?? []) else { return body() }
         return TraceContext.$current.withValue(trace, operation: body)
     }
@@ -174,7 +180,7 @@ extension Node {
         conclude(envelope, row, result, since: began)
     }
 
-    private func conclude(_ envelope: Envelope, _ row: MessageRow, _ result: Result<Answer, any Error>, since began: MonotonicTime?) {
+    func conclude(_ envelope: Envelope, _ row: MessageRow, _ result: Result<Answer, any Error>, since began: MonotonicTime?) {
         var failure: String?
         switch result {
         case .success(let answer): envelope.complete(.success(envelope.isOneWay ? .none : answer))
@@ -209,11 +215,13 @@ extension Node {
         envelope.complete(.failure(isStopped ? endError(hasFailed, maybeExecuted: true) : Failures.crossable(error)))
     }
 
-    private func ended(_ item: Mailbox.Item, _ handler: UInt64?) {
+    private func ended(_ item: Mailbox.Item, _ handler: UInt64? = nil, _ scope: HandlerScope? = nil) {
+        let wasWaiting = scope?.end() == true
         let (instance, handled, idle, former) = state.withLock { state in
             state.mailbox.ended(item)
             // Released outside the lock.
             let former = handler.flatMap { state.handlers.running.removeValue(forKey: $0) }
+            if wasWaiting { state.mailbox.handlerWaitsNoMore() }
             return (state.instanceToDrain(), state.takeDrainWaiters(), state.takeIdleWaiters(), former)
         }
         _ = former

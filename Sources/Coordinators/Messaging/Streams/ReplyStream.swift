@@ -96,6 +96,8 @@ final class ReplyBuffer: Sendable {
     deinit { content.forgetEnvelope()?.cancel() }
 
     func next() async throws -> Answer? {
+        let waiting = HandlerScope.current?.beginWait()
+        defer { waiting?.end() }
         while true {
             let (answer, end, envelope) = content.state.withLock { state in
                 (state.unread.popFirst(), state.end, state.envelope)

@@ -1,0 +1,57 @@
+import ConcurrencySupport
+import Logging
+import Synchronization
+
+/// A row that answers on the thread that delivers the message: that of the link, or the asker's own.
+final class InlineRow: Sendable {
+    typealias Body = @Sendable (any Coordinator, Envelope) throws -> Answer
+
+    /// The time that a body may hold up a link before it's logged.
+    fileprivate static let patience = Duration.milliseconds(10)
+
+    fileprivate let body: Body
+    /// Whether a slow body has been logged.
+    fileprivate let isKnownAsSlow = Atomic(false)
+
+    init(_ body: @escaping Body) { self.body = body }
+}
+
+extension Node {
+    /// Answers a message by an inline row, in the thread of the caller.
+    ///
+    /// - Returns: False when the message has to wait in the mailbox, because the coordinator isn't ready, is paused or stops, or an earlier
+    ///   message for such a row waits there.
+    func answer(_ envelope: Envelope, _ row: MessageRow, _ inline: InlineRow) -> Bool {
+        guard let instance = instanceForInlineRow() else { return false }
+        envelope.release()
+        if envelope.isWithdrawn { return true }
+        if envelope.isOneWay { envelope.complete(.success(.none)) }
+        let began = MonotonicTime.now
+        let result = inTrace(of: envelope) { Result { try inline.body(instance, envelope) } }
+        conclude(envelope, row, result, since: runtime.tap.isActive ? began : nil)
+        if case .peer = envelope.asker { noteIfSlow(inline, envelope, since: began) }
+        return true
+    }
+
+    /// Returns the coordinator, if an ask of an inline row may run in the asker's task.
+    func instanceForInlineAsk() -> (any Coordinator)? { runtime.tap.isActive ? nil : instanceForInlineRow() }
+
+    private func instanceForInlineRow() -> (any Coordinator)? {
+        state.withLock { state in
+            switch state.life.phase {
+            case .starting, .active: state.mailbox.admitsInline ? state.life.instance : nil
+            case .stopping, .stopped: nil
+            }
+        }
+    }
+
+    /// Logs once that a body holds up the link by which its messages come.
+    private func noteIfSlow(_ inline: InlineRow, _ envelope: Envelope, since began: MonotonicTime) {
+        let duration = MonotonicTime.now - began
+        guard duration > InlineRow.patience, !inline.isKnownAsSlow.exchange(true, ordering: .relaxed) else { return }
+        logger.warning(
+            "an inline row is slow, and delays all other messages of the link: make it an ordinary row",
+            metadata: ["message.name": "\(envelope.body.name)", "milliseconds": "\(duration.millisecondsClamped)"]
+        )
+    }
+}

@@ -5,6 +5,7 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
+let histogram = Target.Dependency.product(name: "Histogram", package: "hdrhistogram-swift")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let serviceLifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
@@ -37,6 +38,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
@@ -93,7 +95,10 @@ let package = Package(
         ),
         .executableTarget(
             name: "coordinatorctl",
-            dependencies: ["Control", "DaemonConfiguration", "Processes", "Supervision", "WireProtocol", argumentParser]
+            dependencies: [
+                "ConcurrencySupport", "Control", "DaemonConfiguration", "Processes", "Supervision", "WireProtocol", argumentParser,
+                histogram,
+            ]
         ),
         .executableTarget(
             name: "Shop",
@@ -176,7 +181,7 @@ let package = Package(
         .testTarget(name: "DaemonConfigurationTests", dependencies: ["DaemonConfiguration", "Supervision", "TestSupport", "WireProtocol"]),
         .testTarget(
             name: "ControlTests",
-            dependencies: ["ConcurrencySupport", "Control", "NNG", "Processes", "TestSupport", "WireProtocol", "coordinatorctl"]
+            dependencies: ["ConcurrencySupport", "Control", "NNG", "Processes", "TestSupport", "WireProtocol", "coordinatorctl", histogram]
         ),
     ],
     swiftLanguageModes: [.v6]

@@ -113,6 +113,22 @@ import WireProtocol
         #expect(handler.operations == [operation])
     }
 
+    @Test("Asks without a request ID don't make the daemon forget another operator's change")
+    func asksWithoutARequestIDDisplaceNoChange() async throws {
+        let handler = FakeHandler()
+        try await withServer(handler) { directory, _ in
+            let client = try await ControlClient.connect(runtimeDirectory: directory)
+            _ = try await client.call(.restart(path: "/a"), requestID: "r1")
+            // More than the outcomes that the daemon remembers.
+            for _ in 0..<1_100 {
+                _ = try await client.callOnce(.ask(path: "/a", message: "M", payload: [:], timeout: .seconds(20)))
+            }
+            _ = try await client.call(.restart(path: "/a"), requestID: "r1")
+            #expect(!client.hasEnded)
+        }
+        #expect(handler.operations.count { $0 == .restart(path: "/a") } == 1)
+    }
+
     @Test("A change without a given request ID is made each time")
     func requestsWithoutAnIDOfTheirOwnAreMadeEachTime() async throws {
         let handler = FakeHandler { _ in .success(["path": "/a", "state": "active", "incarnation": 1]) }

@@ -72,8 +72,24 @@ final class RunningDaemon: Sendable {
         )
     }
 
-    func control(_ arguments: String...) async throws -> BuiltProgram.Ended {
+    func control(_ arguments: String...) async throws -> BuiltProgram.Ended { try await control(arguments) }
+
+    func control(_ arguments: [String]) async throws -> BuiltProgram.Ended {
         try await Self.coordinatorctl.run(["--runtime-dir", "\(directory)/run"] + arguments)
+    }
+
+    /// An operator's command that is still to be run.
+    func controlSpecification(
+        _ arguments: [String],
+        standardOutput: OutputDestination = .null,
+        standardError: OutputDestination = .null
+    ) -> ProcessSpecification {
+        ProcessSpecification(
+            executable: Self.coordinatorctl.path,
+            arguments: ["--runtime-dir", "\(directory)/run"] + arguments,
+            standardOutput: standardOutput,
+            standardError: standardError
+        )
     }
 
     @discardableResult

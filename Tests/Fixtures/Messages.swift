@@ -71,6 +71,16 @@ public enum Fixture {
         public init() {}
     }
 
+    /// Answered at once, but for each that completes a number of them, which keeps the root waiting.
+    public struct Stall: ResponderMessage {
+        public var every: Int
+        public var milliseconds: Int
+        public init(every: Int, milliseconds: Int) {
+            self.every = every
+            self.milliseconds = milliseconds
+        }
+    }
+
     public struct CancelledWaits: ResponderMessage {
         public typealias Reply = Int
         public init() {}

@@ -15,6 +15,7 @@ public actor RootCoordinator: Coordinator {
     private var total = 0
     private var echoes = 0
     private var cancelledWaits = 0
+    private var stalls = 0
     private var lifecycle: [String] = []
     private var unhandledMessages: [String] = []
 
@@ -49,6 +50,10 @@ public actor RootCoordinator: Coordinator {
                 me.cancelledWaits += 1
                 throw error
             }
+        },
+        .respond(to: Fixture.Stall.self) { me, stall in
+            me.stalls += 1
+            if me.stalls.isMultiple(of: stall.every) { try await Task.sleep(for: .milliseconds(stall.milliseconds)) }
         },
         .respond(to: Fixture.CancelledWaits.self) { me, _ in me.cancelledWaits },
         .respond(to: Fixture.Refuse.self) { _, refuse in

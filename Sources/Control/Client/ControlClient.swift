@@ -102,10 +102,29 @@ public final class ControlClient: Sendable {
         requestID: String? = nil,
         timeout: Duration? = nil
     ) async throws(ControlError) -> JSONValue {
+        try await perform(operation, requestID: operation.isMutating ? requestID ?? UUID().uuidString : nil, timeout)
+    }
+
+    /// Requests an operation that is never requested again, and waits for its result.
+    ///
+    /// It has no request ID. The daemon remembers the outcomes of the last thousand or so changes of all operators; many calls of this
+    /// function don't displace them, as those of ``call(_:requestID:timeout:)`` would. Everything else is as there.
+    public func callOnce(_ operation: ControlOperation, timeout: Duration? = nil) async throws(ControlError) -> JSONValue {
+        try await perform(operation, requestID: nil, timeout)
+    }
+
+    /// Whether the connection has ended, so that calls throw without reaching the daemon.
+    public var hasEnded: Bool { calls.state.withLock { $0.end != nil } }
+
+    private func perform(
+        _ operation: ControlOperation,
+        requestID: String?,
+        _ timeout: Duration?
+    ) async throws(ControlError) -> JSONValue {
         let answer = OneShot<Outcome>()
         let id = try register(answer)
         defer { calls.state.withLock { $0.pending[id] = nil } }
-        let request = ControlRequest(id: id, operation: operation, requestID: operation.isMutating ? requestID ?? UUID().uuidString : nil)
+        let request = ControlRequest(id: id, operation: operation, requestID: requestID)
         let bytes = try ControlJSON.bytes(of: request)
         guard bytes.count <= ControlServer.maximumRequestSize else {
             throw ControlError(

@@ -19,8 +19,8 @@ struct CoordinatorControl: AsyncParsableCommand {
         version: Release.version,
         subcommands: [
             TreeCommand.self, ProcessesCommand.self, StatusCommand.self, StartCommand.self, StopCommand.self, RestartCommand.self,
-            PauseCommand.self, ResumeCommand.self, KillCommand.self, AskCommand.self, SendCommand.self, DeadLettersCommand.self,
-            ConfigurationCommand.self, ShutdownCommand.self,
+            PauseCommand.self, ResumeCommand.self, KillCommand.self, AskCommand.self, SendCommand.self, BenchCommand.self,
+            DeadLettersCommand.self, ConfigurationCommand.self, ShutdownCommand.self,
         ]
     )
 

@@ -164,18 +164,24 @@ struct DescendantsTests {
         #expect(sleepers.living.isEmpty)
     }
 
-    @Test("Processes with a killed runtime's mark are ended, and those with a living one's are left alone")
+    @Test("Processes with a killed runtime's mark are ended, and those with a living one's or another container's are left alone")
     func marks() async throws {
-        let sleepers = (Sleepers(), Sleepers())
+        let sleepers = (Sleepers(), Sleepers(), Sleepers())
         defer {
             sleepers.0.end()
             sleepers.1.end()
+            sleepers.2.end()
         }
         let directory = try TemporaryDirectory()
         let own = RuntimeCore.markEntry(RuntimeFiles(directory.path), number: 1)
         let dead = own.replacing(".\(ProcessIdentity.current.startTime).", with: ".1.")
         try #require(own != dead)
-        for (sleeper, mark) in [(sleepers.0, dead), (sleepers.1, own)] {
+        // To that namespace of process numbers this process may be another, or none.
+        let foreign = RuntimeCore.markEntry(RuntimeFiles(directory.path), number: 1, boot: "another").replacing(
+            ".\(ProcessIdentity.current.startTime).",
+            with: ".1."
+        )
+        for (sleeper, mark) in [(sleepers.0, dead), (sleepers.1, own), (sleepers.2, foreign)] {
             var specification = ProcessSpecification(executable: "/usr/bin/env", arguments: sleeper.command(.deepSession))
             specification.environment = ["PATH": "/usr/bin:/bin", ProcessMark.variable: "outer/\(mark)/inner"]
             _ = try await ProcessSpawner.shared.spawn(specification)
@@ -186,7 +192,19 @@ struct DescendantsTests {
         try await withRuntime(RootCoordinator.self, options: options) { _ in
             #expect(sleepers.0.living.isEmpty)
             #expect(sleepers.1.living.count == 1)
+            #expect(sleepers.2.living.count == 1)
         }
+    }
+
+    @Test("A directory is the same to this process, and not to one that is gone or elsewhere")
+    func seenDirectory() async throws {
+        let directory = try TemporaryDirectory()
+        let child = try await ProcessSpawner.shared.spawn(ProcessSpecification(executable: "/bin/sleep", arguments: ["1000"]))
+        #expect(RuntimeFiles(directory.path).isSeen(by: getpid()))
+        #expect(RuntimeFiles(directory.path).isSeen(by: child.identity.processID))
+        #expect(!RuntimeFiles(directory.path + "/missing").isSeen(by: getpid()))
+        _ = await child.terminate(grace: .seconds(10))
+        #expect(!RuntimeFiles(directory.path).isSeen(by: child.identity.processID))
     }
 
     @Test("A new runtime logs what it ends of a killed one")

@@ -49,6 +49,7 @@ public final class ControlServer: Sendable {
     private let allowedUserIDs: Set<UInt32>
     private let grace: Duration
     private let limits: ConnectionLimits
+    private let yields: @Sendable () -> Bool
     private let connections: ConnectionTable
     private let budget: AnswerBudget
     private let ledger = RequestLedger()
@@ -64,13 +65,17 @@ public final class ControlServer: Sendable {
     ///   - allowedUserIDs: the users who may connect, by the kernel's word; nil means the user of this process.
     ///   - grace: the time after ``close()`` in which open requests are still answered.
     ///   - limits: the limits of connections.
+    ///   - yields: returns whether ``run()`` ends when the directory was removed and another daemon uses the new one of its name; otherwise
+    ///     the server waits until it can have that directory.
     public init(
         path: String,
         handler: any ControlHandler,
         allowedUserIDs: Set<UInt32>? = nil,
         grace: Duration = .seconds(2),
-        limits: ConnectionLimits = ConnectionLimits()
+        limits: ConnectionLimits = ConnectionLimits(),
+        yields: @escaping @Sendable () -> Bool = { true }
     ) {
+        self.yields = yields
         self.limits = limits
         connections = ConnectionTable(limits)
         budget = AnswerBudget(maximum: limits.maximumUnreadBytes)
@@ -152,10 +157,15 @@ public final class ControlServer: Sendable {
 
     /// Makes a socket file anew that was removed: an operator needs it most when files are being removed.
     private func watch(_ endpoint: ControlEndpoint) async {
+        var losses = 0
         while (try? await Task.sleep(for: limits.socketCheckInterval)) != nil {
             do throws(ControlError) {
                 try endpoint.restore()
+                losses = 0
             } catch {
+                losses = yields() ? losses + 1 : 0
+                // The other daemon may be about to be refused.
+                guard losses == 2 else { continue }
                 state.withLock { $0.loss = error }
                 endpoint.listener.close()
                 return

@@ -39,7 +39,8 @@ public final class Daemon: Service {
         shutdown = ShutdownSignal(runtime)
         signals = SignalReceiver(runtime: runtime, shutdown: shutdown, file: file, output: output, logger: logger)
         let handler = ControlRequestHandler(runtime: runtime, children: children, shutdown: shutdown, logger: logger)
-        server = ControlServer(path: directory.controlSocket, handler: handler)
+        // Another daemon is refused as long as this one has processes, and takes its place otherwise.
+        server = ControlServer(path: directory.controlSocket, handler: handler, yields: { [runtime] in !runtime.hasProcesses })
         self.output = output
         self.directory = directory
         self.logger = logger
@@ -66,7 +67,7 @@ public final class Daemon: Service {
         try await runtime.prepare()
         try signals.begin()
         // Before the tree starts: the holder of the socket is the only daemon in the directory.
-        try server.listen()
+        try await listen()
         try await withThrowingDiscardingTaskGroup { group in
             group.addTask { try await self.serveOperators() }
             group.addTask { await self.signals.run() }
@@ -88,6 +89,19 @@ public final class Daemon: Service {
             signals.end()
             // The server still answers the open requests.
             server.close()
+        }
+    }
+
+    /// Takes the directory and its control socket; a daemon that has just been killed may have the directory's lock for a moment.
+    private func listen() async throws {
+        let deadline = ContinuousClock.now + .seconds(1)
+        while true {
+            do throws(ControlError) {
+                return try server.listen()
+            } catch {
+                guard error.code == .alreadyRunning, ContinuousClock.now < deadline else { throw error }
+            }
+            try await Task.sleep(for: .milliseconds(20))
         }
     }
 

@@ -162,6 +162,9 @@ extension CoordinatorRuntime {
         return try RuntimeCounters(decoding: try await root.operate(.counters, on: path.components[...]))
     }
 
+    /// Whether a process of the tree lives that this process or one below has started; false without a directory that stays.
+    package var hasProcesses: Bool { core.journal?.isEmpty == false }
+
     /// Creates the threads, pipes and timers that this process needs now, while descriptors are available.
     ///
     /// This is for daemons, whose descriptors other programs can use up by connecting.

@@ -8,16 +8,22 @@ import Synchronization
 extension RuntimeCore {
     /// The time within which the remains of a killed runtime must end.
     private static let formerLimit = Duration.seconds(20)
+    /// The time within which a runtime's own process ends when it's killed.
+    private static let deathLimit = Duration.seconds(1)
 
     /// Returns the entry that distinguishes this runtime's processes from all others: the directory, the root's process, and the runtime's
     /// number in it.
-    static func markEntry(_ directory: RuntimeFiles, number: Int) -> String {
-        "\(directoryEntry(directory))\(getpid()).\(ProcessIdentity.current.startTime).\(number)"
+    ///
+    /// - Parameter boot: The boot and the namespace of process numbers, for tests.
+    static func markEntry(_ directory: RuntimeFiles, number: Int, boot: String = ProcessJournal.Header.current.boot) -> String {
+        "\(directoryEntry(directory, boot))\(getpid()).\(ProcessIdentity.current.startTime).\(number)"
     }
 
-    private static func directoryEntry(_ directory: RuntimeFiles) -> String {
+    private static func directoryEntry(_ directory: RuntimeFiles, _ boot: String) -> String {
+        // A container's processes are visible here, and may have a directory of the same path: to them a process number means another.
+        let place = "\(directory.given ?? "")\n\(boot)"
         // FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/: the path may have slashes and be long, so its hash is used.
-        let hash = (directory.given ?? "").utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+        let hash = place.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
         return "r\(directory.given == nil ? "" : String(hash, radix: 36))."
     }
 
@@ -48,7 +54,7 @@ extension RuntimeCore {
         } catch {
             throw CoordinatorError(.startFailed, error.message)
         }
-        if isSubreaper { try claimDirectory() }
+        if isSubreaper { try await claimDirectory() }
         try await endFormer()
     }
 
@@ -59,14 +65,19 @@ extension RuntimeCore {
     ///
     /// - Throws: An error when another process owns the directory, since a path could then live twice. Of two processes that claim it at
     ///   once, at most one succeeds.
-    private func claimDirectory() throws(CoordinatorError) {
+    private func claimDirectory() async throws {
         journal?.begin()
-        let known = journalOwner
-        guard let owner = if let known { known } else { try markedOwner() } else { return }
-        throw CoordinatorError(
-            .startFailed,
-            "another runtime, of process \(owner.processID), lives in \(directory.given ?? ""); end it first, or name another directory"
-        )
+        let deadline = ContinuousClock.now + Self.deathLimit
+        while let owner = try journalOwner ?? markedOwner() {
+            // A process that has just been killed has released its lock, and may live for a moment.
+            guard ContinuousClock.now < deadline else {
+                throw CoordinatorError(
+                    .startFailed,
+                    "another runtime, of process \(owner.processID), lives in \(directory.given ?? ""); end it first, or name another directory"
+                )
+            }
+            try await Task.sleep(for: .milliseconds(20))
+        }
     }
 
     /// Another process that lives and has a journal in the directory.
@@ -76,9 +87,11 @@ extension RuntimeCore {
 
     /// Returns another process that lives and has started processes for the directory that live too.
     private func markedOwner() throws(CoordinatorError) -> ProcessIdentity? {
+        func livingOwner(of entry: String) -> ProcessIdentity? {
+            owner(of: entry).flatMap { $0 != .current && $0.isAlive && directory.isSeen(by: $0.processID) ? $0 : nil }
+        }
         do throws(ProcessError) {
-            let mark = try Strays.mark { entry in owner(of: entry).map { $0 != .current && $0.isAlive } == true }
-            return mark?.entries.compactMap(owner).first { $0 != .current && $0.isAlive }
+            return try Strays.mark { livingOwner(of: $0) != nil }?.entries.lazy.compactMap(livingOwner).first
         } catch {
             throw CoordinatorError(.startFailed, error.message)
         }
@@ -138,7 +151,7 @@ extension RuntimeCore {
 
     /// Returns the process of the runtime that has made an entry; `nil` when it isn't of a runtime in the same directory.
     private func owner(of entry: String) -> ProcessIdentity? {
-        let prefix = Self.directoryEntry(directory)
+        let prefix = Self.directoryEntry(directory, ProcessJournal.Header.current.boot)
         guard directory.given != nil, entry.hasPrefix(prefix) else { return nil }
         let fields = entry.dropFirst(prefix.count).split(separator: ".")
         guard fields.count == 3, let processID = Int32(fields[0]), let startTime = UInt64(fields[1]) else { return nil }

@@ -54,6 +54,14 @@ final class RuntimeFiles: Sendable {
         return names
     }
 
+    /// Returns whether a process finds the same directory at the path: it may have another root directory, or other mounts.
+    func isSeen(by process: pid_t) -> Bool {
+        var here = stat()
+        var there = stat()
+        guard let given, stat(given, &here) == 0, stat("/proc/\(process)/root\(given)", &there) == 0 else { return false }
+        return here.st_dev == there.st_dev && here.st_ino == there.st_ino
+    }
+
     /// Returns the content of a small file; `nil` when it can't be read, or is a link.
     static func text(of path: String) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)

@@ -33,6 +33,9 @@ final class ProcessJournal: Sendable {
         state.withLock { if !$0.isClosed, !$0.isWritten { rewrite(&$0) } }
     }
 
+    /// Whether no process lives whose beginning was noted.
+    var isEmpty: Bool { state.withLock { $0.living.isEmpty } }
+
     func began(_ family: ProcessFamily) {
         state.withLock { state in
             state.living[family.leader] = family

@@ -7,7 +7,7 @@ extension Node {
     /// Messages begin in the order in which they are taken.
     func accept(_ envelope: Envelope, _ row: MessageRow) {
         if let inline = row.inline, answer(envelope, row, inline) { return }
-        let isFromSubtree = envelope.sender.isWithin(path)
+        let isFromSubtree = isFromSubtree(envelope)
         let (admission, instance, mustLearn) = state.withLock { state -> (Mailbox.Admission?, (any Coordinator)?, Bool) in
             switch state.life.phase {
             case .starting, .active: break
@@ -33,6 +33,13 @@ extension Node {
             drop(envelope, row)
         }
         if let instance { beginDraining(instance) }
+    }
+
+    /// Returns whether a message comes from below this coordinator, or from one of its own handlers.
+    ///
+    /// Messages from outside the tree name the coordinator itself as their sender, as its own do.
+    private func isFromSubtree(_ envelope: Envelope) -> Bool {
+        envelope.sender == path ? HandlerScope.current?.belongs(to: self) == true : envelope.sender.isWithin(path)
     }
 
     /// Notes that the mailbox has room for a message, which no longer counts as under way on its link.

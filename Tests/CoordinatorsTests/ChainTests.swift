@@ -33,6 +33,21 @@ struct ChainTests {
         }
     }
 
+    @Test("When as many handlers run as may, and ask a child that asks back, all are answered", arguments: Where.allCases)
+    func askingBackAtTheLimit(_ place: Where) async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("middle", place)
+            let count = RootCoordinator.mailbox.running + 200
+            let answers = try await withThrowingTaskGroup(of: String.self) { group in
+                for number in 0..<count {
+                    group.addTask { try await runtime.ask(Fixture.AskChild("middle", "\(number)"), timeout: .seconds(60)) }
+                }
+                return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+            }
+            #expect(answers.count == count)
+        }
+    }
+
     @Test("An ask without a responder fails at once, and the root is informed once", arguments: Where.allCases)
     func unhandled(_ place: Where) async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in

@@ -34,9 +34,12 @@ struct PatternSerialTests {
         try await SerialTree.run(.inProcess, helpers: depth.helpers, levels: depth.levels) { tree in
             let causing = Task.immediate { try await tree.serial.ask(Serial.Cause(way), timeout: .seconds(60)) }
             let other = Task.immediate { try await tree.serial.ask(Serial.Note("other"), timeout: .seconds(60)) }
+            // It names the coordinator as its sender, as the coordinator's own messages do.
+            let outside = Task.immediate { try await tree.runtime.ask(Serial.Note("outside"), at: tree.serial.path, timeout: .seconds(60)) }
             try await causing.value
             try await other.value
-            #expect(try await tree.notes() == ["cause begins", "asked back", "cause ends", "other"])
+            try await outside.value
+            #expect(try await tree.notes() == ["cause begins", "asked back", "cause ends", "other", "outside"])
         }
     }
 
@@ -92,6 +95,8 @@ struct PatternSerialTests {
             await tree.serial.stop()
             await Support.expect(.stopped) { try await late.value }
             await Support.expect(.stopped) { try await running.value }
+            // The handler that ran meanwhile didn't keep a descendant from asking while it ended.
+            #expect(tree.notebook.lines == ["/serial/helper was answered"])
         }
     }
 }
@@ -99,6 +104,7 @@ struct PatternSerialTests {
 /// A running tree with a serial coordinator below its root.
 private struct SerialTree: Sendable {
     let runtime: CoordinatorRuntime
+    let notebook: Notebook
     let serial: Child<SerialCoordinator>
     let helper: CoordinatorPath
 
@@ -115,9 +121,10 @@ private struct SerialTree: Sendable {
                 in: place.placement,
                 shutdown: .timeout(.milliseconds(200))
             ) {
-                ($0.helpersInWorkers, $0.levels) = (helpers.isWorker, levels)
+                ($0.notebook, $0.helpersInWorkers, $0.levels) = (tree.notebook, helpers.isWorker, levels)
             }
-            try await body(SerialTree(runtime: tree.runtime, serial: serial, helper: serial.path.appending("helper")))
+            let helper = serial.path.appending("helper")
+            try await body(SerialTree(runtime: tree.runtime, notebook: tree.notebook, serial: serial, helper: helper))
         }
     }
 

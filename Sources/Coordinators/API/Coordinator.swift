@@ -35,7 +35,8 @@ public protocol Coordinator: Actor {
     /// The policy by which it restarts its children; read once in a process. By default `oneForOne`, at most five restarts in a minute.
     static var supervision: SupervisionPolicy { get }
 
-    /// The limits of its mailbox; read once in a process. By default 1,024 messages and 4 MiB, after which senders wait.
+    /// The limits of its mailbox; read once in a process. By default 1,024 handlers run and 1,024 messages wait, with 4 MiB together, after
+    /// which senders wait.
     static var mailbox: MailboxPolicy { get }
 
     /// Runs once per incarnation, when the configuration is in place; the coordinator is ready when it returns.
@@ -82,12 +83,12 @@ extension Coordinator {
     public static var supervision: SupervisionPolicy { SupervisionPolicy() }
     /// Does nothing.
     public func start() async throws { context.node.type.note(absent: .start) }
-    /// Waits for the stop, without a task of its own.
+    /// Waits for the stop, without a task of its own: see `RunHook`.
     public func run() async throws {
         context.node.type.note(absent: .run)
         throw RunHook.absent
     }
-    /// The default limits: 1,024 messages and 4 MiB, after which senders wait.
+    /// The default limits: 1,024 running handlers, 1,024 waiting messages and 4 MiB, after which senders wait.
     public static var mailbox: MailboxPolicy { MailboxPolicy() }
     /// Does nothing.
     public func stop() async { context.node.type.note(absent: .stop) }

@@ -82,7 +82,9 @@ extension Node {
 
     /// Asks the parent, wherever it is, to dismiss this coordinator.
     func requestDismissal(timeout: Duration) async -> Bool {
-        await host?.events.requestDismissal(timeout: timeout) ?? false
+        let waiting = HandlerScope.current?.beginWait()
+        defer { waiting?.end() }
+        return await host?.events.requestDismissal(timeout: timeout) ?? false
     }
 
     /// Returns whether the first page of this coordinator's own stack is a child's.

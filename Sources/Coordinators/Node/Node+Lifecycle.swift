@@ -111,6 +111,7 @@ extension Node {
         }
         existingOpenAsks?.end(with: .hasStopped(path), forGood: false)
         endPause(isFailure)
+        beginWhatDescendantsAsk()
         // The end may have been hastened before it began.
         if let haste = limit.haste { hasten(.timeout(haste)) }
         if let children = begun.children { await children.shutDown() }
@@ -146,6 +147,8 @@ extension Node {
         state.withLock { state in
             guard state.life.phase == .starting || state.life.phase == .active else { return nil }
             defer { (state.life.phase, state.life.stop) = (.stopping, stop) }
+            // The stop waits for the coordinators below, which may ask this one while they end.
+            state.mailbox.handlerWaits()
             return BegunStop(stop: stop, instance: state.life.instance, hasStarted: state.life.phase == .active, children: state.children)
         }
     }
@@ -159,6 +162,11 @@ extension Node {
         }
         for item in waiting { giveUp(item, hasFailed: isFailure) }
         wakeIfHandled()
+    }
+
+    /// Begins the messages of the subtree that have waited for a handler to end.
+    private func beginWhatDescendantsAsk() {
+        if let instance = state.withLock({ $0.instanceToDrain() }) { beginDraining(instance) }
     }
 
     /// Waits until the subtree has handled every message that it has taken, in the processes below too; what takes longer is left to the

@@ -90,6 +90,7 @@ public enum Serial {
 /// A coordinator that handles one message at a time, with a chain of helpers below.
 public actor SerialCoordinator: Coordinator {
     public struct Configuration: CoordinatorConfiguration {
+        public var notebook = Notebook()
         public var helpersInWorkers = false
         /// The number of levels of helpers; the lowest asks back.
         public var levels = 1
@@ -144,7 +145,7 @@ public actor SerialCoordinator: Coordinator {
 
     private func startHelper(_ key: String, _ configure: (inout SerialHelper.Configuration) -> Void) async throws {
         try await context.start(SerialHelper.self, as: key, in: configuration.helpersInWorkers ? .worker : .inProcess) {
-            $0.inWorkers = configuration.helpersInWorkers
+            ($0.notebook, $0.inWorkers) = (configuration.notebook, configuration.helpersInWorkers)
             configure(&$0)
         }
     }
@@ -178,6 +179,7 @@ public actor SerialHelper: Coordinator {
     }
 
     public struct Configuration: CoordinatorConfiguration {
+        public var notebook = Notebook()
         /// The number of levels from this one down.
         public var levels = 1
         public var inWorkers = false
@@ -234,7 +236,8 @@ public actor SerialHelper: Coordinator {
     }
 
     public func stop() async {
-        if configuration.asks == .atStop { try? await tell("asked back") }
+        guard configuration.asks == .atStop, (try? await tell("asked back")) != nil else { return }
+        configuration.notebook.note(context.path, "was answered")
     }
 
     private func tell(_ name: String) async throws { try await context.ask(Serial.LateNote(name), timeout: .seconds(20)) }

@@ -40,7 +40,7 @@ extension Flow {
     }
 }
 
-/// Handles one message a second, and has room for 4,096 or sixteen mebibytes.
+/// Handles one message a second, runs 4,096 at once, and has room for as many more, or sixteen mebibytes.
 public actor SlowCoordinator: Coordinator {
     public struct Configuration: CoordinatorConfiguration {
         public var notebook = Notebook()

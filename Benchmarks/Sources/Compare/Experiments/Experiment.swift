@@ -46,6 +46,8 @@ struct Figure {
     var reference: String?
     /// The name under which the reference prints it, if it's another.
     var referenceKey: String?
+    /// The labels of further peers that are shown beside the figure of a variant of ours; those of ours itself are shown anyway.
+    var besides: [String] = []
     var requirement: Requirement?
     /// Where the figure stands in a plot.
     var point: Plot.Point?

@@ -3,18 +3,23 @@ extension Plan {
 
     private var roundTripsAcross: Experiment {
         let awaiting = "\(Programs.ours), row that awaits"
+        let inline = "\(Programs.ours), inline row"
+        let serial = "\(Programs.ours), serial row"
         let threeBorders = "\(Programs.ours), three borders"
         let nng = "C on nng streams"
+        let erlang = "Erlang gen_server:call"
         let variants = [
             programs.ours("round-trips", "place=worker", "row=awaiting", label: awaiting),
+            programs.ours("round-trips", "place=worker", "row=serial", label: serial),
             programs.ours("round-trips", "place=worker", "levels=3", label: threeBorders),
         ]
         return experiment(
             "round-trip-across",
             [
                 programs.ours("round-trips", "place=worker"),
+                programs.ours("round-trips", "place=worker", "row=inline", label: inline),
                 programs.native("NNGStreams", label: nng),
-                programs.erlang(["round_trips", "remote", "call", "10000"], label: "Erlang gen_server:call"),
+                programs.erlang(["round_trips", "remote", "call", "10000"], label: erlang),
                 programs.native("SocketPair", label: "C on a socketpair"),
                 programs.native("NNGPair", label: "C on nng pair0"),
                 programs.native("ZeroMQ", label: "C on ZeroMQ"),
@@ -29,6 +34,22 @@ extension Plan {
                     point: .bar(.roundTrips)
                 ),
                 Figure(name: "ask across processes, 64 B, ordinary row, p99", key: "p99", unit: .microseconds, reference: nng),
+                Figure(
+                    name: "ask across processes, 64 B, inline row, p50",
+                    key: "p50",
+                    unit: .microseconds,
+                    subject: inline,
+                    reference: nng,
+                    besides: [erlang],
+                    requirement: .ratio(.atMost, gate: 1.2, goal: 1.1)
+                ),
+                Figure(
+                    name: "ask across processes, 64 B, serial row, p50",
+                    key: "p50",
+                    unit: .microseconds,
+                    subject: serial,
+                    reference: Programs.ours
+                ),
                 Figure(
                     name: "ask across processes, 64 B, row that awaits, p50",
                     key: "p50",
@@ -49,13 +70,18 @@ extension Plan {
 
     private var roundTripsInProcess: Experiment {
         let awaiting = "\(Programs.ours), row that awaits"
+        let inline = "\(Programs.ours), inline row"
+        let variants = [
+            programs.ours("round-trips", "row=inline", label: inline),
+            programs.ours("round-trips", "row=awaiting", label: awaiting),
+        ]
         return experiment(
             "round-trip-in-process",
             [
                 programs.ours("round-trips"),
                 programs.erlang(["round_trips", "local", "call", "20000"], label: "Erlang gen_server:call"),
                 programs.erlang(["round_trips", "local", "process", "20000"], label: "Erlang process"),
-            ] + (quick ? [] : [programs.ours("round-trips", "row=awaiting", label: awaiting)]),
+            ] + (quick ? [] : variants),
             [
                 Figure(
                     name: "ask in one process, p50",
@@ -63,6 +89,13 @@ extension Plan {
                     unit: .microseconds,
                     reference: "Erlang gen_server:call",
                     requirement: .value(.atMost, gate: 0.5, goal: 0.3)
+                ),
+                Figure(
+                    name: "ask in one process, inline row, p50",
+                    key: "p50",
+                    unit: .microseconds,
+                    subject: inline,
+                    reference: Programs.ours
                 ),
                 Figure(
                     name: "ask in one process, row that awaits, p50",

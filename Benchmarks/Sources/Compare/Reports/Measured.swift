@@ -35,9 +35,9 @@ struct Measured {
         self.figure = figure
         ours = samples[figure.subject]?.summary(of: figure.key, in: figure.unit)
         peers = labels.compactMap { label in
-            // Variants of ours are no peers, and are compared with their reference alone.
+            // Variants of ours are no peers, and are compared with their reference and those that they name.
             let isPeer = figure.subject == Programs.ours && !label.hasPrefix(Programs.ours)
-            guard isPeer || label == figure.reference else { return nil }
+            guard isPeer || label == figure.reference || figure.besides.contains(label) else { return nil }
             let key = label == figure.reference ? figure.referenceKey ?? figure.key : figure.key
             return samples[label]?.summary(of: key, in: figure.unit).map { (label, $0) }
         }

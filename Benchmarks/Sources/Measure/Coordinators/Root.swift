@@ -10,6 +10,7 @@ actor Root: Coordinator {
             await Root.nothing()
             return echo.bytes
         },
+        .inline(EchoInline.self) { _, echo in echo.bytes },
         .respond(to: Note.self) { me, _ in me.notes += 1 },
         .respond(to: TakeNotes.self) { me, _ in
             defer { me.notes = 0 }
@@ -19,6 +20,9 @@ actor Root: Coordinator {
             try await me.context.start(Hop.self, as: "hop", in: request.place == .worker ? .worker : .inProcess) {
                 ($0.levels, $0.place) = (request.levels, request.place)
             }
+        },
+        .respond(to: StartSerial.self) { me, request in
+            try await me.context.start(Serial.self, as: "serial") { $0.place = request.place }
         },
         .respond(to: FanOut.Request.self) { me, request in try await request.deliver(me.context) },
         .respond(to: Starts.Request.self) { me, request in try await request.start(me.context) },
@@ -56,9 +60,21 @@ struct EchoAwaiting: EchoedMessage {
     var bytes: [UInt8]
 }
 
+/// Answered by an inline row.
+struct EchoInline: EchoedMessage {
+    typealias Reply = [UInt8]
+    var bytes: [UInt8]
+}
+
+/// Answered by a row of a serial coordinator, whose body awaits.
+struct EchoSerial: EchoedMessage {
+    typealias Reply = [UInt8]
+    var bytes: [UInt8]
+}
+
 /// The kinds of rows that answer.
 enum RowKind: String, Codable, LosslessStringConvertible {
-    case ordinary, awaiting
+    case ordinary, awaiting, inline, serial
 
     init?(_ description: String) { self.init(rawValue: description) }
 
@@ -78,6 +94,11 @@ struct TakeNotes: ResponderMessage {
 /// Answered by no coordinator.
 struct Unheard: ResponderMessage {}
 
+/// Starts a serial coordinator below the root, and a coordinator below that.
+struct StartSerial: ResponderMessage {
+    var place: Place
+}
+
 /// Starts coordinators below the root, each the child of the one before.
 struct StartHops: ResponderMessage {
     var levels: Int
@@ -85,6 +106,14 @@ struct StartHops: ResponderMessage {
 }
 
 extension CoordinatorRuntime {
+    /// Starts the coordinators for asks of a row; returns the path of the one that asks.
+    func startHops(_ levels: Int, in place: Place, asking row: RowKind) async throws -> CoordinatorPath {
+        guard row == .serial else { return try await startHops(levels, in: place) }
+        guard levels == 1 else { throw UsageError("a serial row is asked from one level below") }
+        try await ask(StartSerial(place: place), timeout: .seconds(60))
+        return CoordinatorPath.root.appending("serial").appending("hop")
+    }
+
     /// Starts coordinators below the root, each the child of the one before; returns the path of the last.
     func startHops(_ levels: Int, in place: Place) async throws -> CoordinatorPath {
         try await ask(StartHops(levels: levels, place: place), timeout: .seconds(60))

@@ -31,7 +31,7 @@ struct ConcurrentAsks: Measurement {
     }
 
     func measure(_ runtime: CoordinatorRuntime) async throws {
-        let path = try await runtime.startHops(1, in: place)
+        let path = try await runtime.startHops(1, in: place, asking: row)
         let bytes = [UInt8](repeating: 120, count: payload)
         _ = try await runtime.ask(Request(row: row, bytes: bytes, askers: 16, milliseconds: 200), at: path, timeout: .seconds(60))
         for askers in concurrency {
@@ -54,6 +54,8 @@ extension ConcurrentAsks.Request {
         switch row {
         case .ordinary: try await ask(Echo.self, context)
         case .awaiting: try await ask(EchoAwaiting.self, context)
+        case .inline: try await ask(EchoInline.self, context)
+        case .serial: try await ask(EchoSerial.self, context)
         }
     }
 

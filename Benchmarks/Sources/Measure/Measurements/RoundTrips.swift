@@ -25,7 +25,7 @@ struct RoundTrips: Measurement {
     }
 
     func measure(_ runtime: CoordinatorRuntime) async throws {
-        let path = try await runtime.startHops(levels, in: place)
+        let path = try await runtime.startHops(levels, in: place, asking: row)
         var request = Request(row: row, bytes: [UInt8](repeating: 120, count: payload), count: 2_000)
         _ = try await runtime.ask(request, at: path, timeout: .seconds(60))
         request.count = count
@@ -38,6 +38,8 @@ extension Hop {
         switch request.row {
         case .ordinary: try await percentiles(of: Echo.self, request)
         case .awaiting: try await percentiles(of: EchoAwaiting.self, request)
+        case .inline: try await percentiles(of: EchoInline.self, request)
+        case .serial: try await percentiles(of: EchoSerial.self, request)
         }
     }
 

@@ -15,6 +15,8 @@ final class HandlerScope: Sendable {
 
     init(of node: Node) { self.node = node }
 
+    func belongs(to node: Node) -> Bool { self.node === node }
+
     /// Performs an operation as a part of a handler, or of none.
     static func perform<Result>(in scope: HandlerScope?, _ operation: () -> Result) -> Result {
         // Most operations are a part of none before and after, and needn't set the value.

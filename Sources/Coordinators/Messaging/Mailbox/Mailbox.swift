@@ -103,7 +103,7 @@ struct Mailbox {
     /// Takes a message, as the policy demands.
     ///
     /// - Parameters:
-    ///   - isFromSubtree: Whether its sender is the coordinator itself, or one below it.
+    ///   - isFromSubtree: Whether its sender is a coordinator below, or one of the coordinator's own handlers.
     ///   - isNeeding: Whether a dependency of its row isn't provided yet.
     mutating func take(_ envelope: Envelope, _ row: MessageRow, isFromSubtree: Bool = false, isNeeding: Bool) -> Admission {
         // A message must not begin before messages of the same row that wait already.

@@ -7,7 +7,7 @@ extension Node {
     /// Messages begin in the order in which they are taken.
     func accept(_ envelope: Envelope, _ row: MessageRow) {
         if let inline = row.inline, answer(envelope, row, inline) { return }
-        let isFromSubtree = envelope.sender.isWithin(path)
+        let isFromSubtree = isFromSubtree(envelope)
         let (admission, instance, mustLearn) = state.withLock { state -> (Mailbox.Admission?, (any Coordinator)?, Bool) in
             switch state.life.phase {
             case .starting, .active: break
@@ -41,7 +41,7 @@ extension Node {
         guard type.mailbox.whenFull == .wait, row.needs.isEmpty, row.inline == nil else { return envelopes.forEach { accept($0, row) } }
         let (admissions, instance) = state.withLock { state -> ([Mailbox.Admission]?, (any Coordinator)?) in
             guard state.life.phase == .starting || state.life.phase == .active else { return (nil, nil) }
-            let admissions = envelopes.map { state.mailbox.take($0, row, isFromSubtree: $0.sender.isWithin(path), isNeeding: false) }
+            let admissions = envelopes.map { state.mailbox.take($0, row, isFromSubtree: isFromSubtree($0), isNeeding: false) }
             return (admissions, state.instanceToDrain())
         }
         guard let admissions else { return envelopes.forEach { accept($0, row) } }
@@ -49,6 +49,13 @@ extension Node {
             if case .admitted = admission { take(envelope, row) }
         }
         if let instance { beginDraining(instance) }
+    }
+
+    /// Returns whether a message comes from below this coordinator, or from one of its own handlers.
+    ///
+    /// Messages from outside the tree name the coordinator itself as their sender, as its own do.
+    private func isFromSubtree(_ envelope: Envelope) -> Bool {
+        envelope.sender == path ? HandlerScope.current?.belongs(to: self) == true : envelope.sender.isWithin(path)
     }
 
     /// Notes that the mailbox has room for a message, which no longer counts as under way on its link.

@@ -112,6 +112,13 @@ let package = Package(
             name: "supervision-simulator",
             dependencies: ["SupervisionSimulation", "WorkerLifecycleSimulation", argumentParser]
         ),
+        // For Benchmarks/guard; here, and not in the package of the other benchmarks, so that it shares what Deploy/test builds in release mode.
+        .executableTarget(
+            name: "InstructionCounts",
+            dependencies: ["Coordinators", "WireProtocol", logging],
+            path: "Benchmarks/InstructionCounts",
+            exclude: ["limits.json"]
+        ),
         .example("Contacts"),
         .example("Experience"),
         .example("HomeDetails"),

@@ -95,6 +95,7 @@ final class Envelope: Sendable {
     let size: Int
 
     private enum Phase { case open, answered, failed }
+    private typealias Waiter = UnsafeContinuation<Result<Answer, any Error>, Never>
 
     private struct State {
         var phase = Phase.open
@@ -103,7 +104,7 @@ final class Envelope: Sendable {
         /// The asking task, while it waits.
         ///
         /// Unsafe, because the checks of a checked one cost as much as the wait; the phase allows one end.
-        var waiter: UnsafeContinuation<Result<Answer, any Error>, Never>?
+        var waiter: Waiter?
         var work: Work?
         /// The open asks among which this one is, and its number there.
         var owner: (asks: OpenAsks, number: UInt64)?
@@ -197,15 +198,12 @@ final class Envelope: Sendable {
     }
 
     private func finish(_ result: Result<Answer, any Error>, cancels: Bool) {
-        let former = state.withLock { state -> State? in
+        let former = state.withLock { state -> (waiter: Waiter?, work: Work?, owner: (asks: OpenAsks, number: UInt64)?)? in
             guard state.phase == .open else { return nil }
-            let former = state
             if case .failure = result { state.phase = .failed } else { state.phase = .answered }
-            if case .task = asker, state.waiter == nil { state.outcome = result }
-            if !isOneWay || cancels { state.work = nil }
-            state.waiter = nil
-            state.owner = nil
-            return former
+            let waiter = state.waiter.take()
+            if case .task = asker, waiter == nil { state.outcome = result }
+            return (waiter, isOneWay && !cancels ? nil : state.work.take(), state.owner.take())
         }
         guard let former else { return }
         if let owner = former.owner { owner.asks.remove(owner.number) }
@@ -251,7 +249,7 @@ extension Envelope {
         }
     }
 
-    private func wait(_ waiter: UnsafeContinuation<Result<Answer, any Error>, Never>) {
+    private func wait(_ waiter: Waiter) {
         let outcome = state.withLock { state -> Result<Answer, any Error>? in
             defer { state.outcome = nil }
             if state.outcome == nil { state.waiter = waiter }

@@ -20,10 +20,6 @@ struct Mailbox {
             if case .message(let envelope, _) = self { envelope } else { nil }
         }
 
-        fileprivate var row: MessageRow? {
-            if case .message(_, let row) = self { row } else { nil }
-        }
-
         var isEvent: Bool {
             if case .event = self { true } else { false }
         }
@@ -54,12 +50,17 @@ struct Mailbox {
     /// subtree.
     static let interleavingLimit = 1_024
 
-    private typealias Arrival = WaitingMessages.Arrival
+    /// A notice and its turn among all that have arrived.
+    private struct Notice {
+        let turn: UInt64
+        let item: Item
+    }
 
     /// A message that waits for the dependencies of its row.
     private struct Needing {
         let lane: WaitingMessages.Lane
-        let item: Item
+        let envelope: Envelope
+        let row: MessageRow
     }
 
     /// Asks that are on their way to the coordinator in their askers' tasks.
@@ -73,7 +74,7 @@ struct Mailbox {
     private let policy: MailboxPolicy
     private var messages = WaitingMessages()
     /// The notices, which neither a pause nor a full mailbox delays.
-    private var notices: Deque<Arrival> = []
+    private var notices: Deque<Notice> = []
     private var needing: Deque<Needing> = []
     private var next: UInt64 = 0
     /// The number of messages that wait or run.
@@ -107,7 +108,7 @@ struct Mailbox {
     ///   - isNeeding: Whether a dependency of its row isn't provided yet.
     mutating func take(_ envelope: Envelope, _ row: MessageRow, isFromSubtree: Bool = false, isNeeding: Bool) -> Admission {
         // A message must not begin before messages of the same row that wait already.
-        let isNeeding = isNeeding || !row.needs.isEmpty && needing.contains { $0.item.row?.index == row.index }
+        let isNeeding = isNeeding || !row.needs.isEmpty && needing.contains { $0.row.index == row.index }
         let lane: WaitingMessages.Lane = row.interleaves ? .interleaving : isFromSubtree ? .subtree : .ordinary
         let admission = makeRoom(for: envelope, in: isNeeding ? nil : lane)
         switch admission {
@@ -118,9 +119,9 @@ struct Mailbox {
         bytes += envelope.size
         if row.inline != nil { inline += 1 }
         if isNeeding {
-            needing.append(Needing(lane: lane, item: .message(envelope, row)))
+            needing.append(Needing(lane: lane, envelope: envelope, row: row))
         } else {
-            append(message: .message(envelope, row), to: lane)
+            append(envelope, row, to: lane)
         }
         return admission
     }
@@ -149,7 +150,7 @@ struct Mailbox {
     /// - Returns: The events that were dropped to make room.
     mutating func append(_ item: Item) -> [Item] {
         next += 1
-        notices.append(Arrival(turn: next, item: item))
+        notices.append(Notice(turn: next, item: item))
         guard item.isEvent else { return [] }
         events += 1
         eventBytes += item.eventBytes
@@ -203,7 +204,7 @@ struct Mailbox {
     ///
     /// - Returns: Whether the caller has to begin draining.
     mutating func beginDraining() -> Bool {
-        guard !isDraining, reservations.count == 0, !isClosed, !notices.isEmpty || nextLane != nil else { return false }
+        guard !isDraining, reservations.count == 0, !isClosed, !notices.isEmpty || nextMessage != nil else { return false }
         isDraining = true
         return true
     }
@@ -250,8 +251,8 @@ struct Mailbox {
         let waiting = needing
         needing = []
         for message in waiting {
-            if let row = message.item.row, isSatisfied(row) {
-                append(message: message.item, to: message.lane)
+            if isSatisfied(message.row) {
+                append(message.envelope, message.row, to: message.lane)
             } else {
                 needing.append(message)
             }
@@ -262,12 +263,12 @@ struct Mailbox {
 
     /// The dependencies that waiting messages need.
     var needs: [MessageRow.Needs] {
-        needing.compactMap { $0.item.row?.needs }
+        needing.map(\.row.needs)
     }
 
     /// Removes and returns the messages that wait.
     mutating func removeMessages() -> [Item] {
-        let waiting = messages.removeAll() + needing.map(\.item)
+        let waiting = messages.removeAll() + needing.map { .message($0.envelope, $0.row) }
         needing = []
         for case .message(let envelope, let row) in waiting { forget(envelope, row) }
         return waiting
@@ -280,27 +281,27 @@ struct Mailbox {
     }
 
     private mutating func takeNext() -> Item? {
-        guard let lane = nextLane, let message = messages.first(in: lane) else { return notices.popFirst()?.item }
-        if let notice = notices.first, notice.turn < message.turn { return notices.popFirst()?.item }
-        let item = messages.removeFirst(in: lane)
-        guard case .message(let envelope, let row) = item else { return item }
+        guard let (lane, turn) = nextMessage else { return notices.popFirst()?.item }
+        if !notices.isEmpty, notices[0].turn < turn { return notices.popFirst()?.item }
+        let message = messages.removeFirst(in: lane)
         running += 1
-        runningBytes += envelope.size
-        if row.interleaves { interleaving += 1 } else if row.immediate == nil { places += 1 }
-        return item
+        runningBytes += message.envelope.size
+        if message.row.interleaves { interleaving += 1 } else if message.row.immediate == nil { places += 1 }
+        return .message(message.envelope, message.row)
     }
 
-    /// The lane of the message that begins next; `nil` when none may.
-    private var nextLane: WaitingMessages.Lane? {
-        isPaused ? nil : messages.oldest { mayBegin($1, in: $0) }
+    /// The lane and the turn of the message that begins next; `nil` when none may.
+    private var nextMessage: (lane: WaitingMessages.Lane, turn: UInt64)? {
+        isPaused ? nil : messages.oldest { mayBegin($0, size: $1) }
     }
 
-    private func mayBegin(_ message: Item, in lane: WaitingMessages.Lane) -> Bool {
+    /// Returns whether the first message of a lane may begin.
+    private func mayBegin(_ lane: WaitingMessages.Lane, size: Int) -> Bool {
         switch lane {
-        case .ordinary: places < policy.running && hasBytes(for: message)
+        case .ordinary: places < policy.running && hasBytes(size)
         // The handler that waits may wait for just this message, which therefore begins whatever its size.
-        case .subtree: mayBeginBesides || places < policy.running && hasBytes(for: message)
-        case .interleaving: interleaving < Self.interleavingLimit && hasBytes(for: message)
+        case .subtree: mayBeginBesides || places < policy.running && hasBytes(size)
+        case .interleaving: interleaving < Self.interleavingLimit && hasBytes(size)
         }
     }
 
@@ -308,18 +309,23 @@ struct Mailbox {
     private var mayBeginBesides: Bool { waitingHandlers > 0 && places - Self.interleavingLimit < policy.running }
 
     /// Whether the running messages leave room for the bytes of a message: those that were accepted beyond the limits wait for their turn.
-    private func hasBytes(for message: Item) -> Bool {
-        running == 0 || runningBytes + (message.envelope?.size ?? 0) <= policy.bytes
-    }
+    private func hasBytes(_ size: Int) -> Bool { running == 0 || runningBytes + size <= policy.bytes }
 
-    private mutating func append(message: Item, to lane: WaitingMessages.Lane) {
+    private mutating func append(_ envelope: Envelope, _ row: MessageRow, to lane: WaitingMessages.Lane) {
         next += 1
-        messages.append(Arrival(turn: next, item: message), to: lane)
+        messages.append(WaitingMessages.Arrival(turn: next, envelope: envelope, row: row), to: lane)
     }
 
     private mutating func removeOldestMessage() -> (Envelope, MessageRow)? {
-        let oldest = messages.oldest { _, _ in true }.map { messages.removeFirst(in: $0) }
-        guard case .message(let envelope, let row) = oldest ?? needing.popFirst()?.item else { return nil }
+        let envelope: Envelope
+        let row: MessageRow
+        if let oldest = messages.oldest(where: { _, _ in true }) {
+            let message = messages.removeFirst(in: oldest.lane)
+            (envelope, row) = (message.envelope, message.row)
+        } else {
+            guard let message = needing.popFirst() else { return nil }
+            (envelope, row) = (message.envelope, message.row)
+        }
         forget(envelope, row)
         return (envelope, row)
     }
@@ -358,15 +364,15 @@ struct Mailbox {
         arrivalsWhileFull += 1
         guard arrivalsWhileFull >= max(policy.waiting / 4, 1) else { return }
         arrivalsWhileFull = 0
-        var withdrawn: [Item] = []
-        func isWanted(_ item: Item) -> Bool {
-            guard item.envelope?.isWithdrawn == true else { return true }
-            withdrawn.append(item)
+        var withdrawn: [(Envelope, MessageRow)] = []
+        func isWanted(_ envelope: Envelope, _ row: MessageRow) -> Bool {
+            guard envelope.isWithdrawn else { return true }
+            withdrawn.append((envelope, row))
             return false
         }
         messages.retain(where: isWanted)
-        needing.removeAll { !isWanted($0.item) }
-        for case .message(let envelope, let row) in withdrawn { forget(envelope, row) }
+        needing.removeAll { !isWanted($0.envelope, $0.row) }
+        for (envelope, row) in withdrawn { forget(envelope, row) }
     }
 
     private mutating func forget(_ envelope: Envelope, _ row: MessageRow) {

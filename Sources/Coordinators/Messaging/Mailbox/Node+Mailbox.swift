@@ -14,8 +14,8 @@ extension Node {
             case .stopping: guard envelope.sender != path, isFromSubtree else { return (nil, nil, false) }
             case .stopped: return (nil, nil, false)
             }
-            let mustLearn = row.needs.canLearn(from: state.dependencies.effective)
-            let isNeeding = mustLearn || !row.needs.isProvided(by: state.dependencies.effective)
+            let mustLearn = !row.needs.isEmpty && row.needs.canLearn(from: state.dependencies.effective)
+            let isNeeding = mustLearn || !row.needs.isEmpty && !row.needs.isProvided(by: state.dependencies.effective)
             let admission = state.mailbox.take(envelope, row, isFromSubtree: isFromSubtree, isNeeding: isNeeding)
             return (admission, state.instanceToDrain(), mustLearn)
         }
@@ -118,12 +118,12 @@ extension Node {
     }
 
     private func begin(_ item: Mailbox.Item, on instance: isolated any Coordinator) {
-        if let envelope = item.envelope, envelope.isWithdrawn {
-            // The message was cancelled or timed out while it waited: it never runs.
-            return ended(item)
+        if case .message(let envelope, let row) = item {
+            // A message that was cancelled or timed out while it waited never runs.
+            if envelope.isWithdrawn { return ended(item) }
+            envelope.release()
+            if row.immediate != nil { return handle(item, envelope, row, on: instance) }
         }
-        item.envelope?.release()
-        if case .message(let envelope, let row) = item, row.immediate != nil { return handle(item, envelope, row, on: instance) }
         let id = noteHandler(item.envelope)
         // What isn't a message takes no place: nothing is held back while it waits.
         let scope = item.envelope.map { _ in HandlerScope(of: self) }
@@ -190,6 +190,8 @@ extension Node {
     func conclude(_ envelope: Envelope, _ row: MessageRow, _ result: Result<Answer, any Error>, since began: MonotonicTime?) {
         var failure: String?
         switch result {
+        // A one-way message was accepted before its handler began, unless the handler intercepts.
+        case .success where envelope.isOneWay && !row.isInterceptor: break
         case .success(let answer): envelope.complete(.success(envelope.isOneWay ? .none : answer))
         case .failure(let error):
             fail(envelope, row, error)

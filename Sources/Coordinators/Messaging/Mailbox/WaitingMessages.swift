@@ -12,10 +12,11 @@ struct WaitingMessages {
         case interleaving
     }
 
-    /// An item and its turn among all that have arrived.
+    /// A message and its turn among all that have arrived.
     struct Arrival {
         let turn: UInt64
-        let item: Mailbox.Item
+        let envelope: Envelope
+        let row: MessageRow
     }
 
     private var ordinary: Deque<Arrival> = []
@@ -31,26 +32,21 @@ struct WaitingMessages {
         }
     }
 
-    /// Returns the oldest message of a lane.
-    func first(in lane: Lane) -> Arrival? {
-        switch lane {
-        case .ordinary: ordinary.first
-        case .subtree: subtree.first
-        case .interleaving: interleaving.first
-        }
-    }
-
-    /// Returns the lane with the oldest message among those whose first message satisfies a condition.
-    func oldest(where isEligible: (Lane, Mailbox.Item) -> Bool) -> Lane? {
+    /// Returns the lane with the oldest message among those whose first message satisfies a condition, and the turn of that message.
+    ///
+    /// - Parameter isEligible: A condition on a lane and the size of its first message in bytes.
+    func oldest(where isEligible: (Lane, _ size: Int) -> Bool) -> (lane: Lane, turn: UInt64)? {
         var oldest: (lane: Lane, turn: UInt64)?
-        func consider(_ lane: Lane) {
-            guard let first = first(in: lane), oldest.map({ first.turn < $0.turn }) ?? true, isEligible(lane, first.item) else { return }
-            oldest = (lane, first.turn)
+        func consider(_ lane: Lane, _ messages: Deque<Arrival>) {
+            if messages.isEmpty { return }
+            let turn = messages[0].turn
+            guard oldest.map({ turn < $0.turn }) ?? true, isEligible(lane, messages[0].envelope.size) else { return }
+            oldest = (lane, turn)
         }
-        consider(.ordinary)
-        consider(.subtree)
-        consider(.interleaving)
-        return oldest?.lane
+        consider(.ordinary, ordinary)
+        consider(.subtree, subtree)
+        consider(.interleaving, interleaving)
+        return oldest
     }
 
     mutating func append(_ arrival: Arrival, to lane: Lane) {
@@ -62,11 +58,11 @@ struct WaitingMessages {
     }
 
     /// Removes and returns the oldest message of a lane.
-    mutating func removeFirst(in lane: Lane) -> Mailbox.Item {
+    mutating func removeFirst(in lane: Lane) -> Arrival {
         switch lane {
-        case .ordinary: ordinary.removeFirst().item
-        case .subtree: subtree.removeFirst().item
-        case .interleaving: interleaving.removeFirst().item
+        case .ordinary: ordinary.removeFirst()
+        case .subtree: subtree.removeFirst()
+        case .interleaving: interleaving.removeFirst()
         }
     }
 
@@ -74,13 +70,13 @@ struct WaitingMessages {
     mutating func removeAll() -> [Mailbox.Item] {
         let all = [ordinary, subtree, interleaving].joined().sorted { $0.turn < $1.turn }
         self = WaitingMessages()
-        return all.map(\.item)
+        return all.map { .message($0.envelope, $0.row) }
     }
 
     /// Removes the messages that don't satisfy a condition.
-    mutating func retain(where isWanted: (Mailbox.Item) -> Bool) {
-        ordinary.removeAll { !isWanted($0.item) }
-        subtree.removeAll { !isWanted($0.item) }
-        interleaving.removeAll { !isWanted($0.item) }
+    mutating func retain(where isWanted: (Envelope, MessageRow) -> Bool) {
+        ordinary.removeAll { !isWanted($0.envelope, $0.row) }
+        subtree.removeAll { !isWanted($0.envelope, $0.row) }
+        interleaving.removeAll { !isWanted($0.envelope, $0.row) }
     }
 }

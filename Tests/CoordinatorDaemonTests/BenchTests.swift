@@ -25,7 +25,7 @@ struct BenchTests {
     @Test("At a rate, every ask that was due is answered, and the percentiles are in order")
     func rate() async throws {
         try await Self.with { daemon in
-            let ended = try await daemon.bench(Self.echo + ["--rate", "50", "--duration", "2s", "--ramp", "500ms"])
+            let ended = try await daemon.bench(Self.echo + ["--rate", "50", "--duration", "2s", "--ramp", "500ms", "--timeout", "60s"])
             #expect(ended.exitCode == 0, "\(ended.errors)")
             let report = try ended.report
             #expect(report["interrupted"] == false && (1...4).contains(report["connections"]?.integerValue ?? 0))
@@ -85,7 +85,9 @@ struct BenchTests {
     @Test("People get a table that says what was measured, and which loads were run")
     func text() async throws {
         try await Self.with { daemon in
-            let ended = try await daemon.control(["bench"] + Self.echo + ["--duration", "200ms", "--ramp", "0s", "--concurrency", "4"])
+            let ended = try await daemon.control(
+                ["bench"] + Self.echo + ["--duration", "200ms", "--ramp", "0s", "--concurrency", "4", "--timeout", "60s"]
+            )
             #expect(ended.exitCode == 0, "\(ended.errors)")
             for expected in [
                 "Fixture.Echo asked at /app/a, at most 4 at a time,\non 1 connection to the daemon's control socket\n", "p99.9",
@@ -104,7 +106,7 @@ struct BenchTests {
         try await Self.with { daemon in
             let terminal = try Terminal()
             let specification = daemon.controlSpecification(
-                ["bench"] + Self.echo + ["--rate", "20", "--duration", "2s", "--ramp", "0s"],
+                ["bench"] + Self.echo + ["--rate", "20", "--duration", "2s", "--ramp", "0s", "--timeout", "60s"],
                 standardError: .descriptor(terminal.slave)
             )
             try await withChild(specification) { child in
@@ -144,7 +146,7 @@ struct BenchTests {
     @Test("A message is as large as the user says")
     func payload() async throws {
         try await Self.with { daemon in
-            let options = ["--rate", "20", "--duration", "200ms", "--ramp", "0s"]
+            let options = ["--rate", "20", "--duration", "200ms", "--ramp", "0s", "--timeout", "60s"]
             for payload in [["text=64KiB"], [#"{"text":"x"}"#]] {
                 let ended = try await daemon.bench(["/app/a", "Fixture.Echo", "--payload"] + payload + options)
                 #expect(ended.exitCode == 0, "\(ended.errors)")
@@ -159,7 +161,7 @@ struct BenchTests {
         try await Self.with { daemon in
             let (output, errors) = (Transcript(), Transcript())
             let specification = daemon.controlSpecification(
-                ["--json", "bench"] + Self.echo + ["--rate", "100", "--duration", "10m", "--ramp", "0s"],
+                ["--json", "bench"] + Self.echo + ["--rate", "100", "--duration", "10m", "--ramp", "0s", "--timeout", "60s"],
                 standardOutput: output.destination,
                 standardError: errors.destination
             )
@@ -179,7 +181,9 @@ struct BenchTests {
     @Test("Under the greatest load other operators are answered")
     func otherOperators() async throws {
         try await Self.with { daemon in
-            let specification = daemon.controlSpecification(["bench"] + Self.echo + ["--duration", "10m", "--concurrency", "4096"])
+            let specification = daemon.controlSpecification(
+                ["bench"] + Self.echo + ["--duration", "10m", "--concurrency", "4096", "--timeout", "10m"]
+            )
             try await withChild(specification) { child in
                 try await daemon.eventually("asks have come") { try await daemon.echoes > 100 }
                 for _ in 0..<5 {
@@ -198,7 +202,7 @@ struct BenchTests {
         try await Self.with { daemon in
             let (output, errors) = (Transcript(), Transcript())
             let specification = daemon.controlSpecification(
-                ["--json", "bench"] + Self.echo + ["--rate", "100", "--duration", "10m", "--ramp", "0s"],
+                ["--json", "bench"] + Self.echo + ["--rate", "100", "--duration", "10m", "--ramp", "0s", "--timeout", "60s"],
                 standardOutput: output.destination,
                 standardError: errors.destination
             )

@@ -31,6 +31,9 @@ final class ConnectionPool: Sendable {
     /// The number of connections that have been opened.
     var count: Int { connections.withLock { $0.count { $0.client != nil } } }
 
+    /// The number of connections that haven't ended.
+    var livingCount: Int { connections.withLock { $0.count { $0.client?.hasEnded == false } } }
+
     /// Requests an operation once.
     ///
     /// - Throws: a final failure when the daemon can't be reached, and one that isn't final when it goes away before it answers.

@@ -10,8 +10,9 @@ extension Node {
         while true {
             if let row = node.type.table.onlyRow(for: message) {
                 guard let direct = row.direct as? DirectRow<M> else { return nil }
-                let instance = row.inline == nil ? node.takeDirectAsk(Envelope.size(of: M.self)) : node.instanceForInlineAsk()
-                return instance.map { (direct, $0, node) }
+                let taken = row.inline == nil ? node.takeDirectAsk(Envelope.size(of: M.self)) : node.instanceForInlineAsk()
+                guard let instance = taken else { return nil }
+                return (direct, instance, node)
             }
             // Another row may match by the name, or the message leaves the process.
             guard node.type.table.isPlain(for: message), let parent = node.parent else { return nil }

@@ -12,15 +12,18 @@ struct WaitingMessages {
         case interleaving
     }
 
-    /// An item and its turn among all that have arrived.
-    struct Arrival {
+    /// A message, its row, and its turn among all items that have arrived.
+    struct Message {
         let turn: UInt64
-        let item: Mailbox.Item
+        let envelope: Envelope
+        let row: MessageRow
+
+        var item: Mailbox.Item { .message(envelope, row) }
     }
 
-    private var ordinary: Deque<Arrival> = []
-    private var subtree: Deque<Arrival> = []
-    private var interleaving: Deque<Arrival> = []
+    private var ordinary: Deque<Message> = []
+    private var subtree: Deque<Message> = []
+    private var interleaving: Deque<Message> = []
 
     /// The number of messages in a lane.
     func count(in lane: Lane) -> Int {
@@ -31,56 +34,56 @@ struct WaitingMessages {
         }
     }
 
-    /// Returns the oldest message of a lane.
-    func first(in lane: Lane) -> Arrival? {
-        switch lane {
-        case .ordinary: ordinary.first
-        case .subtree: subtree.first
-        case .interleaving: interleaving.first
-        }
-    }
-
-    /// Returns the lane with the oldest message among those whose first message satisfies a condition.
-    func oldest(where isEligible: (Lane, Mailbox.Item) -> Bool) -> Lane? {
+    /// Returns the lane with the oldest message among those whose first message may begin, and the turn of that message.
+    ///
+    /// - Parameter mayBegin: Whether a message of a lane, which has so many bytes, may begin.
+    func oldest(where mayBegin: (Lane, _ bytes: Int) -> Bool) -> (lane: Lane, turn: UInt64)? {
         var oldest: (lane: Lane, turn: UInt64)?
-        func consider(_ lane: Lane) {
-            guard let first = first(in: lane), oldest.map({ first.turn < $0.turn }) ?? true, isEligible(lane, first.item) else { return }
-            oldest = (lane, first.turn)
+        func consider(_ messages: Deque<Message>, _ lane: Lane) {
+            guard !messages.isEmpty else { return }
+            let turn = messages[0].turn
+            if let oldest, oldest.turn < turn { return }
+            if mayBegin(lane, messages[0].envelope.size) { oldest = (lane, turn) }
         }
-        consider(.ordinary)
-        consider(.subtree)
-        consider(.interleaving)
-        return oldest?.lane
+        consider(ordinary, .ordinary)
+        consider(subtree, .subtree)
+        consider(interleaving, .interleaving)
+        return oldest
     }
 
-    mutating func append(_ arrival: Arrival, to lane: Lane) {
+    mutating func append(_ message: Message, to lane: Lane) {
         switch lane {
-        case .ordinary: ordinary.append(arrival)
-        case .subtree: subtree.append(arrival)
-        case .interleaving: interleaving.append(arrival)
+        case .ordinary: ordinary.append(message)
+        case .subtree: subtree.append(message)
+        case .interleaving: interleaving.append(message)
         }
     }
 
     /// Removes and returns the oldest message of a lane.
-    mutating func removeFirst(in lane: Lane) -> Mailbox.Item {
+    mutating func removeFirst(in lane: Lane) -> Message {
         switch lane {
-        case .ordinary: ordinary.removeFirst().item
-        case .subtree: subtree.removeFirst().item
-        case .interleaving: interleaving.removeFirst().item
+        case .ordinary: ordinary.removeFirst()
+        case .subtree: subtree.removeFirst()
+        case .interleaving: interleaving.removeFirst()
         }
     }
 
     /// Removes and returns all messages, in the order of their arrival.
-    mutating func removeAll() -> [Mailbox.Item] {
-        let all = [ordinary, subtree, interleaving].joined().sorted { $0.turn < $1.turn }
-        self = WaitingMessages()
-        return all.map(\.item)
+    mutating func removeAll() -> [Message] {
+        defer { self = WaitingMessages() }
+        return [ordinary, subtree, interleaving].joined().sorted { $0.turn < $1.turn }
     }
 
-    /// Removes the messages that don't satisfy a condition.
-    mutating func retain(where isWanted: (Mailbox.Item) -> Bool) {
-        ordinary.removeAll { !isWanted($0.item) }
-        subtree.removeAll { !isWanted($0.item) }
-        interleaving.removeAll { !isWanted($0.item) }
+    /// Removes and returns the messages whose askers have given up.
+    mutating func removeWithdrawn() -> [Message] {
+        var withdrawn: [Message] = []
+        for lane in [Lane.ordinary, .subtree, .interleaving] {
+            // Each message is looked at once: one that is withdrawn a moment later is kept, and counted as one that is kept.
+            for _ in 0..<count(in: lane) {
+                let message = removeFirst(in: lane)
+                if message.envelope.isWithdrawn { withdrawn.append(message) } else { append(message, to: lane) }
+            }
+        }
+        return withdrawn
     }
 }

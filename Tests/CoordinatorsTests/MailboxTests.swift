@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Testing
 import WireProtocol
 
@@ -9,7 +10,7 @@ struct MailboxTests {
 
     @Test("Messages and notices begin in the order of their arrival")
     func order() {
-        var mailbox = Mailbox(MailboxPolicy())
+        var mailbox = Mailbox(Box(MailboxPolicy()))
         mailbox.put("a")
         mailbox.post("one")
         mailbox.put("b")
@@ -27,7 +28,7 @@ struct MailboxTests {
 
     @Test("A batch is bounded, and the next goes on where it ended")
     func batches() {
-        var mailbox = Mailbox(MailboxPolicy())
+        var mailbox = Mailbox(Box(MailboxPolicy()))
         for number in 0..<100 { mailbox.put("\(number)") }
         let first = mailbox.takeBatch().map(\.word)
         let second = mailbox.takeBatch().map(\.word)
@@ -37,7 +38,7 @@ struct MailboxTests {
 
     @Test("A pause delays messages, and no notice")
     func pause() {
-        var mailbox = Mailbox(MailboxPolicy())
+        var mailbox = Mailbox(Box(MailboxPolicy()))
         mailbox.put("a")
         mailbox.pause()
         #expect(mailbox.isPaused)
@@ -60,7 +61,7 @@ struct MailboxTests {
 
     @Test("A mailbox is idle when nothing waits, runs or is about to")
     func idle() {
-        var mailbox = Mailbox(MailboxPolicy())
+        var mailbox = Mailbox(Box(MailboxPolicy()))
         #expect(mailbox.isIdle)
         mailbox.put("a")
         #expect(!mailbox.isIdle)
@@ -78,7 +79,7 @@ struct MailboxTests {
 
     @Test("A message that needs a dependency waits, and other rows pass it")
     func needs() {
-        var mailbox = Mailbox(MailboxPolicy())
+        var mailbox = Mailbox(Box(MailboxPolicy()))
         mailbox.put("needs 1", 1, isNeeding: true)
         mailbox.put("plain", 2)
         #expect(mailbox.hasNeeding)
@@ -101,7 +102,7 @@ struct MailboxTests {
 
     @Test("A message that waits for a dependency takes room")
     func needsAreBounded() {
-        var mailbox = Mailbox(MailboxPolicy(running: 1, waiting: 2, whenFull: .fail))
+        var mailbox = Mailbox(Box(MailboxPolicy(running: 1, waiting: 2, whenFull: .fail)))
         mailbox.put("needs 1", 1, isNeeding: true)
         mailbox.put("needs 2", 1, isNeeding: true)
         let third = mailbox.put("needs 3", 1, isNeeding: true)
@@ -114,7 +115,7 @@ struct MailboxTests {
 
     @Test("The policy wait accepts a message without room, and its sender waits")
     func wait() {
-        var mailbox = Mailbox(MailboxPolicy(running: 1, waiting: 1, whenFull: .wait))
+        var mailbox = Mailbox(Box(MailboxPolicy(running: 1, waiting: 1, whenFull: .wait)))
         let admissions = (0..<4).map { mailbox.put("\($0)") }
         #expect(admissions == ["admitted", "admitted", "delayed", "delayed"])
         #expect(mailbox.messageCount == 4)
@@ -122,7 +123,7 @@ struct MailboxTests {
 
     @Test("The policy fail refuses a message without room")
     func fail() {
-        var mailbox = Mailbox(MailboxPolicy(running: 1, waiting: 2, whenFull: .fail))
+        var mailbox = Mailbox(Box(MailboxPolicy(running: 1, waiting: 2, whenFull: .fail)))
         let admissions = (0..<5).map { mailbox.put("\($0)") }
         #expect(admissions == ["admitted", "admitted", "admitted", "refused", "refused"])
         let begun = mailbox.begin()
@@ -133,7 +134,7 @@ struct MailboxTests {
 
     @Test("A pause leaves room for as many messages as may wait")
     func pausedRoom() {
-        var mailbox = Mailbox(MailboxPolicy(running: 8, waiting: 2, whenFull: .fail))
+        var mailbox = Mailbox(Box(MailboxPolicy(running: 8, waiting: 2, whenFull: .fail)))
         mailbox.pause()
         let admissions = (0..<3).map { mailbox.put("\($0)") }
         #expect(admissions == ["admitted", "admitted", "refused"])
@@ -141,7 +142,7 @@ struct MailboxTests {
 
     @Test("The policy dropNewest drops a message without room")
     func dropNewest() {
-        var mailbox = Mailbox(MailboxPolicy(running: 1, waiting: 1, whenFull: .dropNewest))
+        var mailbox = Mailbox(Box(MailboxPolicy(running: 1, waiting: 1, whenFull: .dropNewest)))
         let admissions = (0..<3).map { mailbox.put("\($0)") }
         #expect(admissions == ["admitted", "admitted", "dropped"])
         let begun = mailbox.begin()
@@ -150,7 +151,7 @@ struct MailboxTests {
 
     @Test("The policy dropOldest drops the oldest messages, including those that wait for a dependency")
     func dropOldest() {
-        var mailbox = Mailbox(MailboxPolicy(running: 1, waiting: 1, whenFull: .dropOldest))
+        var mailbox = Mailbox(Box(MailboxPolicy(running: 1, waiting: 1, whenFull: .dropOldest)))
         mailbox.put("needs", 1, isNeeding: true)
         let second = mailbox.put("a")
         #expect(second == "admitted")
@@ -165,7 +166,7 @@ struct MailboxTests {
 
     @Test("The policy dropOldest drops until the new message fits, and no more")
     func dropOldestByBytes() {
-        var mailbox = Mailbox(MailboxPolicy(bytes: 4 * (256 + 100), whenFull: .dropOldest))
+        var mailbox = Mailbox(Box(MailboxPolicy(bytes: 4 * (256 + 100), whenFull: .dropOldest)))
         for word in ["a", "b", "c", "d"] { mailbox.put(word, bytes: 100) }
         let large = mailbox.put("large", bytes: 400)
         #expect(large == "instead of a b")
@@ -175,7 +176,7 @@ struct MailboxTests {
 
     @Test("The policy dropOldest drops the new message where all others run already")
     func dropOldestOfRunning() {
-        var mailbox = Mailbox(MailboxPolicy(bytes: 2 * 256, whenFull: .dropOldest))
+        var mailbox = Mailbox(Box(MailboxPolicy(bytes: 2 * 256, whenFull: .dropOldest)))
         mailbox.put("a")
         mailbox.put("b")
         _ = mailbox.begin()
@@ -185,7 +186,7 @@ struct MailboxTests {
 
     @Test("A message that is larger than the whole limit is accepted when the mailbox is empty")
     func larger() {
-        var mailbox = Mailbox(MailboxPolicy(bytes: 300, whenFull: .fail))
+        var mailbox = Mailbox(Box(MailboxPolicy(bytes: 300, whenFull: .fail)))
         let large = mailbox.put("large", bytes: 10_000)
         let small = mailbox.put("small")
         #expect([large, small] == ["admitted", "refused"])
@@ -195,7 +196,7 @@ struct MailboxTests {
 
     @Test("Messages whose askers have gone free their room")
     func withdrawn() {
-        var mailbox = Mailbox(MailboxPolicy(running: 1, waiting: 3, whenFull: .fail))
+        var mailbox = Mailbox(Box(MailboxPolicy(running: 1, waiting: 3, whenFull: .fail)))
         let letters = (0..<4).map { Envelope.letter("\($0)") }
         for letter in letters {
             mailbox.put(letter)
@@ -211,7 +212,7 @@ struct MailboxTests {
 
     @Test("A one-way message that was accepted isn't withdrawn by that")
     func taken() {
-        var mailbox = Mailbox(MailboxPolicy(running: 1, waiting: 1, whenFull: .fail))
+        var mailbox = Mailbox(Box(MailboxPolicy(running: 1, waiting: 1, whenFull: .fail)))
         let letter = Envelope.letter("sent", isOneWay: true)
         mailbox.put(letter)
         letter.complete(.success(.none))
@@ -225,7 +226,7 @@ struct MailboxTests {
 
     @Test("Asks in their askers' tasks count as messages, and hold back all others until the last has begun")
     func reservations() {
-        var mailbox = Mailbox(MailboxPolicy(running: 1, waiting: 1, whenFull: .fail))
+        var mailbox = Mailbox(Box(MailboxPolicy(running: 1, waiting: 1, whenFull: .fail)))
         let reserved = [mailbox.reserve(1, .medium), mailbox.reserve(1, .medium), mailbox.reserve(1, .medium)]
         #expect(reserved == [true, true, false])
         let full = mailbox.put("full")
@@ -242,7 +243,7 @@ struct MailboxTests {
 
     @Test("Asks of tasks of different priorities don't overtake one another")
     func priorities() {
-        var mailbox = Mailbox(MailboxPolicy(waiting: 4, bytes: 100, whenFull: .wait))
+        var mailbox = Mailbox(Box(MailboxPolicy(waiting: 4, bytes: 100, whenFull: .wait)))
         let reserved = [mailbox.reserve(60, .low), mailbox.reserve(1, .high), mailbox.reserve(60, .low), mailbox.reserve(40, .low)]
         #expect(reserved == [true, false, false, true])
         mailbox.endReservation(60)
@@ -255,7 +256,7 @@ struct MailboxTests {
 
     @Test("As many messages run as the policy says")
     func running() {
-        var mailbox = Mailbox(MailboxPolicy(running: 2, waiting: 2, whenFull: .wait))
+        var mailbox = Mailbox(Box(MailboxPolicy(running: 2, waiting: 2, whenFull: .wait)))
         for number in 0..<5 { mailbox.put("\(number)") }
         let batch = mailbox.takeBatch()
         #expect(batch.map(\.word) == ["0", "1"])
@@ -274,7 +275,7 @@ struct MailboxTests {
 
     @Test("The bytes of running messages are bounded, and one alone may always run")
     func runningBytes() {
-        var mailbox = Mailbox(MailboxPolicy(bytes: 1_000, whenFull: .wait))
+        var mailbox = Mailbox(Box(MailboxPolicy(bytes: 1_000, whenFull: .wait)))
         for word in ["a", "b", "huge"] { mailbox.put(word, bytes: word == "huge" ? 5_000 : 344) }
         for word in ["a", "b", "huge"] {
             let batch = mailbox.takeBatch()
@@ -290,7 +291,7 @@ struct MailboxTests {
 
     @Test("A serial coordinator begins a message when the former has ended; bodies that don't await begin one after the other")
     func serial() {
-        var mailbox = Mailbox(MailboxPolicy(running: 1))
+        var mailbox = Mailbox(Box(MailboxPolicy(running: 1)))
         for (word, kind) in [("a", Kind.short), ("b", .short), ("c", .plain), ("d", .short), ("e", .plain)] { mailbox.put(word, as: kind) }
         let first = mailbox.takeBatch()
         #expect(first.map(\.word) == ["a", "b", "c"])
@@ -307,7 +308,7 @@ struct MailboxTests {
 
     @Test("Messages of the subtree begin while a handler waits for others, and only then")
     func subtree() {
-        var mailbox = Mailbox(MailboxPolicy(running: 1))
+        var mailbox = Mailbox(Box(MailboxPolicy(running: 1)))
         mailbox.put("a")
         let first = mailbox.takeBatch()
         mailbox.put("from above")
@@ -336,7 +337,7 @@ struct MailboxTests {
 
     @Test("A message of the subtree that may begin is taken by a mailbox that is full")
     func subtreeAndFull() {
-        var mailbox = Mailbox(MailboxPolicy(running: 1, waiting: 1, whenFull: .fail))
+        var mailbox = Mailbox(Box(MailboxPolicy(running: 1, waiting: 1, whenFull: .fail)))
         mailbox.put("a")
         _ = mailbox.begin()
         let admissions = [mailbox.put("b"), mailbox.put("c"), mailbox.put("early", as: .below)]
@@ -350,7 +351,7 @@ struct MailboxTests {
 
     @Test("Messages of rows that interleave begin though others run, up to a bound of their own, and hold back no other")
     func interleaving() {
-        var mailbox = Mailbox(MailboxPolicy(running: 1))
+        var mailbox = Mailbox(Box(MailboxPolicy(running: 1)))
         for number in 0..<(Mailbox.interleavingLimit + 1) { mailbox.put("\(number)", as: .interleaving) }
         mailbox.put("a")
         mailbox.put("b")
@@ -372,7 +373,7 @@ struct MailboxTests {
 
     @Test("Waiting messages are taken out in the order of their arrival, whatever they wait for")
     func removalInOrder() {
-        var mailbox = Mailbox(MailboxPolicy(running: 1))
+        var mailbox = Mailbox(Box(MailboxPolicy(running: 1)))
         mailbox.put("running")
         _ = mailbox.begin()
         mailbox.pause()
@@ -384,7 +385,7 @@ struct MailboxTests {
 
     @Test("A message for an inline row waits in the mailbox while it's paused, and while an earlier one does")
     func inline() {
-        var mailbox = Mailbox(MailboxPolicy())
+        var mailbox = Mailbox(Box(MailboxPolicy()))
         #expect(mailbox.admitsInline)
         mailbox.pause()
         #expect(!mailbox.admitsInline)
@@ -407,7 +408,7 @@ struct MailboxTests {
 
     @Test("Nothing begins after the close, and waiting messages can be taken out")
     func close() {
-        var mailbox = Mailbox(MailboxPolicy())
+        var mailbox = Mailbox(Box(MailboxPolicy()))
         mailbox.put("running")
         let batch = mailbox.takeBatch()
         mailbox.put("a")
@@ -427,7 +428,7 @@ struct MailboxTests {
 
     @Test("Messages can be taken out without the notices")
     func removeMessages() {
-        var mailbox = Mailbox(MailboxPolicy())
+        var mailbox = Mailbox(Box(MailboxPolicy()))
         mailbox.put("a")
         mailbox.post("notice")
         mailbox.put("needs", 1, isNeeding: true)
@@ -451,7 +452,7 @@ struct MailboxTests {
         )
         let node = Node(birth, host: nil)
         let child = AnyChild(supervisor: ChildSupervisor(node: node), key: "b", typeName: "B")
-        var mailbox = Mailbox(MailboxPolicy())
+        var mailbox = Mailbox(Box(MailboxPolicy()))
         mailbox.post("notice")
         var dropped: [Int] = []
         for number in 0..<(Mailbox.eventLimit + 3) {

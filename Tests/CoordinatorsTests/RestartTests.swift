@@ -148,7 +148,7 @@ struct RestartTests {
             try await runtime.startChild("child", .worker)
             _ = try? await runtime.perform(.exit(75), at: "/child")
             try await eventually("it's back") { try await runtime.snapshot(of: "/child").restarts == 1 }
-            _ = try await runtime.ask(Fixture.WhereAmI(), at: "/child")
+            _ = try await runtime.ask(Fixture.WhereAmI(), at: "/child", timeout: .patient(.seconds(20)))
             _ = try? await runtime.perform(.exit(78), at: "/child")
             try await eventually("it's given up") { try await runtime.snapshot(of: "/child").state == .failed }
             #expect(try await runtime.snapshot(of: "/child").lastExit == "exited with code 78")

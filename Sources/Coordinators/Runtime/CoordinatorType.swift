@@ -9,7 +9,7 @@ final class CoordinatorType: Sendable {
     let name: String
     let table: ResponderTable
     let policy: SupervisionPolicy
-    let mailbox: MailboxPolicy
+    let mailbox: Box<MailboxPolicy>
     /// Whether it has a stack of pages of its own.
     let ownsNavigation: Bool
     let make: @Sendable (Node, ConfigurationValue) throws -> any Coordinator
@@ -49,7 +49,7 @@ final class CoordinatorType: Sendable {
         name = TypeNames.name(of: type)
         table = ResponderTable(C.responders.map(\.row))
         policy = C.supervision
-        mailbox = C.mailbox
+        mailbox = Box(C.mailbox)
         ownsNavigation = type is any NavigationCoordinator.Type
         ownsScene = type is any SceneCoordinator.Type
         make = { node, configuration in

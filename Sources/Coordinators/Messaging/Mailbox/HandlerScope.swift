@@ -4,9 +4,10 @@ import Synchronization
 /// The running handler of a message, as the code that it calls knows it.
 ///
 /// A handler that waits for other coordinators may wait for one that asks back. Each operation that waits for another coordinator therefore
-/// says so, and messages of the subtree may begin meanwhile, though as many handlers run as may.
+/// says so, and messages of the subtree may begin meanwhile, though as many handlers run as may. Not every handler needs a scope: see
+/// `Mailbox.observesHandlers`.
 final class HandlerScope: Sendable {
-    /// The handler to which the present task belongs; `nil` outside of handlers.
+    /// The handler to which the present task belongs; `nil` outside of handlers, and in those that needn't say when they wait.
     @TaskLocal static var current: HandlerScope?
 
     private let node: Node

@@ -50,7 +50,10 @@ struct Mailbox {
     /// subtree.
     static let interleavingLimit = 1_024
 
-    /// A notice and its turn among all that have arrived.
+    /// The limit from which on only some handlers have to say when they wait.
+    private static let manyHandlers = 256
+
+    /// A notice and its turn among all items that have arrived.
     private struct Notice {
         let turn: UInt64
         let item: Item
@@ -71,7 +74,8 @@ struct Mailbox {
         var priority = TaskPriority.medium
     }
 
-    private let policy: MailboxPolicy
+    /// The policy of the coordinator's type, which never changes, and which all of its mailboxes share.
+    private let limits: Box<MailboxPolicy>
     private var messages = WaitingMessages()
     /// The notices, which neither a pause nor a full mailbox delays.
     private var notices: Deque<Notice> = []
@@ -83,23 +87,27 @@ struct Mailbox {
     private var running = 0
     private var runningBytes = 0
     /// The number of running handlers that have taken a place.
-    private var places = 0
+    ///
+    /// This and the other small numbers take 32 bits each, because every coordinator has a mailbox.
+    private var places: Int32 = 0
     /// The number of running handlers of rows that interleave.
-    private var interleaving = 0
+    private var interleaving: Int32 = 0
     /// The number of running handlers that wait for other coordinators; for a moment it may be less than zero.
-    private var waitingHandlers = 0
+    private var waitingHandlers: Int32 = 0
     /// The number of messages for inline rows that wait or run here: later ones must not overtake them.
-    private var inline = 0
-    private var events = 0
+    private var inline: Int32 = 0
+    private var events: Int32 = 0
+    private var arrivalsWhileFull: Int32 = 0
     private var eventBytes = 0
     private(set) var isPaused = false
     private(set) var isDraining = false
     private var isClosed = false
     /// The asks that are on their way to the coordinator in their askers' tasks: nothing may overtake them.
     private var reservations = Reservations()
-    private var arrivalsWhileFull = 0
 
-    init(_ policy: MailboxPolicy) { self.policy = policy }
+    init(_ limits: Box<MailboxPolicy>) { self.limits = limits }
+
+    private var policy: MailboxPolicy { limits.value }
 
     /// Takes a message, as the policy demands.
     ///
@@ -204,7 +212,8 @@ struct Mailbox {
     ///
     /// - Returns: Whether the caller has to begin draining.
     mutating func beginDraining() -> Bool {
-        guard !isDraining, reservations.count == 0, !isClosed, !notices.isEmpty || nextMessage != nil else { return false }
+        guard !isDraining, reservations.count == 0, !isClosed else { return false }
+        guard !notices.isEmpty || count > 0 && nextMessage != nil else { return false }
         isDraining = true
         return true
     }
@@ -229,6 +238,11 @@ struct Mailbox {
         }
     }
 
+    /// Whether a handler that begins now has to say when it waits for other coordinators.
+    ///
+    /// Of many handlers that may run, only those that begin when half of them run need to: there are some before the limit is reached.
+    var observesHandlers: Bool { policy.running < Self.manyHandlers || places > policy.running / 2 }
+
     /// Notes that a running handler begins to wait for other coordinators: messages of the subtree may begin.
     mutating func handlerWaits() { waitingHandlers += 1 }
 
@@ -251,11 +265,7 @@ struct Mailbox {
         let waiting = needing
         needing = []
         for message in waiting {
-            if isSatisfied(message.row) {
-                append(message.envelope, message.row, to: message.lane)
-            } else {
-                needing.append(message)
-            }
+            if isSatisfied(message.row) { append(message.envelope, message.row, to: message.lane) } else { needing.append(message) }
         }
     }
 
@@ -268,10 +278,10 @@ struct Mailbox {
 
     /// Removes and returns the messages that wait.
     mutating func removeMessages() -> [Item] {
-        let waiting = messages.removeAll() + needing.map { .message($0.envelope, $0.row) }
-        needing = []
-        for case .message(let envelope, let row) in waiting { forget(envelope, row) }
-        return waiting
+        defer { needing = [] }
+        let waiting = messages.removeAll().map { ($0.envelope, $0.row) } + needing.map { ($0.envelope, $0.row) }
+        for (envelope, row) in waiting { forget(envelope, row) }
+        return waiting.map { .message($0, $1) }
     }
 
     /// Removes and returns all waiting items.
@@ -282,52 +292,50 @@ struct Mailbox {
 
     private mutating func takeNext() -> Item? {
         guard let (lane, turn) = nextMessage else { return notices.popFirst()?.item }
-        if !notices.isEmpty, notices[0].turn < turn { return notices.popFirst()?.item }
+        if let notice = notices.first, notice.turn < turn { return notices.popFirst()?.item }
         let message = messages.removeFirst(in: lane)
         running += 1
         runningBytes += message.envelope.size
         if message.row.interleaves { interleaving += 1 } else if message.row.immediate == nil { places += 1 }
-        return .message(message.envelope, message.row)
+        return message.item
     }
 
-    /// The lane and the turn of the message that begins next; `nil` when none may.
+    /// The lane of the message that begins next, and its turn; `nil` when none may.
     private var nextMessage: (lane: WaitingMessages.Lane, turn: UInt64)? {
-        isPaused ? nil : messages.oldest { mayBegin($0, size: $1) }
+        isPaused ? nil : messages.oldest { mayBegin(in: $0, bytes: $1) }
     }
 
-    /// Returns whether the first message of a lane may begin.
-    private func mayBegin(_ lane: WaitingMessages.Lane, size: Int) -> Bool {
-        switch lane {
-        case .ordinary: places < policy.running && hasBytes(size)
+    private func mayBegin(in lane: WaitingMessages.Lane, bytes: Int) -> Bool {
+        // Messages that were accepted beyond the limits wait for their turn.
+        let hasBytes = running == 0 || runningBytes + bytes <= policy.bytes
+        return switch lane {
+        case .ordinary: hasBytes && places < policy.running
         // The handler that waits may wait for just this message, which therefore begins whatever its size.
-        case .subtree: mayBeginBesides || places < policy.running && hasBytes(size)
-        case .interleaving: interleaving < Self.interleavingLimit && hasBytes(size)
+        case .subtree: hasBytes && places < policy.running || mayBeginBesides
+        case .interleaving: hasBytes && interleaving < Self.interleavingLimit
         }
     }
 
     /// Whether a message of the subtree may begin though all places are taken.
-    private var mayBeginBesides: Bool { waitingHandlers > 0 && places - Self.interleavingLimit < policy.running }
-
-    /// Whether the running messages leave room for the bytes of a message: those that were accepted beyond the limits wait for their turn.
-    private func hasBytes(_ size: Int) -> Bool { running == 0 || runningBytes + size <= policy.bytes }
+    private var mayBeginBesides: Bool { waitingHandlers > 0 && Int(places) - Self.interleavingLimit < policy.running }
 
     private mutating func append(_ envelope: Envelope, _ row: MessageRow, to lane: WaitingMessages.Lane) {
         next += 1
-        messages.append(WaitingMessages.Arrival(turn: next, envelope: envelope, row: row), to: lane)
+        messages.append(WaitingMessages.Message(turn: next, envelope: envelope, row: row), to: lane)
     }
 
     private mutating func removeOldestMessage() -> (Envelope, MessageRow)? {
-        let envelope: Envelope
-        let row: MessageRow
-        if let oldest = messages.oldest(where: { _, _ in true }) {
-            let message = messages.removeFirst(in: oldest.lane)
-            (envelope, row) = (message.envelope, message.row)
+        let oldest: (envelope: Envelope, row: MessageRow)
+        if let (lane, _) = messages.oldest(where: { _, _ in true }) {
+            let message = messages.removeFirst(in: lane)
+            oldest = (message.envelope, message.row)
+        } else if let message = needing.popFirst() {
+            oldest = (message.envelope, message.row)
         } else {
-            guard let message = needing.popFirst() else { return nil }
-            (envelope, row) = (message.envelope, message.row)
+            return nil
         }
-        forget(envelope, row)
-        return (envelope, row)
+        forget(oldest.envelope, oldest.row)
+        return oldest
     }
 
     /// Whether there is no room for a message.
@@ -335,7 +343,9 @@ struct Mailbox {
     /// - Parameter lane: The lane of the message; `nil` if it waits for a dependency.
     private func isFull(for envelope: Envelope, in lane: WaitingMessages.Lane?) -> Bool {
         if count + reservations.count > 0, bytes + reservations.bytes + envelope.size > policy.bytes { return true }
-        return waiting >= policy.waiting && !(lane.map(findsPlace) ?? false)
+        // No more messages wait than there are.
+        guard count + reservations.count >= policy.waiting, waiting >= policy.waiting else { return false }
+        return lane.map { !findsPlace(in: $0) } ?? true
     }
 
     /// The number of messages that wait, without those that the next drain begins.
@@ -355,24 +365,21 @@ struct Mailbox {
     /// The number of messages that have not begun and need a place.
     private var claimants: Int { messages.count(in: .ordinary) + messages.count(in: .subtree) + reservations.count }
 
-    private var freePlaces: Int { isPaused ? 0 : max(policy.running - places, 0) }
+    private var freePlaces: Int { isPaused ? 0 : max(policy.running - Int(places), 0) }
 
-    private var freeInterleavingPlaces: Int { isPaused ? 0 : Self.interleavingLimit - interleaving }
+    private var freeInterleavingPlaces: Int { isPaused ? 0 : Self.interleavingLimit - Int(interleaving) }
 
     /// Forgets messages whose askers have given up, so that they take no room; called now and then while the mailbox is full.
     private mutating func forgetWithdrawn() {
         arrivalsWhileFull += 1
         guard arrivalsWhileFull >= max(policy.waiting / 4, 1) else { return }
         arrivalsWhileFull = 0
-        var withdrawn: [(Envelope, MessageRow)] = []
-        func isWanted(_ envelope: Envelope, _ row: MessageRow) -> Bool {
-            guard envelope.isWithdrawn else { return true }
-            withdrawn.append((envelope, row))
-            return false
+        for message in messages.removeWithdrawn() { forget(message.envelope, message.row) }
+        let former = needing
+        needing = []
+        for message in former {
+            if message.envelope.isWithdrawn { forget(message.envelope, message.row) } else { needing.append(message) }
         }
-        messages.retain(where: isWanted)
-        needing.removeAll { !isWanted($0.envelope, $0.row) }
-        for (envelope, row) in withdrawn { forget(envelope, row) }
     }
 
     private mutating func forget(_ envelope: Envelope, _ row: MessageRow) {

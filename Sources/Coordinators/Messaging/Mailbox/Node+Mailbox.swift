@@ -66,13 +66,13 @@ extension Node {
 
     private func drop(_ envelope: Envelope, _ row: MessageRow) {
         runtime.deadLetters.record(
-            DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: .mailboxFull(type.mailbox.whenFull))
+            DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: .mailboxFull(type.mailbox.value.whenFull))
         )
         envelope.end(envelope.wantsAnswer ? .failure(isFull(for: envelope)) : .success(.none))
     }
 
     private func isFull(for envelope: Envelope) -> CoordinatorError {
-        let policy = type.mailbox
+        let policy = type.mailbox.value
         return CoordinatorError(
             .mailboxFull,
             "at \(path) wait \(policy.waiting) messages or \(policy.bytes) bytes, as many as may; \(envelope.body.name) was dropped"
@@ -124,9 +124,11 @@ extension Node {
             envelope.release()
             if row.immediate != nil { return handle(item, envelope, row, on: instance) }
         }
-        let id = noteHandler(item.envelope)
-        // What isn't a message takes no place: nothing is held back while it waits.
-        let scope = item.envelope.map { _ in HandlerScope(of: self) }
+        let (id, isObserved) = state.withLock { state in
+            // What isn't a message takes no place: nothing is held back while it waits.
+            (state.handlers.add(Handler(envelope: item.envelope)), item.envelope != nil && state.mailbox.observesHandlers)
+        }
+        let scope = isObserved ? HandlerScope(of: self) : nil
         let task = inTrace(of: item.envelope) {
             HandlerScope.perform(in: scope) {
                 Task.immediate {

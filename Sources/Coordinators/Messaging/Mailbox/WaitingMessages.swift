@@ -12,16 +12,18 @@ struct WaitingMessages {
         case interleaving
     }
 
-    /// A message and its turn among all that have arrived.
-    struct Arrival {
+    /// A message, its row, and its turn among all items that have arrived.
+    struct Message {
         let turn: UInt64
         let envelope: Envelope
         let row: MessageRow
+
+        var item: Mailbox.Item { .message(envelope, row) }
     }
 
-    private var ordinary: Deque<Arrival> = []
-    private var subtree: Deque<Arrival> = []
-    private var interleaving: Deque<Arrival> = []
+    private var ordinary: Deque<Message> = []
+    private var subtree: Deque<Message> = []
+    private var interleaving: Deque<Message> = []
 
     /// The number of messages in a lane.
     func count(in lane: Lane) -> Int {
@@ -32,33 +34,33 @@ struct WaitingMessages {
         }
     }
 
-    /// Returns the lane with the oldest message among those whose first message satisfies a condition, and the turn of that message.
+    /// Returns the lane with the oldest message among those whose first message may begin, and the turn of that message.
     ///
-    /// - Parameter isEligible: A condition on a lane and the size of its first message in bytes.
-    func oldest(where isEligible: (Lane, _ size: Int) -> Bool) -> (lane: Lane, turn: UInt64)? {
+    /// - Parameter mayBegin: Whether a message of a lane, which has so many bytes, may begin.
+    func oldest(where mayBegin: (Lane, _ bytes: Int) -> Bool) -> (lane: Lane, turn: UInt64)? {
         var oldest: (lane: Lane, turn: UInt64)?
-        func consider(_ lane: Lane, _ messages: Deque<Arrival>) {
-            if messages.isEmpty { return }
+        func consider(_ messages: Deque<Message>, _ lane: Lane) {
+            guard !messages.isEmpty else { return }
             let turn = messages[0].turn
-            guard oldest.map({ turn < $0.turn }) ?? true, isEligible(lane, messages[0].envelope.size) else { return }
-            oldest = (lane, turn)
+            if let oldest, oldest.turn < turn { return }
+            if mayBegin(lane, messages[0].envelope.size) { oldest = (lane, turn) }
         }
-        consider(.ordinary, ordinary)
-        consider(.subtree, subtree)
-        consider(.interleaving, interleaving)
+        consider(ordinary, .ordinary)
+        consider(subtree, .subtree)
+        consider(interleaving, .interleaving)
         return oldest
     }
 
-    mutating func append(_ arrival: Arrival, to lane: Lane) {
+    mutating func append(_ message: Message, to lane: Lane) {
         switch lane {
-        case .ordinary: ordinary.append(arrival)
-        case .subtree: subtree.append(arrival)
-        case .interleaving: interleaving.append(arrival)
+        case .ordinary: ordinary.append(message)
+        case .subtree: subtree.append(message)
+        case .interleaving: interleaving.append(message)
         }
     }
 
     /// Removes and returns the oldest message of a lane.
-    mutating func removeFirst(in lane: Lane) -> Arrival {
+    mutating func removeFirst(in lane: Lane) -> Message {
         switch lane {
         case .ordinary: ordinary.removeFirst()
         case .subtree: subtree.removeFirst()
@@ -67,16 +69,21 @@ struct WaitingMessages {
     }
 
     /// Removes and returns all messages, in the order of their arrival.
-    mutating func removeAll() -> [Mailbox.Item] {
-        let all = [ordinary, subtree, interleaving].joined().sorted { $0.turn < $1.turn }
-        self = WaitingMessages()
-        return all.map { .message($0.envelope, $0.row) }
+    mutating func removeAll() -> [Message] {
+        defer { self = WaitingMessages() }
+        return [ordinary, subtree, interleaving].joined().sorted { $0.turn < $1.turn }
     }
 
-    /// Removes the messages that don't satisfy a condition.
-    mutating func retain(where isWanted: (Envelope, MessageRow) -> Bool) {
-        ordinary.removeAll { !isWanted($0.envelope, $0.row) }
-        subtree.removeAll { !isWanted($0.envelope, $0.row) }
-        interleaving.removeAll { !isWanted($0.envelope, $0.row) }
+    /// Removes and returns the messages whose askers have given up.
+    mutating func removeWithdrawn() -> [Message] {
+        var withdrawn: [Message] = []
+        for lane in [Lane.ordinary, .subtree, .interleaving] {
+            // Each message is looked at once: one that is withdrawn a moment later is kept, and counted as one that is kept.
+            for _ in 0..<count(in: lane) {
+                let message = removeFirst(in: lane)
+                if message.envelope.isWithdrawn { withdrawn.append(message) } else { append(message, to: lane) }
+            }
+        }
+        return withdrawn
     }
 }

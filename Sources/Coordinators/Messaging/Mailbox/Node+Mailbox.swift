@@ -38,7 +38,9 @@ extension Node {
     /// Takes messages for one of this coordinator's rows that have arrived together.
     func accept(_ envelopes: [Envelope], _ row: MessageRow) {
         // Each message that has to wait for a dependency, or may be refused, is decided about by itself.
-        guard type.mailbox.value.whenFull == .wait, row.needs.isEmpty, row.inline == nil else { return envelopes.forEach { accept($0, row) } }
+        guard type.mailbox.value.whenFull == .wait, row.needs.isEmpty, row.inline == nil else {
+            return envelopes.forEach { accept($0, row) }
+        }
         let (admissions, instance) = state.withLock { state -> ([Mailbox.Admission]?, (any Coordinator)?) in
             guard state.life.phase == .starting || state.life.phase == .active else { return (nil, nil) }
             let admissions = envelopes.map { state.mailbox.take($0, row, isFromSubtree: isFromSubtree($0), isNeeding: false) }

@@ -1,5 +1,5 @@
 /// A child as its supervisor knows it.
-struct Child<ID: Hashable & Sendable>: Sendable {
+struct Child: Sendable {
     /// The cause of the latest start, which decides what happens if the start fails.
     enum Launch: Sendable {
         /// The id was unknown: after a failure the child is forgotten (OTP's `start_child`).
@@ -11,7 +11,7 @@ struct Child<ID: Hashable & Sendable>: Sendable {
     }
 
     // The small properties stand together, so that they share the room that the state leaves.
-    var specification: ChildSpecification<ID>
+    var specification: ChildSpecification
     var state: ChildState
     var launch = Launch.first
     /// Whether the child has failed for good: only a request starts it again, not the restart of a sibling.
@@ -27,7 +27,7 @@ struct Child<ID: Hashable & Sendable>: Sendable {
     /// The number of the appointment in ``Deadlines`` that counts; 0: none does.
     var ticket: UInt64 = 0
 
-    var id: ID { specification.id }
+    var id: String { specification.id }
 
     /// Whether the child is significant and either alive and not to be stopped, or about to be started.
     var isSignificantAndActive: Bool {
@@ -42,20 +42,20 @@ struct Child<ID: Hashable & Sendable>: Sendable {
 /// The children in start order, with constant-time access by id.
 ///
 /// A removed child leaves a gap; gaps are closed when they outnumber the children, so that a removal costs O(1) in the long run.
-struct Children<ID: Hashable & Sendable>: Sendable {
-    private var slots: [Child<ID>?] = []
-    private var places: [ID: Int] = [:]
+struct Children: Sendable {
+    private var slots: [Child?] = []
+    private var places: [String: Int] = [:]
     private var counts = [Int](repeating: 0, count: ChildState.Kind.allCases.count)
     /// The number of children that are significant and active; see ``Child/isSignificantAndActive``.
     private(set) var significantCount = 0
 
-    var inOrder: some Sequence<Child<ID>> { slots.lazy.compactMap { $0 } }
+    var inOrder: some Sequence<Child> { slots.lazy.compactMap { $0 } }
 
-    subscript(id: ID) -> Child<ID>? {
+    subscript(id: String) -> Child? {
         places[id].flatMap { slots[$0] }
     }
 
-    subscript(place place: Int) -> Child<ID>? {
+    subscript(place place: Int) -> Child? {
         slots[place]
     }
 
@@ -64,13 +64,13 @@ struct Children<ID: Hashable & Sendable>: Sendable {
     }
 
     /// Returns the id of the child at this place and of all that were added after it.
-    func ids(from place: Int) -> [ID] {
+    func ids(from place: Int) -> [String] {
         slots[place...].compactMap { $0?.id }
     }
 
     /// Adds a child at the end and returns its place.
     @discardableResult
-    mutating func append(_ child: Child<ID>) -> Int {
+    mutating func append(_ child: Child) -> Int {
         let place = slots.count
         places[child.id] = place
         slots.append(child)
@@ -79,7 +79,7 @@ struct Children<ID: Hashable & Sendable>: Sendable {
         return place
     }
 
-    mutating func update(_ place: Int, _ change: (inout Child<ID>) -> Void) {
+    mutating func update(_ place: Int, _ change: (inout Child) -> Void) {
         guard var child = slots[place] else { return }
         count(child, -1)
         change(&child)
@@ -88,7 +88,7 @@ struct Children<ID: Hashable & Sendable>: Sendable {
     }
 
     @discardableResult
-    mutating func remove(_ place: Int) -> Child<ID>? {
+    mutating func remove(_ place: Int) -> Child? {
         guard let child = slots[place] else { return nil }
         slots[place] = nil
         places[child.id] = nil
@@ -99,7 +99,7 @@ struct Children<ID: Hashable & Sendable>: Sendable {
         return child
     }
 
-    private mutating func count(_ child: Child<ID>, _ change: Int) {
+    private mutating func count(_ child: Child, _ change: Int) {
         counts[child.state.kind.rawValue] += change
         if child.isSignificantAndActive { significantCount += change }
     }

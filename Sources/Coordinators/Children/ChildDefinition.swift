@@ -9,10 +9,10 @@ final class ChildDefinition: Sendable {
     }
 
     /// The specification for the supervisor; the id is the key.
-    let specification: ChildSpecification<String>
+    let specification: ChildSpecification
     let kind: Kind
 
-    init(_ specification: ChildSpecification<String>, _ kind: Kind) {
+    init(_ specification: ChildSpecification, _ kind: Kind) {
         self.specification = specification
         self.kind = kind
     }

@@ -3,7 +3,7 @@ import Logging
 import WireProtocol
 
 extension ChildSupervisor {
-    func perform(_ directive: Supervisor<String>.Directive) {
+    func perform(_ directive: Supervisor.Directive) {
         switch directive {
         case .start(let key, let incarnation, let attempt): begin(key, incarnation, attempt)
         case .stop(let key, _, let shutdown):
@@ -157,7 +157,7 @@ extension ChildSupervisor {
     }
 
     /// Turns a report of the machine into the state of handles, the answers of waiting callers and the coordinator's events.
-    func report(_ key: String, _ incarnation: Incarnation, _ change: Supervisor<String>.Change) {
+    func report(_ key: String, _ incarnation: Incarnation, _ change: Supervisor.Change) {
         var transition = ChildTransition(key, under: node.path, incarnation, change)
         let typeName = state.withLock { state -> String in
             let isAlive = transition.isEndOfLife && state.isAlive(key)

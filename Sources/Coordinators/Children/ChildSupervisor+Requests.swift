@@ -95,7 +95,7 @@ extension ChildSupervisor {
     ///   - forgets: Whether the key is free afterwards; otherwise an operator can start the child again.
     ///   - tenancy: The tenancy to which the stop applies; nothing happens when the key has been taken again since.
     func stop(_ key: String, initiator: Initiator, forgets: Bool, tenancy: UInt64? = nil) async throws {
-        let event = forgets ? Supervisor<String>.Event.removeRequested(key) : .stopRequested(key)
+        let event = forgets ? Supervisor.Event.removeRequested(key) : .stopRequested(key)
         let end = OneShot<Void>()
         let mustWait = mutateAndPerform { state -> Bool? in
             let lives = state.isAlive(key) || state.isEnding(key)

@@ -5,7 +5,7 @@ struct ChildTransition {
     let parent: CoordinatorPath
     let key: String
     let incarnation: Incarnation
-    let change: Supervisor<String>.Change
+    let change: Supervisor.Change
 
     /// The change for the observers, which haven't caused it.
     private(set) var observed: LifecycleChange?
@@ -26,7 +26,7 @@ struct ChildTransition {
     /// Whether messages have waited for the child, and are to be delivered now.
     private(set) var mustFlush = false
 
-    init(_ key: String, under parent: CoordinatorPath, _ incarnation: Incarnation, _ change: Supervisor<String>.Change) {
+    init(_ key: String, under parent: CoordinatorPath, _ incarnation: Incarnation, _ change: Supervisor.Change) {
         self.parent = parent
         self.key = key
         self.incarnation = incarnation

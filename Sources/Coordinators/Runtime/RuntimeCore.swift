@@ -122,7 +122,7 @@ final class RuntimeCore: Sendable {
     }
 
     /// Logs a change of a child and publishes it to the viewers of the tree's events.
-    func childChanged(_ path: @autoclosure () -> CoordinatorPath, _ change: Supervisor<String>.Change) {
+    func childChanged(_ path: @autoclosure () -> CoordinatorPath, _ change: Supervisor.Change) {
         let level: Logger.Level =
             switch change {
             // The notice is for a process that has ended by itself without a failure, which no other entry reports.

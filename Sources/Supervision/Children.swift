@@ -29,6 +29,14 @@ struct Child: Sendable {
 
     var id: String { specification.id }
 
+    /// What children are counted by.
+    struct Tally: Equatable {
+        let kind: ChildState.Kind
+        let isSignificantAndActive: Bool
+    }
+
+    var tally: Tally { Tally(kind: state.kind, isSignificantAndActive: isSignificantAndActive) }
+
     /// Whether the child is significant and either alive and not to be stopped, or about to be started.
     var isSignificantAndActive: Bool {
         guard specification.isSignificant else { return false }
@@ -45,6 +53,8 @@ struct Child: Sendable {
 struct Children: Sendable {
     private var slots: [Child?] = []
     private var places: [String: Int] = [:]
+    /// The place of the child that was added last: the next events are often about it, and need no look-up.
+    private var latest: Int?
     private var counts = [Int](repeating: 0, count: ChildState.Kind.allCases.count)
     /// The number of children that are significant and active; see ``Child/isSignificantAndActive``.
     private(set) var significantCount = 0
@@ -52,7 +62,8 @@ struct Children: Sendable {
     var inOrder: some Sequence<Child> { slots.lazy.compactMap { $0 } }
 
     subscript(id: String) -> Child? {
-        places[id].flatMap { slots[$0] }
+        if let latest, let child = slots[latest], child.id == id { return child }
+        return places[id].flatMap { slots[$0] }
     }
 
     subscript(place place: Int) -> Child? {
@@ -73,18 +84,19 @@ struct Children: Sendable {
     mutating func append(_ child: Child) -> Int {
         let place = slots.count
         places[child.id] = place
+        latest = place
         slots.append(child)
         slots[place]?.place = place
-        count(child, 1)
+        count(child.tally, 1)
         return place
     }
 
     mutating func update(_ place: Int, _ change: (inout Child) -> Void) {
-        guard var child = slots[place] else { return }
-        count(child, -1)
-        change(&child)
-        count(child, 1)
-        slots[place] = child
+        guard let former = slots[place]?.tally else { return }
+        change(&slots[place]!)
+        guard let tally = slots[place]?.tally, tally != former else { return }
+        count(former, -1)
+        count(tally, 1)
     }
 
     @discardableResult
@@ -92,20 +104,21 @@ struct Children: Sendable {
         guard let child = slots[place] else { return nil }
         slots[place] = nil
         places[child.id] = nil
-        count(child, -1)
+        count(child.tally, -1)
         if slots.count > 32, slots.count > 2 * places.count {
             closeGaps()
         }
         return child
     }
 
-    private mutating func count(_ child: Child, _ change: Int) {
-        counts[child.state.kind.rawValue] += change
-        if child.isSignificantAndActive { significantCount += change }
+    private mutating func count(_ tally: Child.Tally, _ change: Int) {
+        counts[tally.kind.rawValue] += change
+        if tally.isSignificantAndActive { significantCount += change }
     }
 
     private mutating func closeGaps() {
         slots.removeAll { $0 == nil }
+        latest = nil
         for place in slots.indices {
             guard let child = slots[place] else { continue }
             places[child.id] = place

@@ -27,6 +27,11 @@ final class ChildDefinition: Sendable {
         }
     }
 
+    /// Whether the child is a coordinator in the process of its parent.
+    var isInProcess: Bool {
+        if case .coordinator(let coordinator) = kind, case .inProcess = coordinator.place { true } else { false }
+    }
+
     /// Whether the child is a coordinator in a process of its own.
     var isInWorker: Bool {
         if case .coordinator(let coordinator) = kind, case .worker = coordinator.place { true } else { false }

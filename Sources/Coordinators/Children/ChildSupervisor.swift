@@ -20,7 +20,7 @@ final class ChildSupervisor: Sendable {
     }
 
     struct State: MachineState {
-        fileprivate(set) var machine: Supervisor
+        var machine: Supervisor
         var outbox = Outbox<Supervisor.Directive>()
         var slots = ChildSlots()
         var phase = Phase.open

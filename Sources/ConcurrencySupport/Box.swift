@@ -4,7 +4,8 @@
 ///
 /// The type is public, its members aren't: in other targets the compiler specializes only what belongs to public types.
 public final class Box<Value: Sendable>: @unchecked Sendable {
-    @usableFromInline package var value: Value
+    // The owner's lock excludes what the runtime would check at each access.
+    @exclusivity(unchecked) @usableFromInline package var value: Value
 
     @inlinable
     package init(_ value: Value) { self.value = value }

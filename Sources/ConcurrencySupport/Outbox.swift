@@ -18,6 +18,10 @@ public struct Outbox<Directive: Sendable>: Sendable {
     @inlinable
     package mutating func add(_ directive: Directive) { waiting.append(directive) }
 
+    /// Whether no directive waits, nor is being carried out.
+    @inlinable
+    package var isIdle: Bool { waiting.isEmpty && !isPerforming }
+
     /// Begins a turn, if directives wait and no thread carries them out.
     ///
     /// - Returns: Whether the caller has to carry out directives, after it has left the lock.

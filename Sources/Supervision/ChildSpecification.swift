@@ -8,9 +8,9 @@ public typealias Incarnation = UInt32
 /// The identity and the restart rules of a child, as its supervisor needs them.
 ///
 /// OTP's child specification: https://www.erlang.org/doc/apps/stdlib/supervisor.html#t:child_spec/0
-public struct ChildSpecification<ID: Hashable & Sendable>: Sendable, Hashable {
+public struct ChildSpecification: Sendable, Hashable {
     /// The child's name among its siblings.
-    public var id: ID
+    public var id: String
     /// The rule for when the child is started again.
     public var restart: RestartType {
         get { rules.restart }
@@ -50,7 +50,7 @@ public struct ChildSpecification<ID: Hashable & Sendable>: Sendable, Hashable {
 
     /// Makes a specification.
     public init(
-        id: ID,
+        id: String,
         restart: RestartType = .permanent,
         shutdown: Shutdown = .timeout(.seconds(5)),
         isSignificant: Bool = false,

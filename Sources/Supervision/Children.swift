@@ -1,5 +1,5 @@
 /// A child as its supervisor knows it.
-struct Child<ID: Hashable & Sendable>: Sendable {
+struct Child: Sendable {
     /// The cause of the latest start, which decides what happens if the start fails.
     enum Launch: Sendable {
         /// The id was unknown: after a failure the child is forgotten (OTP's `start_child`).
@@ -11,7 +11,7 @@ struct Child<ID: Hashable & Sendable>: Sendable {
     }
 
     // The small properties stand together, so that they share the room that the state leaves.
-    var specification: ChildSpecification<ID>
+    var specification: ChildSpecification
     var state: ChildState
     var launch = Launch.first
     /// Whether the child has failed for good: only a request starts it again, not the restart of a sibling.
@@ -27,7 +27,15 @@ struct Child<ID: Hashable & Sendable>: Sendable {
     /// The number of the appointment in ``Deadlines`` that counts; 0: none does.
     var ticket: UInt64 = 0
 
-    var id: ID { specification.id }
+    var id: String { specification.id }
+
+    /// What children are counted by.
+    struct Tally: Equatable {
+        let kind: ChildState.Kind
+        let isSignificantAndActive: Bool
+    }
+
+    var tally: Tally { Tally(kind: state.kind, isSignificantAndActive: isSignificantAndActive) }
 
     /// Whether the child is significant and either alive and not to be stopped, or about to be started.
     var isSignificantAndActive: Bool {
@@ -42,20 +50,23 @@ struct Child<ID: Hashable & Sendable>: Sendable {
 /// The children in start order, with constant-time access by id.
 ///
 /// A removed child leaves a gap; gaps are closed when they outnumber the children, so that a removal costs O(1) in the long run.
-struct Children<ID: Hashable & Sendable>: Sendable {
-    private var slots: [Child<ID>?] = []
-    private var places: [ID: Int] = [:]
+struct Children: Sendable {
+    private var slots: [Child?] = []
+    private var places: [String: Int] = [:]
+    /// The place of the child that was added last: the next events are often about it, and need no look-up.
+    private var latest: Int?
     private var counts = [Int](repeating: 0, count: ChildState.Kind.allCases.count)
     /// The number of children that are significant and active; see ``Child/isSignificantAndActive``.
     private(set) var significantCount = 0
 
-    var inOrder: some Sequence<Child<ID>> { slots.lazy.compactMap { $0 } }
+    var inOrder: some Sequence<Child> { slots.lazy.compactMap { $0 } }
 
-    subscript(id: ID) -> Child<ID>? {
-        places[id].flatMap { slots[$0] }
+    subscript(id: String) -> Child? {
+        if let latest, let child = slots[latest], child.id == id { return child }
+        return places[id].flatMap { slots[$0] }
     }
 
-    subscript(place place: Int) -> Child<ID>? {
+    subscript(place place: Int) -> Child? {
         slots[place]
     }
 
@@ -64,48 +75,50 @@ struct Children<ID: Hashable & Sendable>: Sendable {
     }
 
     /// Returns the id of the child at this place and of all that were added after it.
-    func ids(from place: Int) -> [ID] {
+    func ids(from place: Int) -> [String] {
         slots[place...].compactMap { $0?.id }
     }
 
     /// Adds a child at the end and returns its place.
     @discardableResult
-    mutating func append(_ child: Child<ID>) -> Int {
+    mutating func append(_ child: Child) -> Int {
         let place = slots.count
         places[child.id] = place
+        latest = place
         slots.append(child)
         slots[place]?.place = place
-        count(child, 1)
+        count(child.tally, 1)
         return place
     }
 
-    mutating func update(_ place: Int, _ change: (inout Child<ID>) -> Void) {
-        guard var child = slots[place] else { return }
-        count(child, -1)
-        change(&child)
-        count(child, 1)
-        slots[place] = child
+    mutating func update(_ place: Int, _ change: (inout Child) -> Void) {
+        guard let former = slots[place]?.tally else { return }
+        change(&slots[place]!)
+        guard let tally = slots[place]?.tally, tally != former else { return }
+        count(former, -1)
+        count(tally, 1)
     }
 
     @discardableResult
-    mutating func remove(_ place: Int) -> Child<ID>? {
+    mutating func remove(_ place: Int) -> Child? {
         guard let child = slots[place] else { return nil }
         slots[place] = nil
         places[child.id] = nil
-        count(child, -1)
+        count(child.tally, -1)
         if slots.count > 32, slots.count > 2 * places.count {
             closeGaps()
         }
         return child
     }
 
-    private mutating func count(_ child: Child<ID>, _ change: Int) {
-        counts[child.state.kind.rawValue] += change
-        if child.isSignificantAndActive { significantCount += change }
+    private mutating func count(_ tally: Child.Tally, _ change: Int) {
+        counts[tally.kind.rawValue] += change
+        if tally.isSignificantAndActive { significantCount += change }
     }
 
     private mutating func closeGaps() {
         slots.removeAll { $0 == nil }
+        latest = nil
         for place in slots.indices {
             guard let child = slots[place] else { continue }
             places[child.id] = place

@@ -1,12 +1,12 @@
 /// The times at which children are to be started again, soonest first.
 ///
 /// An entry stays when its restart is cancelled, so the reader checks whether an entry is still valid.
-struct Deadlines<ID: Hashable & Sendable>: Sendable {
+struct Deadlines: Sendable {
     struct Entry: Sendable, Comparable {
         let time: Duration
         /// The number of the appointment; the child stores the number of its current one.
         let ticket: UInt64
-        let id: ID
+        let id: String
 
         /// Appointments for the same time are kept in the order in which they were made.
         static func < (left: Entry, right: Entry) -> Bool {
@@ -20,7 +20,7 @@ struct Deadlines<ID: Hashable & Sendable>: Sendable {
     var count: Int { heap.count }
     var first: Entry? { heap.first }
 
-    mutating func add(_ id: ID, at time: Duration) -> UInt64 {
+    mutating func add(_ id: String, at time: Duration) -> UInt64 {
         lastTicket += 1
         heap.insert(Entry(time: time, ticket: lastTicket, id: id))
         return lastTicket

@@ -2,13 +2,13 @@ extension Supervisor {
     /// An instruction that the owner carries out.
     public enum Directive: Sendable, Hashable {
         /// Start this incarnation; `attempt` is the number of restarts in a row, 0 for a start by request or for a sibling's restart.
-        case start(ID, Incarnation, attempt: Int)
+        case start(String, Incarnation, attempt: Int)
         /// Stop this incarnation, and report `exited` when it has ended. Given once per incarnation.
-        case stop(ID, Incarnation, Shutdown)
+        case stop(String, Incarnation, Shutdown)
         /// Report a change of a child. The incarnation is the one that changed: for `restarting` and `gaveUp` the one that ended.
-        case report(ID, Incarnation, Change)
+        case report(String, Incarnation, Change)
         /// The child is forgotten, its id unknown. Not given when the child was requested again while its removal was under way.
-        case removed(ID)
+        case removed(String)
         /// Send `timePassed` at this time, and forget earlier wakes. Given when the next deadline has changed.
         case wake(at: Duration)
         /// The supervisor has given up, and all children have been stopped. Given once, as the last directive of all.
@@ -19,7 +19,7 @@ extension Supervisor {
         /// no failure. Given once, as the last directive of all.
         case autoShutdown
         /// The specification or policy that was given isn't valid, and nothing has changed; the id is nil when it was a policy.
-        case refused(ID?, SupervisionError)
+        case refused(String?, SupervisionError)
     }
 
     /// A change of a child that is reported.

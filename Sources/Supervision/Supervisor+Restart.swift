@@ -10,7 +10,7 @@ extension Supervisor {
         case giveUp
     }
 
-    mutating func startHasFailed(_ child: Child<ID>, _ reason: ExitReason) {
+    mutating func startHasFailed(_ child: Child, _ reason: ExitReason) {
         report(child.place, .startFailed(reason))
         switch child.launch {
         case .first where !child.specification.isRetriedAtFirstStart: forget(child.place)
@@ -20,7 +20,7 @@ extension Supervisor {
         }
     }
 
-    mutating func lifeHasEnded(_ child: Child<ID>, _ reason: ExitReason) {
+    mutating func lifeHasEnded(_ child: Child, _ reason: ExitReason) {
         report(child.place, reason.isNormal ? .stopped(reason) : .crashed(reason))
         if case .running(_, let since) = child.state, now - since >= backoff(of: child).resetAfter {
             table.update(child.place) { $0.attempts = 0 }
@@ -28,7 +28,7 @@ extension Supervisor {
         act(on: verdict(child.specification.restart, reason, isFailure: !reason.isNormal), child, reason)
     }
 
-    private mutating func act(on verdict: Verdict, _ child: Child<ID>, _ reason: ExitReason) {
+    private mutating func act(on verdict: Verdict, _ child: Child, _ reason: ExitReason) {
         let isTemporary = child.specification.restart == .temporary
         if case .stoppingSiblings(_, let siblings) = course, siblings.members.contains(child.id), isTemporary || verdict != .giveUp {
             // The child was about to be stopped because of a sibling, whose failure is counted already: its own end isn't counted, whatever
@@ -55,7 +55,7 @@ extension Supervisor {
     }
 
     /// Ends the supervisor, if the policy asks for it, after a child has ended by itself and isn't restarted.
-    mutating func hasEndedForGood(_ child: Child<ID>) {
+    mutating func hasEndedForGood(_ child: Child) {
         guard child.specification.isSignificant else { return }
         switch policy.autoShutdown {
         case .never: break
@@ -77,7 +77,7 @@ extension Supervisor {
 
     // Whether the restart is within the intensity. A restart counts when it is decided, failed or not, once for all siblings that it
     // concerns.
-    private mutating func isWithinIntensity(_ child: Child<ID>) -> Bool {
+    private mutating func isWithinIntensity(_ child: Child) -> Bool {
         guard case .restarts(let intensity) = intensity(of: child) else { return true }
         guard isolatesFailures || child.specification.restartLimits?.hasOwnWindow == true else {
             return window.admit(at: now, intensity: intensity, period: policy.period)
@@ -85,22 +85,22 @@ extension Supervisor {
         return ownWindows[child.id, default: RestartWindow()].admit(at: now, intensity: intensity, period: period(of: child))
     }
 
-    private func intensity(of child: Child<ID>) -> RestartLimits.Intensity {
+    private func intensity(of child: Child) -> RestartLimits.Intensity {
         child.specification.restartLimits?.intensity ?? .restarts(policy.intensity)
     }
 
-    private func period(of child: Child<ID>) -> Duration { child.specification.restartLimits?.period ?? policy.period }
+    private func period(of child: Child) -> Duration { child.specification.restartLimits?.period ?? policy.period }
 
-    private func backoff(of child: Child<ID>) -> Backoff { child.specification.restartLimits?.backoff ?? policy.backoff }
+    private func backoff(of child: Child) -> Backoff { child.specification.restartLimits?.backoff ?? policy.backoff }
 
     /// The limit that the child has exceeded, in words.
-    private func limit(of child: Child<ID>) -> String {
+    private func limit(of child: Child) -> String {
         guard case .restarts(let intensity) = intensity(of: child) else { return "any number of restarts" }
         return "\(intensity) restarts in \(period(of: child))"
     }
 
     // Returns the children that are restarted with a child, itself included, in start order.
-    private func affected(by child: Child<ID>) -> [ID] {
+    private func affected(by child: Child) -> [String] {
         switch policy.strategy {
         case .oneForOne: [child.id]
         case .oneForAll: ids
@@ -108,7 +108,7 @@ extension Supervisor {
         }
     }
 
-    private mutating func restart(_ child: Child<ID>, after reason: ExitReason) {
+    private mutating func restart(_ child: Child, after reason: ExitReason) {
         let place = child.place
         guard isWithinIntensity(child) else {
             giveUp(place, reason)
@@ -169,7 +169,7 @@ extension Supervisor {
     /// Returns the soonest valid entry, and drops the invalid ones before it.
     ///
     /// Drops all invalid entries once they are the majority.
-    private mutating func nextDeadline() -> Deadlines<ID>.Entry? {
+    private mutating func nextDeadline() -> Deadlines.Entry? {
         if deadlines.count > 2 * table.count(in: .waiting) + 32 {
             deadlines.retain { [table] in Self.holds($0, table) }
         }
@@ -179,7 +179,7 @@ extension Supervisor {
         return deadlines.first
     }
 
-    private static func holds(_ entry: Deadlines<ID>.Entry, _ table: Children<ID>) -> Bool {
+    private static func holds(_ entry: Deadlines.Entry, _ table: Children) -> Bool {
         guard let child = table[entry.id], case .waiting = child.state else { return false }
         return child.ticket == entry.ticket
     }

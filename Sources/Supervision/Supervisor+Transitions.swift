@@ -2,13 +2,13 @@ extension Supervisor {
     /// An event or a request that concerns one child.
     enum Occurrence {
         case started, startFailed(ExitReason), exited(ExitReason), finished
-        case startRequested(ChildSpecification<ID>), stopRequested, removeRequested, restartRequested
-        case specificationChanged(ChildSpecification<ID>)
+        case startRequested(ChildSpecification), stopRequested, removeRequested, restartRequested
+        case specificationChanged(ChildSpecification)
         case due
     }
 
     /// Handles an event of one incarnation; an event of an older incarnation has no effect.
-    mutating func observe(_ id: ID, _ incarnation: Incarnation, _ occurrence: Occurrence) {
+    mutating func observe(_ id: String, _ incarnation: Incarnation, _ occurrence: Occurrence) {
         guard let child = table[id], child.state.incarnation == incarnation else { return }
         transition(child, occurrence)
     }
@@ -16,7 +16,7 @@ extension Supervisor {
     /// Handles a request.
     ///
     /// Once the supervisor is ending, requests have no effect: every child is stopped in its turn.
-    mutating func request(_ id: ID, _ occurrence: Occurrence) {
+    mutating func request(_ id: String, _ occurrence: Occurrence) {
         if isEnding { return }
         if let child = table[id] {
             transition(child, occurrence)
@@ -26,13 +26,13 @@ extension Supervisor {
     }
 
     /// Adds and starts a child whose id is unknown.
-    private mutating func add(_ specification: ChildSpecification<ID>) {
+    private mutating func add(_ specification: ChildSpecification) {
         let incarnation = forgotten.recall(specification.id)
         start(table.append(Child(specification: specification, state: .stopped, incarnation: incarnation)), as: .first)
     }
 
     /// Decides every pair of a state and an occurrence.
-    private mutating func transition(_ child: Child<ID>, _ occurrence: Occurrence) {
+    private mutating func transition(_ child: Child, _ occurrence: Occurrence) {
         let place = child.place
         switch (child.state, occurrence) {
         case (_, .specificationChanged(let specification)):
@@ -122,7 +122,7 @@ extension Supervisor {
     }
 
     /// Makes a requested start independent of the child's earlier failures: its backoff starts from the beginning.
-    private mutating func startAnew(_ place: Int, as launch: Child<ID>.Launch) {
+    private mutating func startAnew(_ place: Int, as launch: Child.Launch) {
         table.update(place) {
             $0.launch = launch
             $0.attempts = 0
@@ -140,7 +140,7 @@ extension Supervisor {
         directives.append(.report(child.id, child.incarnation, change))
     }
 
-    mutating func start(_ place: Int, as launch: Child<ID>.Launch) {
+    mutating func start(_ place: Int, as launch: Child.Launch) {
         table.update(place) {
             $0.launch = launch
             $0.hasGivenUp = false
@@ -152,7 +152,7 @@ extension Supervisor {
         directives.append(.start(child.id, child.incarnation, attempt: child.attempts))
     }
 
-    mutating func stop(_ child: Child<ID>, _ incarnation: Incarnation, then follow: ChildState.Follow) {
+    mutating func stop(_ child: Child, _ incarnation: Incarnation, then follow: ChildState.Follow) {
         setState(of: child.place, .stopping(incarnation, then: follow))
         directives.append(.stop(child.id, incarnation, child.specification.shutdown))
     }

@@ -22,7 +22,7 @@ extension Supervisor {
     }
 
     /// Stops a child that is starting, and cancels its waiting restarts.
-    private mutating func cancelStarts(of id: ID) {
+    private mutating func cancelStarts(of id: String) {
         guard let child = table[id] else { return }
         switch child.state {
         case .starting(let incarnation):
@@ -40,7 +40,7 @@ extension Supervisor {
     /// Stops the children, the latest first, and then starts them in start order.
     ///
     /// If another such restart is under way, the two are joined.
-    mutating func restartTogether(_ affected: [ID]) {
+    mutating func restartTogether(_ affected: [String]) {
         let isAffected = Set(affected)
         var members = isAffected
         switch course {
@@ -67,7 +67,7 @@ extension Supervisor {
     ///
     /// Children that were stopped before take part as well (OTP's supervisor.erl, `start_children`), but not one that was stopped while an
     /// earlier restart was under way that this one has joined.
-    private mutating func join(_ child: Child<ID>, at time: Duration, isAffected: Bool) {
+    private mutating func join(_ child: Child, at time: Duration, isAffected: Bool) {
         let isTemporary = child.specification.restart == .temporary
         switch child.state {
         case .starting, .running, .stopping(_, .remove), .stopping(_, .start), .stopping(_, .restartWithSiblings):
@@ -90,18 +90,18 @@ extension Supervisor {
     }
 
     /// Takes a forgotten child out of a restart of siblings, so that it has no part in it even if its id is added again.
-    mutating func leaveSiblings(_ id: ID) {
+    mutating func leaveSiblings(_ id: String) {
         guard case .stoppingSiblings(let turns, var siblings) = course else { return }
         course = .steady  // So that the set isn't copied.
         siblings.members.remove(id)
         course = .stoppingSiblings(turns, siblings)
     }
 
-    private func isWaiting(_ id: ID) -> Bool {
+    private func isWaiting(_ id: String) -> Bool {
         if case .waiting = table[id]?.state { true } else { false }
     }
 
-    mutating func stopHasEnded(_ child: Child<ID>, _ reason: ExitReason, _ follow: ChildState.Follow) {
+    mutating func stopHasEnded(_ child: Child, _ reason: ExitReason, _ follow: ChildState.Follow) {
         report(child.place, .stopped(reason))
         switch follow {
         case .stop:
@@ -181,7 +181,7 @@ extension Supervisor {
     }
 
     /// Returns whether the child is no longer alive, and stops it if it is.
-    private mutating func hasEnded(_ id: ID, elseStopThen follow: ChildState.Follow) -> Bool {
+    private mutating func hasEnded(_ id: String, elseStopThen follow: ChildState.Follow) -> Bool {
         guard let child = table[id] else { return true }
         switch child.state {
         case .starting(let incarnation), .running(let incarnation, _):

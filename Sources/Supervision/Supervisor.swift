@@ -15,7 +15,7 @@
 /// - Memory: A supervisor keeps the incarnations of its children and of at most 1,024 removed ids; beyond that new ids begin above 1.
 ///
 /// Follows https://www.erlang.org/doc/apps/stdlib/supervisor.html, with a backoff added.
-public struct Supervisor<ID: Hashable & Sendable>: Sendable {
+public struct Supervisor: Sendable {
     /// The state of actions on several children.
     enum Course: Sendable {
         /// No such action is under way. Can transition to: stoppingSiblings, ending.
@@ -32,15 +32,15 @@ public struct Supervisor<ID: Hashable & Sendable>: Sendable {
 
     /// Children whose turns come one after the other.
     struct Turns: Sendable {
-        private let ids: [ID]
+        private let ids: [String]
         private var position = 0
 
-        init(_ ids: [ID]) {
+        init(_ ids: [String]) {
             self.ids = ids
         }
 
-        var current: ID? { position < ids.count ? ids[position] : nil }
-        var remaining: ArraySlice<ID> { ids[position...] }
+        var current: String? { position < ids.count ? ids[position] : nil }
+        var remaining: ArraySlice<String> { ids[position...] }
 
         mutating func advance() {
             position += 1
@@ -49,11 +49,11 @@ public struct Supervisor<ID: Hashable & Sendable>: Sendable {
 
     /// The children that are restarted together, and when.
     struct Siblings: Sendable {
-        let inOrder: [ID]
+        let inOrder: [String]
         /// The children that still take part.
         ///
         /// A child that was forgotten, and was added again since, doesn't.
-        var members: Set<ID>
+        var members: Set<String>
         let at: Duration
     }
 
@@ -69,14 +69,14 @@ public struct Supervisor<ID: Hashable & Sendable>: Sendable {
     public internal(set) var policy: SupervisionPolicy
 
     let isolatesFailures: Bool
-    var table = Children<ID>()
+    var table = Children()
     var course = Course.steady
     /// The restarts that are counted together.
     var window = RestartWindow()
     /// The restarts of children that are counted separately.
-    var ownWindows: [ID: RestartWindow] = [:]
-    var deadlines = Deadlines<ID>()
-    var forgotten = ForgottenIncarnations<ID>()
+    var ownWindows: [String: RestartWindow] = [:]
+    var deadlines = Deadlines()
+    var forgotten = ForgottenIncarnations()
     var random: SplitMix64
     /// The time of the event that is being handled.
     var now = Duration.zero
@@ -101,7 +101,6 @@ public struct Supervisor<ID: Hashable & Sendable>: Sendable {
     /// Handles an event and returns the directives that follow from it, in the order in which the owner carries them out.
     ///
     /// - Parameter now: The monotonic time since any fixed origin; it never runs backwards from one event to the next.
-    @_specialize(where ID == String)  // Three times as fast for the ids that this package uses; other types work as well.
     public mutating func handle(_ event: Event, now: Duration) -> [Directive] {
         if case .ended = course { return [] }
         self.now = now
@@ -132,7 +131,7 @@ public struct Supervisor<ID: Hashable & Sendable>: Sendable {
 // MARK: - Refusing
 
 extension Supervisor {
-    private mutating func accepts(_ specification: ChildSpecification<ID>) -> Bool {
+    private mutating func accepts(_ specification: ChildSpecification) -> Bool {
         if isEnding { return false }
         do throws(SupervisionError) {
             try specification.validate(under: policy.autoShutdown)
@@ -158,24 +157,22 @@ extension Supervisor {
 
 extension Supervisor {
     /// All children in start order, stopped ones included, in O(n).
-    public var children: [(specification: ChildSpecification<ID>, state: ChildState)] {
+    public var children: [(specification: ChildSpecification, state: ChildState)] {
         table.inOrder.map { ($0.specification, $0.state) }
     }
 
     /// The ids of all children in start order, in O(n).
-    public var ids: [ID] {
-        @_specialize(where ID == String)
-        get { table.inOrder.map(\.id) }
+    public var ids: [String] {
+        table.inOrder.map(\.id)
     }
 
     /// Returns the state of a child; nil if there is no such child.
-    @_specialize(where ID == String)
-    public func state(of id: ID) -> ChildState? {
+    public func state(of id: String) -> ChildState? {
         table[id]?.state
     }
 
     /// Returns the specification of a child; nil if there is no such child.
-    public func specification(of id: ID) -> ChildSpecification<ID>? {
+    public func specification(of id: String) -> ChildSpecification? {
         table[id]?.specification
     }
 

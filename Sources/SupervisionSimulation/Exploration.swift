@@ -22,7 +22,7 @@ public struct Exploration: CustomStringConvertible {
     /// The supervisor's policy.
     let policy: SupervisionPolicy
     /// The children, which are all started first; those events don't count.
-    let children: [ChildSpecification<String>]
+    let children: [ChildSpecification]
     /// The number of events that follow one another.
     let events: Int
     /// Whether a child that is given up falls alone.

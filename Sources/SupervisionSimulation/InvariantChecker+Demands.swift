@@ -28,7 +28,7 @@ extension InvariantChecker {
     }
 
     /// Compares the supervisor's table with what lives.
-    func compare(with supervisor: Supervisor<String>) throws(Violation) {
+    func compare(with supervisor: Supervisor) throws(Violation) {
         var known = 0
         for (specification, state) in supervisor.children {
             known += 1

@@ -110,7 +110,7 @@ extension InvariantChecker {
     private mutating func noteReport(
         _ slot: Int,
         _ incarnation: Incarnation,
-        _ change: Supervisor<String>.Change,
+        _ change: Supervisor.Change,
         now: Duration
     ) throws(Violation) {
         let line = lines[slot]

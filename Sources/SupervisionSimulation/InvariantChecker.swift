@@ -33,7 +33,7 @@ struct InvariantChecker: Hashable {
         /// Whether the child was requested again while its removal was under way.
         var comesBackLast = false
         /// The child's specification; also nil when it may be either of two.
-        var specification: ChildSpecification<String>?
+        var specification: ChildSpecification?
         /// The restart limits, which are the same in all specifications of the id here.
         var limits: RestartLimits?
         /// The child's restarts, if they are counted by themselves.

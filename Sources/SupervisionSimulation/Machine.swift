@@ -3,13 +3,13 @@ public import Supervision
 /// A supervisor, or a mutated one by which the simulation itself is tested.
 public struct Machine {
     /// A function that handles events in the supervisor's place.
-    public typealias Mutation = (_ supervisor: inout Supervisor<String>, _ event: Event, _ now: Duration) -> [Directive]
+    public typealias Mutation = (_ supervisor: inout Supervisor, _ event: Event, _ now: Duration) -> [Directive]
     /// The events of the supervisors here.
-    public typealias Event = Supervisor<String>.Event
+    public typealias Event = Supervisor.Event
     /// The directives of the supervisors here.
-    public typealias Directive = Supervisor<String>.Directive
+    public typealias Directive = Supervisor.Directive
 
-    var supervisor: Supervisor<String>
+    var supervisor: Supervisor
     let mutation: Mutation?
 
     mutating func handle(_ event: Event, now: Duration) -> [Directive] {

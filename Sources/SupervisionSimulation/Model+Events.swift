@@ -11,7 +11,7 @@ extension Model {
         return index
     }
 
-    private func isRefused(_ specification: ChildSpecification<String>) -> Bool {
+    private func isRefused(_ specification: ChildSpecification) -> Bool {
         if case .timeout(let time) = specification.shutdown, time < .zero { return true }
         if let limits = specification.restartLimits, Self.isNonsense(limits) { return true }
         return specification.isSignificant && (specification.restart == .permanent || policy.autoShutdown == .never)
@@ -63,7 +63,7 @@ extension Model {
         }
     }
 
-    mutating func start(_ specification: ChildSpecification<String>) {
+    mutating func start(_ specification: ChildSpecification) {
         guard let index = index(specification.id) else {
             children.append(Child(specification: specification, state: .stopped, incarnation: last[specification.id] ?? 0))
             return begin(children.count - 1, .first)

@@ -15,7 +15,7 @@ struct Model: Hashable {
     }
 
     struct Child: Hashable {
-        var specification: ChildSpecification<String>
+        var specification: ChildSpecification
         var state: State
         var incarnation: Incarnation
         var launch = Launch.first

@@ -82,7 +82,7 @@ extension Scenario {
         )
     }
 
-    private func specification(_ place: Place, _ dice: inout SplitMix64) -> ChildSpecification<String> {
+    private func specification(_ place: Place, _ dice: inout SplitMix64) -> ChildSpecification {
         let restart = dice.one(of: [RestartType.permanent, .permanent, .transient, .temporary])
         // Now and then one that is to be refused.
         let mayBeSignificant = restart != .permanent && groups[place.group].policy.autoShutdown != .never || dice.oneIn(30)

@@ -54,9 +54,9 @@ public struct Scenario: Sendable {
     /// An action on a world.
     public enum Action: Sendable, Hashable {
         /// The supervisor has this child from the beginning of each of its lives.
-        case has(Place, ChildSpecification<String>)
+        case has(Place, ChildSpecification)
         /// A request to the supervisor.
-        case start(Place, ChildSpecification<String>)
+        case start(Place, ChildSpecification)
         /// See ``start(_:_:)``.
         case stop(Place)
         /// See ``start(_:_:)``.
@@ -80,7 +80,7 @@ public struct Scenario: Sendable {
         /// The supervisor is given another policy.
         case setPolicy(group: Int, SupervisionPolicy)
         /// The child is given another specification while it lives.
-        case setSpecification(Place, ChildSpecification<String>)
+        case setSpecification(Place, ChildSpecification)
         /// The supervisor is asked to end.
         case shutDown(group: Int)
     }
@@ -134,7 +134,7 @@ extension Scenario {
         }
     }
 
-    private func describe(_ specification: ChildSpecification<String>) -> String {
+    private func describe(_ specification: ChildSpecification) -> String {
         "\(specification.restart), \(specification.shutdown)"
             + (specification.isSignificant ? ", significant" : "")
             + (specification.isRetriedAtFirstStart ? ", retried at first start" : "")

@@ -41,7 +41,7 @@ public typealias Violation = BrokenInvariant<Invariant>
 extension Invariant: WorldInvariant {
     /// The names of modules and types that descriptions are told without.
     public static let noise = [
-        "SupervisionSimulation.", "Supervision.", "Swift.", "Supervisor<String>.Change", "RestartType", "ChildSpecification<String>",
+        "SupervisionSimulation.", "Supervision.", "Swift.", "Supervisor.Change", "RestartType", "ChildSpecification",
         "Shutdown.", "Model.Ending", "Model.ExpectedDirective",
     ]
 }

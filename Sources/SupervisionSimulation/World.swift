@@ -50,7 +50,7 @@ final class World {
 
     enum Item {
         case step(Int)
-        case boot(group: Int, slot: Int, ChildSpecification<String>)
+        case boot(group: Int, slot: Int, ChildSpecification)
         case ready(Int)
         case end(Int, ExitReason)
         case failStart(Int, ExitReason)

@@ -75,7 +75,7 @@ public struct Plan: CoordinatorConfiguration, Hashable, ExpressibleByStringLiter
         .supervisor(key, .any, restart: restart, Plan("x", .temporary, isSignificant: true))
     }
 
-    public var specification: ChildSpecification<String> {
+    public var specification: ChildSpecification {
         ChildSpecification(id: key, restart: restart, shutdown: shutdown, isSignificant: isSignificant)
     }
 

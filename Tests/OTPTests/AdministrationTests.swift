@@ -118,7 +118,7 @@ struct AdministrationTests {
         }
         guard backend == .machine else { return }
         // As many as the intensity allows, for ever: three in ten seconds.
-        var supervisor = Supervisor<String>(policy: SupervisionPolicy(intensity: 3, period: .seconds(10), backoff: .none))
+        var supervisor = Supervisor(policy: SupervisionPolicy(intensity: 3, period: .seconds(10), backoff: .none))
         _ = supervisor.handle(.startRequested(ChildSpecification(id: "a")), now: .zero)
         _ = supervisor.handle(.started("a", 1), now: .zero)
         for life in 1...UInt32(1_000) {

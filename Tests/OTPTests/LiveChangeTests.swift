@@ -5,8 +5,8 @@ import Testing
 /// `significant_upgrade` and `code_change`: what is changed while children live.
 @Suite("OTP live changes")
 struct LiveChangeTests {
-    private typealias Machine = Supervisor<String>
-    private typealias Child = ChildSpecification<String>
+    private typealias Machine = Supervisor
+    private typealias Child = ChildSpecification
 
     private static let isStatic = "a type's policy is static"
 

@@ -3,7 +3,7 @@ import OTPFixtures
 
 /// One life of a simulated supervisor: the machine, and children that do as planned at once.
 final class MachineSupervisor {
-    private(set) var machine: Supervisor<String>
+    private(set) var machine: Supervisor
     private(set) var plans: [String: Plan] = [:]
     private(set) var nested: [String: MachineSupervisor] = [:]
     private(set) var hasEnded = false
@@ -36,17 +36,17 @@ final class MachineSupervisor {
         ready()
     }
 
-    func send(_ event: Supervisor<String>.Event, _ plan: Plan? = nil) {
+    func send(_ event: Supervisor.Event, _ plan: Plan? = nil) {
         // What is refused, and what is there already, changes no plan.
         if let plan, machine.state(of: plan.key)?.incarnation == nil { plans[plan.key] = plan }
         for directive in machine.handle(event, now: world.now) { perform(directive) }
     }
 
-    private func later(_ event: Supervisor<String>.Event) {
+    private func later(_ event: Supervisor.Event) {
         world.soon { [weak self] in self?.send(event) }
     }
 
-    private func perform(_ directive: Supervisor<String>.Directive) {
+    private func perform(_ directive: Supervisor.Directive) {
         switch directive {
         case .start(let id, let life, _): start(id, life)
         case .stop(let id, let life, let shutdown): stop(id, life, shutdown)
@@ -94,7 +94,7 @@ final class MachineSupervisor {
         world.at(world.now + time) { [weak self] in self?.send(.exited(id, life, reason)) }
     }
 
-    private func note(_ id: String, _ change: Supervisor<String>.Change) {
+    private func note(_ id: String, _ change: Supervisor.Change) {
         let change: LifecycleChange? =
             switch change {
             case .started: .started

@@ -39,10 +39,10 @@ struct ScaleTests {
 
     /// An event for each step of a child, and a directive for each of these: not one more, however many children there are.
     private func machine(_ count: Int, _ type: RestartType) -> Duration {
-        var supervisor = Supervisor<Int>(policy: SupervisionPolicy(backoff: .none))
+        var supervisor = Supervisor(policy: SupervisionPolicy(backoff: .none))
         var directives = 0
         let time = ContinuousClock().measure {
-            for id in 0..<count {
+            for id in (0..<count).map(String.init) {
                 directives += supervisor.handle(.startRequested(ChildSpecification(id: id, restart: type)), now: .zero).count
                 directives += supervisor.handle(.started(id, 1), now: .zero).count
             }

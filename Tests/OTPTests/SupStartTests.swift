@@ -134,7 +134,7 @@ struct SupStartTests {
     )
     func otp13_supStartMap(_ backend: Backend) async throws {
         guard try Skips.fits(backend) else { return }
-        var supervisor = Supervisor<String>()
+        var supervisor = Supervisor()
         expectDefaults(&supervisor, ["a"])
     }
 
@@ -145,11 +145,11 @@ struct SupStartTests {
     )
     func otp14_supStartMapSimple(_ backend: Backend) async throws {
         guard try Skips.fits(backend) else { return }
-        var supervisor = Supervisor<String>()
+        var supervisor = Supervisor()
         expectDefaults(&supervisor, (1...10).map { "dynamic-\($0)" })
     }
 
-    private func expectDefaults(_ supervisor: inout Supervisor<String>, _ ids: [String]) {
+    private func expectDefaults(_ supervisor: inout Supervisor, _ ids: [String]) {
         for id in ids { _ = supervisor.handle(.startRequested(ChildSpecification(id: id)), now: .zero) }
         for id in ids {
             let specification = supervisor.specification(of: id)

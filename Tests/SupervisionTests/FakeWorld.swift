@@ -10,7 +10,7 @@ struct FakeWorld {
         var isToldToStop = false
     }
 
-    var supervisor: Supervisor<String>
+    var supervisor: Supervisor
     var now: Duration = .seconds(1_000)
     let policy: SupervisionPolicy
 

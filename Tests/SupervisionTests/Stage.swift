@@ -1,13 +1,13 @@
 import Supervision
 
-typealias Event = Supervisor<String>.Event
-typealias Directive = Supervisor<String>.Directive
-typealias Change = Supervisor<String>.Change
-typealias Child = ChildSpecification<String>
+typealias Event = Supervisor.Event
+typealias Directive = Supervisor.Directive
+typealias Change = Supervisor.Change
+typealias Child = ChildSpecification
 
 /// A supervisor with a clock that is moved by hand, for stories told step by step.
 struct Stage {
-    var supervisor: Supervisor<String>
+    var supervisor: Supervisor
     var now: Duration = .seconds(1_000)
 
     /// Backoff and intensity are out of the way unless a test asks for them.

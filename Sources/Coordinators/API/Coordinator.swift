@@ -27,6 +27,8 @@ public protocol Coordinator: Actor {
     nonisolated var context: Context<Self> { get }
 
     /// Creates the coordinator. The initialiser only stores its arguments; work belongs in `start`.
+    ///
+    /// The initialiser may run on the thread on which the parent starts the coordinator: one that takes long delays the parent.
     init(_ context: Context<Self>, _ configuration: Configuration)
 
     /// The messages that the coordinator answers or intercepts, and the events that it observes. Empty by default.

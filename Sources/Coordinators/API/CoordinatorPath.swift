@@ -80,11 +80,15 @@ public struct CoordinatorPath: Sendable, Hashable, Codable, CustomStringConverti
     ///
     /// - Throws: `invalidKey`.
     func check(_ key: String) throws(CoordinatorError) {
-        guard !key.isEmpty, !key.utf8.contains(UInt8(ascii: "/")) else {
+        // The category of a printable ASCII character needs no look-up.
+        var (hasSlash, isPlain) = (false, true)
+        for byte in key.utf8 {
+            if byte == UInt8(ascii: "/") { hasSlash = true }
+            if byte < 0x20 || byte > 0x7e { isPlain = false }
+        }
+        guard !key.isEmpty, !hasSlash else {
             throw CoordinatorError(.invalidKey, "'\(key)' is not a key: give one that is not empty and has no slash")
         }
-        // The category of a printable ASCII character needs no look-up.
-        let isPlain = key.utf8.allSatisfy { (0x20..<0x7f).contains($0) }
         guard isPlain || !key.unicodeScalars.contains(where: \.breaksLines) else {
             throw CoordinatorError(.invalidKey, "\(key.debugDescription) is not a key: give one without control characters")
         }

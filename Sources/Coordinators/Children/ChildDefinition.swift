@@ -9,10 +9,10 @@ final class ChildDefinition: Sendable {
     }
 
     /// The specification for the supervisor; the id is the key.
-    let specification: ChildSpecification<String>
+    let specification: ChildSpecification
     let kind: Kind
 
-    init(_ specification: ChildSpecification<String>, _ kind: Kind) {
+    init(_ specification: ChildSpecification, _ kind: Kind) {
         self.specification = specification
         self.kind = kind
     }
@@ -25,6 +25,11 @@ final class ChildDefinition: Sendable {
         case .coordinator(let coordinator): coordinator.typeName
         case .program(let program): program.command.first ?? ""
         }
+    }
+
+    /// Whether the child is a coordinator in the process of its parent.
+    var isInProcess: Bool {
+        if case .coordinator(let coordinator) = kind, case .inProcess = coordinator.place { true } else { false }
     }
 
     /// Whether the child is a coordinator in a process of its own.

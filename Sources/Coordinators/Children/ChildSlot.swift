@@ -72,12 +72,11 @@ struct ChildSlot {
 
     init(_ tenancy: Tenancy) { self.tenancy = tenancy }
 
-    /// Removes and returns the calls that wait for the end, with their outcomes.
-    mutating func takeEnds(otherwise error: CoordinatorError) -> [Outcome] {
-        guard !record.ends.isEmpty else { return [] }
-        let result: Result<Answer, any Error> = record.output.map { .success($0) } ?? .failure(record.lastError ?? error)
-        defer { record.ends = [] }
-        return record.ends.map { Outcome(end: $0, result: result) }
+    /// Adds a call that waits for the child to be ready.
+    mutating func awaitStart() -> Start {
+        let start = Start()
+        starts.append(start)
+        return start
     }
 
     /// Ends all calls and messages that wait for the slot, which was removed.
@@ -134,10 +133,10 @@ extension ChildSlot {
     mutating func renew(pausedFor reasons: PauseReasons, by initiator: ChildSupervisor.Initiator) {
         pauseReasons = reasons
         startInitiator = initiator
-        changeRecord {
-            $0.output = nil
-            $0.lastError = nil
-            $0.ends = []
+        if !storedRecord.isEmpty {
+            record.output = nil
+            record.lastError = nil
+            record.ends = []
         }
         phase.hold()
     }
@@ -159,6 +158,17 @@ extension ChildSlot {
             return Begun(earlyExit: reason, spares: record.spares)
         case .vacant, .held, .flushing, .active, .down: return nil
         }
+    }
+
+    /// Makes a life active whose start concerns only the calls that wait for it.
+    ///
+    /// - Returns: Those calls; `nil` when the start has to be reported to others too, or messages wait for the child.
+    mutating func becameReady(at time: MonotonicTime) -> [Start]? {
+        guard case .starting(let life) = phase, storedRecord.isEmpty, startInitiator == .parent else { return nil }
+        phase = .active(Life(host: life.host, readySince: time))
+        startInitiator = nil
+        defer { starts = [] }
+        return starts
     }
 
     /// Decides what becomes of a message for the child.
@@ -226,9 +236,21 @@ extension ChildSlot {
         _modify { yield &storedRecord.value }
     }
 
-    /// Changes the record, unless it's empty and so has nothing to be reset.
-    mutating func changeRecord(_ change: (inout Record) -> Void) {
-        if !storedRecord.isEmpty { change(&record) }
+    /// Changes the slot and its record together, so that the record is moved only once.
+    mutating func withRecord<Result>(_ change: (inout ChildSlot, inout Record) -> Result) -> Result {
+        var record = record
+        storedRecord = Occasional()
+        defer { self.record = record }
+        return change(&self, &record)
+    }
+}
+
+extension ChildSlot.Record {
+    /// Removes and returns the calls that wait for the end, with their outcomes.
+    mutating func takeEnds(otherwise error: CoordinatorError) -> [ChildSlot.Outcome] {
+        let result: Result<Answer, any Error> = output.map { .success($0) } ?? .failure(lastError ?? error)
+        defer { ends = [] }
+        return ends.map { ChildSlot.Outcome(end: $0, result: result) }
     }
 }
 

@@ -26,18 +26,19 @@ struct ChildSlots: Sendable {
 
     /// Gives a key to a child that is started by a request.
     ///
+    /// - Parameter known: The key's slot, if it has one.
     /// - Returns: The slot, and as it was before; `nil` when there was none.
-    mutating func begin(_ definition: ChildDefinition) -> (Box<ChildSlot>, former: ChildSlot?) {
+    mutating func begin(_ definition: ChildDefinition, in known: Box<ChildSlot>?) -> (Box<ChildSlot>, former: ChildSlot?) {
         tenancies += 1
         let tenancy = ChildSlot.Tenancy(number: tenancies, definition: definition)
-        guard let box = boxes[definition.key] else {
+        guard let known else {
             let box = Box(ChildSlot(tenancy))
             boxes[definition.key] = box
             return (box, nil)
         }
-        let former = box.value
-        box.value.tenancy = tenancy
-        return (box, former)
+        let former = known.value
+        known.value.tenancy = tenancy
+        return (known, former)
     }
 
     mutating func remove(_ key: String) -> ChildSlot? { boxes.removeValue(forKey: key)?.value }

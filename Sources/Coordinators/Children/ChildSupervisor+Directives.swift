@@ -3,9 +3,11 @@ import Logging
 import WireProtocol
 
 extension ChildSupervisor {
-    func perform(_ directive: Supervisor<String>.Directive) {
+    func perform(_ directive: Supervisor.Directive) {
         switch directive {
-        case .start(let key, let incarnation, let attempt): begin(key, incarnation, attempt)
+        case .start(let key, let incarnation, let attempt):
+            let life = state.withLock { state in state.slots.box(key).map { makeLife(in: $0, incarnation, attempt) } }
+            if let life { begin(life, isAwaited: false) } else { handle(.exited(key, incarnation, .unknown)) }
         case .stop(let key, _, let shutdown):
             let (host, hastened) = state.withLock { ($0.host(of: key), $0.hastened(shutdown)) }
             host?.stop(hastened)
@@ -24,55 +26,95 @@ extension ChildSupervisor {
         }
     }
 
-    private func begin(_ key: String, _ incarnation: Incarnation, _ attempt: Int) {
-        let begun = withSlot(key) { slot -> (host: any ChildHost, formerSpares: SparePool?) in
-            let definition = slot.definition
-            let formerSpares = definition.isInWorker || slot.record.spares != nil ? prepareSpares(key, &slot) : nil
-            let inheritance = ChildInheritance(
-                pauseReasons: slot.pauseReasons,
-                isRestart: attempt > 0,
-                spares: slot.record.spares,
-                areEventsWanted: !slot.record.observers.all.isEmpty || node.type.table.observes(definition.typeName)
-            )
-            let events = HostEvents(owner: self, life: ChildInstance(key: key, incarnation: incarnation))
-            let host = node.runtime.makeHost(definition, parent: node, inheritance: inheritance, events: events)
-            slot.phase = .starting(ChildSlot.Life(host: host))
-            slot.incarnation = incarnation
-            if attempt > 0 { slot.record.restarts += 1 }
-            return (host, formerSpares)
-        }
-        guard let (host, formerSpares) = begun else { return handle(.exited(key, incarnation, .unknown)) }
-        formerSpares?.end()
+    /// A life that is noted in its slot, and that is to begin.
+    struct NewLife {
+        let slot: Box<ChildSlot>
+        let host: any ChildHost
+        let instance: ChildInstance
+        /// The pool that isn't needed any more.
+        let formerSpares: SparePool?
+    }
+
+    /// Makes the host of a life and notes it in the child's slot; called under the lock.
+    func makeLife(in slot: Box<ChildSlot>, _ incarnation: Incarnation, _ attempt: Int) -> NewLife {
+        let definition = slot.value.definition
+        let instance = ChildInstance(key: definition.key, incarnation: incarnation)
+        let record = slot.value.record
+        let mayHaveSpares = definition.isInWorker || record.spares != nil
+        let formerSpares = mayHaveSpares ? prepareSpares(definition.key, &slot.value) : nil
+        let inheritance = ChildInheritance(
+            pauseReasons: slot.value.pauseReasons,
+            isRestart: attempt > 0,
+            spares: mayHaveSpares ? slot.value.record.spares : nil,
+            areEventsWanted: !record.observers.all.isEmpty || node.type.table.observes(definition.typeName)
+        )
+        let events = HostEvents(owner: self, life: instance)
+        let host = node.runtime.makeHost(definition, parent: node, inheritance: inheritance, events: events)
+        slot.value.phase = .starting(ChildSlot.Life(host: host))
+        slot.value.incarnation = incarnation
+        if attempt > 0 { slot.value.record.restarts += 1 }
+        return NewLife(slot: slot, host: host, instance: instance, formerSpares: formerSpares)
+    }
+
+    /// Begins a life.
+    ///
+    /// - Parameter isAwaited: Whether the caller waits for the start.
+    /// - Returns: The value to wait for; `nil` when the child is ready.
+    @discardableResult
+    func begin(_ life: NewLife, isAwaited: Bool) -> ChildSlot.Start? {
+        life.formerSpares?.end()
         // The host is known by now to a coordinator that is being provided with a dependency at the same time: none can be missed.
-        node.passInheritance(to: host)
-        if let host = host as? LocalHost {
-            // A coordinator of this process begins at once, and has a task of its own for a hook that takes time.
-            host.start { self.conclude($0, key, incarnation) }
-        } else {
-            tasks.add {
-                do {
-                    try await host.start()
-                    self.conclude(.success(()), key, incarnation)
-                } catch {
-                    self.conclude(.failure(error), key, incarnation)
-                }
+        node.passInheritance(to: life.host)
+        if let host = life.host as? LocalHost {
+            // A coordinator of this process begins at once, and has a task of its own only for a hook that takes time.
+            guard let rest = host.begin() else { return conclude(.success(()), life, isAwaited: isAwaited) }
+            // The life can't end before the host proceeds, so that the value is settled with its start.
+            let start = isAwaited ? state.withLock { _ in life.slot.value.awaitStart() } : nil
+            host.proceed(rest) { self.conclude($0, life) }
+            return start
+        }
+        tasks.add {
+            do {
+                try await life.host.start()
+                self.conclude(.success(()), life)
+            } catch {
+                self.conclude(.failure(error), life)
             }
         }
+        return nil
     }
 
     /// Takes the outcome of a child's start.
-    private func conclude(_ result: Result<Void, any Error>, _ key: String, _ incarnation: Incarnation) {
+    ///
+    /// - Returns: The value to wait for, if the caller waits for the start, and others are told of it before.
+    @discardableResult
+    private func conclude(_ result: Result<Void, any Error>, _ life: NewLife, isAwaited: Bool = false) -> ChildSlot.Start? {
+        let (key, incarnation) = (life.instance.key, life.instance.incarnation)
         if case .failure(let error) = result {
-            return handle(.startFailed(key, incarnation, reason(for: error, key, incarnation)))
+            handle(.startFailed(key, incarnation, reason(for: error, key, incarnation)))
+            return nil
         }
-        let spares = mutateAndPerform { state -> SparePool? in
-            state.feed(.started(key, incarnation))
-            let begun = state.slots.with(key) { $0.begun(incarnation) } ?? nil
+        let mustAnnounce = node.runtime.announcesStarts
+        let (starts, own, spares) = mutateAndPerform { state -> ([ChildSlot.Start], ChildSlot.Start?, SparePool?) in
+            let now = MonotonicTime.now
+            let decided = state.machine.handle(.started(key, incarnation), now: now.sinceOrigin)
+            // The usual outcome concerns only the calls that wait for it, and needs no turn.
+            if !mustAnnounce, state.outbox.isIdle, decided.count == 1, case .report(_, _, .started) = decided[0],
+                let starts = life.slot.value.becameReady(at: now)
+            {
+                return (starts, nil, nil)
+            }
+            state.outbox.add(decided)
+            // When a stop has come first, the start fails with it.
+            let own = isAwaited ? life.slot.value.awaitStart() : nil
+            let begun = life.slot.value.begun(incarnation)
             // The exit comes behind the start, in the order of the events.
             if let earlyExit = begun?.earlyExit { state.feed(.exited(key, incarnation, earlyExit)) }
-            return begun?.spares
+            return ([], own, begun?.spares)
         }
+        for start in starts { start.settle(.success(())) }
         spares?.fillSoon()
+        return own
     }
 
     /// Returns the reason why a start has failed, and notes its error in the child's slot.
@@ -157,7 +199,7 @@ extension ChildSupervisor {
     }
 
     /// Turns a report of the machine into the state of handles, the answers of waiting callers and the coordinator's events.
-    func report(_ key: String, _ incarnation: Incarnation, _ change: Supervisor<String>.Change) {
+    func report(_ key: String, _ incarnation: Incarnation, _ change: Supervisor.Change) {
         var transition = ChildTransition(key, under: node.path, incarnation, change)
         let typeName = state.withLock { state -> String in
             let isAlive = transition.isEndOfLife && state.isAlive(key)

@@ -12,16 +12,11 @@ extension ChildSupervisor {
     func start(_ definition: ChildDefinition, end: ChildSlot.End? = nil, initiator: Initiator = .parent) async throws -> UInt64 {
         let key = definition.key
         try node.path.check(key)
-        let start = ChildSlot.Start()
         // The start is requested before the first suspension, so that two starts that begin one after the other are in that order.
+        let (tenancy, start) = try request(definition, end, initiator)
+        guard let start else { return tenancy }
         let waiting = HandlerScope.current?.beginWait()
         defer { waiting?.end() }
-        let tenancy = request(definition, start, end, initiator)
-        // A child without a hook that takes time is ready now.
-        if let outcome = start.outcome {
-            try outcome.get()
-            return tenancy
-        }
         try await withTaskCancellationHandler {
             try await start.value.get()
         } onCancel: {
@@ -35,35 +30,41 @@ extension ChildSupervisor {
         case refused(any Error)
         /// The child lives already, and is ready.
         case ready(tenancy: UInt64)
-        /// The start is under way. `former`: the slot of the life before, which is stopping.
-        case begun(tenancy: UInt64, former: ChildSlot?)
+        /// The child is to be started, and this thread has to begin its life. `former`: the slot of the life before.
+        case new(tenancy: UInt64, NewLife, former: ChildSlot?)
+        /// The child is starting, or is to be started in its turn. `former`: the slot of the life before, which may be stopping.
+        case requested(tenancy: UInt64, ChildSlot.Start, former: ChildSlot?)
     }
 
+    /// Requests a start.
+    ///
+    /// - Returns: The tenancy, and the value to wait for; `nil` when the child is ready.
     private func request(
         _ definition: ChildDefinition,
-        _ start: ChildSlot.Start,
         _ end: ChildSlot.End?,
         _ initiator: Initiator
-    ) -> UInt64 {
+    ) throws -> (tenancy: UInt64, ChildSlot.Start?) {
         let request = mutateAndPerform { state in
             // The pause is read under this lock, so that a later pause finds the child among those to be paused.
-            state.request(definition, start, end, initiator, isPaused: node.isPaused, under: node.path)
+            state.request(definition, end, initiator, isPaused: node.isPaused, of: self)
         }
         switch request {
-        case .refused(let error):
-            start.settle(.failure(error))
-            return 0
-        case .ready(let tenancy):
-            start.settle(.success(()))
-            return tenancy
-        case .begun(let tenancy, var former):
-            guard former != nil else { return tenancy }
-            // The callers that wait for the former life must not get the outcome of the new one.
-            let path = node.path.appending(definition.key)
-            let error = CoordinatorError(.stopped, "\(path) was stopped, and is started anew")
-            for outcome in former?.takeEnds(otherwise: error) ?? [] { outcome.tell() }
-            return tenancy
+        case .refused(let error): throw error
+        case .ready(let tenancy): return (tenancy, nil)
+        case .new(let tenancy, let life, let former):
+            if let former { endRun(of: former) }
+            return (tenancy, begin(life, isAwaited: true))
+        case .requested(let tenancy, let start, let former):
+            if let former { endRun(of: former) }
+            return (tenancy, start)
         }
+    }
+
+    /// Tells the callers that wait for a former life's end, which must not get the outcome of the new life.
+    private func endRun(of former: ChildSlot) {
+        var record = former.record
+        let error = CoordinatorError(.stopped, "\(node.path.appending(former.definition.key)) was stopped, and is started anew")
+        for outcome in record.takeEnds(otherwise: error) { outcome.tell() }
     }
 
     private func cancel(_ start: ChildSlot.Start, of key: String) {
@@ -99,7 +100,7 @@ extension ChildSupervisor {
     func stop(_ key: String, initiator: Initiator, forgets: Bool, tenancy: UInt64? = nil) async throws {
         let waiting = HandlerScope.current?.beginWait()
         defer { waiting?.end() }
-        let event = forgets ? Supervisor<String>.Event.removeRequested(key) : .stopRequested(key)
+        let event = forgets ? Supervisor.Event.removeRequested(key) : .stopRequested(key)
         let end = OneShot<Void>()
         let mustWait = mutateAndPerform { state -> Bool? in
             let lives = state.isAlive(key) || state.isEnding(key)
@@ -124,17 +125,14 @@ extension ChildSupervisor {
     func restart(_ key: String) async throws {
         let waiting = HandlerScope.current?.beginWait()
         defer { waiting?.end() }
-        let start = ChildSlot.Start()
-        let isKnown = mutateAndPerform { state in
-            guard state.phase == .open, state.slots.contains(key) else { return false }
-            state.slots.with(key) { slot in
-                slot.starts.append(start)
-                slot.phase.hold()
-            }
+        let start = mutateAndPerform { state -> ChildSlot.Start? in
+            guard state.phase == .open, let slot = state.slots.box(key) else { return nil }
+            slot.value.phase.hold()
+            let start = slot.value.awaitStart()
             state.feed(.restartRequested(key))
-            return true
+            return start
         }
-        guard isKnown else { throw noSuchChild(key) }
+        guard let start else { throw noSuchChild(key) }
         try await start.value.get()
     }
 
@@ -196,19 +194,22 @@ extension ChildSupervisor {
 extension ChildSupervisor.State {
     fileprivate mutating func request(
         _ definition: ChildDefinition,
-        _ start: ChildSlot.Start,
         _ end: ChildSlot.End?,
         _ initiator: ChildSupervisor.Initiator,
         isPaused: Bool,
-        under parent: CoordinatorPath
+        of supervisor: ChildSupervisor
     ) -> ChildSupervisor.StartRequest {
         let key = definition.key
+        let parent = supervisor.node.path
         if phase != .open { return .refused(CoordinatorError.hasStopped(parent)) }
         if Task.isCancelled { return .refused(CancellationError()) }
-        let present = machine.state(of: key)
         let slot: Box<ChildSlot>
         var former: ChildSlot?
-        if present?.isAlive == true, let living = slots.box(key) {
+        var present: ChildState?
+        // The machine knows no child without a slot.
+        let known = slots.box(key)
+        if known != nil { present = machine.state(of: key) }
+        if let living = known, present?.isAlive == true {
             let typeName = living.value.definition.typeName
             guard typeName == definition.typeName else {
                 let message = "\(parent.appending(key)) is a \(typeName), not a \(definition.typeName)"
@@ -216,14 +217,19 @@ extension ChildSupervisor.State {
             }
             slot = living
         } else {
-            (slot, former) = slots.begin(definition)
+            (slot, former) = slots.begin(definition, in: known)
             slot.value.renew(pausedFor: isPaused ? .cascade : [], by: initiator)
         }
         if let end { slot.value.record.ends.append(end) }
         let tenancy = slot.value.tenancy.number
         if present?.kind == .running { return .ready(tenancy: tenancy) }
-        slot.value.starts.append(start)
-        feed(.startRequested(definition.specification))
-        return .begun(tenancy: tenancy, former: former)
+        let decided = machine.handle(.startRequested(definition.specification), now: MonotonicTime.now.sinceOrigin)
+        // The usual decision is carried out by this thread: the children of a burst of starts don't wait for one another. It must not
+        // overtake others, which may concern the former life of the key.
+        if outbox.isIdle, definition.isInProcess, decided.count == 1, case .start(_, let incarnation, let attempt) = decided[0] {
+            return .new(tenancy: tenancy, supervisor.makeLife(in: slot, incarnation, attempt), former: former)
+        }
+        outbox.add(decided)
+        return .requested(tenancy: tenancy, slot.value.awaitStart(), former: former)
     }
 }

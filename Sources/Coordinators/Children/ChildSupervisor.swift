@@ -20,8 +20,8 @@ final class ChildSupervisor: Sendable {
     }
 
     struct State: MachineState {
-        fileprivate(set) var machine: Supervisor<String>
-        var outbox = Outbox<Supervisor<String>.Directive>()
+        var machine: Supervisor
+        var outbox = Outbox<Supervisor.Directive>()
         var slots = ChildSlots()
         var phase = Phase.open
         /// The longest time that any child is given to end from now on.
@@ -38,7 +38,7 @@ final class ChildSupervisor: Sendable {
 
     init(node: Node) {
         self.node = node
-        let machine = Supervisor<String>(
+        let machine = Supervisor(
             policy: (node.isRoot ? node.runtime.options.supervision : nil) ?? node.type.policy,
             seed: UInt64.random(in: .min ... .max),
             // A child of the root that exceeds its restart intensity fails alone, while its siblings go on: the root has no parent.
@@ -54,7 +54,7 @@ final class ChildSupervisor: Sendable {
     }
 
     /// Feeds the machine an event, and carries out what the machine decides.
-    func handle(_ event: Supervisor<String>.Event) { mutateAndPerform { $0.feed(event) } }
+    func handle(_ event: Supervisor.Event) { mutateAndPerform { $0.feed(event) } }
 
     /// Reads or changes a child's slot under the lock.
     ///
@@ -95,7 +95,7 @@ final class ChildSupervisor: Sendable {
 
 extension ChildSupervisor.State {
     /// Has the machine decide; the caller of `mutateAndPerform` carries out the decision.
-    mutating func feed(_ event: Supervisor<String>.Event) {
+    mutating func feed(_ event: Supervisor.Event) {
         outbox.add(machine.handle(event, now: MonotonicTime.now.sinceOrigin))
     }
 

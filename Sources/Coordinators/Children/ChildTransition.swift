@@ -5,7 +5,7 @@ struct ChildTransition {
     let parent: CoordinatorPath
     let key: String
     let incarnation: Incarnation
-    let change: Supervisor<String>.Change
+    let change: Supervisor.Change
 
     /// The change for the observers, which haven't caused it.
     private(set) var observed: LifecycleChange?
@@ -26,7 +26,7 @@ struct ChildTransition {
     /// Whether messages have waited for the child, and are to be delivered now.
     private(set) var mustFlush = false
 
-    init(_ key: String, under parent: CoordinatorPath, _ incarnation: Incarnation, _ change: Supervisor<String>.Change) {
+    init(_ key: String, under parent: CoordinatorPath, _ incarnation: Incarnation, _ change: Supervisor.Change) {
         self.parent = parent
         self.key = key
         self.incarnation = incarnation
@@ -44,84 +44,88 @@ struct ChildTransition {
     /// - Parameter isAlive: Whether the machine starts the child again, or has already.
     /// - Returns: Whether the child has ended and isn't started again.
     mutating func enter(_ slot: inout ChildSlot, isAlive: Bool) -> Bool {
+        slot.withRecord { slot, record in enter(&slot, &record, isAlive) }
+    }
+
+    private mutating func enter(_ slot: inout ChildSlot, _ record: inout ChildSlot.Record, _ isAlive: Bool) -> Bool {
         var isEnd = false
         switch change {
-        case .started, .restarted: begin(&slot)
-        case .restarting(_, let time): wait(&slot, until: time)
-        case .crashed(let reason): crash(&slot, reason)
-        case .stopped(let reason) where isAlive, .startFailed(let reason) where isAlive: makeWay(&slot, reason)
+        case .started, .restarted: begin(&slot, &record)
+        case .restarting(_, let time): wait(&slot, &record, until: time)
+        case .crashed(let reason): crash(&slot, &record, reason)
+        case .stopped(let reason) where isAlive, .startFailed(let reason) where isAlive: makeWay(&slot, &record, reason)
         case .stopped(let reason), .startFailed(let reason), .gaveUp(let reason):
-            end(&slot, reason)
+            end(&slot, &record, reason)
             isEnd = true
         }
         if change.isStop || isEnd {
             // A stop may have been requested after the machine took the decision that is reported only now.
-            stops = slot.record.stops.filter { $0.incarnation <= incarnation }
-            slot.changeRecord { $0.stops.removeAll { $0.incarnation <= incarnation } }
+            stops = record.stops.filter { $0.incarnation <= incarnation }
+            record.stops.removeAll { $0.incarnation <= incarnation }
         }
-        if isEnd {
+        if isEnd, !record.ends.isEmpty {
             // The ends are taken with the stops: a caller that takes the key again after them must not get this incarnation's outcome.
-            let reason = slot.record.lastExit.map { "\($0)" } ?? "unknown"
-            outcomes = slot.takeEnds(otherwise: CoordinatorError(.stopped, "\(path) has ended without finishing: \(reason)"))
+            let reason = record.lastExit.map { "\($0)" } ?? "unknown"
+            outcomes = record.takeEnds(otherwise: CoordinatorError(.stopped, "\(path) has ended without finishing: \(reason)"))
         }
         if isEndOfLife {
-            watchers = slot.record.watchers
-            slot.changeRecord { $0.watchers = [] }
+            watchers = record.watchers
+            record.watchers = []
         }
-        isObserved = !slot.record.observers.all.isEmpty
+        isObserved = !record.observers.all.isEmpty
         return isEnd
     }
 
-    private mutating func begin(_ slot: inout ChildSlot) {
+    private mutating func begin(_ slot: inout ChildSlot, _ record: inout ChildSlot.Record) {
         if let host = slot.host {
             let life = ChildSlot.Life(host: host, readySince: .now)
-            mustFlush = slot.record.parking.isBusy
+            mustFlush = record.parking.isBusy
             slot.phase = mustFlush ? .flushing(life) : .active(life)
         }
-        slot.changeRecord { $0.lastError = nil }
+        record.lastError = nil
         takeStarts(&slot)
         observed = change.event
         event = change == .restarted || slot.startInitiator != .parent ? observed : nil
         slot.startInitiator = nil
     }
 
-    private mutating func wait(_ slot: inout ChildSlot, until time: Duration) {
+    private mutating func wait(_ slot: inout ChildSlot, _ record: inout ChildSlot.Record, until time: Duration) {
         slot.phase = .vacant(nextAttempt: MonotonicTime(sinceOrigin: time))
-        hopeless = slot.record.parking.remove { $0.deadline.map { $0.sinceOrigin < time } ?? false }
+        hopeless = record.parking.remove { $0.deadline.map { $0.sinceOrigin < time } ?? false }
         failure = CoordinatorError(.restarting, "\(path) is being restarted, later than the deadline")
     }
 
-    private mutating func crash(_ slot: inout ChildSlot, _ reason: ExitReason) {
-        slot.record.lastExit = reason
+    private mutating func crash(_ slot: inout ChildSlot, _ record: inout ChildSlot.Record, _ reason: ExitReason) {
+        record.lastExit = reason
         slot.phase.holdUnready()
         event = change.event
         observed = event
     }
 
     /// Prepares the next incarnation: a permanent child has returned, a restart was requested, or a failed start is tried again.
-    private mutating func makeWay(_ slot: inout ChildSlot, _ reason: ExitReason) {
-        slot.record.lastExit = reason
+    private mutating func makeWay(_ slot: inout ChildSlot, _ record: inout ChildSlot.Record, _ reason: ExitReason) {
+        record.lastExit = reason
         slot.phase.holdUnready()
         observed = !change.isStop ? .startFailed(reason) : reason == .shutdown ? .stopped(reason) : .crashed(reason)
-        event = slot.record.stopInitiator == .parent && reason == .shutdown ? nil : observed
-        slot.record.stopInitiator = nil
+        event = record.stopInitiator == .parent && reason == .shutdown ? nil : observed
+        record.stopInitiator = nil
     }
 
-    private mutating func end(_ slot: inout ChildSlot, _ reason: ExitReason) {
-        slot.record.lastExit = reason
+    private mutating func end(_ slot: inout ChildSlot, _ record: inout ChildSlot.Record, _ reason: ExitReason) {
+        record.lastExit = reason
         slot.phase = .down(isFailed: !change.isStop)
-        hopeless = slot.record.parking.removeAll()
-        // A child that finishes within its start hook has started.
-        if slot.record.output == nil {
-            failure = slot.record.lastError ?? CoordinatorError(change.isStop ? .stopped : .startFailed, "\(path) has ended: \(reason)")
-        }
+        hopeless = record.parking.removeAll()
         takeStarts(&slot)
+        // A child that finishes within its start hook has started.
+        if record.output == nil, !starts.isEmpty || !hopeless.isEmpty {
+            failure = record.lastError ?? CoordinatorError(change.isStop ? .stopped : .startFailed, "\(path) has ended: \(reason)")
+        }
         observed = change.event
         // The caller of `run` gets the end as the result of its call.
-        let isRun = !slot.record.ends.isEmpty
-        let isByParent = change.isStop ? slot.record.stopInitiator == .parent : isFailedStartByParent(slot)
+        let isRun = !record.ends.isEmpty
+        let isByParent = change.isStop ? record.stopInitiator == .parent : isFailedStartByParent(slot)
         event = isRun || isByParent ? nil : observed
-        slot.record.stopInitiator = nil
+        record.stopInitiator = nil
     }
 
     private func isFailedStartByParent(_ slot: ChildSlot) -> Bool {

@@ -16,7 +16,8 @@ final class LocalHost: ChildHost {
 
     /// The state that is needed until the coordinator is ready, and is dropped then.
     private struct Beginning: Sendable {
-        var parameters: NodeParameters
+        /// The values that the coordinator is created with; `nil` once it is.
+        var parameters: NodeParameters?
         /// The function that takes the outcome of the start, once.
         var concluded: Conclusion?
         /// The task of the `start` hook, once it runs, and the timer that ends it.
@@ -37,7 +38,7 @@ final class LocalHost: ChildHost {
     let events: HostEvents
     private let state: Lock<State>
 
-    init(_ parameters: NodeParameters, events: consuming HostEvents) {
+    init(_ parameters: consuming NodeParameters, events: consuming HostEvents) {
         self.events = events
         state = Lock(State(phase: .beginning(Box(Beginning(parameters: parameters)))))
     }
@@ -48,44 +49,60 @@ final class LocalHost: ChildHost {
     var coordinator: Node? { state.withLock { $0.node } }
 
     func start() async throws {
+        guard let rest = begin() else { return }
         let outcome = OneShot<Result<Void, any Error>>()
-        start { outcome.settle($0) }
+        proceed(rest) { outcome.settle($0) }
         try await outcome.value.get()
     }
 
-    /// Creates the coordinator and begins its `start` hook.
+    /// What is left of a start that takes time.
+    enum RestOfStart {
+        /// The host was told to stop before the start began.
+        case refusal(CoordinatorError)
+        /// The coordinator has a hook that takes time, or its start has failed.
+        case work(Node, within: Duration, @Sendable () async throws -> Void)
+    }
+
+    /// Creates the coordinator, and starts it if no hook has to be waited for.
     ///
-    /// - Parameter concluded: A function that is called once, when the coordinator is ready, or nothing is left of it: before this returns
-    ///   if the coordinator has no hook to wait for. It must not block.
-    func start(_ concluded: @escaping Conclusion) {
-        // The hooks are no part of the handler that starts the coordinator.
-        HandlerScope.perform(in: nil) { makeAndStart(concluded) }
-    }
-
-    private func makeAndStart(_ concluded: @escaping Conclusion) {
-        let made: (node: Node, configuration: ConfigurationValue, timeout: Duration)
-        do throws(CoordinatorError) { made = try makeNode(concluded) } catch { return concluded(.failure(error)) }
-        let node = made.node
-        guard node.type.startsAtOnce else {
-            return begin(node, within: made.timeout) { try await node.start(made.configuration) }
-        }
+    /// - Returns: What is left to be done by `proceed`; `nil` when the coordinator is ready.
+    func begin() -> RestOfStart? {
+        let made: (node: Node, configuration: ConfigurationValue, limit: Duration)
+        do throws(CoordinatorError) { made = try makeNode() } catch { return .refusal(error) }
+        let (node, configuration, limit) = made
+        guard node.type.startsAtOnce else { return .work(node, within: limit) { try await node.start(configuration) } }
         do {
-            guard let instance = try node.startAtOnce(made.configuration) else { return conclude(.success(()), node) }
-            begin(node, within: made.timeout) { try await node.proceed(instance) }
+            // What a coordinator begins is no part of the handler that starts it.
+            guard let paused = try HandlerScope.perform(in: nil, { try node.startAtOnce(configuration) }) else {
+                return becomeReady() ? nil : .work(node, within: limit) {}
+            }
+            return .work(node, within: limit) { try await node.proceed(paused) }
         } catch {
-            conclude(.failure(Failures.crossable(error)), node)
+            return .work(node, within: limit) { throw error }
         }
     }
 
-    /// Begins the part of a start that may take time.
-    private func begin(_ node: Node, within limit: Duration, _ start: @escaping @Sendable () async throws -> Void) {
+    /// Does the rest of a start.
+    ///
+    /// - Parameter concluded: A function that is called once, when the coordinator is ready, or nothing is left of it. It must not block.
+    func proceed(_ rest: RestOfStart, _ concluded: @escaping Conclusion) {
+        let (node, limit, work): (Node, Duration, @Sendable () async throws -> Void)
+        switch rest {
+        case .refusal(let error): return concluded(.failure(error))
+        case .work(let coordinator, let time, let body): (node, limit, work) = (coordinator, time, body)
+        }
+        state.withLock { state in
+            if case .beginning(let beginning) = state.phase { beginning.value.concluded = concluded }
+        }
         // The timeout and the stop cancel the hook; one that ignores that is abandoned.
-        let hook = Task {
-            do {
-                try await start()
-                self.conclude(.success(()), node)
-            } catch {
-                self.conclude(.failure(Failures.crossable(error)), node)
+        let hook = HandlerScope.perform(in: nil) {
+            Task {
+                do {
+                    try await work()
+                    self.conclude(.success(()), node)
+                } catch {
+                    self.conclude(.failure(Failures.crossable(error)), node)
+                }
             }
         }
         let timer = Timers.shared.schedule(at: .now + limit) {
@@ -105,20 +122,33 @@ final class LocalHost: ChildHost {
     /// node.
     ///
     /// - Throws: `stopped` when the host was told to stop before the start began.
-    private func makeNode(
-        _ concluded: @escaping Conclusion
-    ) throws(CoordinatorError) -> (node: Node, configuration: ConfigurationValue, timeout: Duration) {
+    private func makeNode() throws(CoordinatorError) -> (node: Node, configuration: ConfigurationValue, limit: Duration) {
         try state.withLock { state throws(CoordinatorError) in
-            guard case .beginning(let beginning) = state.phase else { throw CoordinatorError(.stopped, "it has begun before") }
+            guard case .beginning(let beginning) = state.phase, let parameters = beginning.value.parameters.take() else {
+                throw CoordinatorError(.stopped, "it has begun before")
+            }
             guard beginning.value.shutdown == nil else {
                 state.phase = .ended
-                throw CoordinatorError.hasStopped(beginning.value.parameters.path)
+                throw CoordinatorError.hasStopped(parameters.path)
             }
-            let node = Node(beginning.value.parameters, host: self)
+            let (configuration, limit) = (parameters.configuration, parameters.startTimeout)
+            let node = Node(parameters, host: self)
             state.node = node
-            beginning.value.concluded = concluded
-            return (node, beginning.value.parameters.configuration, beginning.value.parameters.startTimeout)
+            return (node, configuration, limit)
         }
+    }
+
+    /// Concludes a start that took no time.
+    ///
+    /// - Returns: False when the host was told to stop meanwhile.
+    private func becomeReady() -> Bool {
+        let (isReady, earlyEnd) = state.withLock { state -> (Bool, ExitReason?) in
+            guard case .beginning(let beginning) = state.phase, beginning.value.shutdown == nil else { return (false, nil) }
+            state.phase = .ready
+            return (true, beginning.value.earlyEnd)
+        }
+        if let earlyEnd { endByItself(earlyEnd) }
+        return isReady
     }
 
     /// Concludes the start with its outcome, the first that there is; a coordinator that isn't to be is ended before.
@@ -223,7 +253,9 @@ final class LocalHost: ChildHost {
     /// - Returns: The coordinator, if it has been created already.
     private func changeInheritance(_ change: (inout ChildInheritance) -> Void) -> Node? {
         state.withLock { state in
-            if state.node == nil, case .beginning(let beginning) = state.phase { change(&beginning.value.parameters.inheritance) }
+            if case .beginning(let beginning) = state.phase, beginning.value.parameters != nil {
+                change(&beginning.value.parameters!.inheritance)
+            }
             return state.node
         }
     }

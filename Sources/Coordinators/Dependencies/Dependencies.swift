@@ -104,7 +104,7 @@ struct NodeDependencies {
         layers.value = Layers(effective: effective, inherited: inherited, overrides: overrides)
     }
 
-    var effective: Dependencies { layers.value.effective }
+    var effective: Dependencies { layers.isEmpty ? Dependencies() : layers.value.effective }
 
     mutating func provide(_ more: Dependencies) {
         layers.value.provided = layers.value.provided.overlaid(by: more)

@@ -12,7 +12,12 @@ struct Occasional<Value: Emptiable> {
     }
 
     var value: Value {
-        get { if case .present(let value) = storage { value } else { Value() } }
+        get {
+            switch storage {
+            case .empty: Value()
+            case .present(let value): value
+            }
+        }
         _modify {
             var changed = value
             // The value is moved out, so that its collections aren't copied when they're changed.

@@ -121,8 +121,11 @@ final class RuntimeCore: Sendable {
         }
     }
 
+    /// Whether anything but its outcome is told about a start that a coordinator has requested itself.
+    var announcesStarts: Bool { tap.isActive || logger.logLevel <= .debug }
+
     /// Logs a change of a child and publishes it to the viewers of the tree's events.
-    func childChanged(_ path: @autoclosure () -> CoordinatorPath, _ change: Supervisor<String>.Change) {
+    func childChanged(_ path: @autoclosure () -> CoordinatorPath, _ change: Supervisor.Change) {
         let level: Logger.Level =
             switch change {
             // The notice is for a process that has ended by itself without a failure, which no other entry reports.

@@ -19,9 +19,9 @@ final class HandlerScope: Sendable {
     func belongs(to node: Node) -> Bool { self.node === node }
 
     /// Performs an operation as a part of a handler, or of none.
-    static func perform<Result>(in scope: HandlerScope?, _ operation: () -> Result) -> Result {
+    static func perform<Result>(in scope: HandlerScope?, _ operation: () throws -> Result) rethrows -> Result {
         // Most operations are a part of none before and after, and needn't set the value.
-        scope == nil && current == nil ? operation() : $current.withValue(scope, operation: operation)
+        scope == nil && current == nil ? try operation() : try $current.withValue(scope, operation: operation)
     }
 
     /// Notes that a task of the handler begins to wait for another coordinator.

@@ -1,0 +1,212 @@
+import ConcurrencySupport
+import CoordinatorsTesting
+import TestSupport
+import Testing
+
+@testable import Coordinators
+
+/// A parent whose children the tests start in its name.
+private actor Parent: Coordinator {
+    nonisolated let context: Context<Parent>
+    init(_ context: Context<Parent>, _ configuration: Configuration) { self.context = context }
+}
+
+/// A coordinator that leaves every hook out.
+private actor Plain: Coordinator {
+    struct Value: ResponderMessage { typealias Reply = Int }
+
+    struct Configuration: CoordinatorConfiguration {
+        var value = 0
+    }
+
+    nonisolated let context: Context<Plain>
+    private let value: Int
+
+    init(_ context: Context<Plain>, _ configuration: Configuration) {
+        self.context = context
+        value = configuration.value
+    }
+
+    static let responders: [Responder<Plain>] = [.respond(to: Value.self) { me, _ in me.value }]
+}
+
+/// A coordinator that has every hook.
+private actor Busy: Coordinator {
+    static let calls = Lock<[String]>([])
+
+    nonisolated let context: Context<Busy>
+    init(_ context: Context<Busy>, _ configuration: Configuration) { self.context = context }
+
+    func start() async throws { note("start") }
+    func run() async throws {
+        note("run")
+        try await Task.sleep(for: .seconds(3_600))
+    }
+    func stop() async { note("stop") }
+
+    private func note(_ hook: String) { Self.calls.withLock { $0.append("\(hook) \(context.path.key)") } }
+}
+
+@Suite("Starts that have nothing to wait for", .timeLimit(minutes: 3))
+struct StartsAtOnceTests {
+    @Test("A type's absent hooks are learned at its first life")
+    func learning() async throws {
+        try await withRuntime(Parent.self, options: Support.options) { runtime in
+            let context = Context<Parent>(node: try runtime.root)
+            let child = try await context.start(Plain.self, as: "a")
+            let type = CoordinatorType.of(Plain.self)
+            #expect(type.lacks(.start))
+            try await eventually("the run hook was called") { type.lacks(.run) }
+            await child.stop()
+            #expect(type.lacks(.stop) && type.startsAtOnce && type.stopsAtOnce)
+        }
+    }
+
+    @Test("The hooks of a type that has them run in every life")
+    func hooks() async throws {
+        Busy.calls.withLock { $0 = [] }
+        try await withRuntime(Parent.self, options: Support.options) { runtime in
+            let context = Context<Parent>(node: try runtime.root)
+            for number in 1...3 {
+                let child = try await context.start(Busy.self, as: "\(number)")
+                try await eventually("it runs") { Busy.calls.withLock { $0.contains("run \(number)") } }
+                await child.stop()
+            }
+        }
+        let calls = Busy.calls.withLock { $0 }
+        #expect(calls == (1...3).flatMap { ["start \($0)", "run \($0)", "stop \($0)"] })
+    }
+
+    @Test("A child that starts at once gets its configuration, and the dependencies that were provided before")
+    func configuration() async throws {
+        try await withRuntime(Parent.self, options: Support.options) { runtime in
+            let context = Context<Parent>(node: try runtime.root)
+            await context.provide(\.number, 7)
+            for value in 1...3 {
+                let child = try await context.start(Plain.self, as: "\(value)") { $0.value = value }
+                #expect(try await child.ask(Plain.Value()) == value)
+                #expect(child.state == .active)
+                #expect(child.supervisor.node.dependencies.number == 7)
+                let node = try #require((try child.supervisor.host(of: "\(value)") as? LocalHost)?.coordinator)
+                #expect(node.dependencies.number == 7)
+            }
+        }
+    }
+
+    @Test("A child that begins paused is paused when its start returns")
+    func paused() async throws {
+        try await withRuntime(Parent.self, options: Support.options) { runtime in
+            let context = Context<Parent>(node: try runtime.root)
+            try await context.start(Plain.self, as: "known")
+            try await context.pause("known")
+            try await context.restart("known")
+            #expect(context.child("known")?.state == .paused)
+            let node = try #require((try context.node.children.host(of: "known") as? LocalHost)?.coordinator)
+            #expect(node.isPaused && node.state.withLock { $0.mailbox.isPaused })
+        }
+    }
+
+    @Test("Many starts of one key at the same time make one child")
+    func oneKey() async throws {
+        try await withRuntime(Parent.self, options: Support.options) { runtime in
+            let context = Context<Parent>(node: try runtime.root)
+            try await context.start(Plain.self, as: "first")
+            for round in 0..<20 {
+                try await withThrowingDiscardingTaskGroup { group in
+                    for _ in 0..<50 { group.addTask { _ = try await context.start(Plain.self, as: "\(round)") } }
+                }
+                #expect(context.child("\(round)")?.incarnation == 1)
+            }
+            #expect(context.children.count == 21)
+        }
+    }
+
+    @Test("A stop at the same time leaves nothing behind, and no start waits for ever")
+    func stops() async throws {
+        try await withRuntime(Parent.self, options: Support.options) { runtime in
+            let context = Context<Parent>(node: try runtime.root)
+            try await context.start(Plain.self, as: "first")
+            let before = runtime.counters.coordinators
+            for round in 0..<200 {
+                await withDiscardingTaskGroup { group in
+                    for _ in 0..<2 { group.addTask { _ = try? await context.start(Plain.self, as: "\(round)") } }
+                    for _ in 0..<2 { group.addTask { try? await context.stop("\(round)") } }
+                }
+                try? await context.stop("\(round)")
+            }
+            #expect(context.children.count == 1)
+            try await eventually("no coordinator is left") { runtime.counters.coordinators == before }
+        }
+    }
+
+    @Test("No start succeeds after its parent's stop has begun")
+    func shutDown() async throws {
+        for _ in 0..<50 {
+            let runtime = CoordinatorRuntime(Parent.self, options: Support.options)
+            try await runtime.start()
+            let root = try runtime.root
+            let context = Context<Parent>(node: root)
+            try await context.start(Plain.self, as: "first")
+            await withDiscardingTaskGroup { group in
+                for number in 0..<20 {
+                    group.addTask {
+                        guard let child = try? await context.start(Plain.self, as: "\(number)") else { return }
+                        // It was ready before the stop began, and is stopped in its turn.
+                        #expect(child.incarnation <= 1)
+                    }
+                }
+                group.addTask { await runtime.stop() }
+            }
+            #expect(root.existingChildren == nil)
+            try await eventually("nothing is left") { runtime.counters.coordinators <= 1 }
+        }
+    }
+}
+
+private enum NumberKey: DependencyKey { typealias Value = Int }
+
+extension Dependencies {
+    fileprivate var number: Int? {
+        get { self[NumberKey.self] }
+        set { self[NumberKey.self] = newValue }
+    }
+}
+
+@Suite("The size of a child")
+struct ChildSizeTests {
+    private struct Numbers: Emptiable {
+        var all: [Int] = []
+        var isEmpty: Bool { all.isEmpty }
+    }
+
+    // A child of which most parts are empty takes a kibibyte: these are the largest of its own.
+    @Test("A child's parts stay small")
+    func parts() {
+        #expect(MemoryLayout<ChildSlot>.size <= 64)
+        #expect(MemoryLayout<ChildDefinition.Kind>.size <= 72)
+        #expect(MemoryLayout<Node.State>.size - MemoryLayout<Mailbox>.size <= 136)
+    }
+
+    @Test("An empty value takes the room of a reference, and is empty again when it's emptied")
+    func occasional() {
+        var numbers = Occasional<Numbers>()
+        #expect(MemoryLayout.size(ofValue: numbers) == MemoryLayout<Int>.size)
+        #expect(numbers.isEmpty && numbers.value.all.isEmpty)
+        numbers.value.all.append(1)
+        let copy = numbers
+        numbers.value.all.append(2)
+        #expect(copy.value.all == [1] && numbers.value.all == [1, 2] && !numbers.isEmpty)
+        numbers.value.all = []
+        #expect(numbers.isEmpty && !copy.isEmpty)
+    }
+
+    @Test("Changing an occasional value doesn't copy its collections")
+    func inPlace() {
+        var numbers = Occasional<Numbers>()
+        numbers.value.all = Array(repeating: 0, count: 50)
+        numbers.value.all.reserveCapacity(1_000)
+        let address = numbers.value.all.withUnsafeBufferPointer { $0.baseAddress }
+        for number in 0..<900 { numbers.value.all.append(number) }
+        #expect(numbers.value.all.withUnsafeBufferPointer { $0.baseAddress } == address)
+    }
+}

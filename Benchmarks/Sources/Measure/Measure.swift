@@ -15,6 +15,7 @@ struct Measure {
         "kills": Kills.self,
         "one-way": OneWayMessages.self,
         "round-trips": RoundTrips.self,
+        "slow-consumer": SlowConsumers.self,
         "starts": Starts.self,
         "unhandled": UnhandledAsks.self,
         "worker-starts": WorkerStarts.self,

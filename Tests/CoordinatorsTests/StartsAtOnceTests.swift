@@ -141,7 +141,7 @@ struct StartsAtOnceTests {
 
     @Test("No start succeeds after its parent's stop has begun")
     func shutDown() async throws {
-        for _ in 0..<50 {
+        for _ in 0..<20 {
             let runtime = CoordinatorRuntime(Parent.self, options: Support.options)
             try await runtime.start()
             let root = try runtime.root

@@ -38,7 +38,7 @@ final class LocalHost: ChildHost {
     let events: HostEvents
     private let state: Lock<State>
 
-    init(_ parameters: consuming NodeParameters, events: consuming HostEvents) {
+    init(_ parameters: NodeParameters, events: consuming HostEvents) {
         self.events = events
         state = Lock(State(phase: .beginning(Box(Beginning(parameters: parameters)))))
     }
@@ -253,8 +253,8 @@ final class LocalHost: ChildHost {
     /// - Returns: The coordinator, if it has been created already.
     private func changeInheritance(_ change: (inout ChildInheritance) -> Void) -> Node? {
         state.withLock { state in
-            if case .beginning(let beginning) = state.phase, beginning.value.parameters != nil {
-                change(&beginning.value.parameters!.inheritance)
+            if case .beginning(let beginning) = state.phase, let parameters = beginning.value.parameters {
+                change(&parameters.inheritance)
             }
             return state.node
         }

@@ -222,8 +222,10 @@ final class Node: Sendable {
     }
 }
 
-/// The values that a coordinator is created with.
-struct NodeParameters: Sendable {
+/// The values that a coordinator is created with, passed on without copies.
+///
+/// `@unchecked`: the host that they are for guards `inheritance` by its lock; the others don't change.
+final class NodeParameters: @unchecked Sendable {
     let type: CoordinatorType
     let configuration: ConfigurationValue
     let path: CoordinatorPath
@@ -231,5 +233,25 @@ struct NodeParameters: Sendable {
     let parent: Node?
     let runtime: RuntimeCore
     let startTimeout: Duration
-    var inheritance = ChildInheritance()
+    var inheritance: ChildInheritance
+
+    init(
+        type: CoordinatorType,
+        configuration: ConfigurationValue,
+        path: CoordinatorPath,
+        incarnation: Incarnation,
+        parent: Node?,
+        runtime: RuntimeCore,
+        startTimeout: Duration,
+        inheritance: ChildInheritance = ChildInheritance()
+    ) {
+        self.type = type
+        self.configuration = configuration
+        self.path = path
+        self.incarnation = incarnation
+        self.parent = parent
+        self.runtime = runtime
+        self.startTimeout = startTimeout
+        self.inheritance = inheritance
+    }
 }

@@ -166,7 +166,7 @@ struct MailboxTests {
 
     @Test("The policy dropOldest drops until the new message fits, and no more")
     func dropOldestByBytes() {
-        var mailbox = Mailbox(Box(MailboxPolicy(bytes: 4 * (256 + 100), whenFull: .dropOldest)))
+        var mailbox = Mailbox(Box(MailboxPolicy(bytes: 4 * (640 + 100), whenFull: .dropOldest)))
         for word in ["a", "b", "c", "d"] { mailbox.put(word, bytes: 100) }
         let large = mailbox.put("large", bytes: 400)
         #expect(large == "instead of a b")
@@ -176,7 +176,7 @@ struct MailboxTests {
 
     @Test("The policy dropOldest drops the new message where all others run already")
     func dropOldestOfRunning() {
-        var mailbox = Mailbox(Box(MailboxPolicy(bytes: 2 * 256, whenFull: .dropOldest)))
+        var mailbox = Mailbox(Box(MailboxPolicy(bytes: 2 * 640, whenFull: .dropOldest)))
         mailbox.put("a")
         mailbox.put("b")
         _ = mailbox.begin()
@@ -333,6 +333,28 @@ struct MailboxTests {
         mailbox.ended(next[0])
         let last = mailbox.begin()
         #expect(last == ["from below 3"])
+    }
+
+    @Test("Messages of the subtree keep to the bytes, unless every handler waits for others and none will make room")
+    func subtreeBytes() {
+        var mailbox = Mailbox(Box(MailboxPolicy(running: 1, bytes: 2 * (640 + 1_000))))
+        mailbox.put("asks", bytes: 1_000)
+        let asks = mailbox.takeBatch()
+        for number in 1...3 { mailbox.put("from below \(number)", bytes: 1_000, as: .below) }
+        mailbox.handlerWaits()
+        let besides = mailbox.takeBatch()
+        #expect(besides.map(\.word) == ["from below 1"])
+        // The first from below waits too: the second may be what both wait for.
+        mailbox.handlerWaits()
+        let beyond = mailbox.begin()
+        #expect(beyond == ["from below 2"])
+        mailbox.ended(besides[0])
+        mailbox.handlerWaitsNoMore()
+        let none = mailbox.begin()
+        #expect(none.isEmpty)
+        mailbox.ended(asks[0])
+        mailbox.handlerWaitsNoMore()
+        #expect(mailbox.messageCount == 2)
     }
 
     @Test("A message of the subtree that may begin is taken by a mailbox that is full")

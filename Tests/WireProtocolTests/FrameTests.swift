@@ -50,7 +50,7 @@ struct FrameTests {
         #expect(isShared)
     }
 
-    @Test("A payload that is a small part of its batch gets memory of its own, if that is wanted")
+    @Test("A payload that isn't most of its batch gets memory of its own, if that is wanted")
     func payloadApart() throws {
         let (small, large) = (Bytes(repeating: 1, count: 100), Bytes(repeating: 2, count: 8_000))
         let send = Send(target: 0, sender: 1, message: 2, payload: small)

@@ -72,8 +72,8 @@ final class Envelope: Sendable {
         private static func size<M: ResponderMessage>(of message: M) -> Int { Envelope.size(of: M.self) }
     }
 
-    /// The approximate size of a message besides its payload.
-    private static let overhead = 256
+    /// The approximate size of a message besides its payload: the envelope, the payload's object and the places in the mailbox.
+    private static let overhead = 640
 
     /// Returns the size of a message that isn't encoded, which counts against limits.
     static func size<M: ResponderMessage>(of message: M.Type) -> Int { MemoryLayout<M>.size + overhead }

@@ -11,12 +11,12 @@ public struct FrameDecoder: Sendable {
 
     /// Creates a decoder for the body of one message of the link.
     ///
-    /// - Parameter copiesSmallPayloads: Whether a payload that is a small part of the batch gets memory of its own; other payloads share the
-    ///   batch's memory, and keep all of it alive. False by default.
+    /// - Parameter copiesSmallPayloads: Whether payloads get memory of their own, except for one that is most of the batch: that shares the
+    ///   batch's memory, and keeps all of it alive. False by default: all payloads do.
     public init(_ batch: [UInt8], limits: FrameLimits = .default, copiesSmallPayloads: Bool = false) {
         self.batch = batch
         self.limits = limits
-        copyLimit = copiesSmallPayloads && batch.count > 4_096 ? batch.count / 4 : 0
+        copyLimit = copiesSmallPayloads && batch.count > 4_096 ? batch.count / 8 * 7 : 0
     }
 
     /// Returns the next frame, or `nil` at the end of the batch.

@@ -310,8 +310,9 @@ struct Mailbox {
         let hasBytes = running == 0 || runningBytes + bytes <= policy.bytes
         return switch lane {
         case .ordinary: hasBytes && places < policy.running
-        // The handler that waits may wait for just this message, which therefore begins whatever its size.
-        case .subtree: hasBytes && places < policy.running || mayBeginBesides
+        // The handlers that wait may wait for just this message, which therefore begins whatever its size, if no other handler will end and
+        // leave room for it.
+        case .subtree: hasBytes && places < policy.running || mayBeginBesides && (hasBytes || waitingHandlers >= places)
         case .interleaving: hasBytes && interleaving < Self.interleavingLimit
         }
     }

@@ -8,7 +8,7 @@
 /// each kind run beyond the limit. A body that doesn't await needs no place of its own, but begins only while one is free.
 ///
 /// The bytes of a message are those of the encoded payload, or, of a value that was never encoded, the size of the value itself without the
-/// objects that it refers to, and 256 for each message. Lifecycle changes, events of children and control aren't messages: no limit applies
+/// objects that it refers to, and 640 for each message. Lifecycle changes, events of children and control aren't messages: no limit applies
 /// to them, and they begin though handlers run.
 public struct MailboxPolicy: Sendable, Hashable {
     /// The rule for a message that finds the mailbox full.

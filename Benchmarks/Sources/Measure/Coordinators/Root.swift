@@ -24,7 +24,9 @@ actor Root: Coordinator {
         .respond(to: StartSerial.self) { me, request in
             try await me.context.start(Serial.self, as: "serial") { $0.place = request.place }
         },
-        .respond(to: StartSlowConsumer.self) { me, _ in try await me.context.start(SlowConsumer.self, as: "slow") },
+        .respond(to: StartSlowConsumer.self) { me, request in
+            try await me.context.start(SlowConsumer.self, as: "slow") { $0.senders = request.senders }
+        },
         .respond(to: FanOut.Request.self) { me, request in try await request.deliver(me.context) },
         .respond(to: Starts.Request.self) { me, request in try await request.start(me.context) },
         .respond(to: WorkerStarts.Request.self) { me, request in try await request.start(me.context) },

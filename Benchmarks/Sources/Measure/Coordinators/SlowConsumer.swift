@@ -7,13 +7,12 @@ actor SlowConsumer: Coordinator {
         var bytes: [UInt8]
     }
 
-    /// Starts workers that send as fast as they may.
-    struct StartSenders: ResponderMessage {
-        var count: Int
-        var payload: Int
+    struct Configuration: CoordinatorConfiguration {
+        /// The number of workers below that can send.
+        var senders = 10
     }
 
-    /// Starts a task of a sender that sends for good.
+    /// Starts a task of a sender, which sends as fast as it may, for good.
     struct Send: ResponderMessage {
         var payload: Int
     }
@@ -21,19 +20,20 @@ actor SlowConsumer: Coordinator {
     static let mailbox = MailboxPolicy(running: 1, waiting: 1_000_000, bytes: 32 << 20)
 
     static let responders: [Responder<SlowConsumer>] = [
-        .respond(to: Note.self) { _, _ in try await Task.sleep(for: .seconds(1)) },
-        // Not held back by the note that is being handled.
-        .respond(to: StartSenders.self, interleaves: true) { me, request in
-            for number in 1...request.count {
-                let sender = try await me.context.start(Hop.self, as: "sender-\(number)", in: .worker)
-                try await sender.send(Send(payload: request.payload))
-            }
-        },
+        .respond(to: Note.self) { _, _ in try await Task.sleep(for: .seconds(1)) }
     ]
 
     nonisolated let context: Context<SlowConsumer>
+    private let configuration: Configuration
 
-    init(_ context: Context<SlowConsumer>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context<SlowConsumer>, _ configuration: Configuration) {
+        self.context = context
+        self.configuration = configuration
+    }
+
+    func start() async throws {
+        for number in 1...configuration.senders { try await context.start(Hop.self, as: "sender-\(number)", in: .worker) }
+    }
 }
 
 extension Hop {

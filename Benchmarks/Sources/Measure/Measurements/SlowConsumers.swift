@@ -16,10 +16,12 @@ struct SlowConsumers: Measurement {
         let other = try await runtime.startHops(1, in: .worker)
         _ = try await rate(of: other, runtime)
         let before = try await rate(of: other, runtime)
-        try await runtime.ask(StartSlowConsumer())
+        try await runtime.ask(StartSlowConsumer(senders: senders), timeout: .seconds(60))
         let memory = ProcessUsage.residentBytes
-        let start = SlowConsumer.StartSenders(count: senders, payload: payload)
-        try await runtime.ask(start, at: "/slow", timeout: .seconds(60))
+        for number in 1...senders {
+            let sender = CoordinatorPath("/slow/sender-\(number)") ?? .root
+            try await runtime.ask(SlowConsumer.Send(payload: payload), at: sender)
+        }
         // By now everything is full.
         try await Task.sleep(for: .seconds(2))
         let after = try await rate(of: other, runtime)
@@ -43,5 +45,7 @@ struct SlowConsumers: Measurement {
     }
 }
 
-/// Starts the coordinator that is slow.
-struct StartSlowConsumer: ResponderMessage {}
+/// Starts the coordinator that is slow, and the workers below it.
+struct StartSlowConsumer: ResponderMessage {
+    var senders: Int
+}

@@ -41,10 +41,10 @@ extension Starts.Request {
         let resident = ProcessUsage.residentBytes
         reply.startTime = try await Clock.duration {
             if atOnce {
-                // All starts are begun before any is waited for. Tasks that only wait for a processor, or that the group keeps after their
-                // end, are larger than the children, and would be counted with them.
+                // A group that keeps no ended tasks, which are larger than the children, and would be counted with them. The tasks that wait
+                // for a processor are larger too, and the allocator keeps a part of their memory.
                 try await withThrowingDiscardingTaskGroup { group in
-                    for key in keys { group.addImmediateTask { _ = try await root.start(Idle.self, as: key) } }
+                    for key in keys { group.addTask { _ = try await root.start(Idle.self, as: key) } }
                 }
             } else {
                 for key in keys { try await root.start(Idle.self, as: key) }

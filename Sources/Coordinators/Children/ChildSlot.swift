@@ -204,7 +204,7 @@ extension ChildSlot {
 // MARK: - What few children have
 
 extension ChildSlot {
-    /// The parts of a slot that are empty for a child that was started once and runs, and that nobody observes.
+    /// The parts of a slot that are empty for a child that was started once and runs, and that has no observers.
     struct Record: Emptiable {
         var restarts = 0
         var lastExit: ExitReason?

@@ -33,7 +33,7 @@ struct ChildTransition {
         self.change = change
     }
 
-    /// The child's path, made when it's needed: a start that nobody watches needs none.
+    /// The child's path, made when it's needed: a start without observers needs none.
     var path: CoordinatorPath { parent.appending(key) }
 
     /// Whether a life has ended, rather than only been scheduled anew.

@@ -1,0 +1,166 @@
+import ConcurrencySupport
+import DequeModule
+import Links
+import WireProtocol
+import WorkerLifecycle
+
+extension Uplink {
+    /// The number of moves of pages that are kept while there is no link.
+    private static let movesLimit = 1_024
+    /// The largest size of a message's frame besides the payload: the header, a trace context and numbers.
+    private static let headroom = 128 + Peer.traceLimit
+
+    /// Whether all processes above speak the compact codec.
+    var isCompact: Bool { state.withLock { $0.isCompact } }
+
+    /// The directory of the rows above; `nil` while there is none, or when the parent doesn't tell it.
+    var directory: ResponderDirectory? { state.withLock { $0.directory } }
+
+    /// Sends a message to the parent of this process's own coordinator, from which the message climbs.
+    ///
+    /// - Returns: False when no coordinator above responds to the message: it has not left.
+    func climb(_ envelope: Envelope) -> Bool {
+        let (peer, directory) = state.withLock { ($0.peer, $0.directory) }
+        guard let directory, !envelope.isBuiltin else {
+            forward(envelope, to: "", isDirect: false)
+            return true
+        }
+        let name = envelope.body.name
+        let entry = directory.entry(for: name)
+        // The peer refuses names that no message may have.
+        if entry == nil, !Builtins.isName(name), name.utf8.count <= FrameLimits.default.maximumNameLength { return false }
+        if peer?.forward(envelope, to: "", isDirect: false, above: entry) != true { endUnreachable(envelope) }
+        return true
+    }
+
+    /// Sends a one-way message on its way up, if it leaves at once and nothing more is to be done for it.
+    ///
+    /// - Returns: Whether a coordinator above responds; `nil` if the message has to take the whole way.
+    func send<M: ResponderMessage>(_ message: M, from sender: CoordinatorPath) throws(CoordinatorError) -> Bool? {
+        let (peer, directory) = state.withLock { ($0.peer, $0.directory) }
+        guard let peer, let entry = directory?.simpleEntry(for: M.self) else { return nil }
+        return try peer.send(message, called: entry.name, from: sender, as: entry.isOfThisBuild ? .compact : peer.codec) ? true : nil
+    }
+
+    /// Sends a message on its way up.
+    ///
+    /// - Parameter target: The path of a coordinator elsewhere in the tree; empty: from the parent of this process's own coordinator
+    ///   upwards.
+    func forward(_ envelope: Envelope, to target: String, isDirect: Bool) {
+        if envelope.isOneWay, envelope.body.name == Navigate.name { return forwardMove(envelope) }
+        if state.withLock({ $0.peer })?.forward(envelope, to: target, isDirect: isDirect) != true { endUnreachable(envelope) }
+    }
+
+    private func endUnreachable(_ envelope: Envelope) {
+        let message = "the parent of \(ticket.path) can't be reached at the moment"
+        envelope.end(.failure(CoordinatorError(.peerLost, message, maybeExecuted: false)))
+    }
+
+    /// Sends a move on the stack of pages, on the next link if there is none at the moment.
+    private func forwardMove(_ envelope: Envelope) {
+        let isKept = moves.withLock { moves -> Bool in
+            // The move must not be sent before those that wait already.
+            if moves.isEmpty, state.withLock({ $0.peer })?.forward(envelope, to: "", isDirect: false) == true { return true }
+            guard moves.count < Self.movesLimit else { return false }
+            moves.append(envelope)
+            // The move waits here, and is no longer under way on the link by which it arrived.
+            envelope.release()
+            return true
+        }
+        if isKept { return }
+        let message = "\(Self.movesLimit) moves of pages wait for the parent of \(ticket.path)"
+        envelope.end(.failure(CoordinatorError(.peerLost, message, maybeExecuted: false)))
+    }
+
+    func forwardKeptMoves(to peer: Peer) {
+        moves.withLock { moves in
+            while let first = moves.first, peer.forward(first, to: "", isDirect: false) { moves.removeFirst() }
+        }
+    }
+
+    /// Waits until the messages that this process has taken over from processes below have left, for as long as some do.
+    ///
+    /// Their senders have ended, and regard them as accepted: those that can't leave become dead letters.
+    func sendRelayed() async {
+        let error = CoordinatorError(.stopped, "the process of \(ticket.path) has ended, and the message has waited there for credit")
+        await state.withLock { $0.peer }?.settleMessages(patience: .seconds(1), error)
+    }
+
+    /// Returns the reason why a move can't be sent to the stack's owner; `nil` when it can.
+    func refusal(of move: Navigate) -> CoordinatorError? {
+        let limit = (state.withLock { $0.peer }?.link.maximumFrameSize ?? FrameLimits.default.maximumFrameSize) - Self.headroom
+        do throws(CoordinatorError) {
+            // The processes further up may speak either codec.
+            let size = max(try PayloadCoder.encode(move, as: .json).count, try PayloadCoder.encode(move, as: .compact).count)
+            return size <= limit ? nil : CoordinatorError(.messageTooLarge, "the page takes \(size) bytes, more than \(limit)")
+        } catch {
+            return error
+        }
+    }
+
+    /// Reports a process below to the processes above, and returns when they have taken note of it.
+    func report(_ report: ProcessReport) async throws {
+        guard let peer = state.withLock({ $0.peer }) else {
+            throw CoordinatorError(.peerLost, "the parent of \(ticket.path) can't be reached", maybeExecuted: false)
+        }
+        _ = try await peer.inspect(report.operation, "", report.payload, timeout: .seconds(5))
+    }
+
+    /// Asks the processes above to dismiss this process's coordinator.
+    func requestDismissal(timeout: Duration) async -> Bool {
+        guard let peer = state.withLock({ $0.peer }) else { return false }
+        let request = DismissalRequest(timeout: timeout)
+        return (try? await peer.inspect(DismissalRequest.operation, "", request.payload, timeout: timeout)) == .bool(true)
+    }
+
+    /// Sends a notification of the runtime to the process above.
+    ///
+    /// - Returns: False when there is no link, or the notification can't be encoded or sent.
+    func notify(_ name: String, _ value: some Codable & Sendable) -> Bool {
+        guard let peer = state.withLock({ $0.peer }), let payload = try? PayloadCoder.encode(value, as: .json) else { return false }
+        // Notifications at the end are few, and can't be sent later.
+        let isBounded = !state.withLock { $0.machine.isEnding }
+        return (try? peer.notify(name, .json, payload, isBounded: isBounded)) != nil
+    }
+
+    /// Sends the parent an event of the coordinator for its delegates.
+    ///
+    /// - Throws: `CoordinatorError` when the event can't be encoded or sent.
+    func emit(_ event: Answer) throws {
+        guard let peer = state.withLock({ $0.peer }) else { throw CoordinatorError(.peerLost, "the link is down") }
+        let payload = try event.encoded(as: peer.codec)
+        do throws(LinkError) {
+            try peer.notify("", peer.codec, payload)
+        } catch {
+            switch error.code {
+            case .frameTooLarge: throw CoordinatorError(.messageTooLarge, "the event: \(error.message)")
+            case .congested: throw CoordinatorError(.mailboxFull, error.message)
+            default: throw CoordinatorError(.peerLost, error.message)
+            }
+        }
+    }
+
+    /// Sends a frame now and on every later link, so that it arrives even if this link is lost.
+    ///
+    /// - Returns: The reason why the frame can never be sent; a link that is down is no such reason.
+    func announce(_ frame: Frame, lane: Link.Lane = .control) -> LinkError? {
+        let peer = state.withLock { state in
+            state.standing.append(frame)
+            return state.peer
+        }
+        guard let error = peer?.send(frame, lane: lane), error.code == .frameTooLarge else { return nil }
+        return error
+    }
+
+    /// Sends a frame on the present link.
+    ///
+    /// - Returns: The reason why the frame could not be sent.
+    @discardableResult
+    func send(_ frame: Frame, lane: Link.Lane = .control) -> LinkError? {
+        guard let peer = state.withLock({ $0.peer }) else { return LinkError(.peerClosed, "the link is down") }
+        return peer.send(frame, lane: lane)
+    }
+
+    /// The number of transmissions on the present link so far; while it grows, the parent reads.
+    var transmissions: UInt64 { state.withLock { $0.peer }?.link.transmissions ?? 0 }
+}

@@ -159,23 +159,32 @@ struct BenchTests {
     @Test("Ctrl-C ends the measurement with the result so far", arguments: [Signal.interrupt, .terminate])
     func interrupted(_ signal: Signal) async throws {
         try await Self.with { daemon in
-            let (output, errors) = (Transcript(), Transcript())
-            let specification = daemon.controlSpecification(
-                ["--json", "bench"] + Self.echo + ["--rate", "100", "--duration", "10m", "--ramp", "0s", "--timeout", "60s"],
-                standardOutput: output.destination,
-                standardError: errors.destination
-            )
-            try await withChild(specification) { child in
-                try await daemon.eventually("asks have come") { try await daemon.echoes > 10 }
-                try child.send(signal)
-                #expect(await child.waitForExit() == .exited(code: 0), "\(errors.text)")
-            }
-            let report = try ControlJSON.parse(output.bytes)
+            let report = try await Self.interruptedReport(from: daemon, exitCode: 0) { try $0.send(signal) }
             #expect(report["interrupted"] == true)
             let load = try #require(report.loads.first)
             #expect(try #require(load["answered"]?.integerValue) > 0)
             #expect(try #require(load["elapsed_ms"]?.integerValue) < 60_000)
         }
+    }
+
+    /// Returns the report of a long measurement that is interrupted once asks have come.
+    private static func interruptedReport(
+        from daemon: RunningDaemon,
+        exitCode: Int32,
+        _ interrupt: (ChildProcess) throws -> Void
+    ) async throws -> JSONValue {
+        let (output, errors) = (Transcript(), Transcript())
+        let specification = daemon.controlSpecification(
+            ["--json", "bench"] + echo + ["--rate", "100", "--duration", "10m", "--ramp", "0s", "--timeout", "60s"],
+            standardOutput: output.destination,
+            standardError: errors.destination
+        )
+        try await withChild(specification) { child in
+            try await daemon.eventually("asks have come") { try await daemon.echoes > 10 }
+            try interrupt(child)
+            #expect(await child.waitForExit() == .exited(code: exitCode), "\(errors.text)")
+        }
+        return try ControlJSON.parse(output.bytes)
     }
 
     @Test("Under the greatest load other operators are answered")
@@ -200,18 +209,7 @@ struct BenchTests {
     @Test("A daemon that goes away ends the measurement, whose result so far is printed")
     func daemonGone() async throws {
         try await Self.with { daemon in
-            let (output, errors) = (Transcript(), Transcript())
-            let specification = daemon.controlSpecification(
-                ["--json", "bench"] + Self.echo + ["--rate", "100", "--duration", "10m", "--ramp", "0s", "--timeout", "60s"],
-                standardOutput: output.destination,
-                standardError: errors.destination
-            )
-            try await withChild(specification) { child in
-                try await daemon.eventually("asks have come") { try await daemon.echoes > 10 }
-                try daemon.process.send(.kill)
-                #expect(await child.waitForExit() == .exited(code: 69), "\(errors.text)")
-            }
-            let report = try ControlJSON.parse(output.bytes)
+            let report = try await Self.interruptedReport(from: daemon, exitCode: 69) { _ in try daemon.process.send(.kill) }
             #expect(report["error"]?["code"] == "unreachable")
             #expect(try #require(report.loads.first?["answered"]?.integerValue) > 0)
         }

@@ -7,6 +7,9 @@ public import WireProtocol
 public struct IncomingFrames {
     private let link: Link
     private var decoder: FrameDecoder
+    private let count: Int
+    /// The number of definitions of names that were taken.
+    public private(set) var definitions = 0
     /// Whether all frames were taken, or the rest can't be read.
     private(set) var areTaken = false
     /// The reason why the rest can't be read.
@@ -14,6 +17,7 @@ public struct IncomingFrames {
 
     init(_ batch: [UInt8], of link: Link, limits: FrameLimits) {
         self.link = link
+        count = batch.count
         // A message that waits for its handler must not keep the whole batch alive.
         decoder = FrameDecoder(batch, limits: limits, copiesSmallPayloads: true)
     }
@@ -23,6 +27,7 @@ public struct IncomingFrames {
         do throws(WireError) {
             while let frame = try decoder.next() {
                 guard case .defineName(let definition) = frame.content else { return frame }
+                definitions += 1
                 if link.define(definition) { continue }
                 return end(LinkError(.malformed, "the peer defined name \(definition.id), which is out of range"))
             }
@@ -31,6 +36,11 @@ public struct IncomingFrames {
             return end(LinkError(.malformed, "the peer sent a frame that can't be read: \(error)"))
         }
     }
+
+    /// Returns the payload of a one-way message in memory of its own, unless it's most of the batch.
+    ///
+    /// Other payloads have memory of their own already.
+    public func ownMemory(for payload: Bytes) -> Bytes { FrameDecoder.ownMemory(for: payload, of: count) }
 
     private mutating func end(_ error: LinkError?) -> Frame? {
         self.error = self.error ?? error

@@ -36,6 +36,30 @@ struct MailboxTests {
         #expect(second == (64..<100).map(String.init))
     }
 
+    @Test("Messages that share an envelope are taken and counted together, or not at all")
+    func together() {
+        var mailbox = Mailbox(Box(MailboxPolicy(running: 4, waiting: 100, bytes: 100_000)))
+        let row = Kind.short.row(0)
+        let taken = [60, 30, 20].map { mailbox.takeAll(.letters($0), row, isFromSubtree: false) }
+        #expect(taken == [true, true, false])
+        #expect(mailbox.messageCount == 90)
+        let (room, full) = ((0..<10).map { mailbox.put("\($0)", as: .short) }, mailbox.put("late", as: .short))
+        #expect(Set(room) == ["admitted"])
+        #expect(full == "admitted", "four may run beyond those that wait")
+        let large = mailbox.takeAll(.letters(2, bytes: 60_000), row, isFromSubtree: false)
+        #expect(!large)
+        // The first batch ends after the second envelope, since that makes more than 64.
+        let batch = mailbox.takeBatch()
+        #expect(batch.map { $0.envelope?.count } == [60, 30])
+        for item in batch { mailbox.ended(item) }
+        #expect(mailbox.messageCount == 11)
+        let removed = mailbox.removeMessages().count
+        #expect(removed == 11)
+        #expect(mailbox.messageCount == 0)
+        let again = mailbox.takeAll(.letters(100), row, isFromSubtree: true)
+        #expect(again, "nothing is left over from the messages before")
+    }
+
     @Test("A pause delays messages, and no notice")
     func pause() {
         var mailbox = Mailbox(Box(MailboxPolicy()))
@@ -503,6 +527,12 @@ extension Envelope {
     fileprivate static func letter(_ name: String, bytes: Int = 0, isOneWay: Bool = false) -> Envelope {
         let body = Body.encoded(name: name, .json, Payload(Bytes(repeating: 0, count: bytes)))
         return Envelope(body, sender: "/sender", deadline: nil, isOneWay: isOneWay)
+    }
+
+    /// Several messages in one envelope.
+    fileprivate static func letters(_ count: Int, bytes: Int = 0) -> Envelope {
+        let payload = Payload(Bytes(repeating: 0, count: count * bytes), lengths: Array(repeating: bytes, count: count))
+        return Envelope(.encoded(name: "letters", .json, payload), sender: "/sender", deadline: nil, isOneWay: true)
     }
 }
 

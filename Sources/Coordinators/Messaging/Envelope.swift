@@ -4,6 +4,8 @@ import WireProtocol
 
 /// A message in transit together with its end, which comes exactly once: an answer or an error.
 ///
+/// One-way messages that are alike and have arrived together may share an envelope, and then have the same end.
+///
 /// The first of the handler, the deadline, a cancelled asker, a lost peer and a stop ends a message; unless that was the handler, the
 /// handler is cancelled.
 final class Envelope: Sendable {
@@ -65,11 +67,15 @@ final class Envelope: Sendable {
         fileprivate var size: Int {
             switch self {
             case .value(let message): Self.size(of: message)
-            case .encoded(_, _, let payload): payload.count + Envelope.overhead
+            case .encoded(_, _, let payload): payload.count + payload.messages * Envelope.overhead
             }
         }
 
         private static func size<M: ResponderMessage>(of message: M) -> Int { Envelope.size(of: M.self) }
+
+        fileprivate var count: Int {
+            if case .encoded(_, _, let payload) = self { payload.messages } else { 1 }
+        }
     }
 
     /// The approximate size of a message besides its payload: the envelope, the payload's object and the places in the mailbox.
@@ -91,6 +97,8 @@ final class Envelope: Sendable {
     let flow: ReplyFlow?
     /// Whether the message is one between runtimes.
     let isBuiltin: Bool
+    /// The number of messages: more than one where several share the envelope.
+    let count: Int
     /// The size that counts against limits, in bytes: that of the payload where it's encoded, else the value's own.
     let size: Int
 
@@ -133,6 +141,7 @@ final class Envelope: Sendable {
         self.isOneWay = isOneWay
         self.flow = flow
         self.isBuiltin = isBuiltin ?? body.isBuiltin
+        count = body.count
         size = body.size
     }
 
@@ -279,24 +288,67 @@ extension CoordinatorError {
     }
 }
 
-/// A message's bytes, which are released once the handler has the message itself: both together would take twice what the mailbox counts.
-final class Payload: Sendable {
-    /// The number of bytes at the start.
-    let count: Int
-    private let content: Lock<Bytes>
+extension Envelope {
+    /// An envelope for each of the messages, none of which has been handled yet.
+    var separated: [Envelope] {
+        guard count > 1, case .encoded(let name, let codec, let payload) = body, case .peer(let peer, let arrival) = asker else {
+            return [self]
+        }
+        return (0..<count).map { _ in
+            let payload = Payload(payload.take())
+            let arrival = Peer.Arrival(correlation: 0, codec: codec, route: arrival.route, size: Peer.size(payload.count))
+            return Envelope(
+                .encoded(name: name, codec, payload),
+                asker: .peer(peer, arrival),
+                sender: sender,
+                deadline: nil,
+                trace: trace,
+                isOneWay: true,
+                isBuiltin: false
+            )
+        }
+    }
+}
 
-    init(_ bytes: Bytes) {
-        count = bytes.count
-        content = Lock(bytes)
+/// The bytes of a message, or of several, one after the other.
+///
+/// They are released once the handler has the message itself: both together would take twice what the mailbox counts.
+final class Payload: Sendable {
+    private struct Content {
+        var bytes: Bytes
+        /// The lengths of the messages, if there are several.
+        let lengths: [Int]
+        var next = 0
     }
 
-    var bytes: Bytes { content.withLock { $0 } }
+    /// The number of bytes at the start.
+    let count: Int
+    /// The number of messages at the start.
+    let messages: Int
+    private let content: Lock<Content>
 
-    /// Returns the bytes and releases them.
+    /// - Parameter lengths: The length of each message, if there are several.
+    init(_ bytes: Bytes, lengths: [Int] = []) {
+        count = bytes.count
+        messages = max(lengths.count, 1)
+        content = Lock(Content(bytes: bytes, lengths: lengths))
+    }
+
+    /// The bytes of all messages that weren't taken.
+    var bytes: Bytes { content.withLock { $0.bytes } }
+
+    /// Returns the bytes of the next message; all are released with the last.
     func take() -> Bytes {
         content.withLock { content in
-            defer { content = [] }
-            return content
+            let bytes = content.bytes
+            guard content.next + 1 < content.lengths.count else {
+                content.bytes = []
+                return bytes
+            }
+            let end = bytes.startIndex + content.lengths[content.next]
+            content.next += 1
+            content.bytes = bytes[end...]
+            return bytes[..<end]
         }
     }
 }

@@ -19,11 +19,13 @@ extension Node {
 
     /// Searches a row for messages of one name that have arrived together.
     func climb(_ envelopes: [Envelope]) {
-        guard envelopes.count > 1, let first = envelopes.first, !first.isBuiltin else { return envelopes.forEach { climb($0) } }
+        guard let first = envelopes.first, envelopes.count > 1 || first.count > 1, !first.isBuiltin else {
+            return envelopes.forEach { climb($0) }
+        }
         var node = self
         while true {
             if let row = node.type.table.row(for: first.body) { return node.accept(envelopes, row) }
-            guard let parent = node.parent else { return envelopes.forEach { node.leaveProcess($0) } }
+            guard let parent = node.parent else { return envelopes.flatMap(\.separated).forEach { node.leaveProcess($0) } }
             node = parent
         }
     }

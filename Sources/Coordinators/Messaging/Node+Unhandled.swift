@@ -43,7 +43,9 @@ extension Node {
         guard !envelope.isBuiltin else { return }
         let hasStopped = (error as? CoordinatorError)?.code == .stopped
         let reason: DeadLetter.Reason = hasStopped ? .stopped : .undeliverable("\(error)")
-        runtime.deadLetters.record(DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: reason))
+        for _ in 0..<envelope.count {
+            runtime.deadLetters.record(DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: reason))
+        }
     }
 }
 

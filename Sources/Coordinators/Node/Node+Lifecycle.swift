@@ -248,7 +248,7 @@ extension Node {
         case .message(let envelope, _):
             if envelope.isOneWay, envelope.hasEnded, !envelope.isWithdrawn {
                 let letter = DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: .stopped)
-                runtime.deadLetters.record(letter)
+                for _ in 0..<envelope.count { runtime.deadLetters.record(letter) }
             }
             envelope.end(.failure(endError(hasFailed, maybeExecuted: false)))
         case .dismissal(_, let decision): decision.settle(.refuse)

@@ -3,19 +3,6 @@ import Links
 import WireProtocol
 
 extension Peer {
-    /// Messages of one name and for one coordinator that have arrived one after the other.
-    private struct MessageRun {
-        var envelopes: [Envelope] = []
-        var target = ""
-        var isDirect = false
-
-        /// Returns whether a message belongs to those before it.
-        func isContinued(by envelope: Envelope, _ target: String, _ isDirect: Bool) -> Bool {
-            guard let last = envelopes.last else { return true }
-            return self.isDirect == isDirect && self.target == target && last.body.name == envelope.body.name
-        }
-    }
-
     /// Takes the frames that have arrived together.
     ///
     /// Messages that are alike are handed on together, so that they enter a mailbox at once.
@@ -28,7 +15,12 @@ extension Peer {
                 let deadline = timeout == 0 ? nil : MonotonicTime.now + .microseconds(Int64(clamping: timeout))
                 accept(frame, ask.target, ask.sender, ask.message, deadline, ask.trace, ask.payload, isOneWay: false, &run)
             case .send(let send):
-                accept(frame, send.target, send.sender, send.message, nil, send.trace, send.payload, isOneWay: true, &run)
+                if run.gathered?.add(send, of: frame, names: frames.definitions) == true { continue }
+                handOn(&run)
+                run.gathered = gather(send, of: frame, names: frames.definitions)
+                if run.gathered != nil { continue }
+                let payload = frames.ownMemory(for: send.payload)
+                accept(frame, send.target, send.sender, send.message, nil, send.trace, payload, isOneWay: true, &run)
             default:
                 // Whatever comes after messages must not overtake them.
                 handOn(&run)
@@ -39,9 +31,45 @@ extension Peer {
     }
 
     private func handOn(_ run: inout MessageRun) {
+        if let messages = run.gathered.take() { accept(messages) }
         if run.envelopes.isEmpty { return }
         owner.messagesReceived(run.envelopes, run.target, run.isDirect)
         run.envelopes.removeAll(keepingCapacity: true)
+    }
+
+    /// Begins to gather messages like this one; returns `nil` if the message stands by itself.
+    private func gather(_ send: Send, of frame: Frame, names: Int) -> GatheredMessages? {
+        guard frame.correlation == 0, !frame.flags.contains(.stream), send.payload.count <= GatheredMessages.payloadLimit,
+            send.trace.count <= Self.traceLimit, let texts = link.texts(of: (send.target, send.sender, send.message)),
+            !Builtins.isName(texts.2)
+        else { return nil }
+        return GatheredMessages(send, of: frame, names: names, (target: texts.0, sender: texts.1, message: texts.2))
+    }
+
+    private func accept(_ messages: GatheredMessages) {
+        let (target, sender, name) = messages.texts
+        let arrival = Arrival(
+            correlation: 0,
+            codec: messages.codec,
+            route: Self.route(target, name),
+            size: messages.lengths.reduce(0) { $0 + Self.size($1) },
+            count: messages.lengths.count
+        )
+        let envelope = Envelope(
+            .encoded(name: name, messages.codec, messages.payload),
+            asker: .peer(self, arrival),
+            sender: CoordinatorPath(sender) ?? .root,
+            deadline: nil,
+            trace: messages.trace,
+            isOneWay: true,
+            isBuiltin: false
+        )
+        let last = Self.size(messages.lengths.last ?? 0)
+        switch state.withLock({ $0.admit(envelope, arrival, last: last) }) {
+        case .violation(let violation): link.close(because: violation)
+        case .full: envelope.end(.failure(lost(maybeExecuted: false)))
+        case .admitted: owner.messagesReceived([envelope], target, messages.isDirect)
+        }
     }
 
     private func receive(_ frame: Frame) {
@@ -80,7 +108,7 @@ extension Peer {
             correlation: frame.correlation,
             codec: frame.codec,
             route: isBuiltin ? nil : Self.route(target, message),
-            size: Self.size(payload)
+            size: Self.size(payload.count)
         )
         let envelope = Envelope(
             .encoded(name: message, frame.codec, Payload(payload)),
@@ -108,7 +136,7 @@ extension Peer {
     /// Gives back the credit of a message that isn't under way any more.
     func giveBack(_ arrival: Arrival) {
         guard let route = arrival.route else { return state.withLock { $0.admission.builtinBytes -= arrival.size } }
-        for credit in state.withLock({ $0.admission.credits.release(route, arrival.size) }) {
+        for credit in state.withLock({ $0.admission.credits.release(route, arrival.size, count: arrival.count) }) {
             try? link.send(lane: .control) { name in
                 Frame(.credit(Credit(target: name(credit.route), messages: UInt32(credit.messages), bytes: UInt64(credit.bytes))))
             }
@@ -250,7 +278,9 @@ extension Peer.State {
     }
 
     /// Charges the other side for a message that has arrived, and opens the message.
-    fileprivate mutating func admit(_ envelope: Envelope, _ arrival: Peer.Arrival) -> Admittance {
+    ///
+    /// - Parameter last: The size of the last message if there are several.
+    fileprivate mutating func admit(_ envelope: Envelope, _ arrival: Peer.Arrival, last: Int? = nil) -> Admittance {
         if arrival.correlation != 0, incoming[arrival.correlation] != nil {
             return .violation("\(envelope.body.name) has the number of an ask that is open")
         }
@@ -258,7 +288,7 @@ extension Peer.State {
             return .violation("\(envelope.body.name) has a trace context of \(envelope.trace.count) bytes")
         }
         if let route = arrival.route {
-            guard admission.credits.take(route, arrival.size) else {
+            guard admission.credits.take(route, arrival.size, count: arrival.count, last: last) else {
                 return .violation(
                     "\(envelope.body.name), of \(arrival.size) bytes, came without credit: as much is under way to \(route) as may be"
                 )

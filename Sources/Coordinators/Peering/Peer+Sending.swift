@@ -70,7 +70,7 @@ extension Peer {
     ) throws(CoordinatorError) -> Bool {
         let payload = Bytes(try PayloadCoder.encode(message, as: codec))
         let trace = Self.acceptable(TraceContext.current?.bytes ?? [])
-        let size = Self.size(payload)
+        let size = Self.size(payload.count)
         let hasLeft = state.withLock { state -> Bool in
             guard !state.phase.isClosed, !state.phase.isDraining, state.windows.takeOpen(route: name, size: size) else { return false }
             do throws(LinkError) {
@@ -311,7 +311,7 @@ extension Peer.Outgoing {
     /// The route whose window the message takes from: the path that it's for, or, while it climbs, its name.
     var route: String { Peer.route(target, envelope.body.name) }
 
-    var size: Int { Peer.size(payload) }
+    var size: Int { Peer.size(payload.count) }
 
     fileprivate var flags: Flags {
         var flags: Flags = isDirect ? .direct : []
@@ -329,7 +329,9 @@ extension Peer {
     fileprivate static func acceptable(_ trace: Bytes) -> Bytes { trace.count <= traceLimit ? trace : [] }
 
     /// Returns the number of bytes that a message takes of a window, on both sides alike.
-    static func size(_ payload: Bytes) -> Int { payload.count + 64 }
+    ///
+    /// - Parameter payload: The number of bytes of the payload.
+    static func size(_ payload: Int) -> Int { payload + 64 }
 }
 
 extension Envelope {

@@ -29,6 +29,8 @@ extension Peer {
         /// The route that the message has taken credit from, and how much; `nil` for messages between runtimes, which take none.
         let route: String?
         let size: Int
+        /// The number of messages: more than one where several share an envelope.
+        var count = 1
     }
 
     /// An ask of this side that waits for its answer.

@@ -14,8 +14,11 @@ struct CreditWindow: Equatable {
     /// Whether a message may leave: any message and any byte is enough, so that a message larger than the window isn't stuck.
     var isOpen: Bool { messages > 0 && bytes > 0 }
 
-    mutating func take(_ size: Int) {
-        messages -= 1
+    /// Whether a message may leave after others have taken their room.
+    func isOpen(after others: CreditWindow) -> Bool { messages > others.messages && bytes > others.bytes }
+
+    mutating func take(_ size: Int, count: Int = 1) {
+        messages -= count
         bytes -= size
     }
 
@@ -187,32 +190,37 @@ struct ReceiveCredits {
     /// The window that the other side still has, according to the credit that was sent.
     private var link = CreditWindow.link
 
-    /// Charges the other side for a message that has arrived.
+    /// Charges the other side for messages that have arrived, all in one batch.
     ///
-    /// - Returns: False when the other side had no credit left for the message.
-    mutating func take(_ name: String, _ size: Int) -> Bool {
-        guard link.isOpen else { return false }
+    /// - Parameters:
+    ///   - count: The number of messages.
+    ///   - size: The size of all.
+    ///   - last: The size of the last; any credit is enough for it.
+    /// - Returns: False when the other side had no credit left for one of the messages.
+    mutating func take(_ name: String, _ size: Int, count: Int = 1, last: Int? = nil) -> Bool {
+        let rest = CreditWindow(messages: count - 1, bytes: size - (last ?? size))
+        guard link.isOpen(after: rest) else { return false }
         let hasCredit = with(name) { route in
-            guard route.window.isOpen else { return false }
-            route.window.take(size)
+            guard route.window.isOpen(after: rest) else { return false }
+            route.window.take(size, count: count)
             return true
         }
-        if hasCredit { link.take(size) }
+        if hasCredit { link.take(size, count: count) }
         return hasCredit
     }
 
-    /// Notes that a message isn't under way any more.
+    /// Notes that messages aren't under way any more.
     ///
     /// - Returns: The credit to give back now, by route.
-    mutating func release(_ name: String, _ size: Int) -> [(route: String, messages: Int, bytes: Int)] {
-        owed.messages += 1
+    mutating func release(_ name: String, _ size: Int, count: Int = 1) -> [(route: String, messages: Int, bytes: Int)] {
+        owed.messages += count
         owed.bytes += size
         let whole = CreditWindow.link
         // The other side must not run out of credit while nothing is under way here: at most a quarter of the link's window is held back in
         // all, and a quarter of each route's window.
         let isMuch = owed.messages >= whole.messages / 4 || owed.bytes >= whole.bytes / 4
         let isMuchOfRoute = with(name) { route in
-            route.owed.messages += 1
+            route.owed.messages += count
             route.owed.bytes += size
             return route.owed.messages >= whole.messages / 64 || route.owed.bytes >= whole.bytes / 256
         }

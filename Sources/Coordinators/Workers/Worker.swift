@@ -248,7 +248,7 @@ extension Worker: UplinkOwner {
             return
         }
         if rest.isEmpty, !isDirect { return node.climb(envelopes) }
-        for envelope in envelopes { node.deliver(envelope, to: rest, isDirect: isDirect) }
+        for envelope in envelopes.flatMap(\.separated) { node.deliver(envelope, to: rest, isDirect: isDirect) }
     }
 
     func messageLost(_ envelope: Envelope, _ error: any Error) {

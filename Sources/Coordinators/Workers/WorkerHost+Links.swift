@@ -40,7 +40,7 @@ extension WorkerHost {
             owner: Peer.Owner(
                 messagesReceived: { [parent] envelopes, target, _ in
                     guard let path = CoordinatorPath(target) else { return parent.climb(envelopes) }
-                    for envelope in envelopes { parent.route(envelope, to: path) }
+                    for envelope in envelopes.flatMap(\.separated) { parent.route(envelope, to: path) }
                 },
                 inspected: { [weak self] operation, _, payload in try await self?.answer(operation, payload) ?? .null },
                 notified: { [weak self] name, codec, payload in self?.notified(name, codec, payload) },

@@ -12,12 +12,20 @@ public struct FrameDecoder: Sendable {
     /// Creates a decoder for the body of one message of the link.
     ///
     /// - Parameter copiesSmallPayloads: Whether payloads get memory of their own, except for one that is most of the batch: that shares the
-    ///   batch's memory, and keeps all of it alive. False by default: all payloads do.
+    ///   batch's memory, and keeps all of it alive. False by default: all payloads do. Those of one-way messages do in any case; see
+    ///   ``ownMemory(for:of:)``.
     public init(_ batch: [UInt8], limits: FrameLimits = .default, copiesSmallPayloads: Bool = false) {
         self.batch = batch
         self.limits = limits
-        copyLimit = copiesSmallPayloads && batch.count > 4_096 ? batch.count / 8 * 7 : 0
+        copyLimit = copiesSmallPayloads ? Self.copyLimit(batch.count) : 0
     }
+
+    /// Returns a payload of a batch in memory of its own, unless it's most of the batch.
+    public static func ownMemory(for payload: Bytes, of batchSize: Int) -> Bytes {
+        payload.count <= copyLimit(batchSize) ? Bytes(Array(payload)) : payload
+    }
+
+    private static func copyLimit(_ batchSize: Int) -> Int { batchSize > 4_096 ? batchSize / 8 * 7 : 0 }
 
     /// Returns the next frame, or `nil` at the end of the batch.
     ///
@@ -46,7 +54,8 @@ public struct FrameDecoder: Sendable {
         }
 
         let end = position + length
-        var body = ByteReader(batch, from: position + Frame.headerSize, to: end, copyLimit: copyLimit)
+        // Receivers gather one-way messages, and copy their payloads then.
+        var body = ByteReader(batch, from: position + Frame.headerSize, to: end, copyLimit: kind == .send ? 0 : copyLimit)
         let content = try Self.content(of: kind, from: &body, limits: limits)
         guard body.position == end else {
             throw WireError(.trailingBytes, "\(body.remaining) bytes follow the content of kind \(kind)", offset: body.position)

@@ -96,6 +96,8 @@ struct Mailbox {
     private var waitingHandlers: Int32 = 0
     /// The number of messages for inline rows that wait or run here: later ones must not overtake them.
     private var inline: Int32 = 0
+    /// The number of waiting messages that share an envelope with one before them.
+    private var sharing: Int32 = 0
     private var events: Int32 = 0
     private var arrivalsWhileFull: Int32 = 0
     private var eventBytes = 0
@@ -123,7 +125,7 @@ struct Mailbox {
         case .refused, .dropped: return admission
         case .admitted, .delayed, .instead: break
         }
-        count += 1
+        count += envelope.count
         bytes += envelope.size
         if row.inline != nil { inline += 1 }
         if isNeeding {
@@ -132,6 +134,16 @@ struct Mailbox {
             append(envelope, row, to: lane)
         }
         return admission
+    }
+
+    /// Takes messages that share an envelope, and whose row neither awaits nor needs dependencies, unless there isn't room for all.
+    mutating func takeAll(_ envelope: Envelope, _ row: MessageRow, isFromSubtree: Bool) -> Bool {
+        guard count + reservations.count + envelope.count <= policy.waiting else { return false }
+        guard bytes + reservations.bytes + envelope.size <= policy.bytes else { return false }
+        count += envelope.count
+        bytes += envelope.size
+        append(envelope, row, to: isFromSubtree ? .subtree : .ordinary)
+        return true
     }
 
     /// Decides about a message, and drops others for it if the policy says so.
@@ -218,10 +230,14 @@ struct Mailbox {
         return true
     }
 
-    /// Removes and returns the next items to begin; none when draining has ended.
+    /// Removes and returns the next items to begin, about as many as the limit; none when draining has ended.
     mutating func takeBatch(of limit: Int = 64) -> [Item] {
         var batch: [Item] = []
-        while batch.count < limit, !isClosed, let item = takeNext() { batch.append(item) }
+        var size = 0
+        while size < limit, !isClosed, let item = takeNext() {
+            batch.append(item)
+            size += item.envelope?.count ?? 1
+        }
         if batch.isEmpty { isDraining = false }
         return batch
     }
@@ -230,7 +246,7 @@ struct Mailbox {
         switch item {
         case .message(let envelope, let row):
             forget(envelope, row)
-            running -= 1
+            running -= envelope.count
             runningBytes -= envelope.size
             if row.interleaves { interleaving -= 1 } else if row.immediate == nil { places -= 1 }
         case .event: forgetEvent(item)
@@ -278,7 +294,7 @@ struct Mailbox {
 
     /// Removes and returns the messages that wait.
     mutating func removeMessages() -> [Item] {
-        defer { needing = [] }
+        defer { (needing, sharing) = ([], 0) }
         let waiting = messages.removeAll().map { ($0.envelope, $0.row) } + needing.map { ($0.envelope, $0.row) }
         for (envelope, row) in waiting { forget(envelope, row) }
         return waiting.map { .message($0, $1) }
@@ -294,8 +310,9 @@ struct Mailbox {
         guard let (lane, turn) = nextMessage else { return notices.popFirst()?.item }
         if let notice = notices.first, notice.turn < turn { return notices.popFirst()?.item }
         let message = messages.removeFirst(in: lane)
-        running += 1
+        running += message.envelope.count
         runningBytes += message.envelope.size
+        sharing -= Int32(message.envelope.count - 1)
         if message.row.interleaves { interleaving += 1 } else if message.row.immediate == nil { places += 1 }
         return message.item
     }
@@ -322,6 +339,7 @@ struct Mailbox {
 
     private mutating func append(_ envelope: Envelope, _ row: MessageRow, to lane: WaitingMessages.Lane) {
         next += 1
+        sharing += Int32(envelope.count - 1)
         messages.append(WaitingMessages.Message(turn: next, envelope: envelope, row: row), to: lane)
     }
 
@@ -329,6 +347,7 @@ struct Mailbox {
         let oldest: (envelope: Envelope, row: MessageRow)
         if let (lane, _) = messages.oldest(where: { _, _ in true }) {
             let message = messages.removeFirst(in: lane)
+            sharing -= Int32(message.envelope.count - 1)
             oldest = (message.envelope, message.row)
         } else if let message = needing.popFirst() {
             oldest = (message.envelope, message.row)
@@ -364,7 +383,7 @@ struct Mailbox {
     }
 
     /// The number of messages that have not begun and need a place.
-    private var claimants: Int { messages.count(in: .ordinary) + messages.count(in: .subtree) + reservations.count }
+    private var claimants: Int { messages.count(in: .ordinary) + messages.count(in: .subtree) + Int(sharing) + reservations.count }
 
     private var freePlaces: Int { isPaused ? 0 : max(policy.running - Int(places), 0) }
 
@@ -375,7 +394,10 @@ struct Mailbox {
         arrivalsWhileFull += 1
         guard arrivalsWhileFull >= max(policy.waiting / 4, 1) else { return }
         arrivalsWhileFull = 0
-        for message in messages.removeWithdrawn() { forget(message.envelope, message.row) }
+        for message in messages.removeWithdrawn() {
+            sharing -= Int32(message.envelope.count - 1)
+            forget(message.envelope, message.row)
+        }
         let former = needing
         needing = []
         for message in former {
@@ -384,7 +406,7 @@ struct Mailbox {
     }
 
     private mutating func forget(_ envelope: Envelope, _ row: MessageRow) {
-        count -= 1
+        count -= envelope.count
         bytes -= envelope.size
         if row.inline != nil { inline -= 1 }
     }

@@ -37,6 +37,8 @@ extension Node {
 
     /// Takes messages for one of this coordinator's rows that have arrived together.
     func accept(_ envelopes: [Envelope], _ row: MessageRow) {
+        if envelopes.count == 1, let envelope = envelopes.first, envelope.count > 1, acceptAll(envelope, row) { return }
+        let envelopes = envelopes.flatMap(\.separated)
         // Each message that has to wait for a dependency, or may be refused, is decided about by itself.
         guard type.mailbox.value.whenFull == .wait, row.needs.isEmpty, row.inline == nil else {
             return envelopes.forEach { accept($0, row) }
@@ -51,6 +53,20 @@ extension Node {
             if case .admitted = admission { take(envelope, row) }
         }
         if let instance { beginDraining(instance) }
+    }
+
+    /// Takes messages that share an envelope, if they need not be apart.
+    private func acceptAll(_ envelope: Envelope, _ row: MessageRow) -> Bool {
+        // A handler that awaits has a message of its own, and so has a message that may wait for a dependency, or be refused.
+        guard row.immediate != nil, !row.interleaves, row.needs.isEmpty, type.mailbox.value.whenFull == .wait else { return false }
+        let (isTaken, instance) = state.withLock { state -> (Bool, (any Coordinator)?) in
+            guard state.life.phase == .starting || state.life.phase == .active else { return (false, nil) }
+            guard state.mailbox.takeAll(envelope, row, isFromSubtree: isFromSubtree(envelope)) else { return (false, nil) }
+            return (true, state.instanceToDrain())
+        }
+        if isTaken { take(envelope, row) }
+        if let instance { beginDraining(instance) }
+        return isTaken
     }
 
     /// Returns whether a message comes from below this coordinator, or from one of its own handlers.
@@ -143,14 +159,26 @@ extension Node {
         item.envelope?.work(.task(task))
     }
 
-    /// Handles a message by a row that doesn't suspend, without a task.
+    /// Handles a message by a row that doesn't suspend, without a task, or all messages that share an envelope.
     private func handle(_ item: Mailbox.Item, _ envelope: Envelope, _ row: MessageRow, on instance: isolated any Coordinator) {
         if envelope.isOneWay { envelope.complete(.success(.none)) }
-        let began = runtime.tap.isActive ? MonotonicTime.now : nil
-        let result = inTrace(of: envelope) { Result { try row.immediate?(instance, envelope) ?? .none } }
+        for _ in 1..<envelope.count {
+            let (result, began) = handle(envelope, by: row, on: instance)
+            conclude(envelope, row, result, since: began)
+        }
+        let (result, began) = handle(envelope, by: row, on: instance)
         // Before the answer, so that the asker's next message finds room.
         ended(item)
         conclude(envelope, row, result, since: began)
+    }
+
+    private func handle(
+        _ envelope: Envelope,
+        by row: MessageRow,
+        on instance: isolated any Coordinator
+    ) -> (Result<Answer, any Error>, began: MonotonicTime?) {
+        let began = runtime.tap.isActive ? MonotonicTime.now : nil
+        return (inTrace(of: envelope) { Result { try row.immediate?(instance, envelope) ?? .none } }, began)
     }
 
     /// Runs a handler in the trace of its message, so that its own asks belong to it.

@@ -15,13 +15,14 @@ let package = Package(
             dependencies: ["CSubreaper", .product(name: "ArgumentParser", package: "swift-argument-parser")]
         ),
         .target(name: "CSubreaper"),
-        .executableTarget(name: "Measure", dependencies: [.product(name: "Coordinators", package: "swift-coordinators")]),
+        .systemLibrary(name: "CMalloc"),
+        .executableTarget(name: "Measure", dependencies: ["CMalloc", .product(name: "Coordinators", package: "swift-coordinators")]),
         .executableTarget(name: "Soak", dependencies: [.product(name: "Coordinators", package: "swift-coordinators")]),
         .executableTarget(name: "Answerer", dependencies: [.product(name: "Coordinators", package: "swift-coordinators")]),
     ],
     swiftLanguageModes: [.v6]
 )
 
-for target in package.targets where target.name != "CSubreaper" {
+for target in package.targets where !["CSubreaper", "CMalloc"].contains(target.name) {
     target.swiftSettings = [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
 }

@@ -1,3 +1,4 @@
+import CMalloc
 import Glibc
 
 /// What processes use, as the kernel counts it.
@@ -21,6 +22,9 @@ enum ProcessUsage {
         let fields = text("/proc/self/statm").split(separator: " ")
         return fields.count > 1 ? (Int(fields[1]) ?? 0) * sysconf(Int32(_SC_PAGESIZE)) : 0
     }
+
+    /// Returns to the system what the allocator keeps of memory that nothing uses any more.
+    static func returnFreeMemory() { _ = malloc_trim(0) }
 
     /// The memory that a process shares with no other, in bytes.
     static func ownBytes(of process: Int32) -> Int {

@@ -7,7 +7,10 @@ struct Starts: Measurement {
         struct Reply: Codable, Sendable {
             var startTime: Int64 = 0
             var stopTime: Int64 = 0
-            var bytes = 0
+            /// The memory that is resident more than before.
+            var residentBytes = 0
+            /// The same, after the allocator has returned what nothing uses any more.
+            var heldBytes = 0
         }
 
         var count: Int
@@ -28,7 +31,8 @@ struct Starts: Measurement {
         Figures.print("starts", Double(count) / Double(reply.startTime) * 1e9)
         Figures.print("start", Double(reply.startTime) / Double(count))
         Figures.print("time", reply.startTime)
-        Figures.print("bytes", Double(reply.bytes) / Double(count))
+        Figures.print("bytes", Double(reply.residentBytes) / Double(count))
+        Figures.print("held-bytes", Double(reply.heldBytes) / Double(count))
         Figures.print("stops", Double(count) / Double(reply.stopTime) * 1e9)
     }
 }
@@ -41,8 +45,7 @@ extension Starts.Request {
         let resident = ProcessUsage.residentBytes
         reply.startTime = try await Clock.duration {
             if atOnce {
-                // A group that keeps no ended tasks, which are larger than the children, and would be counted with them. The tasks that wait
-                // for a processor are larger too, and the allocator keeps a part of their memory.
+                // A group that keeps no ended tasks, which are larger than the children, and would be counted with them.
                 try await withThrowingDiscardingTaskGroup { group in
                     for key in keys { group.addTask { _ = try await root.start(Idle.self, as: key) } }
                 }
@@ -50,7 +53,9 @@ extension Starts.Request {
                 for key in keys { try await root.start(Idle.self, as: key) }
             }
         }
-        reply.bytes = ProcessUsage.residentBytes - resident
+        reply.residentBytes = ProcessUsage.residentBytes - resident
+        ProcessUsage.returnFreeMemory()
+        reply.heldBytes = ProcessUsage.residentBytes - resident
         reply.stopTime = try await Clock.duration {
             for key in keys { try await root.stop(key) }
         }

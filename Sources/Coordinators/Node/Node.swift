@@ -98,6 +98,8 @@ final class Node: Sendable {
         var mailbox: Mailbox
         var dependencies: NodeDependencies
         var children: ChildSupervisor?
+        /// The configuration, in a box of its type; set before the coordinator is made.
+        var configuration: (any AnyObject & Sendable)?
         var handlers = Handlers()
         var run = Run()
         private var ownNavigation = Occasional<Navigation>()

@@ -83,7 +83,7 @@ final class Node: Sendable {
         var hasEnded = false
     }
 
-    struct Navigation: Emptiable {
+    struct Navigation {
         /// The coordinator's own pages, bottom first.
         var pages: [NavigationEntry] = []
         /// The active child of a tab coordinator.
@@ -92,17 +92,24 @@ final class Node: Sendable {
         var isEmpty: Bool { pages.isEmpty && selected == nil }
     }
 
+    /// The data that most coordinators don't have.
+    struct Extras: Emptiable {
+        var navigation = Navigation()
+        /// The configuration, in a box of its type, set before the coordinator is made; `nil` if the type has none.
+        var configuration: (any AnyObject & Sendable)?
+
+        var isEmpty: Bool { navigation.isEmpty && configuration == nil }
+    }
+
     struct State {
         var life: Life
         var pauseReasons: PauseReasons
         var mailbox: Mailbox
         var dependencies: NodeDependencies
         var children: ChildSupervisor?
-        /// The configuration, in a box of its type; set before the coordinator is made.
-        var configuration: (any AnyObject & Sendable)?
         var handlers = Handlers()
         var run = Run()
-        private var ownNavigation = Occasional<Navigation>()
+        private var occasional = Occasional<Extras>()
 
         init(life: Life, pauseReasons: PauseReasons, mailbox: Mailbox, dependencies: NodeDependencies) {
             self.life = life
@@ -111,9 +118,14 @@ final class Node: Sendable {
             self.dependencies = dependencies
         }
 
+        var extras: Extras {
+            get { occasional.value }
+            _modify { yield &occasional.value }
+        }
+
         var navigation: Navigation {
-            get { ownNavigation.value }
-            _modify { yield &ownNavigation.value }
+            get { extras.navigation }
+            _modify { yield &extras.navigation }
         }
     }
 

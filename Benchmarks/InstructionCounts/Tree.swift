@@ -48,7 +48,7 @@ private struct Note: ResponderMessage {
 }
 
 private actor Root: Coordinator {
-    static let responders: [Responder<Root>] = [
+    static let responders: Responders = [
         .respond(to: Echo.self) { _, echo in echo.number },
         .respond(to: EchoAwaiting.self) { _, echo in
             await Root.nothing()
@@ -60,10 +60,10 @@ private actor Root: Coordinator {
         },
     ]
 
-    nonisolated let context: Context<Root>
+    nonisolated let context: Context
     private var last = 0
 
-    init(_ context: Context<Root>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     /// What a row awaits that has nothing to wait for.
     @concurrent
@@ -75,14 +75,14 @@ private actor Below: Coordinator {
         var levels = 1
     }
 
-    static let responders: [Responder<Below>] = [.respond(to: Work.self) { me, work in try await me.perform(work) }]
+    static let responders: Responders = [.respond(to: Work.self) { me, work in try await me.perform(work) }]
 
-    nonisolated let context: Context<Below>
+    nonisolated let context: Context
     private let configuration: Configuration
 
-    init(_ context: Context<Below>, _ configuration: Configuration) {
+    init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
     func start() async throws {

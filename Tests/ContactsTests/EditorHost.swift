@@ -20,17 +20,17 @@ actor EditorHost: Coordinator {
         var editor = EditCoordinator.Configuration()
     }
 
-    let context: Context<EditorHost>
+    let context: Context
     private let configuration: Configuration
     private let listener = Listener()
     private var heard: [EditCoordinator.Event] = []
 
-    init(_ context: Context<EditorHost>, _ configuration: Configuration) {
+    init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
-    static let responders: [Responder<EditorHost>] = [
+    static let responders: Responders = [
         .observe(EditCoordinator.self) { me, _, event in me.heard.append(event) },
         .respond(to: Heard.self) { me, _ in Heard.Reply(byRow: me.heard, byDelegate: me.listener.heard) },
         .respond(to: Stop.self) { me, _ in try await me.context.stop("editor") },

@@ -10,9 +10,9 @@ import WireProtocol
 
 /// A root above a worker that has a child in each of its lives.
 private actor HighRoot: Coordinator {
-    nonisolated let context: Context<HighRoot>
+    nonisolated let context: Context
 
-    init(_ context: Context<HighRoot>, _ configuration: NoConfiguration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
 

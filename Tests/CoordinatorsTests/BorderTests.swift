@@ -6,9 +6,9 @@ import Testing
 
 /// A root whose program is another build than its workers', which among themselves are one.
 private actor ForeignRoot: Coordinator {
-    nonisolated let context: Context<ForeignRoot>
+    nonisolated let context: Context
 
-    init(_ context: Context<ForeignRoot>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     func start() async throws {
         let configuration: JSONValue = ["children": ["leaf"], "placement": "worker"]

@@ -7,11 +7,11 @@ private struct Hang: ResponderMessage {}
 
 /// Neither its handler nor its hook minds being cancelled.
 private actor Stubborn: Coordinator {
-    nonisolated let context: Context<Stubborn>
+    nonisolated let context: Context
 
-    init(_ context: Context<Stubborn>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<Stubborn>] = [
+    static let responders: Responders = [
         .respond(to: Hang.self) { _, _ in await Stubborn.sleepOn() }
     ]
 
@@ -21,9 +21,9 @@ private actor Stubborn: Coordinator {
 }
 
 private actor Keeper: Coordinator {
-    nonisolated let context: Context<Keeper>
+    nonisolated let context: Context
 
-    init(_ context: Context<Keeper>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     func start() async throws { try await context.start(Stubborn.self, as: "stubborn", shutdown: .timeout(.seconds(4))) }
 }

@@ -255,11 +255,11 @@ private actor HoldingRoot: Coordinator {
     static let begun = Collected<Int>()
     private static let gate = Lock(OneShot<Void>())
 
-    nonisolated let context: Context<HoldingRoot>
+    nonisolated let context: Context
 
-    init(_ context: Context<HoldingRoot>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<HoldingRoot>] = [
+    static let responders: Responders = [
         .respond(to: Fixture.Note.self) { _, note in
             begun.append(note.number)
             await gate.withLock { $0 }.value
@@ -282,11 +282,11 @@ private actor HoldingRoot: Coordinator {
 private actor RefusingRoot: Coordinator {
     static let mailbox = MailboxPolicy(running: 2, waiting: 2, whenFull: .fail)
 
-    nonisolated let context: Context<RefusingRoot>
+    nonisolated let context: Context
 
-    init(_ context: Context<RefusingRoot>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<RefusingRoot>] = [
+    static let responders: Responders = [
         .respond(to: Fixture.Note.self) { _, _ in try await Task.sleep(for: .seconds(600)) }
     ]
 

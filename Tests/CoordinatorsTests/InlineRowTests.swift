@@ -33,11 +33,11 @@ struct InlineRowTests {
 
 /// Answers inline and slowly, and refuses notes.
 private actor DawdlingRoot: Coordinator {
-    nonisolated let context: Context<DawdlingRoot>
+    nonisolated let context: Context
 
-    init(_ context: Context<DawdlingRoot>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<DawdlingRoot>] = [
+    static let responders: Responders = [
         .inline(Fixture.Echo.self) { _, echo in
             usleep(30_000)
             return echo.text

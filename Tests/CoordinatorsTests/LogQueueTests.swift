@@ -61,9 +61,9 @@ struct LogQueueTests {
 
 /// Says when it starts and stops.
 private actor Talker: Coordinator {
-    nonisolated let context: Context<Talker>
+    nonisolated let context: Context
 
-    init(_ context: Context<Talker>, _ configuration: NoConfiguration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     func start() { context.logger.info("started") }
 

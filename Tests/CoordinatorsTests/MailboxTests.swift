@@ -516,8 +516,8 @@ struct MailboxTests {
     }
 
     private actor Listener: Coordinator {
-        nonisolated let context: Context<Listener>
-        init(_ context: Context<Listener>, _ configuration: NoConfiguration) { self.context = context }
+        nonisolated let context: Context
+        init(_ context: Context) { self.context = context }
     }
 }
 

@@ -46,12 +46,12 @@ extension Dependencies {
 
 /// Also a test of the compiler: bodies of several statements, of messages without a reply, in all three forms.
 private actor Kitchen: Coordinator {
-    nonisolated let context: Context<Kitchen>
+    nonisolated let context: Context
     private var notes: [String] = []
 
-    init(_ context: Context<Kitchen>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<Kitchen>] = [
+    static let responders: Responders = [
         .respond(to: Tea.Give.self) { me, gift in
             if let leaves = gift.leaves { await me.context.provide(\.leaves, leaves) }
             if let water = gift.water { await me.context.provide(\.water, water) }

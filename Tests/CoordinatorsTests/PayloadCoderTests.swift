@@ -58,9 +58,9 @@ actor Echoing: Coordinator {
         var number: Double
     }
 
-    nonisolated let context: Context<Echoing>
+    nonisolated let context: Context
 
-    init(_ context: Context<Echoing>, _ configuration: NoConfiguration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<Echoing>] = [.respond(to: Echo.self) { _, echo in echo.number }]
+    static let responders: Responders = [.respond(to: Echo.self) { _, echo in echo.number }]
 }

@@ -171,11 +171,11 @@ actor PythonParent: Coordinator {
 
     static let mailbox = MailboxPolicy(running: 64, waiting: 64, bytes: 4 << 20)
 
-    nonisolated let context: Context<PythonParent>
+    nonisolated let context: Context
 
-    init(_ context: Context<PythonParent>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<PythonParent>] = [
+    static let responders: Responders = [
         .respond(to: StartPeer.self) { me, start in
             try await me.context.start(
                 worker: "PythonCoordinator",

@@ -4,12 +4,12 @@ import Testing
 @testable import Coordinators
 
 private actor Unused: Coordinator {
-    nonisolated let context: Context<Unused>
+    nonisolated let context: Context
     static let evaluations = Atomic(0)
 
-    init(_ context: Context<Unused>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
-    static var responders: [Responder<Unused>] {
+    static var responders: Responders {
         evaluations.add(1, ordering: .relaxed)
         return []
     }
@@ -17,8 +17,8 @@ private actor Unused: Coordinator {
 
 private enum Other {
     actor Namesake: Coordinator {
-        nonisolated let context: Context<Namesake>
-        init(_ context: Context<Namesake>, _ configuration: Configuration) { self.context = context }
+        nonisolated let context: Context
+        init(_ context: Context) { self.context = context }
     }
 }
 

@@ -25,14 +25,14 @@ actor StarterRoot: Coordinator {
         typealias Reply = [String]
     }
 
-    nonisolated let context: Context<StarterRoot>
+    nonisolated let context: Context
     private var changes: [String] = []
 
-    init(_ context: Context<StarterRoot>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
 
-    static let responders: [Responder<StarterRoot>] = [
+    static let responders: Responders = [
         .respond(to: StartWorker.self) { me, start in
             do {
                 try await me.context.start(

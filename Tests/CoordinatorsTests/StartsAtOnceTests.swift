@@ -7,8 +7,8 @@ import Testing
 
 /// A parent whose children the tests start in its name.
 private actor Parent: Coordinator {
-    nonisolated let context: Context<Parent>
-    init(_ context: Context<Parent>, _ configuration: Configuration) { self.context = context }
+    nonisolated let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 /// A coordinator that leaves every hook out.
@@ -19,23 +19,23 @@ private actor Plain: Coordinator {
         var value = 0
     }
 
-    nonisolated let context: Context<Plain>
+    nonisolated let context: Context
     private let value: Int
 
-    init(_ context: Context<Plain>, _ configuration: Configuration) {
+    init(_ context: Context) {
         self.context = context
-        value = configuration.value
+        value = context.configuration.value
     }
 
-    static let responders: [Responder<Plain>] = [.respond(to: Value.self) { me, _ in me.value }]
+    static let responders: Responders = [.respond(to: Value.self) { me, _ in me.value }]
 }
 
 /// A coordinator that has every hook.
 private actor Busy: Coordinator {
     static let calls = Lock<[String]>([])
 
-    nonisolated let context: Context<Busy>
-    init(_ context: Context<Busy>, _ configuration: Configuration) { self.context = context }
+    nonisolated let context: Context
+    init(_ context: Context) { self.context = context }
 
     func start() async throws { note("start") }
     func run() async throws {
@@ -52,7 +52,7 @@ struct StartsAtOnceTests {
     @Test("A type's absent hooks are learned at its first life")
     func learning() async throws {
         try await withRuntime(Parent.self, options: Support.options) { runtime in
-            let context = Context<Parent>(node: try runtime.root)
+            let context = CoordinatorContext<Parent>(node: try runtime.root)
             let child = try await context.start(Plain.self, as: "a")
             let type = CoordinatorType.of(Plain.self)
             #expect(type.lacks(.start))
@@ -66,7 +66,7 @@ struct StartsAtOnceTests {
     func hooks() async throws {
         Busy.calls.withLock { $0 = [] }
         try await withRuntime(Parent.self, options: Support.options) { runtime in
-            let context = Context<Parent>(node: try runtime.root)
+            let context = CoordinatorContext<Parent>(node: try runtime.root)
             for number in 1...3 {
                 let child = try await context.start(Busy.self, as: "\(number)")
                 try await eventually("it runs") { Busy.calls.withLock { $0.contains("run \(number)") } }
@@ -80,7 +80,7 @@ struct StartsAtOnceTests {
     @Test("A child that starts at once gets its configuration, and the dependencies that were provided before")
     func configuration() async throws {
         try await withRuntime(Parent.self, options: Support.options) { runtime in
-            let context = Context<Parent>(node: try runtime.root)
+            let context = CoordinatorContext<Parent>(node: try runtime.root)
             await context.provide(\.number, 7)
             for value in 1...3 {
                 let child = try await context.start(Plain.self, as: "\(value)") { $0.value = value }
@@ -96,7 +96,7 @@ struct StartsAtOnceTests {
     @Test("A child that begins paused is paused when its start returns")
     func paused() async throws {
         try await withRuntime(Parent.self, options: Support.options) { runtime in
-            let context = Context<Parent>(node: try runtime.root)
+            let context = CoordinatorContext<Parent>(node: try runtime.root)
             try await context.start(Plain.self, as: "known")
             try await context.pause("known")
             try await context.restart("known")
@@ -109,7 +109,7 @@ struct StartsAtOnceTests {
     @Test("Many starts of one key at the same time make one child")
     func oneKey() async throws {
         try await withRuntime(Parent.self, options: Support.options) { runtime in
-            let context = Context<Parent>(node: try runtime.root)
+            let context = CoordinatorContext<Parent>(node: try runtime.root)
             try await context.start(Plain.self, as: "first")
             for round in 0..<20 {
                 try await withThrowingDiscardingTaskGroup { group in
@@ -124,7 +124,7 @@ struct StartsAtOnceTests {
     @Test("A stop at the same time leaves nothing behind, and no start waits for ever")
     func stops() async throws {
         try await withRuntime(Parent.self, options: Support.options) { runtime in
-            let context = Context<Parent>(node: try runtime.root)
+            let context = CoordinatorContext<Parent>(node: try runtime.root)
             try await context.start(Plain.self, as: "first")
             let before = runtime.counters.coordinators
             for round in 0..<200 {
@@ -145,7 +145,7 @@ struct StartsAtOnceTests {
             let runtime = CoordinatorRuntime(Parent.self, options: Support.options)
             try await runtime.start()
             let root = try runtime.root
-            let context = Context<Parent>(node: root)
+            let context = CoordinatorContext<Parent>(node: root)
             try await context.start(Plain.self, as: "first")
             await withDiscardingTaskGroup { group in
                 for number in 0..<20 {

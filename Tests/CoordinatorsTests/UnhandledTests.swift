@@ -17,7 +17,7 @@ struct UnhandledTests {
     }
 
     private actor Root: Coordinator {
-        static let responders: [Responder<Root>] = [
+        static let responders: Responders = [
             .respond(to: AskNobody.self) { me, request in
                 let context = me.context
                 return await Task {
@@ -35,9 +35,9 @@ struct UnhandledTests {
             }
         ]
 
-        nonisolated let context: Context<Root>
+        nonisolated let context: Context
 
-        init(_ context: Context<Root>, _ configuration: Configuration) { self.context = context }
+        init(_ context: Context) { self.context = context }
     }
 
     @Test("The text of the error is the same whether it's read, compared or sent")

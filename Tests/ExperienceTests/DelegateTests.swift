@@ -31,14 +31,12 @@ enum Stage {
 
 /// A parent that does nothing but listen.
 actor StageCoordinator: Coordinator {
-    let context: Context<StageCoordinator>
+    let context: Context
     private var observed: [LoginCoordinator.Event] = []
 
-    init(_ context: Context<StageCoordinator>, _ configuration: Configuration) {
-        self.context = context
-    }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<StageCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Account.Verify.self) { _, verify in try verify.user },
         .respond(to: Stage.Play.self) { me, _ in try await me.play() },
         .observe(LoginCoordinator.self) { me, _, event in me.observed.append(event) },

@@ -11,12 +11,12 @@ public actor BrokenCoordinator: Coordinator {
         public init() {}
     }
 
-    public nonisolated let context: Context<BrokenCoordinator>
+    public nonisolated let context: Context
     private let configuration: Configuration
 
-    public init(_ context: Context<BrokenCoordinator>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
     public func start() async throws {

@@ -8,7 +8,7 @@ public enum Fixture {
         public var pid: Int32
         public var incarnation: UInt32
 
-        static func here(_ context: Context<some Coordinator>) -> Place {
+        static func here(_ context: CoordinatorContext<some Coordinator>) -> Place {
             Place(path: context.path.description, pid: getpid(), incarnation: context.incarnation)
         }
     }

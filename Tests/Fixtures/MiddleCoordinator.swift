@@ -12,22 +12,22 @@ public actor MiddleCoordinator: Coordinator {
         public init() {}
     }
 
-    public nonisolated let context: Context<MiddleCoordinator>
+    public nonisolated let context: Context
     private let configuration: Configuration
     private var seen: [String] = []
     private var running = false
 
-    public init(_ context: Context<MiddleCoordinator>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
-        LiveInstances.add(1, of: configuration.greeting)
+        configuration = context.configuration
+        LiveInstances.add(1, of: context.configuration.greeting)
     }
 
     deinit { LiveInstances.add(-1, of: configuration.greeting) }
 
     public static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
 
-    public static let responders: [Responder<MiddleCoordinator>] = [
+    public static let responders: Responders = [
         .intercept(Fixture.Add.self) { me, add, chain in
             me.seen.append("down \(add.amount)")
             var changed = add

@@ -40,11 +40,11 @@ extension Fixture {
 
 /// Has a child of a private type.
 public actor HidingCoordinator: Coordinator {
-    public nonisolated let context: Context<HidingCoordinator>
+    public nonisolated let context: Context
 
-    public init(_ context: Context<HidingCoordinator>, _ configuration: Configuration) { self.context = context }
+    public init(_ context: Context) { self.context = context }
 
-    public static let responders: [Responder<HidingCoordinator>] = [
+    public static let responders: Responders = [
         .respond(to: Whisper.self) { _, whisper in
             if whisper.text.isEmpty { throw Objection(words: "too low") }
             return "\(whisper.text) heard"
@@ -63,11 +63,11 @@ public actor HidingCoordinator: Coordinator {
 }
 
 private actor HiddenCoordinator: Coordinator {
-    nonisolated let context: Context<HiddenCoordinator>
+    nonisolated let context: Context
 
-    init(_ context: Context<HiddenCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<HiddenCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Fixture.ShareSecret.self, needs: \.secret) { me, _, secret in
             try await me.context.ask(Whisper(text: secret), timeout: .seconds(20))
         },

@@ -9,7 +9,7 @@ public actor RootCoordinator: Coordinator {
         public init() {}
     }
 
-    public nonisolated let context: Context<RootCoordinator>
+    public nonisolated let context: Context
     private let configuration: Configuration
     private var notes: [Int] = []
     private var total = 0
@@ -19,14 +19,14 @@ public actor RootCoordinator: Coordinator {
     private var lifecycle: [String] = []
     private var unhandledMessages: [String] = []
 
-    public init(_ context: Context<RootCoordinator>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
     public static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
 
-    public static let responders: [Responder<RootCoordinator>] = [
+    public static let responders: Responders = [
         .respond(to: Fixture.Echo.self) { me, echo in
             me.echoes += 1
             return echo.text

@@ -3,18 +3,19 @@ import Glibc
 
 /// A child that does what its plan and the test say: OTP's worker.
 public actor Leaf: Coordinator {
-    public nonisolated let context: Context<Leaf>
+    public typealias Configuration = Plan
+    public nonisolated let context: Context
     private let configuration: Plan
     private let ends: AsyncStream<OTP.Way>
     private let end: AsyncStream<OTP.Way>.Continuation
 
-    public init(_ context: Context<Leaf>, _ configuration: Plan) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
         (ends, end) = AsyncStream<OTP.Way>.makeStream()
     }
 
-    public static let responders: [Responder<Leaf>] = [
+    public static let responders: Responders = [
         .respond(to: OTP.End.self) { me, request in me.end.yield(request.how) },
         .respond(to: OTP.Describe.self) { me, _ in "\(me.configuration.key) \(me.context.incarnation)" },
     ]
@@ -60,9 +61,7 @@ public actor Leaf: Coordinator {
 
 /// A child of another type.
 public actor Other: Coordinator {
-    public nonisolated let context: Context<Other>
+    public nonisolated let context: Context
 
-    public init(_ context: Context<Other>, _ configuration: NoConfiguration) {
-        self.context = context
-    }
+    public init(_ context: Context) { self.context = context }
 }

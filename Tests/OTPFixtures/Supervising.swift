@@ -2,17 +2,18 @@ public import Coordinators
 
 /// A supervisor: a coordinator with a policy, and with the children that its configuration names.
 public actor Supervising<Choice: PolicyChoice>: Coordinator {
-    public nonisolated let context: Context<Supervising<Choice>>
+    public typealias Configuration = Plan
+    public nonisolated let context: Context
     private let configuration: Plan
 
-    public init(_ context: Context<Supervising<Choice>>, _ configuration: Plan) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
     public static var supervision: SupervisionPolicy { Choice.choice.policy }
 
-    public static var responders: [Responder<Supervising<Choice>>] {
+    public static var responders: Responders {
         [
             .respond(to: OTP.Start.self) { me, start in try await me.start(start.plan) },
             .respond(to: OTP.StartMany.self) { me, many in try await me.start(many) },

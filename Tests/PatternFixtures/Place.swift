@@ -7,7 +7,7 @@ public struct Place: Codable, Sendable, Hashable {
     public var processID: Int32
     public var incarnation: UInt32
 
-    static func here(_ context: Context<some Coordinator>) -> Place {
+    static func here(_ context: CoordinatorContext<some Coordinator>) -> Place {
         Place(path: context.path.description, processID: getpid(), incarnation: context.incarnation)
     }
 }

@@ -3,7 +3,7 @@ import PatternFixtures
 
 extension LifecycleRoot {
     /// The rows of the root, at the end of a chain.
-    static let chainRows: [Responder<LifecycleRoot>] = [
+    static let chainRows: Responders = [
         .respond(to: Climb.Nearest.self) { me, _ in me.context.path.description },
         .respond(to: Climb.Own.self) { me, _ in me.context.path.description },
         .respond(to: Climb.Add.self) { me, add in

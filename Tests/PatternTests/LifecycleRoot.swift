@@ -31,7 +31,7 @@ actor LifecycleRoot: Coordinator {
         var text: String
     }
 
-    nonisolated let context: Context<LifecycleRoot>
+    nonisolated let context: Context
     nonisolated let gate = LifecycleGate()
     nonisolated let journal: Journal
     /// The changes that the lifecycle row has got, as "change path".
@@ -41,17 +41,17 @@ actor LifecycleRoot: Coordinator {
     var begunFeeds = 0
     var cancelledFeeds = 0
 
-    init(_ context: Context<LifecycleRoot>, _ configuration: Configuration) {
+    init(_ context: Context) {
         self.context = context
-        journal = configuration.journal
-        Self.register(self, configuration.number)
+        journal = context.configuration.journal
+        Self.register(self, context.configuration.number)
     }
 
     static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
 
-    static let responders: [Responder<LifecycleRoot>] = lifecycleRows + chainRows
+    static let responders: Responders = lifecycleRows + chainRows
 
-    private static let lifecycleRows: [Responder<LifecycleRoot>] = [
+    private static let lifecycleRows: Responders = [
         .respond(to: Life.Echo.self) { _, echo in echo.text },
         .respond(to: Life.PassGate.self) { me, _ in
             await me.gate.pass()

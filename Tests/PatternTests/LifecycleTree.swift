@@ -10,7 +10,7 @@ struct LifecycleTree: Sendable {
     let runtime: CoordinatorRuntime
     let journal: Journal
 
-    var context: Context<LifecycleRoot> { root.context }
+    var context: LifecycleRoot.Context { root.context }
 
     private static let numbers = Lock(0)
 

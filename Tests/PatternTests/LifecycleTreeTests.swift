@@ -6,8 +6,8 @@ import Testing
 
 /// Known to this program and not to the worker's.
 private actor Unlisted: Coordinator {
-    nonisolated let context: Context<Unlisted>
-    init(_ context: Context<Unlisted>, _ configuration: NoConfiguration) { self.context = context }
+    nonisolated let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 @Suite("Pattern: the tree", .serialized, .timeLimit(minutes: 3))

@@ -8,7 +8,7 @@ import Testing
 /// A running tree whose root has handed its context to the test: a test starts, pauses and observes as a parent does.
 struct PageTree: Sendable {
     let runtime: CoordinatorRuntime
-    let root: Context<FlowRoot>
+    let root: FlowRoot.Context
     let notebook: Notebook
 
     static func run(

@@ -18,16 +18,16 @@ actor TestUser: Coordinator {
         var menu = [Screen.SettingsMenu.Reply.close]
     }
 
-    let context: Context<TestUser>
+    let context: Context
     private var script: Configuration
     private var diary: [String] = []
 
-    init(_ context: Context<TestUser>, _ configuration: Configuration) {
+    init(_ context: Context) {
         self.context = context
-        script = configuration
+        script = context.configuration
     }
 
-    static let responders: [Responder<TestUser>] = [
+    static let responders: Responders = [
         .respond(to: Diary.self) { me, _ in me.diary },
         .respond(to: Screen.ProfileForm.self) { me, _ in try await me.fillInProfile() },
         .respond(to: Screen.PreferencesForm.self) { me, _ in try await me.fillInPreferences() },

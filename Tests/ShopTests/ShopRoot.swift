@@ -8,12 +8,12 @@ actor ShopRoot: Coordinator {
         var shop: JSONValue = [:]
     }
 
-    let context: Context<ShopRoot>
+    let context: Context
     private let configuration: Configuration
 
-    init(_ context: Context<ShopRoot>, _ configuration: Configuration) {
+    init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
     func start() async throws {

@@ -24,12 +24,12 @@ actor AnswererParent: Coordinator {
 
     static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
 
-    nonisolated let context: Context<AnswererParent>
+    nonisolated let context: Context
     private let configuration: Configuration
 
-    init(_ context: Context<AnswererParent>, _ configuration: Configuration) {
+    init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
     func start() async throws {
@@ -45,12 +45,12 @@ actor AnswererCoordinator: Coordinator {
         var socket = ""
     }
 
-    nonisolated let context: Context<AnswererCoordinator>
+    nonisolated let context: Context
     private let socketPath: String
 
-    init(_ context: Context<AnswererCoordinator>, _ configuration: Configuration) {
+    init(_ context: Context) {
         self.context = context
-        socketPath = configuration.socket
+        socketPath = context.configuration.socket
     }
 
     func start() throws {

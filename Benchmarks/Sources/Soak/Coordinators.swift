@@ -7,43 +7,43 @@ actor Root: Coordinator {
     /// The root's context, for the program around it.
     struct Handle: ResponderMessage {
         struct Reply: Codable, Sendable {
-            func context() -> Context<Root> { Root.context.withLock { $0 }.unsafelyUnwrapped }
+            func context() -> Root.Context { Root.context.withLock { $0 }.unsafelyUnwrapped }
         }
     }
 
     static let supervision = SupervisionPolicy(.oneForOne, intensity: 100_000_000, period: .seconds(1), backoff: .none)
-    static let context = Mutex<Context<Root>?>(nil)
+    static let context = Mutex<Root.Context?>(nil)
 
-    nonisolated let context: Context<Root>
+    nonisolated let context: Context
 
-    init(_ context: Context<Root>, _ configuration: Configuration) {
+    init(_ context: Context) {
         self.context = context
         Self.context.withLock { $0 = context }
     }
 
-    static let responders: [Responder<Root>] = [.respond(to: Handle.self) { _, _ in Handle.Reply() }]
+    static let responders: Responders = [.respond(to: Handle.self) { _, _ in Handle.Reply() }]
 }
 
 /// Lives in a worker, and says in which process.
 actor Target: Coordinator {
     struct Who: ResponderMessage { typealias Reply = Int32 }
 
-    nonisolated let context: Context<Target>
-    init(_ context: Context<Target>, _ configuration: Configuration) { self.context = context }
-    static let responders: [Responder<Target>] = [.respond(to: Who.self) { _, _ in getpid() }]
+    nonisolated let context: Context
+    init(_ context: Context) { self.context = context }
+    static let responders: Responders = [.respond(to: Who.self) { _, _ in getpid() }]
 }
 
 /// The same, beside those that crash.
 actor Neighbour: Coordinator {
-    nonisolated let context: Context<Neighbour>
-    init(_ context: Context<Neighbour>, _ configuration: Configuration) { self.context = context }
-    static let responders: [Responder<Neighbour>] = [.respond(to: Target.Who.self) { _, _ in getpid() }]
+    nonisolated let context: Context
+    init(_ context: Context) { self.context = context }
+    static let responders: Responders = [.respond(to: Target.Who.self) { _, _ in getpid() }]
 }
 
 /// Its process exits as soon as it's ready.
 actor Crasher: Coordinator {
-    nonisolated let context: Context<Crasher>
-    init(_ context: Context<Crasher>, _ configuration: Configuration) { self.context = context }
+    nonisolated let context: Context
+    init(_ context: Context) { self.context = context }
     func run() async throws { exit(1) }
 }
 
@@ -51,8 +51,8 @@ actor Crasher: Coordinator {
 actor Failing: Coordinator {
     struct Failure: Error {}
 
-    nonisolated let context: Context<Failing>
-    init(_ context: Context<Failing>, _ configuration: Configuration) { self.context = context }
+    nonisolated let context: Context
+    init(_ context: Context) { self.context = context }
 
     func run() async throws {
         if Tally.shared.add() { throw Failure() }

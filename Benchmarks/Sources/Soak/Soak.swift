@@ -30,7 +30,7 @@ struct Soak {
 
     /// - Parameter restarts: how often workers may be restarted.
     private static func runtime(_ restarts: TokenBucket = TokenBucket(rate: 50, burst: 100)) async throws -> (
-        CoordinatorRuntime, Context<Root>
+        CoordinatorRuntime, Root.Context
     ) {
         var options = CoordinatorRuntime.Options()
         options.logger.logLevel = .critical

@@ -7,16 +7,16 @@ import WireProtocol
 actor DaemonCoordinator: Coordinator {
     typealias Configuration = ConfiguredChildren
 
-    static let responders: [Responder<DaemonCoordinator>] = [
+    static let responders: Responders = [
         .lifecycle { me, child, change in me.note(change, of: child.path.key) }
     ]
 
-    nonisolated let context: Context<DaemonCoordinator>
+    nonisolated let context: Context
     private let configuration: ConfiguredChildren
 
-    init(_ context: Context<DaemonCoordinator>, _ configuration: ConfiguredChildren) {
+    init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
     /// Starts all children in the file's order without waiting for one before the next: a child that can't start is retried.

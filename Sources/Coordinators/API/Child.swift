@@ -20,7 +20,7 @@ public struct Child<C: Coordinator>: Sendable {
     ///
     /// While the child is restarted the ask waits, until the deadline.
     ///
-    /// - Throws: `unhandled` when the child has no row for the message; otherwise as `Context.ask`.
+    /// - Throws: `unhandled` when the child has no row for the message; otherwise as `CoordinatorContext.ask`.
     public func ask<M: ResponderMessage>(_ message: M, timeout: Duration = .seconds(5)) async throws -> M.Reply {
         try await M.retried(within: timeout) { remaining in
             try await deliver(message, timeout: remaining, isOneWay: false).decoded(as: M.Reply.self)

@@ -5,8 +5,8 @@
 /// A coordinator needs a `context` and the initialiser, and nothing else:
 ///
 ///     actor CartCoordinator: Coordinator {
-///         let context: Context<CartCoordinator>
-///         init(_ context: Context<CartCoordinator>, _ configuration: Configuration) { self.context = context }
+///         let context: Context
+///         init(_ context: Context) { self.context = context }
 ///     }
 ///
 /// The runtime creates it, calls its hooks, and drops it. Hooks are plain user code: the bookkeeping is the runtime's, so there is
@@ -24,15 +24,23 @@ public protocol Coordinator: Actor {
     associatedtype Page: Codable & Sendable & Equatable = Never
 
     /// The coordinator's handle on its parent, its children and the runtime.
-    nonisolated var context: Context<Self> { get }
+    nonisolated var context: Context { get }
 
-    /// Creates the coordinator. The initialiser only stores its arguments; work belongs in `start`.
+    /// The type of the coordinator's handle on its parent, its children and the runtime.
+    typealias Context = CoordinatorContext<Self>
+
+    /// The type of the coordinator's table of rows.
+    typealias Responders = [Responder<Self>]
+
+    /// Creates the coordinator. The initialiser only stores the context, and what it takes from the configuration; work belongs in `start`.
+    ///
+    /// The context already has its path, its configuration and its dependencies.
     ///
     /// The initialiser may run on the thread on which the parent starts the coordinator: one that takes long delays the parent.
-    init(_ context: Context<Self>, _ configuration: Configuration)
+    init(_ context: Context)
 
     /// The messages that the coordinator answers or intercepts, and the events that it observes. Empty by default.
-    static var responders: [Responder<Self>] { get }
+    static var responders: Responders { get }
 
     /// The policy by which it restarts its children; read once in a process. By default `oneForOne`, at most five restarts in a minute.
     static var supervision: SupervisionPolicy { get }
@@ -43,7 +51,8 @@ public protocol Coordinator: Actor {
 
     /// Runs once per incarnation, when the configuration is in place; the coordinator is ready when it returns.
     ///
-    /// Descendants can already send messages meanwhile. If this throws, the start fails, and the caller of `Context.start` gets the error.
+    /// Descendants can already send messages meanwhile. If this throws, the start fails, and the caller of `CoordinatorContext.start` gets
+    /// the error.
     func start() async throws
 
     /// Runs from the time when the coordinator is ready until it stops, when the hook is cancelled; optional.
@@ -80,7 +89,7 @@ public protocol Coordinator: Actor {
 
 extension Coordinator {
     /// An empty list: the coordinator responds to no message.
-    public static var responders: [Responder<Self>] { [] }
+    public static var responders: Responders { [] }
     /// The default policy: `oneForOne`, at most five restarts in a minute.
     public static var supervision: SupervisionPolicy { SupervisionPolicy() }
     /// Does nothing.

@@ -8,7 +8,7 @@ public struct Termination: Sendable, Hashable, Codable {
     public let reason: ExitReason
 }
 
-extension Context {
+extension CoordinatorContext {
     /// Waits for the end of a coordinator's present life, anywhere in the tree; returns at once if there is none.
     ///
     /// Each call gets exactly one answer, also when the coordinator's supervisor or its process ends first. Whether the coordinator is

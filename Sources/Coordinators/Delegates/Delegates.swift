@@ -39,7 +39,7 @@ extension Child {
     public var delegates: Delegates<C> { Delegates(child: self) }
 }
 
-extension Context {
+extension CoordinatorContext {
     /// The receivers of the coordinator's events.
     public var delegates: OwnDelegates<C> { OwnDelegates(node: node) }
 

@@ -1,6 +1,6 @@
 /// One row of a coordinator's table, which answers or intercepts messages, or observes children.
 ///
-///     static let responders: [Responder<AppCoordinator>] = [
+///     static let responders: Responders = [
 ///         .respond(to: Account.Login.self, needs: \.accounts) { me, login, accounts in try await accounts.verify(login) },
 ///         .intercept(Cart.Add.self) { me, add, chain in … },
 ///         .observe(CartCoordinator.self) { me, child, event in … },
@@ -155,7 +155,7 @@ extension Responder {
     ///
     ///     actor PriceCoordinator: Coordinator {
     ///         nonisolated let prices = Mutex<[String: Int]>([:])
-    ///         static let responders: [Responder<PriceCoordinator>] = [
+    ///         static let responders: Responders = [
     ///             .inline(Prices.Quote.self) { me, quote in try me.prices.withLock { try price(of: quote, in: $0) } },
     ///         ]
     ///     }

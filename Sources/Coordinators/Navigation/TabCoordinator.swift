@@ -11,7 +11,7 @@ import ConcurrencySupport
 /// versions of a service as well as the tabs of an app.
 public protocol TabCoordinator: Coordinator {}
 
-extension Context where C: TabCoordinator {
+extension CoordinatorContext where C: TabCoordinator {
     /// Makes a child the active one: the former one is paused, this one started or resumed.
     ///
     /// Selections are made one after the other. When the child can't be started, the former one is resumed, and stays selected.

@@ -83,13 +83,22 @@ final class Node: Sendable {
         var hasEnded = false
     }
 
-    struct Navigation: Emptiable {
+    struct Navigation {
         /// The coordinator's own pages, bottom first.
         var pages: [NavigationEntry] = []
         /// The active child of a tab coordinator.
         var selected: String?
 
         var isEmpty: Bool { pages.isEmpty && selected == nil }
+    }
+
+    /// The data that most coordinators don't have.
+    struct Extras: Emptiable {
+        var navigation = Navigation()
+        /// The configuration, in a box of its type, set before the coordinator is made; `nil` if the type has none.
+        var configuration: (any AnyObject & Sendable)?
+
+        var isEmpty: Bool { navigation.isEmpty && configuration == nil }
     }
 
     struct State {
@@ -100,7 +109,7 @@ final class Node: Sendable {
         var children: ChildSupervisor?
         var handlers = Handlers()
         var run = Run()
-        private var ownNavigation = Occasional<Navigation>()
+        private var occasional = Occasional<Extras>()
 
         init(life: Life, pauseReasons: PauseReasons, mailbox: Mailbox, dependencies: NodeDependencies) {
             self.life = life
@@ -109,9 +118,14 @@ final class Node: Sendable {
             self.dependencies = dependencies
         }
 
+        var extras: Extras {
+            get { occasional.value }
+            _modify { yield &occasional.value }
+        }
+
         var navigation: Navigation {
-            get { ownNavigation.value }
-            _modify { yield &ownNavigation.value }
+            get { extras.navigation }
+            _modify { yield &extras.navigation }
         }
     }
 

@@ -8,7 +8,7 @@ extension CoordinatorRuntime {
     /// The message is encoded as JSON, even when a coordinator of this process answers. An error of the handler is thrown as it was if this
     /// program has its type.
     ///
-    /// - Throws: As `Context.ask`, and `noSuchPath`.
+    /// - Throws: As `CoordinatorContext.ask`, and `noSuchPath`.
     public func ask<M: ResponderMessage>(
         _ message: M,
         at path: CoordinatorPath = .root,
@@ -113,7 +113,7 @@ extension CoordinatorRuntime {
     @discardableResult
     public func resume(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.resume, path) }
 
-    /// Opens a route from the root down; see `Context.open`.
+    /// Opens a route from the root down; see `CoordinatorContext.open`.
     public func open(_ route: Route, timeout: Duration = .seconds(30)) async throws {
         try await root.open(route, timeout: timeout)
     }

@@ -53,7 +53,8 @@ final class CoordinatorType: Sendable {
         ownsNavigation = type is any NavigationCoordinator.Type
         ownsScene = type is any SceneCoordinator.Type
         make = { node, configuration in
-            C(Context(node: node), try configuration.decoded(as: C.Configuration.self))
+            node.configure(with: try configuration.decoded(as: C.Configuration.self))
+            return C(CoordinatorContext(node: node))
         }
         popped = { coordinator, page in
             let me: C = try MessageRow.cast(coordinator)

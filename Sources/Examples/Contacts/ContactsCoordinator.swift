@@ -26,17 +26,17 @@ actor ContactsCoordinator: Coordinator {
         case editorClosed
     }
 
-    let context: Context<ContactsCoordinator>
+    let context: Context
     private let isFirstLaunch: Bool
     private var contacts: [Contact]
 
-    init(_ context: Context<ContactsCoordinator>, _ configuration: Configuration) {
+    init(_ context: Context) {
         self.context = context
-        isFirstLaunch = configuration.isFirstLaunch
-        contacts = configuration.contacts
+        isFirstLaunch = context.configuration.isFirstLaunch
+        contacts = context.configuration.contacts
     }
 
-    static let responders: [Responder<ContactsCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Contacts.List.self) { me, _ in me.contacts },
         .respond(to: Contacts.Open.self) { me, open in try me.showDetail(of: open.id) },
         .respond(to: Contacts.Edit.self) { me, edit in try await me.edit(edit.id) },

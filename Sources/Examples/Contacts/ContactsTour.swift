@@ -2,9 +2,9 @@ import Coordinators
 
 /// Plays a user: introduces herself, changes a contact, changes her mind about it, and leaves.
 actor ContactsTour: Coordinator {
-    let context: Context<ContactsTour>
+    let context: Context
 
-    init(_ context: Context<ContactsTour>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     func run() async throws {
         let contacts = try await context.start(ContactsCoordinator.self, as: "contacts") { $0.isFirstLaunch = true }

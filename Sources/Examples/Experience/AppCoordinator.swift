@@ -21,16 +21,14 @@ actor AppCoordinator: Coordinator {
         case closedPlayer
     }
 
-    let context: Context<AppCoordinator>
+    let context: Context
     // Delegates are held weakly: this property keeps the log alive.
     private let log = LoginLog()
     private var resting: Set<CoordinatorPath> = []
 
-    init(_ context: Context<AppCoordinator>, _ configuration: Configuration) {
-        self.context = context
-    }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<AppCoordinator>] = [
+    static let responders: Responders = [
         .observe(LoginCoordinator.self) { me, login, event in
             switch event {
             case .loggedIn(let user): await me.didLogIn(user, at: login)

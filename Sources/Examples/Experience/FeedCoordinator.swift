@@ -11,13 +11,11 @@ enum Feed {
 
 /// The feed of the main experience.
 actor FeedCoordinator: Coordinator {
-    let context: Context<FeedCoordinator>
+    let context: Context
 
-    init(_ context: Context<FeedCoordinator>, _ configuration: Configuration) {
-        self.context = context
-    }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<FeedCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Feed.Latest.self) { me, _ in
             let name = me.context.dependencies.session?.user?.name ?? "stranger"
             return ["Good morning, \(name)"]

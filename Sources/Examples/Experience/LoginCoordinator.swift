@@ -13,14 +13,12 @@ actor LoginCoordinator: SceneCoordinator {
         case form(email: String)
     }
 
-    let context: Context<LoginCoordinator>
+    let context: Context
     let scene = LoginScreen()
 
-    init(_ context: Context<LoginCoordinator>, _ configuration: Configuration) {
-        self.context = context
-    }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<LoginCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Login.Submit.self) { me, submit in await me.logIn(password: submit.password) },
         .respond(to: Login.Cancel.self) { me, _ in await me.context.requestDismissal() },
     ]

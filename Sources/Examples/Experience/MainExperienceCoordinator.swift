@@ -14,13 +14,11 @@ actor MainExperienceCoordinator: Coordinator {
         case home
     }
 
-    let context: Context<MainExperienceCoordinator>
+    let context: Context
 
-    init(_ context: Context<MainExperienceCoordinator>, _ configuration: Configuration) {
-        self.context = context
-    }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<MainExperienceCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Player.SwipeAway.self) { me, touch in
             // One way: the player may be gone before it could answer.
             _ = try await me.context.child(PlayerCoordinator.self)?.send(touch)

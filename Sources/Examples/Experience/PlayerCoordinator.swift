@@ -14,14 +14,12 @@ actor PlayerCoordinator: SceneCoordinator {
         case playing
     }
 
-    let context: Context<PlayerCoordinator>
+    let context: Context
     let scene = PlayerScreen()
 
-    init(_ context: Context<PlayerCoordinator>, _ configuration: Configuration) {
-        self.context = context
-    }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<PlayerCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Player.SwipeAway.self) { me, _ in await me.scene.close() }
     ]
 

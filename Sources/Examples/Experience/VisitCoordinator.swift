@@ -2,11 +2,9 @@ import Coordinators
 
 /// Plays the person at the screen: it starts the app, touches it here and there, and prints what happens.
 actor VisitCoordinator: Coordinator {
-    let context: Context<VisitCoordinator>
+    let context: Context
 
-    init(_ context: Context<VisitCoordinator>, _ configuration: Configuration) {
-        self.context = context
-    }
+    init(_ context: Context) { self.context = context }
 
     func run() async throws {
         // The person was here before: the app knows the address, not the password.

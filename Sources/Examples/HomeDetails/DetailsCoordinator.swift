@@ -16,18 +16,18 @@ actor DetailsCoordinator: Coordinator {
         case wentBack
     }
 
-    let context: Context<DetailsCoordinator>
+    let context: Context
     private let item: Int
     private var farewell: AsyncStream<Int>.Continuation?
 
-    init(_ context: Context<DetailsCoordinator>, _ configuration: Configuration) {
+    init(_ context: Context) {
         self.context = context
-        item = configuration.item
+        item = context.configuration.item
     }
 
     deinit { farewell?.yield(item) }
 
-    static let responders: [Responder<DetailsCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Details.Text.self, needs: \.detailsService) { me, _, service in try await service.text(of: me.item) },
         .respond(to: Details.GoBack.self) { me, _ in me.context.delegates => .wentBack },
     ]

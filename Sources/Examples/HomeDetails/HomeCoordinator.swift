@@ -19,16 +19,16 @@ actor HomeCoordinator: Coordinator {
         case isShownAgain
     }
 
-    let context: Context<HomeCoordinator>
+    let context: Context
     private let configuration: Configuration
     private var callback: Subscription?
 
-    init(_ context: Context<HomeCoordinator>, _ configuration: Configuration) {
+    init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
-    static let responders: [Responder<HomeCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Home.ShowDetails.self) { me, show in
             try await me.showDetails(of: show.item, in: show.inWorker ? .worker : .inProcess)
         },

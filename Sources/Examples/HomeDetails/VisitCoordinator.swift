@@ -2,11 +2,9 @@ import Coordinators
 
 /// Plays the person at the screen: it opens the details of two things, closes them again, and prints what is left of them.
 actor VisitCoordinator: Coordinator {
-    let context: Context<VisitCoordinator>
+    let context: Context
 
-    init(_ context: Context<VisitCoordinator>, _ configuration: Configuration) {
-        self.context = context
-    }
+    init(_ context: Context) { self.context = context }
 
     func run() async throws {
         let (farewells, farewell) = AsyncStream<Int>.makeStream()

@@ -14,15 +14,15 @@ actor AppCoordinator: Coordinator {
         var known = DeviceManagement()
     }
 
-    let context: Context<AppCoordinator>
+    let context: Context
     private let configuration: Configuration
 
-    init(_ context: Context<AppCoordinator>, _ configuration: Configuration) {
+    init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
-    static let responders: [Responder<AppCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: App.ChangeSettings.self) { me, change in
             try await me.context.run(SettingsCoordinator.self, as: .settings, with: change.user)
         }

@@ -7,12 +7,12 @@ actor DashboardCoordinator: Coordinator {
 
     enum Page: String, Codable, Sendable { case overview }
 
-    let context: Context<DashboardCoordinator>
+    let context: Context
     private var user: User
 
-    init(_ context: Context<DashboardCoordinator>, _ configuration: User) {
+    init(_ context: Context) {
         self.context = context
-        user = configuration
+        user = context.configuration
     }
 
     /// Runs the dashboard.

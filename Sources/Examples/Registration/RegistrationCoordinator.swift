@@ -20,12 +20,12 @@ actor RegistrationCoordinator: Coordinator {
         case confirmation
     }
 
-    let context: Context<RegistrationCoordinator>
+    let context: Context
     private let known: DeviceManagement
 
-    init(_ context: Context<RegistrationCoordinator>, _ configuration: Configuration) {
+    init(_ context: Context) {
         self.context = context
-        known = configuration.known
+        known = context.configuration.known
     }
 
     /// The coordinator decides what comes next; a step whose answer is known is skipped.

@@ -2,13 +2,13 @@ import Coordinators
 
 /// Plays a user, who is also the screen: it displays what it's asked, and answers.
 actor RegistrationTour: Coordinator {
-    let context: Context<RegistrationTour>
+    let context: Context
     private var names = ["Ada Byron", "Ada Lovelace"]
     private var choices = (overview: [Screen.Overview.Reply.settings, .signOut], menu: [Screen.SettingsMenu.Reply.editProfile, .close])
 
-    init(_ context: Context<RegistrationTour>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<RegistrationTour>] = [
+    static let responders: Responders = [
         .respond(to: Screen.ProfileForm.self) { me, _ in try await me.fillInProfile() },
         .respond(to: Screen.PreferencesForm.self) { me, _ in try await me.fillInPreferences() },
         .respond(to: Screen.Confirmation.self) { me, shown in try await me.look("is this right, \(shown.user.profile.name)?") },

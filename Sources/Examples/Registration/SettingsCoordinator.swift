@@ -14,15 +14,15 @@ actor SettingsCoordinator: Coordinator {
         case sheet
     }
 
-    let context: Context<SettingsCoordinator>
+    let context: Context
     private var user: User
 
-    init(_ context: Context<SettingsCoordinator>, _ configuration: User) {
+    init(_ context: Context) {
         self.context = context
-        user = configuration
+        user = context.configuration
     }
 
-    static let responders: [Responder<SettingsCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Settings.CloseSheet.self) { me, _ in me.closeSheet() }
     ]
 

@@ -9,12 +9,12 @@ actor ShopCoordinator: Coordinator {
     typealias Page = ShopPage
     enum ChildKey: String, CoordinatorKey, CaseIterable { case account, catalog, cart, payment }
 
-    let context: Context<ShopCoordinator>
+    let context: Context
     let configuration: ShopConfiguration
 
-    init(_ context: Context<ShopCoordinator>, _ configuration: ShopConfiguration) {
+    init(_ context: Context) {
         self.context = context
-        self.configuration = configuration.resolved
+        configuration = context.configuration.resolved
     }
 
     /// Restarts a section that dies, and only that one.
@@ -22,7 +22,7 @@ actor ShopCoordinator: Coordinator {
     /// If a section keeps dying, the failure becomes the shop's own, and its parent restarts all of it.
     static let supervision = SupervisionPolicy(.oneForOne, intensity: 5, period: .seconds(60))
 
-    static let responders: [Responder<ShopCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Shop.Status.self) { me, _ in me.configuration },
         .respond(to: Shop.Open.self) { me, wanted in try await me.open(wanted.section) },
 

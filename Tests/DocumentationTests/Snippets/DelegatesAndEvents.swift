@@ -20,11 +20,11 @@ actor LoginCoordinator: Coordinator {
         case refused(user: String)
     }
 
-    let context: Context<LoginCoordinator>
+    let context: Context
 
-    init(_ context: Context<LoginCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<LoginCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Login.Submit.self) { me, submit in
             let isIn = submit.password == "open sesame"
             me.context.delegates => (isIn ? .loggedIn(user: submit.name) : .refused(user: submit.name))
@@ -47,14 +47,14 @@ actor LoginAuditor: CoordinatorDelegate {
 // end
 
 actor GateCoordinator: Coordinator {
-    let context: Context<GateCoordinator>
+    let context: Context
     private let auditor = LoginAuditor()
     private var user = "nobody"
     private var crashes = 0
 
-    init(_ context: Context<GateCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<GateCoordinator>] = [
+    static let responders: Responders = [
         // snippet: rows
         .observe(LoginCoordinator.self) { me, child, event in
             guard case .loggedIn(let user) = event else { return }
@@ -107,7 +107,7 @@ func closures(of login: Child<LoginCoordinator>) {
     // end
 }
 
-func far(_ context: Context<GateCoordinator>) async throws {
+func far(_ context: GateCoordinator.Context) async throws {
     // snippet: path
     for await event in try await context.events(of: LoginCoordinator.self, at: "/gate/login") {
         print(event)

@@ -15,16 +15,16 @@ enum Cart {
 actor CartCoordinator: Coordinator {
     struct Configuration: CoordinatorConfiguration { var limit = 100 }
 
-    let context: Context<CartCoordinator>
+    let context: Context
     private let limit: Int
     private var skus: [String] = []
 
-    init(_ context: Context<CartCoordinator>, _ configuration: Configuration) {
+    init(_ context: Context) {
         self.context = context
-        limit = configuration.limit
+        limit = context.configuration.limit
     }
 
-    static let responders: [Responder<CartCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Cart.Add.self) { me, add in
             guard me.skus.count < me.limit else { throw Cart.Full(limit: me.limit) }
             me.skus.append(add.sku)
@@ -38,11 +38,11 @@ actor CartCoordinator: Coordinator {
 actor AppCoordinator: Coordinator {
     enum ChildKey: String, CoordinatorKey { case cart, catalog }
 
-    let context: Context<AppCoordinator>
+    let context: Context
 
-    init(_ context: Context<AppCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<AppCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Cart.Add.self) { me, add in
             let cart = try await me.context.start(CartCoordinator.self, as: .cart, in: .worker) { $0.limit = 2 }
             return try await cart.ask(add)
@@ -56,13 +56,13 @@ actor AppCoordinator: Coordinator {
 // end
 
 actor CatalogCoordinator: Coordinator {
-    let context: Context<CatalogCoordinator>
+    let context: Context
     private var badge = 0
 
-    init(_ context: Context<CatalogCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     // snippet: interceptor
-    static let responders: [Responder<CatalogCoordinator>] = [
+    static let responders: Responders = [
         .intercept(Cart.Add.self) { me, add, chain in
             let count = try await chain.next(add)
             me.badge = count

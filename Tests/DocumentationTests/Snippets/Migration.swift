@@ -11,12 +11,12 @@ enum Members {
 }
 
 actor MemberCoordinator: Coordinator {
-    let context: Context<MemberCoordinator>
+    let context: Context
 
-    init(_ context: Context<MemberCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     // snippet: radianttap
-    static let responders: [Responder<MemberCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Members.Login.self, needs: \.accounts) { me, login, accounts in
             guard try await accounts.verify(login.username, login.password) else { throw WrongPassword() }
             return login.username
@@ -41,12 +41,12 @@ enum Contacts {
 actor EditContactCoordinator: Coordinator {
     struct Configuration: Codable, Sendable { var contact: Contact }
 
-    let context: Context<EditContactCoordinator>
+    let context: Context
     private let contact: Contact
 
-    init(_ context: Context<EditContactCoordinator>, _ configuration: Configuration) {
+    init(_ context: Context) {
         self.context = context
-        contact = configuration.contact
+        contact = context.configuration.contact
     }
 
     typealias Output = Contact
@@ -55,12 +55,12 @@ actor EditContactCoordinator: Coordinator {
 }
 
 actor ContactsCoordinator: Coordinator {
-    let context: Context<ContactsCoordinator>
+    let context: Context
 
-    init(_ context: Context<ContactsCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     // snippet: ljungberg
-    static let responders: [Responder<ContactsCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Contacts.Edit.self) { me, edit in
             try await me.context.run(EditContactCoordinator.self, as: "edit \(edit.contact.name)", with: .init(contact: edit.contact))
         }
@@ -77,11 +77,11 @@ enum Session {
 actor SessionCoordinator: Coordinator {
     enum Event: Codable, Sendable { case succeeded, failed(reason: String) }
 
-    let context: Context<SessionCoordinator>
+    let context: Context
 
-    init(_ context: Context<SessionCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<SessionCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Session.Open.self) { me, open in
             me.context.delegates => (open.isValid ? .succeeded : .failed(reason: "expired"))
         }
@@ -89,12 +89,12 @@ actor SessionCoordinator: Coordinator {
 }
 
 actor SessionsCoordinator: Coordinator {
-    let context: Context<SessionsCoordinator>
+    let context: Context
 
-    init(_ context: Context<SessionsCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     // snippet: coordinatorkit
-    static let responders: [Responder<SessionsCoordinator>] = [
+    static let responders: Responders = [
         .observe(SessionCoordinator.self) { me, child, event in
             switch event {
             case .succeeded: await child.stop()
@@ -116,11 +116,11 @@ enum Registration {
 actor RegistrationCoordinator: Coordinator {
     struct Output: Codable, Sendable { var name: String }
 
-    let context: Context<RegistrationCoordinator>
+    let context: Context
 
-    init(_ context: Context<RegistrationCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<RegistrationCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Registration.Submit.self) { me, submit in me.context.finish(Output(name: submit.name)) }
     ]
 }
@@ -128,18 +128,18 @@ actor RegistrationCoordinator: Coordinator {
 actor DashboardCoordinator: Coordinator {
     struct Configuration: CoordinatorConfiguration { var name = "" }
 
-    let context: Context<DashboardCoordinator>
+    let context: Context
 
-    init(_ context: Context<DashboardCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 }
 
 // snippet: kulman
 actor EntryCoordinator: Coordinator {
     enum ChildKey: String, CoordinatorKey { case registration, dashboard }
 
-    let context: Context<EntryCoordinator>
+    let context: Context
 
-    init(_ context: Context<EntryCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     func start() async throws {
         context.task { [context] in
@@ -159,20 +159,20 @@ enum Home {
 actor DetailsCoordinator: Coordinator {
     enum Page: Codable, Sendable, Equatable { case details }
 
-    let context: Context<DetailsCoordinator>
+    let context: Context
 
-    init(_ context: Context<DetailsCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     func start() async throws { context.show(.details) }
 }
 
 actor HomeCoordinator: Coordinator {
-    let context: Context<HomeCoordinator>
+    let context: Context
 
-    init(_ context: Context<HomeCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     // snippet: tutorial
-    static let responders: [Responder<HomeCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Home.ShowDetails.self) { me, _ in
             try await me.context.start(DetailsCoordinator.self, as: "details", restart: .temporary)
         }

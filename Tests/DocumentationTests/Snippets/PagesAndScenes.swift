@@ -16,13 +16,13 @@ actor CheckoutCoordinator: Coordinator {
         case receipt
     }
 
-    let context: Context<CheckoutCoordinator>
+    let context: Context
 
-    init(_ context: Context<CheckoutCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     func start() async throws { context.show(.address) }
 
-    static let responders: [Responder<CheckoutCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Checkout.Continue.self) { me, _ in
             switch me.context.pages.last {
             case .address: me.context.show(.payment(total: 42))
@@ -37,10 +37,10 @@ actor CheckoutCoordinator: Coordinator {
 actor ShelfCoordinator: Coordinator {
     enum Page: Codable, Sendable, Equatable { case list, product(Int) }
 
-    let context: Context<ShelfCoordinator>
+    let context: Context
     private var isCovered = true
 
-    init(_ context: Context<ShelfCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     func start() async throws { context.show(.list) }
 
@@ -61,9 +61,9 @@ actor ShelfCoordinator: Coordinator {
 }
 
 actor MallCoordinator: NavigationCoordinator {
-    let context: Context<MallCoordinator>
+    let context: Context
 
-    init(_ context: Context<MallCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     func open(_ section: String) async throws {
         guard section == "store" else { throw CoordinatorError(.noSuchChild, "there is no section '\(section)'") }
@@ -74,9 +74,9 @@ actor MallCoordinator: NavigationCoordinator {
 actor StoreCoordinator: Coordinator {
     enum ChildKey: String, CoordinatorKey { case shelf, checkout }
 
-    let context: Context<StoreCoordinator>
+    let context: Context
 
-    init(_ context: Context<StoreCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     // snippet: open
     func open(_ section: ChildKey) async throws {
@@ -115,10 +115,10 @@ final class Connection: Scene {
 
 // snippet: scene
 actor ConnectionCoordinator: SceneCoordinator {
-    let context: Context<ConnectionCoordinator>
+    let context: Context
     let scene: Connection
 
-    init(_ context: Context<ConnectionCoordinator>, _ configuration: Configuration) {
+    init(_ context: Context) {
         self.context = context
         scene = Connection()
     }
@@ -128,9 +128,9 @@ actor ConnectionCoordinator: SceneCoordinator {
 actor StoreTabs: TabCoordinator {
     enum ChildKey: String, CoordinatorKey, Codable { case shelf, checkout }
 
-    let context: Context<StoreTabs>
+    let context: Context
 
-    init(_ context: Context<StoreTabs>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     func start() async throws { try await context.select(.shelf) }
 
@@ -142,7 +142,7 @@ actor StoreTabs: TabCoordinator {
         }
     }
 
-    static let responders: [Responder<StoreTabs>] = [
+    static let responders: Responders = [
         .respond(to: Tabs.Select.self) { me, select in try await me.context.select(select.tab) }
     ]
     // end

@@ -50,9 +50,9 @@ enum Account {
 }
 
 actor BankCoordinator: Coordinator {
-    let context: Context<BankCoordinator>
+    let context: Context
 
-    init(_ context: Context<BankCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     // snippet: provide
     func start() async throws {
@@ -63,12 +63,12 @@ actor BankCoordinator: Coordinator {
 }
 
 actor AccountCoordinator: Coordinator {
-    let context: Context<AccountCoordinator>
+    let context: Context
 
-    init(_ context: Context<AccountCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     // snippet: needs
-    static let responders: [Responder<AccountCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Account.SignIn.self, needs: \.accounts) { me, message, accounts in
             try await accounts.verify(message.name, message.password)
         },

@@ -15,11 +15,11 @@ enum Clerk {
 }
 
 actor ClerkCoordinator: Coordinator {
-    let context: Context<ClerkCoordinator>
+    let context: Context
 
-    init(_ context: Context<ClerkCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<ClerkCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Clerk.Enter.self, needs: \.accounts) { me, enter, accounts in
             guard try await accounts.verify(enter.name, "secret") else { return false }
             return try await me.context.ask(Clerk.Welcome(name: enter.name))
@@ -83,11 +83,11 @@ struct TestingSnippets {
 
 // snippet: office
 actor Office: Coordinator {
-    let context: Context<Office>
+    let context: Context
 
-    init(_ context: Context<Office>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<Office>] = [
+    static let responders: Responders = [
         .respond(to: Clerk.Welcome.self) { _, welcome in welcome.name == "ada" }
     ]
 

@@ -44,14 +44,14 @@ enum Trader {
 struct MarketIsClosed: Error, Codable {}
 
 actor MarketCoordinator: Coordinator {
-    let context: Context<MarketCoordinator>
+    let context: Context
     private var asked: [String: Int] = [:]
     private var history = ["ACME": [40, 41, 42]]
 
-    init(_ context: Context<MarketCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     // snippet: table
-    static let responders: [Responder<MarketCoordinator>] = [
+    static let responders: Responders = [
         .intercept(prefix: "Prices.") { me, message, chain in
             me.asked[message.name, default: 0] += 1
             return try await chain.next()
@@ -74,11 +74,11 @@ actor MarketCoordinator: Coordinator {
 }
 
 actor TickerCoordinator: Coordinator {
-    let context: Context<TickerCoordinator>
+    let context: Context
     // snippet: inline
     private nonisolated let latest = Mutex<[String: Int]>([:])
 
-    static let responders: [Responder<TickerCoordinator>] = [
+    static let responders: Responders = [
         .inline(Prices.Latest.self) { me, latest in
             guard let price = me.latest.withLock({ $0[latest.symbol] }) else { throw MarketIsClosed() }
             return price
@@ -89,16 +89,16 @@ actor TickerCoordinator: Coordinator {
     ]
     // end
 
-    init(_ context: Context<TickerCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 }
 
 actor TraderCoordinator: Coordinator {
-    let context: Context<TraderCoordinator>
+    let context: Context
     private var known: [String: Int] = [:]
 
-    init(_ context: Context<TraderCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<TraderCoordinator>] = [
+    static let responders: Responders = [
         // snippet: interceptor
         .intercept(Prices.Quote.self) { me, quote, chain in
             if let price = me.known[quote.symbol] { return price }

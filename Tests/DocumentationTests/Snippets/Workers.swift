@@ -13,15 +13,15 @@ enum Studio {
 actor RendererCoordinator: Coordinator {
     struct Configuration: CoordinatorConfiguration { var width = 640 }
 
-    let context: Context<RendererCoordinator>
+    let context: Context
     private let width: Int
 
-    init(_ context: Context<RendererCoordinator>, _ configuration: Configuration) {
+    init(_ context: Context) {
         self.context = context
-        width = configuration.width
+        width = context.configuration.width
     }
 
-    static let responders: [Responder<RendererCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Studio.Render.self) { me, render in "\(render.scene) at \(me.width)" }
     ]
 }
@@ -29,9 +29,9 @@ actor RendererCoordinator: Coordinator {
 actor StudioCoordinator: Coordinator {
     enum ChildKey: String, CoordinatorKey { case renderer, mailer }
 
-    let context: Context<StudioCoordinator>
+    let context: Context
 
-    init(_ context: Context<StudioCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     // snippet: start
     static let supervision = SupervisionPolicy(.oneForOne, intensity: 5, period: .seconds(60))
@@ -47,7 +47,7 @@ actor StudioCoordinator: Coordinator {
     }
     // end
 
-    static let responders: [Responder<StudioCoordinator>] = [
+    static let responders: Responders = [
         // snippet: down
         .respond(to: Studio.Render.self) { me, render in
             guard let renderer = me.context.child(RendererCoordinator.self, as: .renderer) else {

@@ -21,16 +21,16 @@ struct LedgerStore: Sendable {
 }
 
 actor LedgerCoordinator: Coordinator {
-    let context: Context<LedgerCoordinator>
+    let context: Context
     private let store = LedgerStore()
     private var balance = 0
 
-    init(_ context: Context<LedgerCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     // snippet: serial
     static let mailbox = MailboxPolicy(running: 1)
 
-    static let responders: [Responder<LedgerCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Ledger.Book.self) { me, book in
             let balance = me.balance + book.amount
             try await me.store.append(book.amount)
@@ -46,13 +46,13 @@ actor ImportCoordinator: Coordinator {
     struct Configuration: Codable, Sendable { var source: String }
     struct Output: Codable, Sendable { var rows: Int }
 
-    let context: Context<ImportCoordinator>
+    let context: Context
     private let source: String
     private var isThrottled = false
 
-    init(_ context: Context<ImportCoordinator>, _ configuration: Configuration) {
+    init(_ context: Context) {
         self.context = context
-        source = configuration.source
+        source = context.configuration.source
     }
 
     func run() async throws {
@@ -70,10 +70,10 @@ actor ImportCoordinator: Coordinator {
 // end
 
 actor FeedsCoordinator: Coordinator {
-    let context: Context<FeedsCoordinator>
+    let context: Context
     private var imports = 0
 
-    init(_ context: Context<FeedsCoordinator>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     // snippet: policies
     static let supervision = SupervisionPolicy(.oneForOne, intensity: 3, period: .seconds(30))
@@ -81,7 +81,7 @@ actor FeedsCoordinator: Coordinator {
     // end
 
     // snippet: run
-    static let responders: [Responder<FeedsCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Feeds.Refresh.self) { me, refresh in
             me.imports += 1
             let key = "import \(me.imports)"

@@ -7,15 +7,15 @@ public actor AuditCoordinator: Coordinator {
         public init() {}
     }
 
-    public nonisolated let context: Context<AuditCoordinator>
+    public nonisolated let context: Context
     private let configuration: Configuration
 
-    public init(_ context: Context<AuditCoordinator>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
-    public static let responders: [Responder<AuditCoordinator>] = [
+    public static let responders: Responders = [
         .intercept(prefix: "Basket.") { me, message, chain in
             me.note("saw \(message.name) from \(message.context.sender)")
             if message.name == Basket.Add.name { me.note("of \(try message.decoded(as: Basket.Add.self).sku)") }

@@ -65,19 +65,19 @@ public actor ClerkCoordinator: Coordinator {
         public init() {}
     }
 
-    public nonisolated let context: Context<ClerkCoordinator>
+    public nonisolated let context: Context
     private let configuration: Configuration
     private let firstGreeting: String?
 
-    public init(_ context: Context<ClerkCoordinator>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
         firstGreeting = context.dependencies.greeting
     }
 
     public static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
 
-    public static let responders: [Responder<ClerkCoordinator>] = [
+    public static let responders: Responders = [
         .respond(to: Flow.Greet.self, needs: \.greeting) { me, greet, greeting in
             me.configuration.notebook.note(me.context.path, "greeted \(greet.name)")
             return "\(greeting), \(greet.name)"
@@ -103,13 +103,13 @@ public actor ClerkCoordinator: Coordinator {
 
 /// A clerk that has room for four who wait.
 public actor HoardingClerk: Coordinator {
-    public nonisolated let context: Context<HoardingClerk>
+    public nonisolated let context: Context
 
-    public init(_ context: Context<HoardingClerk>, _ configuration: NoConfiguration) { self.context = context }
+    public init(_ context: Context) { self.context = context }
 
     public static let mailbox = MailboxPolicy(waiting: 4, bytes: 1 << 20, whenFull: .fail)
 
-    public static let responders: [Responder<HoardingClerk>] = [
+    public static let responders: Responders = [
         .respond(to: Flow.Greet.self, needs: \.greeting) { _, greet, greeting in "\(greeting), \(greet.name)" }
     ]
 }

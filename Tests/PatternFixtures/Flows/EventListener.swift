@@ -8,15 +8,15 @@ public actor EventListener: Coordinator {
         public init() {}
     }
 
-    public nonisolated let context: Context<EventListener>
+    public nonisolated let context: Context
     private let configuration: Configuration
 
-    public init(_ context: Context<EventListener>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
-    public static let responders: [Responder<EventListener>] = [
+    public static let responders: Responders = [
         .respond(to: WhereAmI.self) { me, _ in .here(me.context) }
     ]
 

@@ -13,21 +13,21 @@ public actor FlowRoot: Coordinator {
         public init() {}
     }
 
-    public nonisolated let context: Context<FlowRoot>
+    public nonisolated let context: Context
     private let configuration: Configuration
     private var basket: [String] = []
     private var sent = 0
     private var endedStreams: [String] = []
 
-    public init(_ context: Context<FlowRoot>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
-        HandedContexts.put(context, for: configuration.notebook)
+        configuration = context.configuration
+        HandedContexts.put(context, for: context.configuration.notebook)
     }
 
     public static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
 
-    public static let responders: [Responder<FlowRoot>] = [
+    public static let responders: Responders = [
         .respond(to: Flow.Echo.self) { _, echo in echo.text },
         .respond(to: WhereAmI.self) { me, _ in .here(me.context) },
         .respond(to: Flow.Failing.self) { _, _ in throw Flow.Refused("it fails") },
@@ -89,14 +89,14 @@ public actor FlowRoot: Coordinator {
 
 /// The contexts of roots that live in the tests' own process, so that a test does what a root would.
 public enum HandedContexts {
-    private static let contexts = Lock<[Notebook: Context<FlowRoot>]>([:])
+    private static let contexts = Lock<[Notebook: FlowRoot.Context]>([:])
 
     /// Takes it out: nothing of a tree is kept when its test has ended.
-    public static func take(for notebook: Notebook) -> Context<FlowRoot>? {
+    public static func take(for notebook: Notebook) -> FlowRoot.Context? {
         contexts.withLock { $0.removeValue(forKey: notebook) }
     }
 
-    static func put(_ context: Context<FlowRoot>, for notebook: Notebook) {
+    static func put(_ context: FlowRoot.Context, for notebook: Notebook) {
         contexts.withLock { $0[notebook] = context }
     }
 }

@@ -40,11 +40,11 @@ public actor LoginFlow: Coordinator {
         public init() {}
     }
 
-    public nonisolated let context: Context<LoginFlow>
+    public nonisolated let context: Context
 
-    public init(_ context: Context<LoginFlow>, _ configuration: NoConfiguration) { self.context = context }
+    public init(_ context: Context) { self.context = context }
 
-    public static let responders: [Responder<LoginFlow>] = [
+    public static let responders: Responders = [
         .respond(to: Submit.self) { me, submit in await me.logIn(submit.name, submit.password) },
         .respond(to: Shown.self) { me, _ in me.context.pages },
     ]

@@ -73,16 +73,16 @@ public actor QuoteCoordinator: Coordinator {
         var history: [Int] = []
     }
 
-    public nonisolated let context: Context<QuoteCoordinator>
+    public nonisolated let context: Context
     private nonisolated let prices = Lock(Prices())
     private let configuration: Configuration
 
-    public init(_ context: Context<QuoteCoordinator>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
-    public static let responders: [Responder<QuoteCoordinator>] = [
+    public static let responders: Responders = [
         .inline(Quotes.Price.self) { me, price in
             guard let price = me.price(of: price.symbol) else { throw Flow.Refused("no price of \(price.symbol)") }
             return price
@@ -111,11 +111,11 @@ public actor QuoteCoordinator: Coordinator {
 
 /// Asks the coordinator above.
 public actor QuoteReader: Coordinator {
-    public nonisolated let context: Context<QuoteReader>
+    public nonisolated let context: Context
 
-    public init(_ context: Context<QuoteReader>, _ configuration: NoConfiguration) { self.context = context }
+    public init(_ context: Context) { self.context = context }
 
-    public static let responders: [Responder<QuoteReader>] = [
+    public static let responders: Responders = [
         .respond(to: Quotes.Read.self) { me, read in
             do {
                 return "\(try await me.context.ask(Quotes.Price(read.symbol), timeout: .seconds(20)))"

@@ -86,15 +86,15 @@ public actor ReaderCoordinator: Coordinator {
 
     public static let readOn = "read on"
 
-    public nonisolated let context: Context<ReaderCoordinator>
+    public nonisolated let context: Context
     private let configuration: Configuration
 
-    public init(_ context: Context<ReaderCoordinator>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
-    public static let responders: [Responder<ReaderCoordinator>] = [
+    public static let responders: Responders = [
         .respond(to: Flow.Read.self) { me, request in try await me.read(request) },
         .respond(to: Flow.ReadFirst.self) { me, _ in
             try await me.context.ask(Flow.Count(to: 5, holdsAt: 5), timeout: .seconds(15)).number

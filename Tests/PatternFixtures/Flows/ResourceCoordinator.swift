@@ -16,17 +16,17 @@ public actor ResourceCoordinator: SceneCoordinator {
         public init() {}
     }
 
-    public nonisolated let context: Context<ResourceCoordinator>
+    public nonisolated let context: Context
     public nonisolated let scene: Lamp
     private let configuration: Configuration
 
-    public init(_ context: Context<ResourceCoordinator>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
-        scene = Lamp(configuration.notebook, context.path)
+        configuration = context.configuration
+        scene = Lamp(context.configuration.notebook, context.path)
     }
 
-    public static let responders: [Responder<ResourceCoordinator>] = [
+    public static let responders: Responders = [
         // The scene is typed, and needs no await.
         .respond(to: IsLit.self) { me, _ in me.scene.isLit },
         .respond(to: BurnOut.self) { me, _ in me.scene.burnOut() },

@@ -99,17 +99,17 @@ public actor SerialCoordinator: Coordinator {
 
     public static let mailbox = MailboxPolicy(running: 1)
 
-    public nonisolated let context: Context<SerialCoordinator>
+    public nonisolated let context: Context
     private let configuration: Configuration
     private var notes: [String] = []
     private var holders: [CheckedContinuation<Void, Never>] = []
 
-    public init(_ context: Context<SerialCoordinator>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
-    public static let responders: [Responder<SerialCoordinator>] = [
+    public static let responders: Responders = [
         .respond(to: Serial.Hold.self) { me, hold in
             me.notes.append("\(hold.name) begins")
             await withCheckedContinuation { me.holders.append($0) }
@@ -189,17 +189,17 @@ public actor SerialHelper: Coordinator {
 
     public typealias Event = String
 
-    public nonisolated let context: Context<SerialHelper>
+    public nonisolated let context: Context
     private let configuration: Configuration
     private var telling: Task<Void, any Error>?
     private var ticks: ReplyStream<Int>.Iterator?
 
-    public init(_ context: Context<SerialHelper>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
-    public static let responders: [Responder<SerialHelper>] = [
+    public static let responders: Responders = [
         .respond(to: Serial.Tell.self) { me, tell in
             if let lower = me.context.child(SerialHelper.self) {
                 try await lower.ask(tell, timeout: .seconds(20))

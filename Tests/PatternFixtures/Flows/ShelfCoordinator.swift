@@ -34,12 +34,12 @@ public actor ShelfCoordinator: Coordinator {
         }
     }
 
-    public nonisolated let context: Context<ShelfCoordinator>
+    public nonisolated let context: Context
     private var badge = 0
 
-    public init(_ context: Context<ShelfCoordinator>, _ configuration: NoConfiguration) { self.context = context }
+    public init(_ context: Context) { self.context = context }
 
-    public static let responders: [Responder<ShelfCoordinator>] = [
+    public static let responders: Responders = [
         .intercept(Basket.Add.self) { me, add, chain in
             let count = try await chain.next(add)
             me.badge = count
@@ -70,12 +70,12 @@ public actor PaymentFlow: Coordinator {
         public init() {}
     }
 
-    public nonisolated let context: Context<PaymentFlow>
+    public nonisolated let context: Context
     private let configuration: Configuration
 
-    public init(_ context: Context<PaymentFlow>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
     public func start() async throws {

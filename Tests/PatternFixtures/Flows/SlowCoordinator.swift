@@ -53,16 +53,16 @@ public actor SlowCoordinator: Coordinator {
 
     public static let mailbox = MailboxPolicy(running: 4_096, waiting: 4_096, bytes: 16 << 20, whenFull: .wait)
 
-    public nonisolated let context: Context<SlowCoordinator>
+    public nonisolated let context: Context
     private let configuration: Configuration
     private var turn = ContinuousClock.now
 
-    public init(_ context: Context<SlowCoordinator>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
-    public static let responders: [Responder<SlowCoordinator>] = [
+    public static let responders: Responders = [
         .respond(to: Flow.Load.self) { me, load in
             me.configuration.notebook.note(me.context.path, "load")
             try await me.takeSecond()
@@ -89,10 +89,10 @@ public actor SlowCoordinator: Coordinator {
 
 /// Sends as fast as it's taken, and asks the root in between.
 public actor SenderCoordinator: Coordinator {
-    public nonisolated let context: Context<SenderCoordinator>
-    public init(_ context: Context<SenderCoordinator>, _ configuration: NoConfiguration) { self.context = context }
+    public nonisolated let context: Context
+    public init(_ context: Context) { self.context = context }
 
-    public static let responders: [Responder<SenderCoordinator>] = [
+    public static let responders: Responders = [
         .respond(to: Flow.Flood.self) { me, flood in
             let context = me.context
             return await Flow.flood(flood) { try await context.send($0) }

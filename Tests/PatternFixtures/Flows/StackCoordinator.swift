@@ -16,15 +16,15 @@ public actor StackCoordinator: NavigationCoordinator {
         public init() {}
     }
 
-    public nonisolated let context: Context<StackCoordinator>
+    public nonisolated let context: Context
     private let configuration: Configuration
 
-    public init(_ context: Context<StackCoordinator>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
-    public static let responders: [Responder<StackCoordinator>] = [
+    public static let responders: Responders = [
         .respond(to: Flow.StartStep.self) { me, start in try await me.context.startStep(start) },
         .respond(to: Stack.self) { me, _ in try await me.context.navigation().map { "\($0.path)" } },
         .respond(to: WhereAmI.self) { me, _ in .here(me.context) },

@@ -31,17 +31,17 @@ public actor StepCoordinator: Coordinator {
         public init(_ notebook: Notebook) { self.notebook = notebook }
     }
 
-    public nonisolated let context: Context<StepCoordinator>
+    public nonisolated let context: Context
     let configuration: Configuration
 
-    public init(_ context: Context<StepCoordinator>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
     public static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
 
-    public static let responders: [Responder<StepCoordinator>] = [
+    public static let responders: Responders = [
         .respond(to: Flow.Do.self) { me, request in try await me.perform(request.action) },
         .respond(to: Flow.Note.self) { me, note in me.note("note \(note.number)") },
         .respond(to: WhereAmI.self) { me, _ in .here(me.context) },
@@ -81,7 +81,7 @@ public actor StepCoordinator: Coordinator {
     }
 }
 
-extension Context where C.ChildKey == String {
+extension CoordinatorContext where C.ChildKey == String {
     func startStep(_ start: Flow.StartStep) async throws -> String {
         let child = try await self.start(
             StepCoordinator.self,

@@ -19,17 +19,17 @@ public actor TabsCoordinator: TabCoordinator {
         public init() {}
     }
 
-    public nonisolated let context: Context<TabsCoordinator>
+    public nonisolated let context: Context
     private let configuration: Configuration
 
-    public init(_ context: Context<TabsCoordinator>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
     public static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
 
-    public static let responders: [Responder<TabsCoordinator>] = [
+    public static let responders: Responders = [
         .respond(to: Select.self) { me, select in try await me.context.select(select.key) },
         .respond(to: Selected.self) { me, _ in me.context.selected ?? "none" },
     ]

@@ -2,7 +2,7 @@ import Coordinators
 
 extension Climb.Action {
     /// Asks on behalf of a coordinator; what only one type can do is refused.
-    func performed(from context: Context<some Coordinator>) async throws -> String {
+    func performed(from context: CoordinatorContext<some Coordinator>) async throws -> String {
         switch self {
         case .own:
             return try await context.ask(Climb.Own(), timeout: .seconds(20))
@@ -34,7 +34,7 @@ extension Climb.Action {
         }
     }
 
-    private static func feed(from context: Context<some Coordinator>, _ feed: Climb.Feed, _ taken: Int?) async throws -> String {
+    private static func feed(from context: CoordinatorContext<some Coordinator>, _ feed: Climb.Feed, _ taken: Int?) async throws -> String {
         var replies: [Int] = []
         do {
             for try await reply in context.stream(feed, timeout: .seconds(60)) {
@@ -47,7 +47,7 @@ extension Climb.Action {
         return replies == Array(0..<replies.count) ? "\(replies.count) in order" : "\(replies)"
     }
 
-    private static func nearestAfterGate(from context: Context<some Coordinator>, _ milliseconds: Int) async throws -> String {
+    private static func nearestAfterGate(from context: CoordinatorContext<some Coordinator>, _ milliseconds: Int) async throws -> String {
         try await context.ask(Life.PassGate(), timeout: .seconds(60))
         do {
             return try await context.ask(Climb.Nearest(), timeout: .milliseconds(milliseconds))

@@ -2,14 +2,12 @@ public import Coordinators
 
 /// The end of a chain: it asks, and answers one message itself.
 public actor ClimbLeaf: Coordinator {
-    public nonisolated let context: Context<ClimbLeaf>
+    public nonisolated let context: Context
     private var total = 0
 
-    public init(_ context: Context<ClimbLeaf>, _ configuration: Configuration) {
-        self.context = context
-    }
+    public init(_ context: Context) { self.context = context }
 
-    public static let responders: [Responder<ClimbLeaf>] = [
+    public static let responders: Responders = [
         .respond(to: Climb.Own.self) { me, _ in me.context.path.description },
         .respond(to: Climb.Do.self) { me, request in try await me.perform(request.action) },
     ]

@@ -2,14 +2,12 @@ public import Coordinators
 
 /// The middle of a chain: it has children, answers some of what they ask and sees other things pass.
 public actor ClimbMiddle: Coordinator {
-    public nonisolated let context: Context<ClimbMiddle>
+    public nonisolated let context: Context
     private var seen: [String] = []
 
-    public init(_ context: Context<ClimbMiddle>, _ configuration: Configuration) {
-        self.context = context
-    }
+    public init(_ context: Context) { self.context = context }
 
-    public static let responders: [Responder<ClimbMiddle>] = [
+    public static let responders: Responders = [
         .respond(to: Climb.Nearest.self) { me, _ in me.context.path.description },
         .intercept(Climb.Add.self) { me, add, chain in try await me.see(add, chain) },
         .intercept(Climb.Both.self) { _, both, chain in try await chain.next(both) + ", intercepted" },

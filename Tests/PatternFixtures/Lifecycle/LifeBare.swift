@@ -2,9 +2,7 @@ public import Coordinators
 
 /// A coordinator with what it needs and nothing else: no hook, no row.
 public actor LifeBare: Coordinator {
-    public nonisolated let context: Context<LifeBare>
+    public nonisolated let context: Context
 
-    public init(_ context: Context<LifeBare>, _ configuration: Configuration) {
-        self.context = context
-    }
+    public init(_ context: Context) { self.context = context }
 }

@@ -19,23 +19,23 @@ public actor LifeChild: Coordinator {
         public init() {}
     }
 
-    public nonisolated let context: Context<LifeChild>
+    public nonisolated let context: Context
     let configuration: Configuration
     var greetingAtStart = ""
     var counted = 0
     var ballast: [UInt8] = []
 
-    public init(_ context: Context<LifeChild>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
-        LifeInstances.add(1, of: configuration.greeting)
+        configuration = context.configuration
+        LifeInstances.add(1, of: context.configuration.greeting)
     }
 
     deinit { LifeInstances.add(-1, of: configuration.greeting) }
 
     public static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
 
-    public static let responders: [Responder<LifeChild>] = [
+    public static let responders: Responders = [
         .respond(to: WhereAmI.self) { me, _ in .here(me.context) },
         .respond(to: Life.Do.self) { me, request in try await me.perform(request.action) },
     ]

@@ -12,15 +12,15 @@ public actor LifeChooser: Coordinator {
         public init() {}
     }
 
-    public nonisolated let context: Context<LifeChooser>
+    public nonisolated let context: Context
     private let configuration: Configuration
 
-    public init(_ context: Context<LifeChooser>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
-    public static let responders: [Responder<LifeChooser>] = [
+    public static let responders: Responders = [
         .respond(to: WhereAmI.self) { me, _ in .here(me.context) },
         .respond(to: Fail.self) { me, _ in me.context.fail(Life.Refusal("told to fail")) },
     ]

@@ -24,13 +24,11 @@ public actor LifeKeyed: Coordinator {
         public init(_ key: ChildKey) { self.key = key }
     }
 
-    public nonisolated let context: Context<LifeKeyed>
+    public nonisolated let context: Context
 
-    public init(_ context: Context<LifeKeyed>, _ configuration: Configuration) {
-        self.context = context
-    }
+    public init(_ context: Context) { self.context = context }
 
-    public static let responders: [Responder<LifeKeyed>] = [
+    public static let responders: Responders = [
         .respond(to: StartBoth.self) { me, _ in
             let registration = try await me.context.start(LifeBare.self, as: .registration)
             let dashboard = try await me.context.start(LifeBare.self, as: .dashboard)

@@ -28,13 +28,11 @@ public actor LifeLab: Coordinator {
         public init() {}
     }
 
-    public nonisolated let context: Context<LifeLab>
+    public nonisolated let context: Context
 
-    public init(_ context: Context<LifeLab>, _ configuration: Configuration) {
-        self.context = context
-    }
+    public init(_ context: Context) { self.context = context }
 
-    public static let responders: [Responder<LifeLab>] = [
+    public static let responders: Responders = [
         .respond(to: Cycle.self) { me, cycle in try await me.perform(cycle) },
         .respond(to: TakeCensus.self) { _, _ in Census.taken(of: LifeLab.greeting) },
         .respond(to: StartInner.self) { me, _ in try await me.context.start(LifeLab.self, as: "inner", in: .worker).path.description },

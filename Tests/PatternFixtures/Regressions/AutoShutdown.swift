@@ -9,12 +9,12 @@ public actor EndingCoordinator: Coordinator {
 
     public static let line = "the significant one ends"
 
-    public nonisolated let context: Context<EndingCoordinator>
+    public nonisolated let context: Context
     private let configuration: Configuration
 
-    public init(_ context: Context<EndingCoordinator>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
     public func run() async throws { try await configuration.notebook.wait(for: Self.line) }
@@ -29,12 +29,12 @@ public actor AutoShutdownCoordinator: Coordinator {
         public init() {}
     }
 
-    public nonisolated let context: Context<AutoShutdownCoordinator>
+    public nonisolated let context: Context
     private let configuration: Configuration
 
-    public init(_ context: Context<AutoShutdownCoordinator>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
     public static let supervision = SupervisionPolicy(.oneForOne, intensity: 5, period: .seconds(60), autoShutdown: .anySignificant)

@@ -16,12 +16,12 @@ public actor CrowdCoordinator: Coordinator {
         public init() {}
     }
 
-    public nonisolated let context: Context<CrowdCoordinator>
+    public nonisolated let context: Context
     private let configuration: Configuration
 
-    public init(_ context: Context<CrowdCoordinator>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
     public func start() async throws {
@@ -30,12 +30,12 @@ public actor CrowdCoordinator: Coordinator {
 }
 
 public actor CrowdMember: Coordinator {
-    public nonisolated let context: Context<CrowdMember>
+    public nonisolated let context: Context
     private var count = 0
 
-    public init(_ context: Context<CrowdMember>, _ configuration: NoConfiguration) { self.context = context }
+    public init(_ context: Context) { self.context = context }
 
-    public static let responders: [Responder<CrowdMember>] = [
+    public static let responders: Responders = [
         .respond(to: Crowd.Count.self) { me, _ in
             me.count += 1
             return me.count

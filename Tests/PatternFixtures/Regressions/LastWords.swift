@@ -58,19 +58,19 @@ public actor LastWordsCoordinator: Coordinator {
         public init() {}
     }
 
-    public nonisolated let context: Context<LastWordsCoordinator>
+    public nonisolated let context: Context
     private let configuration: Configuration
     private var held = 0
     private var mustReturn = false
 
-    public init(_ context: Context<LastWordsCoordinator>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
     public static let mailbox = MailboxPolicy(running: 2_048, waiting: 2_048, bytes: 64 << 20)
 
-    public static let responders: [Responder<LastWordsCoordinator>] = [
+    public static let responders: Responders = [
         .respond(to: LastWords.Hold.self) { me, hold in
             me.held += 1
             try? await Task.sleep(for: .seconds(600))

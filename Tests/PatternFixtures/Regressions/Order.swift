@@ -23,12 +23,12 @@ public enum Order {
 
 /// Answers ticks without awaiting anything.
 public actor OrderKeeper: Coordinator {
-    public nonisolated let context: Context<OrderKeeper>
+    public nonisolated let context: Context
     private var ticks: [Int] = []
 
-    public init(_ context: Context<OrderKeeper>, _ configuration: NoConfiguration) { self.context = context }
+    public init(_ context: Context) { self.context = context }
 
-    public static let responders: [Responder<OrderKeeper>] = [
+    public static let responders: Responders = [
         .respond(to: Order.Tick.self) { me, tick in
             me.ticks.append(tick.number)
             return me.ticks.count
@@ -43,10 +43,10 @@ public actor OrderKeeper: Coordinator {
 
 /// Sends in its parent's process.
 public actor OrderSender: Coordinator {
-    public nonisolated let context: Context<OrderSender>
-    public init(_ context: Context<OrderSender>, _ configuration: NoConfiguration) { self.context = context }
+    public nonisolated let context: Context
+    public init(_ context: Context) { self.context = context }
 
-    public static let responders: [Responder<OrderSender>] = [
+    public static let responders: Responders = [
         .respond(to: Order.Run.self) { me, run in try await me.tick(run.count) }
     ]
 

@@ -34,16 +34,16 @@ public actor DepotCoordinator: Coordinator {
         public init() {}
     }
 
-    public nonisolated let context: Context<DepotCoordinator>
+    public nonisolated let context: Context
     private let configuration: Configuration
     private var delivered = 0
 
-    public init(_ context: Context<DepotCoordinator>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
-    public static let responders: [Responder<DepotCoordinator>] = [
+    public static let responders: Responders = [
         .respond(to: Parcels.Parcel.self) { me, _ in
             me.delivered += 1
             return me.delivered
@@ -58,12 +58,12 @@ public actor DepotCoordinator: Coordinator {
 
 /// Sends parcels, and sees them pass.
 public actor CourierCoordinator: Coordinator {
-    public nonisolated let context: Context<CourierCoordinator>
+    public nonisolated let context: Context
     private var seen: [Int] = []
 
-    public init(_ context: Context<CourierCoordinator>, _ configuration: NoConfiguration) { self.context = context }
+    public init(_ context: Context) { self.context = context }
 
-    public static let responders: [Responder<CourierCoordinator>] = [
+    public static let responders: Responders = [
         .intercept(Parcels.Parcel.self) { me, parcel, chain in
             let number = try await chain.next(parcel)
             me.seen.append(number)

@@ -7,14 +7,14 @@ public actor RefusingResource: SceneCoordinator {
         public init() {}
     }
 
-    public nonisolated let context: Context<RefusingResource>
+    public nonisolated let context: Context
     public nonisolated let scene: Lamp
     private let configuration: Configuration
 
-    public init(_ context: Context<RefusingResource>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
-        scene = Lamp(configuration.notebook, context.path)
+        configuration = context.configuration
+        scene = Lamp(context.configuration.notebook, context.path)
     }
 
     public func start() async throws { throw Flow.Refused("won't start") }

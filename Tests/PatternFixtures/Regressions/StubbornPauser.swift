@@ -8,15 +8,15 @@ public actor StubbornPauser: Coordinator {
         public init() {}
     }
 
-    public nonisolated let context: Context<StubbornPauser>
+    public nonisolated let context: Context
     private let configuration: Configuration
 
-    public init(_ context: Context<StubbornPauser>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
-    public static let responders: [Responder<StubbornPauser>] = [
+    public static let responders: Responders = [
         .respond(to: WhereAmI.self) { me, _ in .here(me.context) }
     ]
 

@@ -61,15 +61,15 @@ public actor TraceSource: Coordinator {
         public init() {}
     }
 
-    public nonisolated let context: Context<TraceSource>
+    public nonisolated let context: Context
     private let configuration: Configuration
 
-    public init(_ context: Context<TraceSource>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
-    public static let responders: [Responder<TraceSource>] = [
+    public static let responders: Responders = [
         .stream(Traces.Stream.self) { _, stream, replies in
             for number in 0..<stream.count { try await replies.send(number) }
         },
@@ -82,10 +82,10 @@ public actor TraceSource: Coordinator {
 }
 
 public actor TraceReader: Coordinator {
-    public nonisolated let context: Context<TraceReader>
-    public init(_ context: Context<TraceReader>, _ configuration: NoConfiguration) { self.context = context }
+    public nonisolated let context: Context
+    public init(_ context: Context) { self.context = context }
 
-    public static let responders: [Responder<TraceReader>] = [
+    public static let responders: Responders = [
         .respond(to: Traces.Read.self) { me, request in
             var replies = 0
             for _ in 0..<request.streams { replies += try await TraceReader.read(request.reading, from: me.context) }
@@ -94,7 +94,7 @@ public actor TraceReader: Coordinator {
         .respond(to: Traces.Living.self) { _, _ in Traces.Tracer.count },
     ]
 
-    private static func read(_ reading: Traces.Reading, from context: Context<TraceReader>) async throws -> Int {
+    private static func read(_ reading: Traces.Reading, from context: TraceReader.Context) async throws -> Int {
         var replies = 0
         switch reading {
         case .toTheEnd:

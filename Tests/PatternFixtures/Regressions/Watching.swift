@@ -22,15 +22,15 @@ public actor WatcherCoordinator: Coordinator {
         public init() {}
     }
 
-    public nonisolated let context: Context<WatcherCoordinator>
+    public nonisolated let context: Context
     private let configuration: Configuration
 
-    public init(_ context: Context<WatcherCoordinator>, _ configuration: Configuration) {
+    public init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
-    public static let responders: [Responder<WatcherCoordinator>] = [
+    public static let responders: Responders = [
         .respond(to: Watching.Begin.self) { me, begin in me.begin(begin.path) },
         .respond(to: Watching.Watch.self) { me, watch in try await me.context.watch(watch.path) },
         .respond(to: WhereAmI.self) { me, _ in .here(me.context) },

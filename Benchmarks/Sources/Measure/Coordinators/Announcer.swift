@@ -9,13 +9,13 @@ actor Announcer: Coordinator {
         var events: Int
     }
 
-    static let responders: [Responder<Announcer>] = [
+    static let responders: Responders = [
         .respond(to: Announce.self) { me, request in
             for event in 0..<request.events { me.context.delegates => event }
         }
     ]
 
-    nonisolated let context: Context<Announcer>
+    nonisolated let context: Context
 
-    init(_ context: Context<Announcer>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 }

@@ -9,7 +9,7 @@ actor Hop: Coordinator {
         var place = Place.local
     }
 
-    static let responders: [Responder<Hop>] = [
+    static let responders: Responders = [
         .respond(to: RoundTrips.Request.self) { me, request in try await me.percentiles(request) },
         .respond(to: UnhandledAsks.Request.self) { me, request in try await me.percentiles(request) },
         .respond(to: ConcurrentAsks.Request.self) { me, request in try await request.ask(me.context) },
@@ -17,12 +17,12 @@ actor Hop: Coordinator {
         .respond(to: OneWayMessages.Request.self) { me, request in try await me.send(request) },
     ]
 
-    nonisolated let context: Context<Hop>
+    nonisolated let context: Context
     private let configuration: Configuration
 
-    init(_ context: Context<Hop>, _ configuration: Configuration) {
+    init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
     func start() async throws {

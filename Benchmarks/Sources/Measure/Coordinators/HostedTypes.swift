@@ -56,259 +56,259 @@ enum HostedTypes {
 
 actor Unused01: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused01>] = [.respond(to: Question.self) { _, _ in 1 }]
-    let context: Context<Unused01>
-    init(_ context: Context<Unused01>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 1 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused02: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused02>] = [.respond(to: Question.self) { _, _ in 2 }]
-    let context: Context<Unused02>
-    init(_ context: Context<Unused02>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 2 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused03: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused03>] = [.respond(to: Question.self) { _, _ in 3 }]
-    let context: Context<Unused03>
-    init(_ context: Context<Unused03>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 3 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused04: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused04>] = [.respond(to: Question.self) { _, _ in 4 }]
-    let context: Context<Unused04>
-    init(_ context: Context<Unused04>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 4 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused05: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused05>] = [.respond(to: Question.self) { _, _ in 5 }]
-    let context: Context<Unused05>
-    init(_ context: Context<Unused05>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 5 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused06: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused06>] = [.respond(to: Question.self) { _, _ in 6 }]
-    let context: Context<Unused06>
-    init(_ context: Context<Unused06>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 6 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused07: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused07>] = [.respond(to: Question.self) { _, _ in 7 }]
-    let context: Context<Unused07>
-    init(_ context: Context<Unused07>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 7 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused08: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused08>] = [.respond(to: Question.self) { _, _ in 8 }]
-    let context: Context<Unused08>
-    init(_ context: Context<Unused08>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 8 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused09: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused09>] = [.respond(to: Question.self) { _, _ in 9 }]
-    let context: Context<Unused09>
-    init(_ context: Context<Unused09>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 9 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused10: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused10>] = [.respond(to: Question.self) { _, _ in 10 }]
-    let context: Context<Unused10>
-    init(_ context: Context<Unused10>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 10 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused11: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused11>] = [.respond(to: Question.self) { _, _ in 11 }]
-    let context: Context<Unused11>
-    init(_ context: Context<Unused11>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 11 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused12: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused12>] = [.respond(to: Question.self) { _, _ in 12 }]
-    let context: Context<Unused12>
-    init(_ context: Context<Unused12>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 12 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused13: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused13>] = [.respond(to: Question.self) { _, _ in 13 }]
-    let context: Context<Unused13>
-    init(_ context: Context<Unused13>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 13 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused14: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused14>] = [.respond(to: Question.self) { _, _ in 14 }]
-    let context: Context<Unused14>
-    init(_ context: Context<Unused14>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 14 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused15: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused15>] = [.respond(to: Question.self) { _, _ in 15 }]
-    let context: Context<Unused15>
-    init(_ context: Context<Unused15>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 15 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused16: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused16>] = [.respond(to: Question.self) { _, _ in 16 }]
-    let context: Context<Unused16>
-    init(_ context: Context<Unused16>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 16 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused17: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused17>] = [.respond(to: Question.self) { _, _ in 17 }]
-    let context: Context<Unused17>
-    init(_ context: Context<Unused17>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 17 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused18: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused18>] = [.respond(to: Question.self) { _, _ in 18 }]
-    let context: Context<Unused18>
-    init(_ context: Context<Unused18>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 18 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused19: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused19>] = [.respond(to: Question.self) { _, _ in 19 }]
-    let context: Context<Unused19>
-    init(_ context: Context<Unused19>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 19 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused20: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused20>] = [.respond(to: Question.self) { _, _ in 20 }]
-    let context: Context<Unused20>
-    init(_ context: Context<Unused20>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 20 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused21: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused21>] = [.respond(to: Question.self) { _, _ in 21 }]
-    let context: Context<Unused21>
-    init(_ context: Context<Unused21>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 21 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused22: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused22>] = [.respond(to: Question.self) { _, _ in 22 }]
-    let context: Context<Unused22>
-    init(_ context: Context<Unused22>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 22 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused23: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused23>] = [.respond(to: Question.self) { _, _ in 23 }]
-    let context: Context<Unused23>
-    init(_ context: Context<Unused23>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 23 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused24: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused24>] = [.respond(to: Question.self) { _, _ in 24 }]
-    let context: Context<Unused24>
-    init(_ context: Context<Unused24>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 24 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused25: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused25>] = [.respond(to: Question.self) { _, _ in 25 }]
-    let context: Context<Unused25>
-    init(_ context: Context<Unused25>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 25 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused26: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused26>] = [.respond(to: Question.self) { _, _ in 26 }]
-    let context: Context<Unused26>
-    init(_ context: Context<Unused26>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 26 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused27: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused27>] = [.respond(to: Question.self) { _, _ in 27 }]
-    let context: Context<Unused27>
-    init(_ context: Context<Unused27>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 27 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused28: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused28>] = [.respond(to: Question.self) { _, _ in 28 }]
-    let context: Context<Unused28>
-    init(_ context: Context<Unused28>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 28 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused29: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused29>] = [.respond(to: Question.self) { _, _ in 29 }]
-    let context: Context<Unused29>
-    init(_ context: Context<Unused29>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 29 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused30: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused30>] = [.respond(to: Question.self) { _, _ in 30 }]
-    let context: Context<Unused30>
-    init(_ context: Context<Unused30>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 30 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused31: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused31>] = [.respond(to: Question.self) { _, _ in 31 }]
-    let context: Context<Unused31>
-    init(_ context: Context<Unused31>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 31 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused32: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused32>] = [.respond(to: Question.self) { _, _ in 32 }]
-    let context: Context<Unused32>
-    init(_ context: Context<Unused32>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 32 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused33: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused33>] = [.respond(to: Question.self) { _, _ in 33 }]
-    let context: Context<Unused33>
-    init(_ context: Context<Unused33>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 33 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused34: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused34>] = [.respond(to: Question.self) { _, _ in 34 }]
-    let context: Context<Unused34>
-    init(_ context: Context<Unused34>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 34 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused35: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused35>] = [.respond(to: Question.self) { _, _ in 35 }]
-    let context: Context<Unused35>
-    init(_ context: Context<Unused35>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 35 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused36: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused36>] = [.respond(to: Question.self) { _, _ in 36 }]
-    let context: Context<Unused36>
-    init(_ context: Context<Unused36>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 36 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }
 
 actor Unused37: Coordinator {
     struct Question: ResponderMessage { typealias Reply = Int }
-    static let responders: [Responder<Unused37>] = [.respond(to: Question.self) { _, _ in 37 }]
-    let context: Context<Unused37>
-    init(_ context: Context<Unused37>, _ configuration: Configuration) { self.context = context }
+    static let responders: Responders = [.respond(to: Question.self) { _, _ in 37 }]
+    let context: Context
+    init(_ context: Context) { self.context = context }
 }

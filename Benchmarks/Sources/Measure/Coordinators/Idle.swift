@@ -5,9 +5,9 @@ import Glibc
 actor Idle: Coordinator {
     struct WhoAreYou: ResponderMessage { typealias Reply = Int32 }
 
-    static let responders: [Responder<Idle>] = [.respond(to: WhoAreYou.self) { _, _ in getpid() }]
+    static let responders: Responders = [.respond(to: WhoAreYou.self) { _, _ in getpid() }]
 
-    nonisolated let context: Context<Idle>
+    nonisolated let context: Context
 
-    init(_ context: Context<Idle>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 }

@@ -4,7 +4,7 @@ import Coordinators
 actor Root: Coordinator {
     static let supervision = SupervisionPolicy(.oneForOne, intensity: 10_000, period: .seconds(1), backoff: .none)
 
-    static let responders: [Responder<Root>] = [
+    static let responders: Responders = [
         .respond(to: Echo.self) { _, echo in echo.bytes },
         .respond(to: EchoAwaiting.self) { _, echo in
             await Root.nothing()
@@ -36,10 +36,10 @@ actor Root: Coordinator {
         },
     ]
 
-    nonisolated let context: Context<Root>
+    nonisolated let context: Context
     private var notes = 0
 
-    init(_ context: Context<Root>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
     /// What a row awaits that has nothing to wait for.
     @concurrent

@@ -8,19 +8,19 @@ actor Serial: Coordinator {
 
     static let mailbox = MailboxPolicy(running: 1)
 
-    static let responders: [Responder<Serial>] = [
+    static let responders: Responders = [
         .respond(to: EchoSerial.self) { _, echo in
             await Serial.nothing()
             return echo.bytes
         }
     ]
 
-    nonisolated let context: Context<Serial>
+    nonisolated let context: Context
     private let configuration: Configuration
 
-    init(_ context: Context<Serial>, _ configuration: Configuration) {
+    init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
     func start() async throws {

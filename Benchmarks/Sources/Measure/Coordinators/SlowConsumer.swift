@@ -19,16 +19,16 @@ actor SlowConsumer: Coordinator {
 
     static let mailbox = MailboxPolicy(running: 1, waiting: 1_000_000, bytes: 32 << 20)
 
-    static let responders: [Responder<SlowConsumer>] = [
+    static let responders: Responders = [
         .respond(to: Note.self) { _, _ in try await Task.sleep(for: .seconds(1)) }
     ]
 
-    nonisolated let context: Context<SlowConsumer>
+    nonisolated let context: Context
     private let configuration: Configuration
 
-    init(_ context: Context<SlowConsumer>, _ configuration: Configuration) {
+    init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
     func start() async throws {

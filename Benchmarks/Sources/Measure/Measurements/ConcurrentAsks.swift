@@ -50,7 +50,7 @@ struct ConcurrentAsks: Measurement {
 
 extension ConcurrentAsks.Request {
     @concurrent
-    func ask(_ context: Context<Hop>) async throws -> Reply {
+    func ask(_ context: Hop.Context) async throws -> Reply {
         switch row {
         case .ordinary: try await ask(Echo.self, context)
         case .awaiting: try await ask(EchoAwaiting.self, context)
@@ -59,7 +59,7 @@ extension ConcurrentAsks.Request {
         }
     }
 
-    private func ask<Message: EchoedMessage>(_ type: Message.Type, _ context: Context<Hop>) async throws -> Reply {
+    private func ask<Message: EchoedMessage>(_ type: Message.Type, _ context: Hop.Context) async throws -> Reply {
         let processorTime = ProcessUsage.processorTime
         let start = Clock.now
         let end = start + Int64(milliseconds) * 1_000_000

@@ -34,7 +34,7 @@ extension FanOut.Request {
     private static let burst = 100
 
     @concurrent
-    func deliver(_ root: Context<Root>) async throws -> Double {
+    func deliver(_ root: Root.Context) async throws -> Double {
         let child = try await root.start(Announcer.self, as: "announcer", in: place == .worker ? .worker : .inProcess)
         let (arrivals, arrival) = AsyncStream.makeStream(of: Void.self)
         let rate = try await withThrowingTaskGroup(of: Void.self) { group in

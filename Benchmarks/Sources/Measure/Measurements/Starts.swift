@@ -39,7 +39,7 @@ struct Starts: Measurement {
 
 extension Starts.Request {
     @concurrent
-    func start(_ root: Context<Root>) async throws -> Reply {
+    func start(_ root: Root.Context) async throws -> Reply {
         let keys = (0..<count).map { "\($0)" }
         var reply = Reply()
         let resident = ProcessUsage.residentBytes

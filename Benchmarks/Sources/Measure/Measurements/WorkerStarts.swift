@@ -28,7 +28,7 @@ struct WorkerStarts: Measurement {
 
 extension WorkerStarts.Request {
     @concurrent
-    func start(_ root: Context<Root>) async throws -> Percentiles {
+    func start(_ root: Root.Context) async throws -> Percentiles {
         var durations: [Int64] = []
         for _ in 0..<count {
             let start = Clock.now

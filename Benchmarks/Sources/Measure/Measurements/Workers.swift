@@ -63,7 +63,7 @@ struct Workers: Measurement {
 
 extension Workers.StartAll {
     @concurrent
-    func start(_ root: Context<Root>) async throws -> Int64 {
+    func start(_ root: Root.Context) async throws -> Int64 {
         try await Clock.duration {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<count { group.addTask { try await root.start(Idle.self, as: "\(number)", in: .worker) } }

@@ -26,15 +26,15 @@ actor EditCoordinator: Coordinator {
         case cancelled
     }
 
-    let context: Context<EditCoordinator>
+    let context: Context
     private let configuration: Configuration
 
-    init(_ context: Context<EditCoordinator>, _ configuration: Configuration) {
+    init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
-    static let responders: [Responder<EditCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Editor.Save.self) { me, save in try me.save(save) },
         .respond(to: Editor.Cancel.self) { me, _ in try me.cancel() },
     ]

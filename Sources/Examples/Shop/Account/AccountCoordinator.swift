@@ -6,15 +6,13 @@ import Coordinators
 actor AccountCoordinator: Coordinator {
     typealias Page = AccountPage
 
-    let context: Context<AccountCoordinator>
+    let context: Context
     // The error of the last attempt. The manager knows which customer is logged in.
     private var error: ShopError?
 
-    init(_ context: Context<AccountCoordinator>, _ configuration: Configuration) {
-        self.context = context
-    }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<AccountCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Account.Login.self, needs: \.accounts) { me, login, accounts in try await me.logIn(login, accounts) },
         .respond(to: Account.Logout.self, needs: \.accounts) { me, _, accounts in try await me.logOut(accounts) },
         .respond(to: Account.Current.self, needs: \.accounts) { me, _, accounts in try await me.currentPage(accounts) },

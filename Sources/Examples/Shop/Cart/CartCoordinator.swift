@@ -4,13 +4,11 @@ import Coordinators
 ///
 /// The cart is in the database and not in the actor, so that a process that is killed loses nothing: its successor reads the cart there.
 actor CartCoordinator: Coordinator {
-    let context: Context<CartCoordinator>
+    let context: Context
 
-    init(_ context: Context<CartCoordinator>, _ configuration: Configuration) {
-        self.context = context
-    }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<CartCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Cart.Add.self, needs: \.database) { me, add, database in
             guard Cart.Add.quantities.contains(add.quantity) else { throw ShopError.invalidQuantity(add.quantity) }
             return try await database.addToCart(sku: add.sku, quantity: add.quantity)

@@ -4,15 +4,13 @@ import Coordinators
 actor CatalogCoordinator: Coordinator {
     typealias Page = CatalogPage
 
-    let context: Context<CatalogCoordinator>
+    let context: Context
     private var badge = 0
     private var promoted: [Product]?
 
-    init(_ context: Context<CatalogCoordinator>, _ configuration: Configuration) {
-        self.context = context
-    }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<CatalogCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Catalog.Products.self, needs: \.database) { _, _, database in try await database.products() },
         .respond(to: Catalog.Find.self, needs: \.database) { _, find, database in try await database.product(sku: find.sku) },
         .respond(to: Catalog.Badge.self) { me, _ in me.badge },

@@ -8,15 +8,15 @@ actor PaymentCoordinator: Coordinator {
     typealias Configuration = ShopConfiguration
     typealias Page = PaymentPage
 
-    let context: Context<PaymentCoordinator>
+    let context: Context
     private let configuration: ShopConfiguration
 
-    init(_ context: Context<PaymentCoordinator>, _ configuration: ShopConfiguration) {
+    init(_ context: Context) {
         self.context = context
-        self.configuration = configuration
+        configuration = context.configuration
     }
 
-    static let responders: [Responder<PaymentCoordinator>] = [
+    static let responders: Responders = [
         .respond(to: Payment.Checkout.self, needs: \.database) { me, _, database in try await me.checkOut(database) }
     ]
 

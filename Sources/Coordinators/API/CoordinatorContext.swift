@@ -2,7 +2,7 @@ import ConcurrencySupport
 public import Logging
 
 /// A coordinator's handle on its parent, its children and the runtime.
-public struct Context<C: Coordinator>: Sendable {
+public struct CoordinatorContext<C: Coordinator>: Sendable {
     let node: Node
 
     /// The coordinator's place in the tree.
@@ -10,6 +10,9 @@ public struct Context<C: Coordinator>: Sendable {
 
     /// The number of the coordinator's incarnation, counted from 1.
     public var incarnation: UInt32 { node.incarnation }
+
+    /// The configuration that the coordinator was started with.
+    public var configuration: C.Configuration { node.configuration(as: C.Configuration.self) }
 
     /// A logger whose metadata names the coordinator.
     public var logger: Logger { node.logger }

@@ -1,7 +1,7 @@
 import ConcurrencySupport
 public import WireProtocol
 
-extension Context {
+extension CoordinatorContext {
     /// Starts a child, and returns when it's ready in its own process.
     ///
     /// If a child of the same type lives under the key, it's returned as it is; a hundred concurrent starts of one key make one child.

@@ -1,7 +1,7 @@
 import Coordinators
 import Logging
 
-extension Context {
+extension CoordinatorContext {
     /// Tells the app that this coordinator rests, or doesn't any more.
     func reportThrottled(_ isResting: Bool) async {
         do {

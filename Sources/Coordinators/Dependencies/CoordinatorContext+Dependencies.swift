@@ -1,4 +1,4 @@
-extension Context {
+extension CoordinatorContext {
     /// The dependencies of the coordinator.
     public var dependencies: Dependencies { node.dependencies }
 

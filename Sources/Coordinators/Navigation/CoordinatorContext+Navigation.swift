@@ -1,7 +1,7 @@
 import Logging
 import WireProtocol
 
-extension Context {
+extension CoordinatorContext {
     /// Shows a page on top of the stack.
     ///
     /// The call never waits, in one process and in a worker alike. Pages of one coordinator arrive in the order of the calls.

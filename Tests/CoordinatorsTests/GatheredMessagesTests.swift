@@ -136,12 +136,12 @@ private actor CountingRoot: Coordinator {
     struct Handled: ResponderMessage { typealias Reply = [Int] }
     struct Odd: Error {}
 
-    nonisolated let context: Context<CountingRoot>
+    nonisolated let context: Context
     private var numbers: [Int] = []
 
-    init(_ context: Context<CountingRoot>, _ configuration: Configuration) { self.context = context }
+    init(_ context: Context) { self.context = context }
 
-    static let responders: [Responder<CountingRoot>] = [
+    static let responders: Responders = [
         .respond(to: Fixture.Note.self) { me, note in try me.count(note.number) },
         .respond(to: Handled.self) { me, _ in me.numbers },
     ]

@@ -144,8 +144,8 @@ public final class Link: Sendable {
 
     /// Begins to send the frames that were queued, unless a batch is on its way, after which they are sent.
     public func flush() {
-        let (batch, waiting) = outbound.withLock { ($0.beginTransmission(), $0.batches.count) }
-        if let batch { transmit(batch) }
+        let (begun, waiting) = outbound.withLock { ($0.beginTransmission(), $0.batches.count) }
+        if let batch = begun.batch { begun.wasQuiet ? transmitAtOnce(batch) : transmit(batch) }
         if waiting > Outbound.limit { close(because: "the other side doesn't read: \(waiting) bytes wait for it") }
     }
 
@@ -177,12 +177,19 @@ public final class Link: Sendable {
     }
 
     private func transmit(_ batch: [UInt8]) {
-        connection.transmit(batch) { [self] error in
-            if let error {
-                close(LinkError(error))
-            } else if let next = outbound.withLock({ $0.continueTransmission() }) {
-                transmit(next)
-            }
+        connection.transmit(batch) { [self] in transmitted($0) }
+    }
+
+    private func transmitAtOnce(_ batch: [UInt8]) {
+        // What other threads have queued meanwhile leaves through nng's threads, so that this one isn't held up.
+        if connection.transmitAtOnce(batch, completion: { [self] in transmitted($0) }) { transmitted(nil) }
+    }
+
+    private func transmitted(_ error: NNGError?) {
+        if let error {
+            close(LinkError(error))
+        } else if let next = outbound.withLock({ $0.continueTransmission() }) {
+            transmit(next)
         }
     }
 

@@ -1,9 +1,14 @@
+import ConcurrencySupport
 import WireProtocol
 
 /// The frames that wait to leave on a link, and the names that the other end knows.
 struct Outbound {
     /// The number of bytes that may wait for the other side; beyond it the link is closed.
     static let limit = 256 << 20
+    /// The time without a transmission after which the next leaves in the thread that sends.
+    ///
+    /// Sooner it leaves through nng's threads, which takes a while: frames that come meanwhile leave together.
+    private static let quiet = Duration.microseconds(40)
 
     var batches = OutboundBatches()
     var names = OutboundNames()
@@ -13,21 +18,26 @@ struct Outbound {
     /// The number of batches that have been handed to the connection.
     private(set) var transmissions: UInt64 = 0
     private var isTransmitting = false
+    /// The time at which the latest transmission began.
+    private var latest = MonotonicTime(nanoseconds: 0)
 
     init(maximumFrameSize: Int) { self.maximumFrameSize = maximumFrameSize }
 
-    /// Returns the batch to send now, if none is on its way.
-    mutating func beginTransmission() -> [UInt8]? {
-        guard !isTransmitting else { return nil }
-        isTransmitting = true
-        return continueTransmission()
+    /// Returns the batch to send now, if none is on its way, and whether the link has been quiet.
+    mutating func beginTransmission() -> (batch: [UInt8]?, wasQuiet: Bool) {
+        guard !isTransmitting else { return (nil, false) }
+        let former = latest
+        return (continueTransmission(), latest - former > Self.quiet)
     }
 
     /// Returns the batch to send after another has left; `nil` when the link is idle.
     mutating func continueTransmission() -> [UInt8]? {
         let next = closed == nil ? batches.next() : nil
         isTransmitting = next != nil
-        if next != nil { transmissions &+= 1 }
+        if next != nil {
+            transmissions &+= 1
+            latest = .now
+        }
         return next
     }
 

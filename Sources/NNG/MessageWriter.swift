@@ -20,6 +20,7 @@ final class MessageWriter: @unchecked Sendable {
     private let reader: MessageReader
     private let maximumMessageSize: Int
     private let operation: AsyncOperation
+    private let immediateWrite: ImmediateWrite
     // Written before a submission and read by nng until its callback; `State.current` keeps a second transmission out.
     private let header: UnsafeMutableRawBufferPointer
     private let state = Lock(State())
@@ -31,6 +32,7 @@ final class MessageWriter: @unchecked Sendable {
         self.reader = reader
         self.maximumMessageSize = maximumMessageSize
         operation = try AsyncOperation(for: "send", address: reader.address)
+        immediateWrite = try ImmediateWrite(address: reader.address)
         header = .allocate(byteCount: PairFraming.headerLength, alignment: 1)
     }
 
@@ -39,9 +41,29 @@ final class MessageWriter: @unchecked Sendable {
     }
 
     func transmit(_ body: [UInt8], request: CancellationRequest? = nil, completion: @escaping Completion) {
+        if begin(body, request, completion) { submit(body, from: 0, request: request) }
+    }
+
+    /// Sends a message within this call if the kernel takes all of it now, and otherwise as ``transmit(_:request:completion:)`` does.
+    ///
+    /// - Returns: Whether the message has left; the completion isn't called then.
+    func transmitAtOnce(_ body: [UInt8], completion: @escaping Completion) -> Bool {
+        guard begin(body, nil, completion) else { return false }
+        let count = immediateWrite.perform(on: reader.handle) { set(body, from: 0, in: $0) }
+        let hasLeft = count == PairFraming.headerLength + body.count
+        state.withLock { state in
+            if hasLeft { state.current = nil } else { state.current?.sent = count }
+        }
+        // A stream that has failed reports that to the operation.
+        if !hasLeft { submit(body, from: count, request: nil) }
+        return hasLeft
+    }
+
+    /// Makes a message the current one; if that can't be, it's completed.
+    private func begin(_ body: [UInt8], _ request: CancellationRequest?, _ completion: @escaping Completion) -> Bool {
         guard body.count <= maximumMessageSize else {
             completion(error(.messageTooLarge))
-            return
+            return false
         }
         let refusal = state.withLock { state -> NNGError? in
             if let failure = state.failure { return failure }
@@ -51,10 +73,10 @@ final class MessageWriter: @unchecked Sendable {
         }
         if let refusal {
             completion(refusal)
-            return
+            return false
         }
         PairFraming.writeHeader(of: body.count, to: header)
-        submit(body, from: 0, request: request)
+        return true
     }
 
     /// Cancels the transmission that was started with `request`, as far as it hasn't left.
@@ -70,28 +92,33 @@ final class MessageWriter: @unchecked Sendable {
         let submission = operation.submit(on: reader.handle, request: request) { outcome in
             self.ended(outcome)
         } start: { stream, aio in
-            // `State.current` owns the array until the callback, and the storage of an array with two owners is never written to, so the
-            // pointer stays valid.
-            body.withUnsafeBytes { body in
-                let unsentHeader = max(0, PairFraming.headerLength - sent)
-                let unsentBody = body[max(0, sent - PairFraming.headerLength)...]
-                var vectors = (
-                    nng_iov(iov_buf: header.baseAddress?.advanced(by: PairFraming.headerLength - unsentHeader), iov_len: unsentHeader),
-                    nng_iov(
-                        iov_buf: UnsafeMutableRawPointer(mutating: UnsafeRawBufferPointer(rebasing: unsentBody).baseAddress),
-                        iov_len: unsentBody.count
-                    )
-                )
-                withUnsafeBytes(of: &vectors) { vectors in
-                    _ = nng_aio_set_iov(aio, 2, vectors.baseAddress?.assumingMemoryBound(to: nng_iov.self))
-                }
-            }
+            set(body, from: sent, in: aio)
             nng_stream_send(stream, aio)
         }
         switch submission {
         case .accepted: break
         case .busy: fail(with: error(.busy), isFinal: false)
         case .closed: fail(with: error(seenFromHere(.closed)), isFinal: true)
+        }
+    }
+
+    /// Gives an operation the bytes that are still to be sent.
+    private func set(_ body: [UInt8], from sent: Int, in aio: OpaquePointer) {
+        // `State.current` owns the array until the operation's end, and the storage of an array with two owners is never written to, so the
+        // pointer stays valid.
+        body.withUnsafeBytes { body in
+            let unsentHeader = max(0, PairFraming.headerLength - sent)
+            let unsentBody = body[max(0, sent - PairFraming.headerLength)...]
+            var vectors = (
+                nng_iov(iov_buf: header.baseAddress?.advanced(by: PairFraming.headerLength - unsentHeader), iov_len: unsentHeader),
+                nng_iov(
+                    iov_buf: UnsafeMutableRawPointer(mutating: UnsafeRawBufferPointer(rebasing: unsentBody).baseAddress),
+                    iov_len: unsentBody.count
+                )
+            )
+            withUnsafeBytes(of: &vectors) { vectors in
+                _ = nng_aio_set_iov(aio, 2, vectors.baseAddress?.assumingMemoryBound(to: nng_iov.self))
+            }
         }
     }
 

@@ -62,6 +62,14 @@ public final class PairConnection: Sendable {
         writer.transmit(body, completion: completion)
     }
 
+    /// Sends one message as ``transmit(_:completion:)`` does, but within this call if the kernel takes all of it now: no other thread is
+    /// woken then.
+    ///
+    /// - Returns: Whether the message has left; the completion isn't called then.
+    public func transmitAtOnce(_ body: [UInt8], completion: @escaping @Sendable (NNGError?) -> Void) -> Bool {
+        writer.transmitAtOnce(body, completion: completion)
+    }
+
     /// Closes at once.
     ///
     /// Operations in flight end with `.closed`; messages that have arrived and weren't delivered are dropped.

@@ -77,7 +77,8 @@ public protocol Coordinator: Actor {
     /// - Parameter page: The page that is on top; `nil` when the stack, which is this coordinator's, is empty.
     func popped(to page: Page?) async
 
-    /// Starts a child that a deep link leads to, or that is selected, and that doesn't live. Throws `noSuchChild` by default.
+    /// Starts a child that a deep link leads to, that is selected, or to which a message is forwarded, and that doesn't live. Throws
+    /// `noSuchChild` by default.
     func open(_ section: ChildKey) async throws
 
     /// Shows the page that a deep link leads to. Shows it on top by default, unless it's there.

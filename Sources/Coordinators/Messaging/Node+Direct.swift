@@ -65,9 +65,12 @@ extension Node.State {
         return handlers.idleWaiters
     }
 
+    /// Whether a message isn't handled yet, or not handed on to a child.
+    var hasMessages: Bool { mailbox.messageCount > 0 || !extras.waitingForChildren.isEmpty }
+
     /// Removes and returns the drains that wait, if every message is handled.
     mutating func takeDrainWaiters() -> [OneShot<Void>] {
-        guard !handlers.drainWaiters.isEmpty, mailbox.messageCount == 0 else { return [] }
+        guard !handlers.drainWaiters.isEmpty, !hasMessages else { return [] }
         defer { handlers.drainWaiters = [] }
         return handlers.drainWaiters
     }

@@ -231,6 +231,7 @@ extension Node {
             (state.run.task, state.children) = (nil, nil)
             return (state.mailbox.removeAll(), Array(former.handlers.running.values), former)
         }
+        endWaitingForChildren()
         let hasFailed = former.life.stop?.hasFailed == true
         openAsks.end(with: .hasStopped(path), forGood: true)
         former.children?.refuse()
@@ -281,5 +282,5 @@ extension Node {
 
 extension Node.State {
     /// Whether a message isn't handled yet; a handler that was abandoned at the end keeps nothing busy.
-    fileprivate var isBusy: Bool { life.phase != .stopped && mailbox.messageCount > 0 }
+    fileprivate var isBusy: Bool { life.phase != .stopped && hasMessages }
 }

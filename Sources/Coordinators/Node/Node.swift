@@ -98,7 +98,9 @@ final class Node: Sendable {
         /// The configuration, in a box of its type, set before the coordinator is made; `nil` if the type has none.
         var configuration: (any AnyObject & Sendable)?
 
-        var isEmpty: Bool { navigation.isEmpty && configuration == nil }
+        var waitingForChildren: WaitingForChildren = [:]
+
+        var isEmpty: Bool { navigation.isEmpty && configuration == nil && waitingForChildren.isEmpty }
     }
 
     struct State {

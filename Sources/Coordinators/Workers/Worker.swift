@@ -346,10 +346,11 @@ enum WorkerMain {
         }
         let worker = Worker(ticket, path, options)
         return await withTaskGroup(of: Void.self) { group in
+            // The parent waits for the link, so the dial is the first thing that is begun.
+            worker.connect()
             group.addTask {
                 for await _ in await UnixSignalsSequence(trapping: .sigterm, .sigint) { worker.end(within: .seconds(5), .shutdown) }
             }
-            worker.connect()
             let code = await worker.exitCode.value
             group.cancelAll()
             return code

@@ -19,8 +19,8 @@ enum Poller {
     /// Calls a function that connects; the thread doesn't take the caller's place meanwhile.
     static func standBack(during connect: () -> Void) {
         thread.withLock { thread in
-            guard let thread else { return connect() }
-            // Such threads are otherwise scheduled as others are (sched(7)); a failure changes nothing.
+            // A thread that the operator has scheduled in another way stays so; a failure changes nothing.
+            guard let thread, sched_getscheduler(thread) == SCHED_OTHER else { return connect() }
             setPolicy(batch, of: thread)
             connect()
             setPolicy(SCHED_OTHER, of: thread)

@@ -76,7 +76,7 @@ final class CoordinatorType: Sendable {
 
 /// The coordinators that a program can host, by the names by which a parent in another process requests them.
 ///
-/// Only the types are kept: the tables of types that a process never hosts are never made.
+/// Only the types are kept: the tables of types that a process never hosts are never made, except by a spare, which has the time.
 final class TypeRegistry: Sendable {
     private let types = Lock<[String: any Coordinator.Type]>([:])
 
@@ -85,6 +85,11 @@ final class TypeRegistry: Sendable {
     func register(_ type: any Coordinator.Type) -> Bool {
         let former = types.withLock { $0.updateValue(type, forKey: TypeNames.name(of: type)) }
         return former.map { $0 == type } ?? true
+    }
+
+    /// Makes the tables of all types.
+    func makeTables() {
+        for type in types.withLock({ Array($0.values) }) { _ = CoordinatorType.of(type) }
     }
 
     /// Returns the type with a name; throws `unknownType` with the known names if there is none.

@@ -3,8 +3,7 @@ internal import CNNG
 /// A connected stream of bytes: an `nng_stream`, over a Unix socket (`ipc://`) or whatever else nng was built with.
 ///
 /// Dialled with `dial(_:timeout:)` or accepted by a `StreamListener`. Use at most one `receive` and one `send` at a time, else the order
-/// of the bytes is undefined.
-/// (1.5.2) is woken again and again.
+/// of the bytes is undefined. Keep a `receive` under way: for a stream without one, nng's poller (1.5.2) is woken again and again.
 ///
 /// The last reference closes the stream.
 public final class ByteStream: Sendable {

@@ -247,11 +247,11 @@ extension Node {
     private func giveUp(_ item: Mailbox.Item, hasFailed: Bool) {
         switch item {
         case .message(let envelope, _):
-            if envelope.isOneWay, envelope.hasEnded, !envelope.isWithdrawn {
-                let letter = DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: .stopped)
-                for _ in 0..<envelope.count { runtime.deadLetters.record(letter) }
-            }
-            envelope.end(.failure(endError(hasFailed, maybeExecuted: false)))
+            // One that has ended already was accepted: its sender isn't informed any more.
+            if envelope.endIfOpen(.failure(endError(hasFailed, maybeExecuted: false))) { return }
+            guard envelope.isOneWay, !envelope.isWithdrawn else { return }
+            let letter = DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: .stopped)
+            for _ in 0..<envelope.count { runtime.deadLetters.record(letter) }
         case .dismissal(_, let decision): decision.settle(.refuse)
         case .event(let child, _):
             runtime.deadLetters.record(DeadLetter(name: child.typeName, sender: child.path, target: path, reason: .stopped))

@@ -55,6 +55,13 @@ public protocol Coordinator: Actor {
     /// the error.
     func start() async throws
 
+    /// Runs when the parent has changed the configuration, which is `context.configuration` already, in its turn among the messages.
+    ///
+    /// - Parameter former: The configuration before the change.
+    /// - Returns: Whether the coordinator has taken the configuration, or is to be restarted with it, as it is by default.
+    /// - Throws: An error that refuses the configuration: the former one stays, and the parent's call throws the error.
+    func reconfigured(from former: Configuration) async throws -> Reconfiguration
+
     /// Runs from the time when the coordinator is ready until it stops, when the hook is cancelled; optional.
     ///
     /// Returning is the exit `normal`, throwing an abnormal one; the restart type decides what follows. The default waits for the stop.
@@ -95,6 +102,8 @@ extension Coordinator {
     public static var supervision: SupervisionPolicy { SupervisionPolicy() }
     /// Does nothing.
     public func start() async throws { context.node.type.note(absent: .start) }
+    /// Has the coordinator restarted.
+    public func reconfigured(from former: Configuration) async throws -> Reconfiguration { .restart }
     /// Waits for the stop, without a task of its own: see `RunHook`.
     public func run() async throws {
         context.node.type.note(absent: .run)

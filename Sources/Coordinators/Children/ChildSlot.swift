@@ -36,7 +36,8 @@ struct ChildSlot {
     struct Tenancy {
         /// The number of the tenancy among those of all keys, so that a late clean-up can't affect a later tenancy of the same key.
         let number: UInt64
-        let definition: ChildDefinition
+        /// The definition; only its configuration changes.
+        var definition: ChildDefinition
     }
 
     /// A call that waits for the end of a life that was told to stop.
@@ -136,7 +137,7 @@ extension ChildSlot {
         if !storedRecord.isEmpty {
             record.output = nil
             record.lastError = nil
-            record.ends = []
+            (record.ends, record.isRun) = ([], false)
         }
         phase.hold()
     }
@@ -216,18 +217,24 @@ extension ChildSlot {
         var stopInitiator: ChildSupervisor.Initiator?
         /// The calls that wait for the child's end for good.
         var ends: [End] = []
+        /// Whether the child was started by such a call: it's stopped when none is left.
+        var isRun = false
         /// The requests that watch the present life.
         var watchers: [Envelope] = []
         var parking = Parking()
         /// The lock under which pauses and resumes of the child come one after the other; made for the first of them.
         var pauseTurn: AsyncLock?
+        /// The lock under which changes of the configuration come one after the other; made for the first of them.
+        var configurationTurn: AsyncLock?
         var observers = ChildObservers()
         /// The processes that wait to become the next life.
         var spares: SparePool?
 
         var isEmpty: Bool {
             restarts == 0 && lastExit == nil && lastError == nil && output == nil && stops.isEmpty && stopInitiator == nil && ends.isEmpty
-                && watchers.isEmpty && !parking.isBusy && pauseTurn == nil && observers.areUnused && spares == nil
+                && !isRun
+                && watchers.isEmpty && !parking.isBusy && pauseTurn == nil && configurationTurn == nil && observers.areUnused
+                && spares == nil
         }
     }
 

@@ -32,6 +32,7 @@ extension Node {
     func acceptBuiltin(_ envelope: Envelope) {
         switch envelope.body.name {
         case OpenRoute.name: return accept(envelope, Self.openRow)
+        case Reconfigure.name: return accept(envelope, Self.reconfigureRow)
         case ReadEvents.name: return streamEvents(envelope)
         case WatchChild.name: return watchChild(envelope)
         default: break

@@ -13,6 +13,7 @@ final class CoordinatorType: Sendable {
     /// Whether it has a stack of pages of its own.
     let ownsNavigation: Bool
     let make: @Sendable (Node, ConfigurationValue) throws -> any Coordinator
+    let reconfigure: @Sendable (Node, any Coordinator, ConfigurationValue) async throws -> Reconfiguration
     let popped: @Sendable (any Coordinator, JSONValue?) async throws -> Void
     let open: @Sendable (any Coordinator, _ section: String) async throws -> Void
     let display: @Sendable (any Coordinator, JSONValue) async throws -> Void
@@ -55,6 +56,17 @@ final class CoordinatorType: Sendable {
         make = { node, configuration in
             node.configure(with: try configuration.decoded(as: C.Configuration.self))
             return C(CoordinatorContext(node: node))
+        }
+        reconfigure = { node, coordinator, configuration in
+            let me: C = try MessageRow.cast(coordinator)
+            let former = node.configuration(as: C.Configuration.self)
+            node.configure(with: try configuration.decoded(as: C.Configuration.self))
+            do {
+                return try await me.reconfigured(from: former)
+            } catch {
+                node.configure(with: former)
+                throw error
+            }
         }
         popped = { coordinator, page in
             let me: C = try MessageRow.cast(coordinator)

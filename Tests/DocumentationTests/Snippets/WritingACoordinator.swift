@@ -47,7 +47,7 @@ actor ImportCoordinator: Coordinator {
     struct Output: Codable, Sendable { var rows: Int }
 
     let context: Context
-    private let source: String
+    private var source: String
     private var isThrottled = false
 
     init(_ context: Context) {
@@ -68,6 +68,21 @@ actor ImportCoordinator: Coordinator {
     func resume() async { isThrottled = false }
 }
 // end
+
+// snippet: reconfigure
+func change(_ child: Child<ImportCoordinator>, to source: String) async throws {
+    try await child.reconfigure { $0.source = source }
+}
+// end
+
+extension ImportCoordinator {
+    // snippet: reconfigured
+    func reconfigured(from former: Configuration) async throws -> Reconfiguration {
+        source = context.configuration.source
+        return .taken
+    }
+    // end
+}
 
 actor FeedsCoordinator: Coordinator {
     let context: Context

@@ -137,7 +137,7 @@ extension ChildSlot {
         if !storedRecord.isEmpty {
             record.output = nil
             record.lastError = nil
-            (record.ends, record.isRun) = ([], false)
+            (record.ends, record.isRun, record.isRetired) = ([], false, false)
         }
         phase.hold()
     }
@@ -175,7 +175,11 @@ extension ChildSlot {
     /// Decides what becomes of a message for the child.
     mutating func accept(_ message: Parking.Message, at path: CoordinatorPath) -> ChildSupervisor.Delivery {
         switch phase {
-        case .active(let life): return .delivered(to: life.host)
+        case .active(let life):
+            let isTracked = !storedRecord.isEmpty && record.tracksDeliveries
+            if isTracked { record.deliveries += 1 }
+            return .delivered(to: life.host, isTracked: isTracked)
+        case .held where record.isRetired: return .gone
         case .starting, .exitedEarly, .held, .flushing, .vacant(nextAttempt: nil): break
         case .vacant(let nextAttempt?):
             if let deadline = message.envelope.deadline, nextAttempt > deadline {
@@ -227,12 +231,18 @@ extension ChildSlot {
         /// The lock under which changes of the configuration come one after the other; made for the first of them.
         var configurationTurn: AsyncLock?
         var observers = ChildObservers()
+        /// Whether deliveries are counted, because the child ends by itself when it has nothing to do.
+        var tracksDeliveries = false
+        /// The number of messages that are being handed to the host.
+        var deliveries = 0
+        /// Whether the child is removed because it had nothing to do: it gets no message any more.
+        var isRetired = false
         /// The processes that wait to become the next life.
         var spares: SparePool?
 
         var isEmpty: Bool {
             restarts == 0 && lastExit == nil && lastError == nil && output == nil && stops.isEmpty && stopInitiator == nil && ends.isEmpty
-                && !isRun
+                && !isRun && !tracksDeliveries
                 && watchers.isEmpty && !parking.isBusy && pauseTurn == nil && configurationTurn == nil && observers.areUnused
                 && spares == nil
         }

@@ -40,6 +40,7 @@ extension Node {
         carryOut(envelope) {
             switch envelope.body.name {
             case SetPages.name: setPages(try envelope.message(as: SetPages.self).pages)
+            case Retire.name: return .value(retire())
             case Uncovered.name: post(.popped(try envelope.message(as: Uncovered.self).page))
             case FinishPopped.name:
                 let popped = try envelope.message(as: FinishPopped.self)

@@ -10,6 +10,7 @@ final class CoordinatorType: Sendable {
     let table: ResponderTable
     let policy: SupervisionPolicy
     let mailbox: Box<MailboxPolicy>
+    let idleTimeout: Duration?
     /// Whether it has a stack of pages of its own.
     let ownsNavigation: Bool
     let make: @Sendable (Node, ConfigurationValue) throws -> any Coordinator
@@ -51,6 +52,7 @@ final class CoordinatorType: Sendable {
         table = ResponderTable(C.responders.map(\.row))
         policy = C.supervision
         mailbox = Box(C.mailbox)
+        idleTimeout = C.idleTimeout
         ownsNavigation = type is any NavigationCoordinator.Type
         ownsScene = type is any SceneCoordinator.Type
         make = { node, configuration in

@@ -7,6 +7,8 @@ enum Feeds {
     }
 
     struct Sweep: ResponderMessage {}
+
+    struct Changes: ResponderMessage {}
 }
 
 enum Ledger {
@@ -90,6 +92,9 @@ actor FeedsCoordinator: Coordinator {
 
     init(_ context: Context) { self.context = context }
 
+    // snippet: idle
+    static let idleTimeout: Duration? = .seconds(300)
+    // end
     // snippet: policies
     static let supervision = SupervisionPolicy(.oneForOne, intensity: 3, period: .seconds(30))
     static let mailbox = MailboxPolicy(waiting: 256, bytes: 1 << 20, whenFull: .fail)
@@ -112,14 +117,19 @@ actor FeedsCoordinator: Coordinator {
     ]
     // end
 
-    // snippet: task
+    // snippet: timers
     func start() async throws {
-        context.task { [context] in
-            while true {
-                try await Task.sleep(for: .seconds(60))
-                _ = try? await context.send(Feeds.Sweep())
-            }
+        context.every(.seconds(60)) { me in
+            me.sweeps += 1
+            try await me.context.send(Feeds.Sweep())
+        }
+        context.after(.seconds(5)) { me in me.isWarm = true }
+        context.task(onError: .fail) { [context] in
+            for try await _ in context.stream(Feeds.Changes()) { try await context.send(Feeds.Sweep()) }
         }
     }
     // end
+
+    private var sweeps = 0
+    private var isWarm = false
 }

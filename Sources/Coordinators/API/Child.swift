@@ -43,13 +43,32 @@ public struct Child<C: Coordinator>: Sendable {
     /// Returns the child's key as a key of the parent's type; `nil` if it isn't one.
     public func key<Key: CoordinatorKey>(as type: Key.Type = Key.self) -> Key? { Key(pathComponent: key) }
 
-    /// Ends the child and its subtree, whatever its state, and starts it again with the configuration of its first start.
+    /// Ends the child and its subtree, whatever its state, and starts it again with its configuration.
     ///
     /// Returns when the child is ready; cancellation has no effect.
     ///
     /// - Throws: `noSuchChild`; the error that its `start` threw.
     public func restart() async throws {
         try await supervisor.restart(key)
+    }
+
+    /// Changes the child's configuration.
+    ///
+    ///     try await cart.reconfigure { $0.limit = 5 }
+    ///
+    /// The parent keeps the new configuration for this life and every later one. A living child takes it by its hook
+    /// ``Coordinator/reconfigured(from:)``, in its turn among the messages, or is restarted with it, which is the hook's default. A child
+    /// that has been stopped takes it when it's started again. The call returns when the child has taken the configuration or is ready again; without a difference it
+    /// does nothing. Changes of one child come one after the other.
+    ///
+    /// - Parameters:
+    ///   - timeout: The time that the hook may take; five seconds by default. A restart takes as long as the child needs.
+    ///   - change: A function that changes the configuration.
+    /// - Throws: `noSuchChild`; `configurationDiffers` when another call has changed the configuration at the same time; the error with which
+    ///   the hook refuses the configuration, or `timedOut`: the former configuration then stays. The error that the child's `start` threw,
+    ///   of a child that was restarted.
+    public func reconfigure(timeout: Duration = .seconds(5), _ change: (inout C.Configuration) throws -> Void) async throws {
+        try await supervisor.reconfigure(key, timeout: timeout, change)
     }
 
     /// Stops the child and frees its key.

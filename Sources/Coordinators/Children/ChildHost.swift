@@ -78,6 +78,8 @@ enum HostEvent: Sendable {
     case becameUnreachable
     /// The child can be reached again.
     case becameReachable
+    /// The child has had nothing to do for its idle time-out.
+    case becameIdle
     /// The life's process has reached a limit of its recycling rules, and is to be replaced.
     case recyclingDue
     /// A message was not sent to the child, because the child could not be reached.

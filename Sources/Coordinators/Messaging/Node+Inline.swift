@@ -65,9 +65,12 @@ extension Node {
     private func instanceForInlineRow() -> (any Coordinator)? {
         state.withLock { state in
             switch state.life.phase {
-            case .starting, .active: state.mailbox.admitsInline ? state.life.instance : nil
-            case .stopping, .stopped: nil
+            case .starting, .active: break
+            case .stopping, .stopped: return nil
             }
+            guard state.mailbox.admitsInline else { return nil }
+            state.mailbox.noteArrival()
+            return state.life.instance
         }
     }
 

@@ -52,6 +52,7 @@ extension Node {
         }
         // Messages may have arrived before there was an instance to drain them.
         if isAwaited { beginDraining(instance) }
+        if phase == .starting || phase == .active { callHeldTimers() }
         return phase
     }
 
@@ -70,6 +71,7 @@ extension Node {
     }
 
     private func beginRunHook(_ instance: any Coordinator) {
+        if let timeout = type.idleTimeout { watchIdleness(timeout) }
         if type.lacks(.run) { return }
         let task = Task.immediate {
             do {
@@ -232,6 +234,8 @@ extension Node {
             return (state.mailbox.removeAll(), Array(former.handlers.running.values), former)
         }
         endWaitingForChildren()
+        cancelTimers()
+        endIdleWatch()
         let hasFailed = former.life.stop?.hasFailed == true
         openAsks.end(with: .hasStopped(path), forGood: true)
         former.children?.refuse()

@@ -99,8 +99,13 @@ final class Node: Sendable {
         var configuration: (any AnyObject & Sendable)?
 
         var waitingForChildren: WaitingForChildren = [:]
+        var timers: [OwnTimer] = []
+        /// The watch that ends the coordinator when it has nothing to do, if its type has an idle time-out.
+        var idleWatch: IdleWatch?
 
-        var isEmpty: Bool { navigation.isEmpty && configuration == nil && waitingForChildren.isEmpty }
+        var isEmpty: Bool {
+            navigation.isEmpty && configuration == nil && waitingForChildren.isEmpty && timers.isEmpty && idleWatch == nil
+        }
     }
 
     struct State {

@@ -188,7 +188,7 @@ extension CoordinatorRuntime: HostOwner {
         // No coordinator is above the root to hear it.
         case .emitted: break
         // The root is in this process: it can always be reached.
-        case .becameReachable, .becameUnreachable, .recyclingDue, .messageReturned: break
+        case .becameReachable, .becameUnreachable, .becameIdle, .recyclingDue, .messageReturned: break
         }
     }
 }

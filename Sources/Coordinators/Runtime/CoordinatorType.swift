@@ -10,9 +10,11 @@ final class CoordinatorType: Sendable {
     let table: ResponderTable
     let policy: SupervisionPolicy
     let mailbox: Box<MailboxPolicy>
+    let idleTimeout: Duration?
     /// Whether it has a stack of pages of its own.
     let ownsNavigation: Bool
     let make: @Sendable (Node, ConfigurationValue) throws -> any Coordinator
+    let reconfigure: @Sendable (Node, any Coordinator, ConfigurationValue) async throws -> Reconfiguration
     let popped: @Sendable (any Coordinator, JSONValue?) async throws -> Void
     let open: @Sendable (any Coordinator, _ section: String) async throws -> Void
     let display: @Sendable (any Coordinator, JSONValue) async throws -> Void
@@ -50,11 +52,23 @@ final class CoordinatorType: Sendable {
         table = ResponderTable(C.responders.map(\.row))
         policy = C.supervision
         mailbox = Box(C.mailbox)
+        idleTimeout = C.idleTimeout
         ownsNavigation = type is any NavigationCoordinator.Type
         ownsScene = type is any SceneCoordinator.Type
         make = { node, configuration in
             node.configure(with: try configuration.decoded(as: C.Configuration.self))
             return C(CoordinatorContext(node: node))
+        }
+        reconfigure = { node, coordinator, configuration in
+            let me: C = try MessageRow.cast(coordinator)
+            let former = node.configuration(as: C.Configuration.self)
+            node.configure(with: try configuration.decoded(as: C.Configuration.self))
+            do {
+                return try await me.reconfigured(from: former)
+            } catch {
+                node.configure(with: former)
+                throw error
+            }
         }
         popped = { coordinator, page in
             let me: C = try MessageRow.cast(coordinator)

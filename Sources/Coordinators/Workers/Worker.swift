@@ -308,6 +308,7 @@ extension Worker: HostOwner {
         case .emitted(let event): tellEvent(event)
         case .dismissalRequested(let timeout, let decision):
             tasks.add { [uplink] in decision.settle(await uplink.requestDismissal(timeout: timeout)) }
+        case .becameIdle: tasks.add { [uplink] in await uplink.reportIdle() }
         // The coordinator that the process begins with is in this process: it can always be reached, and is replaced by its parent.
         case .becameReachable, .becameUnreachable, .recyclingDue, .messageReturned: break
         }

@@ -8,5 +8,6 @@ public enum PatternFlows {
         ReaderCoordinator.self, EventListener.self, SmallestCoordinator.self, SlowCoordinator.self, SenderCoordinator.self,
         WaitingBox.self, FailingBox.self, OldestDroppingBox.self, NewestDroppingBox.self, SerialCoordinator.self, SerialHelper.self,
         QuoteCoordinator.self, QuoteReader.self, SwitchboardCoordinator.self, DeskCoordinator.self, CallerCoordinator.self,
+        FormCoordinator.self, TickerCoordinator.self, RestingCoordinator.self, WakingCoordinator.self,
     ]
 }

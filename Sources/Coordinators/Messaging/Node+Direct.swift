@@ -65,13 +65,6 @@ extension Node.State {
         return handlers.idleWaiters
     }
 
-    /// Removes and returns the drains that wait, if every message is handled.
-    mutating func takeDrainWaiters() -> [OneShot<Void>] {
-        guard !handlers.drainWaiters.isEmpty, mailbox.messageCount == 0 else { return [] }
-        defer { handlers.drainWaiters = [] }
-        return handlers.drainWaiters
-    }
-
     /// Returns the coordinator, if the caller must begin to drain its mailbox.
     mutating func instanceToDrain() -> (any Coordinator)? {
         // The instance is retained only by the caller that needs it.

@@ -40,7 +40,7 @@ extension Node {
         state.withLock { state in
             switch state.life.phase {
             case .starting, .active: state.mailbox.admitsInline ? state.life.instance : nil
-            case .stopping, .stopped: nil
+            case .draining, .stopping, .stopped: nil
             }
         }
     }

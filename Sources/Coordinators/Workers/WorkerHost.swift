@@ -137,10 +137,6 @@ final class WorkerHost: ChildHost {
 
     var process: ProcessIdentity? { state.withLock { $0.machine.isAnnounced ? $0.process?.process.identity : nil } }
 
-    var isBusy: Bool { state.withLock { $0.linkedPeer }?.hasOpenMessages == true }
-
-    func waitUntilHandled() async { await state.withLock { $0.linkedPeer }?.waitUntilAnswered() }
-
     /// Whether the process lives, as far as is known.
     var isAlive: Bool { state.withLock { $0.machine.isAlive && $0.process?.process.exitStatus == nil } }
 

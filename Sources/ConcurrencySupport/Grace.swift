@@ -16,6 +16,18 @@ package final class Grace: Sendable {
     /// - Parameter limit: The time; `nil`: unlimited.
     package init(_ limit: Duration?) { state = Lock(State(limit: limit)) }
 
+    /// Begins to count the time, before the first step.
+    package func begin() {
+        state.withLock { state in
+            if state.deadline == nil { state.deadline = state.limit.map { .now + $0 } }
+        }
+    }
+
+    /// The time that is left; `nil`: unlimited.
+    package var remaining: Duration? {
+        state.withLock { state in state.deadline.map { max($0 - .now, .zero) } ?? state.limit }
+    }
+
     /// Waits for a step of the end, whether the waiting task is cancelled or not; one step at a time.
     ///
     /// - Returns: False when the time ran out. The step goes on then, because code that ignores its cancellation can't be ended.

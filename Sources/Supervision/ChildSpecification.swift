@@ -98,7 +98,7 @@ extension ChildSpecification {
     ///
     /// - Throws: A ``SupervisionError`` that names the child and the value to correct.
     public func validate(under autoShutdown: AutoShutdown) throws(SupervisionError) {
-        if case .timeout(let time) = shutdown, time < .zero {
+        if let time = shutdown.grace, time < .zero {
             throw SupervisionError(.invalidShutdown, "child \(id): its time to stop is \(time); give 0 s or more")
         }
         do {

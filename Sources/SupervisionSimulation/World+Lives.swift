@@ -68,7 +68,7 @@ extension World {
         case .brutalKill:
             agenda.add(.kill(life), at: time + drawn(life, .stopTime, below: 1_000))
             return
-        case .timeout(let grace):
+        case .timeout(let grace), .draining(let grace):
             agenda.add(.kill(life), at: time + worldTime(now + grace) - time)
         case .infinity:
             // A hung child that isn't killed ends by itself in the end.

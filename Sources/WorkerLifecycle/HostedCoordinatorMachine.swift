@@ -5,9 +5,8 @@ public import Supervision
 /// The machine takes events in the past tense and the time, and returns directives for its owner to carry out in order. It does nothing by
 /// itself and reads no clock, so the same events give the same directives.
 ///
-/// The owner answers ``Directive/start`` with `ready` or `startFailed`, ``Directive/drain(within:)`` with `drained`,
-/// ``Directive/closeRuntime`` with `runtimeClosed`, ``Directive/countTransmissions`` with `transmissionsCounted`, and
-/// ``Directive/wake(at:)`` with `timePassed`. It says `ended` once for a coordinator whose start has succeeded, when nothing is left of it;
+/// The owner answers ``Directive/start`` with `ready` or `startFailed`, ``Directive/closeRuntime`` with `runtimeClosed`,
+/// ``Directive/countTransmissions`` with `transmissionsCounted`, and ``Directive/wake(at:)`` with `timePassed`. It says `ended` once for a coordinator whose start has succeeded, when nothing is left of it;
 /// that may come before `ready`.
 ///
 /// - Guarantees: the coordinator is started at most once, and not after an end was requested. ``Directive/tellReady`` is given at most once,
@@ -27,8 +26,6 @@ public struct HostedCoordinatorMachine: Sendable {
         case ended(ExitReason)
         /// The parent, a signal or the runtime itself wants the process to end; the second time it can only be to end sooner.
         case endRequested(EndRequest)
-        /// The coordinator has handled what it had taken, or was out of time.
-        case drained
         /// The runtime, which is all that the process has beside the coordinator, is closed.
         case runtimeClosed
         /// The process can't tell the parent of the end.
@@ -45,7 +42,7 @@ public struct HostedCoordinatorMachine: Sendable {
     public struct EndRequest: Sendable, Hashable {
         /// The time that the end may take; `nil`: as long as it does.
         public let grace: Duration?
-        /// Whether the coordinator first handles the messages that it has taken, within the grace.
+        /// Whether the coordinator first finishes what it has taken, within the grace.
         public let drains: Bool
         /// The reason that is told, unless something goes wrong meanwhile.
         public let reason: ExitReason
@@ -66,10 +63,8 @@ public struct HostedCoordinatorMachine: Sendable {
         case tellReady
         /// Tell the parent why the start has failed.
         case tellStartFailed(any Error)
-        /// Have the coordinator handle the messages that it has taken.
-        case drain(within: Duration?)
-        /// Stop the coordinator, or its start; when it stops already, in less time.
-        case stop(within: Duration?)
+        /// Stop the coordinator, or its start; when it stops already, in less time. `drains`: after it has finished what it has taken.
+        case stop(within: Duration?, drains: Bool)
         /// Dial the parent no more, and close what the process has beside the coordinator.
         case closeRuntime
         /// Tell the parent why the process ends, behind everything else that was sent, or say `endNotTold`.
@@ -113,13 +108,6 @@ public struct HostedCoordinatorMachine: Sendable {
         let reason: ExitReason
         /// The time at which the grace is over; `nil`: never.
         var deadline: Duration?
-        /// The grace of the stop that follows when the coordinator has drained; `nil`: it has been told to stop.
-        var stop: StopAfterDrain?
-    }
-
-    /// A stop that waits until the coordinator has handled what it has taken.
-    public struct StopAfterDrain: Sendable, Hashable {
-        let grace: Duration?
     }
 
     /// A wait for the parent to take note of the end.
@@ -176,7 +164,7 @@ extension HostedCoordinatorMachine {
             directives.append(.start)
             return .starting(Starting())
         case .endRequested(let request): return close(request.reason)
-        case .ready, .startFailed, .ended, .drained, .runtimeClosed, .endNotTold, .dismissed, .transmissionsCounted, .timePassed:
+        case .ready, .startFailed, .ended, .runtimeClosed, .endNotTold, .dismissed, .transmissionsCounted, .timePassed:
             return state  // Nothing was started, and the parent was told nothing.
         }
     }
@@ -199,9 +187,9 @@ extension HostedCoordinatorMachine {
                 starting.ending = shorten(ending, request)
             } else {
                 // What a start has taken isn't handled before it's ready.
-                starting.ending = stop(request)
+                starting.ending = stop(EndRequest(grace: request.grace, reason: request.reason))
             }
-        case .startRequested, .drained, .runtimeClosed, .endNotTold, .dismissed, .transmissionsCounted, .timePassed:
+        case .startRequested, .runtimeClosed, .endNotTold, .dismissed, .transmissionsCounted, .timePassed:
             break  // It starts already, and the parent was told of no end.
         }
         return .starting(starting)
@@ -210,12 +198,8 @@ extension HostedCoordinatorMachine {
     private mutating func hearReady(_ event: Event) -> State {
         switch event {
         case .ended(let reason): return close(reason)
-        case .endRequested(let request):
-            guard request.drains else { return .ending(stop(request)) }
-            directives.append(.drain(within: request.grace))
-            let deadline = request.grace.map { now + $0 }
-            return .ending(Ending(reason: request.reason, deadline: deadline, stop: StopAfterDrain(grace: request.grace)))
-        case .startRequested, .ready, .startFailed, .drained, .runtimeClosed, .endNotTold, .dismissed, .transmissionsCounted, .timePassed:
+        case .endRequested(let request): return .ending(stop(request))
+        case .startRequested, .ready, .startFailed, .runtimeClosed, .endNotTold, .dismissed, .transmissionsCounted, .timePassed:
             return state  // It has started, and the parent was told of no end.
         }
     }
@@ -224,9 +208,6 @@ extension HostedCoordinatorMachine {
         switch event {
         case .ended(let reason): return close(reasonToTell(reason, ending))
         case .endRequested(let request): return .ending(shorten(ending, request))
-        case .drained:
-            guard let stop = ending.stop else { return state }
-            return .ending(self.stop(EndRequest(grace: stop.grace, reason: ending.reason)))
         case .startRequested, .ready, .startFailed, .runtimeClosed, .endNotTold, .dismissed, .transmissionsCounted, .timePassed:
             return state  // It has started, and the parent was told of no end.
         }
@@ -237,7 +218,7 @@ extension HostedCoordinatorMachine {
         case .runtimeClosed:
             directives += [.tellEnd(reason), .countTransmissions]
             return .leaving(Leaving(reason: reason))
-        case .startRequested, .ready, .startFailed, .ended, .endRequested, .drained, .endNotTold, .dismissed, .transmissionsCounted,
+        case .startRequested, .ready, .startFailed, .ended, .endRequested, .endNotTold, .dismissed, .transmissionsCounted,
             .timePassed:
             return state  // Nothing is left to be ended, and the parent was told of no end.
         }
@@ -259,14 +240,14 @@ extension HostedCoordinatorMachine {
             if leaving.transmissions == count { return leave(leaving.reason) }
             directives.append(.wake(at: now + farewell))
             return .leaving(Leaving(reason: leaving.reason, transmissions: count, deadline: now + farewell))
-        case .startRequested, .ready, .startFailed, .ended, .endRequested, .drained, .runtimeClosed:
+        case .startRequested, .ready, .startFailed, .ended, .endRequested, .runtimeClosed:
             return state  // Nothing is left to be ended.
         }
     }
 
     private func hearLeft(_ event: Event) -> State {
         switch event {
-        case .startRequested, .ready, .startFailed, .ended, .endRequested, .drained, .runtimeClosed, .endNotTold, .dismissed,
+        case .startRequested, .ready, .startFailed, .ended, .endRequested, .runtimeClosed, .endNotTold, .dismissed,
             .transmissionsCounted, .timePassed:
             return state  // The process exits.
         }
@@ -275,8 +256,8 @@ extension HostedCoordinatorMachine {
     // MARK: Steps
 
     private mutating func stop(_ request: EndRequest) -> Ending {
-        directives.append(.stop(within: request.grace))
-        return Ending(reason: request.reason, deadline: request.grace.map { now + $0 }, stop: nil)
+        directives.append(.stop(within: request.grace, drains: request.drains))
+        return Ending(reason: request.reason, deadline: request.grace.map { now + $0 })
     }
 
     /// Shortens an end, unless the request was repeated on a new link or grants more time.

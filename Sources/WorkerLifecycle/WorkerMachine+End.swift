@@ -18,7 +18,7 @@ extension WorkerMachine {
         if grace == nil, let startDeadline {
             process.expectExit(Departure(deadline: startDeadline, failure: (.startTimedOut, .startTimedOut)))
         }
-        let stop = Stop(grace: grace, drains: process.isBeingRecycled)
+        let stop = Stop(grace: grace, drains: process.isBeingRecycled || shutdown.drains)
         process.order = .asked(stop, deadline: grace.map { now + $0 })
         // Without a link the worker hears it on the next one, or is killed as one that has none.
         if case .linked(let link) = process.connection { say(.tellStop(link, stop)) }

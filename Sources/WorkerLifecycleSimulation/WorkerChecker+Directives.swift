@@ -130,7 +130,9 @@ extension WorkerChecker {
     private mutating func noteTellStop(_ link: LinkID, _ told: WorkerMachine.Stop) throws(WorkerViolation) {
         let isStartTold = try use(link).isStartTold
         guard order == .asked, let stop, told.grace == stop.grace else { throw misplaced("a stop is told, of \(told)") }
-        guard told.drains == hasRecycled else { throw WorkerViolation(.recycling, "drains: \(told.drains), recycled: \(hasRecycled)") }
+        guard told.drains == (hasRecycled || stop.drains) else {
+            throw WorkerViolation(.recycling, "drains: \(told.drains), recycled: \(hasRecycled), asked: \(stop)")
+        }
         links[link] = .welcomed(isStartTold: isStartTold, isStopTold: true)
     }
 

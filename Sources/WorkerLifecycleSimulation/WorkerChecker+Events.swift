@@ -168,7 +168,7 @@ extension WorkerChecker {
         if isKilled { return }
         let end = shutdown.grace.map { now + $0 }
         guard isEffective(shutdown, end) else { return }
-        stop = Stop(grace: shutdown.grace, end: end)
+        stop = Stop(grace: shutdown.grace, end: end, drains: shutdown.drains)
         if shutdown.grace == .zero { return add(.atOnce, at: now, nil) }
         if order == .none, hasBeenWelcomed { order = .asked }
         guard order == .asked else { return mustTerminate = ladder }

@@ -32,6 +32,7 @@ struct WorkerChecker: Hashable {
         let grace: Duration?
         /// The time at which the grace is over; `nil`: never.
         var end: Duration?
+        var drains = false
     }
 
     enum Start: Hashable {

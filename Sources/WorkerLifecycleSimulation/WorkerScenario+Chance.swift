@@ -63,6 +63,6 @@ extension WorkerScenario {
 
     private static func stop(_ chance: inout SplitMix64) -> Shutdown {
         let milliseconds = chance.one(of: [1, 400, 1_500, 4_000, 10_000])
-        return chance.one(of: [.brutalKill, .infinity, .timeout(.milliseconds(milliseconds)), .timeout(.milliseconds(milliseconds))])
+        return chance.one(of: [.brutalKill, .infinity, .timeout(.milliseconds(milliseconds)), .draining(.milliseconds(milliseconds))])
     }
 }

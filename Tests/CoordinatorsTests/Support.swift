@@ -37,8 +37,20 @@ extension CoordinatorRuntime {
     }
 
     @discardableResult
-    func startChild(_ key: String, _ place: Where, greeting: String = "hello", restart: RestartType = .permanent) async throws -> String {
-        let start = Fixture.StartChild(key, inWorker: place.isWorker, greeting: greeting, restart: restart)
+    func startChild(
+        _ key: String,
+        _ place: Where,
+        greeting: String = "hello",
+        restart: RestartType = .permanent,
+        drainSeconds: Int? = nil
+    ) async throws -> String {
+        let start = Fixture.StartChild(
+            key,
+            inWorker: place.isWorker,
+            greeting: greeting,
+            restart: restart,
+            drainSeconds: drainSeconds
+        )
         return try await ask(start, timeout: .patient(.seconds(10)))
     }
 }

@@ -179,6 +179,11 @@ extension ConfigurationProblemTests {
             "f:4:15: `shutdown` is `-5s`, which isn't a duration; expected a whole number and a unit, such as 250ms, 5s, 2m or 1h, or brutalKill, or infinity"
         ),
         Row(
+            "a program that drains",
+            "children:\n  - key: a\n    program: { command: [cat] }\n    shutdown: { draining: 5s }\n",
+            "f:4:27: `draining` is for workers: a program decides by itself what it does after SIGTERM; expected a duration"
+        ),
+        Row(
             "a shutdown left empty",
             "children:\n  - key: a\n    program: { command: [cat] }\n    shutdown:\n",
             "f:4:14: `shutdown` is empty; expected a whole number and a unit, such as 250ms, 5s, 2m or 1h, or brutalKill, or infinity"

@@ -15,11 +15,11 @@ import WireProtocol
               environment: { A: b, PORT: 8080, EMPTY: "" }
               directory: /srv/shop
             restart: transient
-            shutdown: brutalKill
+            shutdown: { draining: 30s }
           - key: mailer
             program: { command: [python3, mailer.py, 10], environment: { A: b }, directory: /srv }
             restart: temporary
-            shutdown: 250ms
+            shutdown: brutalKill
             restart_limits: { intensity: unlimited, backoff: { maximum: 5m } }
           - key: plain
             program: { command: [/bin/cat] }
@@ -47,7 +47,7 @@ import WireProtocol
                     )
                 ),
                 restart: .transient,
-                shutdown: .brutalKill
+                shutdown: .draining(.seconds(30))
             ),
             ConfiguredChild(
                 key: "mailer",
@@ -55,7 +55,7 @@ import WireProtocol
                     ConfiguredProgram(command: ["python3", "mailer.py", "10"], environment: ["A": "b"], directory: "/srv")
                 ),
                 restart: .temporary,
-                shutdown: .timeout(.milliseconds(250)),
+                shutdown: .brutalKill,
                 restartLimits: RestartLimits(
                     intensity: .unlimited,
                     backoff: .init(minimum: .milliseconds(1), maximum: .seconds(300), resetAfter: .seconds(5))

@@ -15,6 +15,10 @@ extension Fixture {
         /// Waits for a file, asks a hundred times what nobody answers, and writes another file with `.done` behind its name.
         case unhandledAfter(String)
         case waitAbove(milliseconds: Int)
+        /// Writes a file with `.begun` behind its name, and waits for the file itself.
+        case waitFor(String)
+        /// Does the same, and then has a child ask the root for an echo.
+        case waitForThenAskBelow(String, String)
         case sendNotes(Int)
         case askNotes(Int)
         case refuse(asCodable: Bool)
@@ -38,7 +42,15 @@ extension Fixture {
         public var inWorker: Bool
         public var greeting: String
         public var restart: RestartType
-        public init(_ key: String, inWorker: Bool, greeting: String = "hello", restart: RestartType = .permanent) {
+        public var drainSeconds: Int?
+        public init(
+            _ key: String,
+            inWorker: Bool,
+            greeting: String = "hello",
+            restart: RestartType = .permanent,
+            drainSeconds: Int? = nil
+        ) {
+            self.drainSeconds = drainSeconds
             self.key = key
             self.inWorker = inWorker
             self.greeting = greeting

@@ -61,10 +61,19 @@ public actor MiddleCoordinator: Coordinator {
         case .sendUnhandled:
             return try await context.send(Fixture.NobodyAnswersThis()) ? "taken" : "nobody"
         case .unhandledAfter(let file):
-            while access(file, F_OK) != 0 { try await Task.sleep(for: .milliseconds(2)) }
+            try await Self.wait(for: file)
             let count = try await countUnhandled(100)
-            Glibc.close(Glibc.open("\(file).done", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600))
+            Self.create("\(file).done")
             return String(count)
+        case .waitFor(let file):
+            Self.create("\(file).begun")
+            try await Self.wait(for: file)
+            return "opened"
+        case .waitForThenAskBelow(let file, let key):
+            Self.create("\(file).begun")
+            try await Self.wait(for: file)
+            guard let child = context.child(MiddleCoordinator.self, as: key) else { return "no child" }
+            return try await child.ask(Fixture.Do(.echo("echo")), timeout: .seconds(60))
         case .waitAbove(let milliseconds):
             try await context.ask(Fixture.Wait(), timeout: .milliseconds(milliseconds))
             return "waited"
@@ -120,6 +129,14 @@ public actor MiddleCoordinator: Coordinator {
             while ContinuousClock.now < end { await Task.yield() }
             return "done"
         }
+    }
+
+    private static func wait(for file: String) async throws {
+        while access(file, F_OK) != 0 { try await Task.sleep(for: .milliseconds(2)) }
+    }
+
+    private static func create(_ file: String) {
+        Glibc.close(Glibc.open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600))
     }
 
     /// Returns how many asks have failed because nobody answers.

@@ -65,7 +65,8 @@ public actor RootCoordinator: Coordinator {
             let child: Child<MiddleCoordinator> = try await me.context.start(
                 as: start.key,
                 in: start.inWorker ? .worker : .inProcess,
-                restart: start.restart
+                restart: start.restart,
+                shutdown: start.drainSeconds.map { .draining(.seconds($0)) } ?? .timeout(.seconds(5))
             ) { $0.greeting = start.greeting }
             return child.path.description
         },

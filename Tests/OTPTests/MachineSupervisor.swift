@@ -88,8 +88,8 @@ final class MachineSupervisor {
             switch shutdown {
             case _ where plans[id]?.stopExitCode != nil: (.zero, .exited(code: plans[id]?.stopExitCode ?? 0))
             case .brutalKill: (.zero, .signaled(9))
-            case .timeout(let limit) where needed > limit: (limit, .stopTimedOut)
-            case .timeout, .infinity: (needed, .shutdown)
+            case .timeout(let limit) where needed > limit, .draining(let limit) where needed > limit: (limit, .stopTimedOut)
+            case .timeout, .infinity, .draining: (needed, .shutdown)
             }
         world.at(world.now + time) { [weak self] in self?.send(.exited(id, life, reason)) }
     }

@@ -100,7 +100,6 @@ import WorkerLifecycle
     @Test func startHasNothingToDrain() {
         var bench = Bench.starting
         #expect(bench.end(.seconds(5), drains: true) == ["stop 5.0 seconds"])
-        #expect(bench.send(.drained) == [])
     }
 
     @Test func readyIsToldBeforeTheEnd() {
@@ -124,28 +123,19 @@ import WorkerLifecycle
         #expect(bench.end(.zero) == [])
     }
 
-    @Test func recycledCoordinatorDrainsBeforeItStops() {
+    @Test func drainHasTheTimeOfTheStop() {
         var bench = Bench.ready
-        #expect(bench.end(.seconds(10), drains: true) == ["drain 10.0 seconds"])
+        #expect(bench.end(.seconds(10), drains: true) == ["stop 10.0 seconds, draining"])
         #expect(bench.end(.seconds(10), drains: true, after: .seconds(1)) == [])
-        #expect(bench.send(.drained, after: .seconds(1)) == ["stop 10.0 seconds"])
-        #expect(bench.send(.drained) == [])
         #expect(bench.send(.ended(.shutdown)) == ["closeRuntime"])
     }
 
-    @Test func hurryEndsTheDraining() {
+    @Test func hurryShortensTheDrain() {
         var bench = Bench.ready
         _ = bench.end(.seconds(10), drains: true)
-        #expect(bench.end(.seconds(1)) == ["stop 1.0 seconds"])
-        #expect(bench.send(.drained) == [])
-    }
-
-    /// A stop with less grace that ends later than the first would is told again on a new link, and must not cut the draining short.
-    @Test func laterDeadlineDoesntEndTheDraining() {
-        var bench = Bench.ready
-        _ = bench.end(.seconds(10), drains: true)
+        // A stop with less grace that ends later than the first would is told again on a new link.
         #expect(bench.end(.seconds(6), after: .seconds(5)) == [])
-        #expect(bench.send(.drained) == ["stop 10.0 seconds"])
+        #expect(bench.end(.seconds(1)) == ["stop 1.0 seconds"])
     }
 
     @Test(arguments: [
@@ -200,7 +190,7 @@ import WorkerLifecycle
             tally.merge(world.tally, uniquingKeysWith: +)
         }
         let kinds = [
-            "start", "tellReady", "tellStartFailed", "drain", "stop", "closeRuntime", "tellEnd", "countTransmissions", "wake", "exit",
+            "start", "tellReady", "tellStartFailed", "stop", "closeRuntime", "tellEnd", "countTransmissions", "wake", "exit",
         ]
         for kind in kinds { #expect(tally[kind, default: 0] > 0, "walks without \(kind) prove little") }
     }
@@ -237,8 +227,7 @@ private struct FakeProcess {
             let graces: [Duration?] = [nil, .zero, .seconds(1), .seconds(5), .seconds(60)]
             let grace = graces.randomElement(using: &dice) ?? nil
             request(.init(grace: grace, drains: Bool.random(using: &dice), reason: Bool.random(using: &dice) ? .shutdown : .failed("y")))
-        case 60..<68: answer("drain", .drained)
-        case 68..<76: answer("closeRuntime", .runtimeClosed)
+        case 60..<76: answer("closeRuntime", .runtimeClosed)
         case 76..<84: answer("countTransmissions", .transmissionsCounted(transmissions))
         case 84..<86: answer("tellEnd", .endNotTold)
         case 86..<88: send(.dismissed)
@@ -314,13 +303,10 @@ private struct FakeProcess {
             isAlive = true
         case .tellReady: if tally["closeRuntime"] != nil { complaints.append("ready is told after the end") }
         case .tellStartFailed: if tally["tellReady"] != nil { complaints.append("a start has succeeded and failed") }
-        case .drain(let grace):
-            if tally["stop"] != nil { complaints.append("a drain after a stop") }
-            note(grace)
-        case .stop(let grace):
+        case .stop(let grace, let drains):
             if tally["start"] == nil { complaints.append("a stop without a start") }
-            // The stop that follows a drain has its whole time once more.
-            if tally["drain"] == nil { note(grace) }
+            if drains, tally["tellReady"] == nil { complaints.append("a start drains") }
+            note(grace)
         case .closeRuntime: if isAlive { complaints.append("the runtime is closed under a coordinator") }
         case .tellEnd(let reason):
             if tally["start"] != nil, tally["tellReady"] == nil, tally["tellStartFailed"] == nil, !isEndRequested {
@@ -350,8 +336,7 @@ extension HostedCoordinatorMachine.Directive {
         case .start: "start"
         case .tellReady: "tellReady"
         case .tellStartFailed(let error): "tellStartFailed \(error)"
-        case .drain(let grace): "drain \(grace.map { "\($0)" } ?? "forever")"
-        case .stop(let grace): "stop \(grace.map { "\($0)" } ?? "forever")"
+        case .stop(let grace, let drains): "stop \(grace.map { "\($0)" } ?? "forever")\(drains ? ", draining" : "")"
         case .closeRuntime: "closeRuntime"
         case .tellEnd(let reason): "tellEnd \(reason)"
         case .countTransmissions: "countTransmissions"

@@ -5,8 +5,8 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
     /// The kind of a failure; more kinds may be added.
     public struct Code: Sendable, Hashable, Codable, CustomStringConvertible {
         enum Kind: String, Codable {
-            case unhandled, timedOut, stopped, peerLost, restarting, keyInUse, configurationDiffers, noSuchChild, noSuchPath, unknownType,
-                failed
+            case unhandled, timedOut, stopped, draining, peerLost, restarting, keyInUse, configurationDiffers, noSuchChild, noSuchPath,
+                unknownType, failed
             case invalidSpecification, dismissed, startFailed, startTimedOut, invalidKey, notAWorker, tooManyOpenAsks, mailboxFull,
                 messageTooLarge, coding, spawnFailed,
                 unsupported
@@ -19,6 +19,8 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
         public static let timedOut = Code(kind: .timedOut)
         /// The coordinator that asks or is asked has stopped.
         public static let stopped = Code(kind: .stopped)
+        /// The coordinator only finishes what it has taken, because it's stopping: nothing was executed.
+        public static let draining = Code(kind: .draining)
         /// The coordinator was dismissed, or its pages were popped, before it finished.
         public static let dismissed = Code(kind: .dismissed)
         /// The process of the other side is gone; `maybeExecuted` tells whether the handler may have begun.

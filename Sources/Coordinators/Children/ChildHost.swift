@@ -33,11 +33,8 @@ protocol ChildHost: AnyObject, Sendable {
     /// Ends the child's process at once, as `kill -9` would.
     func kill() throws
 
-    /// Whether the child, or a coordinator below it, has a message that isn't handled yet.
+    /// Whether a message for the child isn't handled yet.
     var isBusy: Bool { get }
-
-    /// Returns when the child and the coordinators below it have handled every message that was sent to them.
-    func waitUntilHandled() async
 
     /// The process of the child's own; `nil` when it has none.
     var process: ProcessIdentity? { get }

@@ -19,8 +19,10 @@ struct ChildSlot {
         case held(Life)
         /// The messages that have waited are being delivered, before any new one. Can transition to: active, held, starting, vacant, down.
         case flushing(Life)
-        /// Messages go to the host. Can transition to: held, starting, vacant, down.
+        /// Messages go to the host. Can transition to: held, draining, starting, vacant, down.
         case active(Life)
+        /// The life finishes what it has taken, and no other follows: messages are refused. Can transition to: held, starting, vacant, down.
+        case draining(Life)
         /// There is no life, and only a request begins one. Can transition to: vacant, starting.
         case down(isFailed: Bool)
     }
@@ -94,7 +96,8 @@ struct ChildSlot {
 extension ChildSlot.Phase {
     var life: ChildSlot.Life? {
         switch self {
-        case .starting(let life), .exitedEarly(let life, _), .held(let life), .flushing(let life), .active(let life): life
+        case .starting(let life), .exitedEarly(let life, _), .held(let life), .flushing(let life), .active(let life), .draining(let life):
+            life
         case .vacant, .down: nil
         }
     }
@@ -103,7 +106,7 @@ extension ChildSlot.Phase {
     var isBetweenLives: Bool {
         switch self {
         case .vacant(nextAttempt: nil), .starting, .exitedEarly, .held: true
-        case .vacant, .flushing, .active, .down: false
+        case .vacant, .flushing, .active, .draining, .down: false
         }
     }
 
@@ -111,8 +114,16 @@ extension ChildSlot.Phase {
     mutating func hold() {
         switch self {
         case .starting, .exitedEarly, .held: break
-        case .flushing(let life), .active(let life): self = .held(life)
+        case .flushing(let life), .active(let life), .draining(let life): self = .held(life)
         case .vacant, .down: self = .vacant(nextAttempt: nil)
+        }
+    }
+
+    /// Refuses messages from now on, because the life that takes them is to end.
+    mutating func drain() {
+        switch self {
+        case .active(let life), .flushing(let life): self = .draining(life)
+        case .vacant, .starting, .exitedEarly, .held, .draining, .down: break
         }
     }
 
@@ -157,7 +168,7 @@ extension ChildSlot {
         case .exitedEarly(let life, let reason):
             phase = .held(life)
             return Begun(earlyExit: reason, spares: record.spares)
-        case .vacant, .held, .flushing, .active, .down: return nil
+        case .vacant, .held, .flushing, .active, .draining, .down: return nil
         }
     }
 
@@ -179,6 +190,9 @@ extension ChildSlot {
             let isTracked = !storedRecord.isEmpty && record.tracksDeliveries
             if isTracked { record.deliveries += 1 }
             return .delivered(to: life.host, isTracked: isTracked)
+        case .draining(let life):
+            return message.envelope.isBuiltin
+                ? .delivered(to: life.host, isTracked: false) : .refused(CoordinatorError.drains(path))
         case .held where record.isRetired: return .gone
         case .starting, .exitedEarly, .held, .flushing, .vacant(nextAttempt: nil): break
         case .vacant(let nextAttempt?):

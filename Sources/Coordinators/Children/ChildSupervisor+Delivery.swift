@@ -2,13 +2,8 @@ import ConcurrencySupport
 import WireProtocol
 
 extension ChildSupervisor {
-    /// Whether a child, or a coordinator below it, has a message that isn't handled yet.
-    var isBusy: Bool {
-        state.withLock { $0.isAnyParked } || hosts.contains { $0.isBusy }
-    }
-
-    /// Returns when every message for a child has been handed to its host, and handled there.
-    func waitUntilHandled() async {
+    /// Returns when every message for a child has been handed to its host.
+    func waitUntilNoneIsParked() async {
         let handed = OneShot<Void>()
         let isAnyParked = state.withLock { state in
             let isAnyParked = state.isAnyParked
@@ -16,7 +11,6 @@ extension ChildSupervisor {
             return isAnyParked
         }
         if isAnyParked { await handed.value }
-        for host in hosts { await host.waitUntilHandled() }
     }
 
     /// Resumes the callers that wait for the kept messages when no message is kept any more.
@@ -72,7 +66,7 @@ extension ChildSupervisor {
             case .vacant(nextAttempt: nil), .starting, .exitedEarly, .held, .flushing:
                 slot.record.parking.takeBack(message)
                 return true
-            case .vacant, .active, .down: return false
+            case .vacant, .active, .draining, .down: return false
             }
         } ?? false
     }

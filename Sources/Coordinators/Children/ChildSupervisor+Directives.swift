@@ -9,8 +9,12 @@ extension ChildSupervisor {
             let life = state.withLock { state in state.slots.box(key).map { makeLife(in: $0, incarnation, attempt) } }
             if let life { begin(life, isAwaited: false) } else { handle(.exited(key, incarnation, .unknown)) }
         case .stop(let key, _, let shutdown):
-            let (host, hastened) = state.withLock { ($0.host(of: key), $0.hastened(shutdown)) }
-            host?.stop(hastened)
+            let (host, limited) = state.withLock { state in
+                let limited = state.limited(shutdown)
+                if limited.drains { state.holdMessages(forDraining: key) }
+                return (state.host(of: key), limited)
+            }
+            host?.stop(limited)
         case .report(let key, let incarnation, let change): report(key, incarnation, change)
         case .removed(let key): forget(key)
         case .wake(let time): state.wake(at: time) { [weak self] in self?.handle(.timePassed) }

@@ -56,6 +56,7 @@ extension ChildSupervisor: HostOwner {
     private func holdMessages(for life: ChildInstance) {
         withSlot(life.key) { slot in
             guard slot.incarnation == life.incarnation, slot.phase.life != nil else { return }
+            if case .draining = slot.phase { return }
             slot.phase.hold()
         }
     }

@@ -29,6 +29,8 @@ final class ChildSupervisor: Sendable {
         var haste: Shutdown?
         /// The calls that wait to run a child under a key when the present one has ended, in order of arrival.
         var successors: [String: Deque<OneShot<Void>>] = [:]
+        /// The end of the coordinator itself, whose time limits that of its children when it drains.
+        var stop: Node.Stop?
         /// The callers that wait until no message is kept for a child.
         var drainWaiters: [OneShot<Void>] = []
     }
@@ -68,9 +70,12 @@ final class ChildSupervisor: Sendable {
     }
 
     /// Ends all children in reverse start order, and returns when nothing is left of them.
-    func shutDown() async {
+    ///
+    /// - Parameter stop: The end of the coordinator itself.
+    func shutDown(within stop: Node.Stop) async {
         mutateAndPerform { state in
             guard state.phase != .ended else { return }
+            state.stop = stop
             state.phase = .refusing
             state.feed(.shutdownRequested(.shutdown))
         }
@@ -104,6 +109,20 @@ extension ChildSupervisor.State {
 
     /// Whether any message is kept for a child.
     var isAnyParked: Bool { machine.ids.contains { slots.with($0) { $0.record.parking.isBusy } == true } }
+
+    /// Returns the shutdown of a child as the end of the subtree limits it.
+    func limited(_ shutdown: Shutdown) -> Shutdown {
+        let hastened = hastened(shutdown)
+        return stop?.limited(hastened) ?? hastened
+    }
+
+    /// Holds back the messages for a child that finishes what it has taken, or refuses them if no life follows.
+    mutating func holdMessages(forDraining key: String) {
+        let isFollowed = isAlive(key)
+        slots.with(key) { slot in
+            if isFollowed { slot.phase.hold() } else { slot.phase.drain() }
+        }
+    }
 
     /// Returns the shorter of a child's own shutdown and the one to which the end of the subtree was shortened.
     func hastened(_ shutdown: Shutdown) -> Shutdown {

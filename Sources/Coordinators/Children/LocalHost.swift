@@ -31,8 +31,8 @@ final class LocalHost: ChildHost {
     private struct State {
         var phase: Phase
         var node: Node?
-        /// The grace of the end, once the end has begun.
-        var grace: Grace?
+        /// The end, once it has begun.
+        var stop: Node.Stop?
     }
 
     let events: HostEvents
@@ -168,7 +168,7 @@ final class LocalHost: ChildHost {
         }
         // The task ends with the coordinator; nothing may cancel the task.
         Task {
-            _ = await node.stop(grace: shutdown.map(\.grace) ?? .seconds(5))
+            _ = await node.stop(Node.Stop(shutdown ?? .timeout(.seconds(5))))
             if case .failure(let error) = result, shutdown == nil || !(error is CancellationError) { return concluded(.failure(error)) }
             concluded(.failure(CoordinatorError.hasStopped(node.path)))
         }
@@ -192,10 +192,10 @@ final class LocalHost: ChildHost {
                 return (beginning.value, false, nil)
             case .ready:
                 state.phase = .ended
-                state.grace = Grace(shutdown.grace)
+                state.stop = Node.Stop(shutdown)
                 return (nil, true, nil)
             case .ended:
-                if let grace = shutdown.grace { state.grace?.shorten(to: grace) }
+                if let grace = shutdown.grace { state.stop?.shorten(to: grace) }
                 return (nil, false, state.node)
             }
         }
@@ -213,7 +213,7 @@ final class LocalHost: ChildHost {
                 return false
             case .ready:
                 state.phase = .ended
-                state.grace = Grace(.seconds(5))
+                state.stop = Node.Stop(.timeout(.seconds(5)), hasFailed: !reason.isNormal)
                 return true
             case .ended:
                 return false
@@ -226,11 +226,11 @@ final class LocalHost: ChildHost {
     }
 
     private func conclude(_ reason: ExitReason) {
-        let (node, grace) = state.withLock { ($0.node, $0.grace) }
-        guard let node, let grace else { return }
+        let (node, stop) = state.withLock { ($0.node, $0.stop) }
+        guard let node, let stop else { return }
         // The task ends with the coordinator, whose end is the event that the owner waits for; nothing may cancel the task.
         Task { [events] in
-            let isClean = await node.stop(within: grace, isFailure: !reason.isNormal)
+            let isClean = await node.stop(stop)
             events.send(.exited(isClean ? reason : .stopTimedOut))
         }
     }
@@ -262,9 +262,7 @@ final class LocalHost: ChildHost {
 
     func observeEvents() {}
 
-    var isBusy: Bool { coordinator?.isBusy == true }
-
-    func waitUntilHandled() async { await coordinator?.waitUntilHandled() }
+    var isBusy: Bool { coordinator?.hasMessages == true }
 
     func kill() throws {
         throw CoordinatorError(.notAWorker, "\(coordinator?.path.description ?? "the coordinator") has no process of its own to kill")

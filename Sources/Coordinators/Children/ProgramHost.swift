@@ -105,8 +105,6 @@ final class ProgramHost: ChildHost {
 
     var isBusy: Bool { false }
 
-    func waitUntilHandled() async {}
-
     func kill() throws {
         guard let child = state.withLock({ $0.child }) else {
             throw CoordinatorError(.stopped, "\(path) has no process yet")

@@ -293,6 +293,10 @@ extension CoordinatorError {
     static func hasStopped(_ path: CoordinatorPath) -> CoordinatorError {
         CoordinatorError(.stopped, "\(path) has stopped")
     }
+
+    static func drains(_ path: CoordinatorPath) -> CoordinatorError {
+        CoordinatorError(.draining, "\(path) is stopping, and finishes only what it has taken")
+    }
 }
 
 extension Envelope {

@@ -54,6 +54,11 @@ extension Node {
     }
 }
 
+extension Node {
+    /// Whether a message isn't handled yet, or not handed on to a child.
+    var hasMessages: Bool { state.withLock { $0.hasMessages } }
+}
+
 extension Node.State {
     /// Whether no handler runs, and none is about to begin.
     var isIdle: Bool { handlers.running.isEmpty && !mailbox.isDraining }
@@ -67,13 +72,6 @@ extension Node.State {
 
     /// Whether a message isn't handled yet, or not handed on to a child.
     var hasMessages: Bool { mailbox.messageCount > 0 || !extras.waitingForChildren.isEmpty }
-
-    /// Removes and returns the drains that wait, if every message is handled.
-    mutating func takeDrainWaiters() -> [OneShot<Void>] {
-        guard !handlers.drainWaiters.isEmpty, !hasMessages else { return [] }
-        defer { handlers.drainWaiters = [] }
-        return handlers.drainWaiters
-    }
 
     /// Returns the coordinator, if the caller must begin to drain its mailbox.
     mutating func instanceToDrain() -> (any Coordinator)? {

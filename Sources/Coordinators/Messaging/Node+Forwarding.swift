@@ -85,7 +85,7 @@ extension Node {
             let waiting = state.withLock { $0.extras.waitingForChildren.removeValue(forKey: key) }
             for message in waiting?.messages ?? [] { message.envelope.end(.failure(failure)) }
         }
-        wakeIfHandled()
+        endDrainWaits()
     }
 
     /// Ends the messages that wait for children of a coordinator that has stopped.

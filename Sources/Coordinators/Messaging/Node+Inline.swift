@@ -66,7 +66,7 @@ extension Node {
         state.withLock { state in
             switch state.life.phase {
             case .starting, .active: break
-            case .stopping, .stopped: return nil
+            case .draining, .stopping, .stopped: return nil
             }
             guard state.mailbox.admitsInline else { return nil }
             state.mailbox.noteArrival()

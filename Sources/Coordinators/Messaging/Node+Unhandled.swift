@@ -41,7 +41,8 @@ extension Node {
     /// Records a message from another process that wants no answer, and can't be handled.
     func recordLoss(of envelope: Envelope, because error: any Error) {
         guard !envelope.isBuiltin else { return }
-        let hasStopped = (error as? CoordinatorError)?.code == .stopped
+        let code = (error as? CoordinatorError)?.code
+        let hasStopped = code == .stopped || code == .draining
         let reason: DeadLetter.Reason = hasStopped ? .stopped : .undeliverable("\(error)")
         for _ in 0..<envelope.count {
             runtime.deadLetters.record(DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: reason))

@@ -22,7 +22,7 @@ extension Node {
             beginRunHook(instance)
             return nil
         case .starting: return instance
-        case .stopping, .stopped: throw CoordinatorError.hasStopped(path)
+        case .draining, .stopping, .stopped: throw CoordinatorError.hasStopped(path)
         }
     }
 
@@ -94,29 +94,26 @@ extension Node {
         if mustCancel { task.cancel() }
     }
 
-    /// Ends the subtree: children in reverse start order, then the handlers, then the `stop` hook if `start` has succeeded.
+    /// Ends the subtree: what was taken, if the stop drains, children in reverse start order, then the handlers, then the `stop` hook if
+    /// `start` has succeeded.
     ///
-    /// - Parameters:
-    ///   - grace: The time that the cancelled handlers and the hook after them may take together; `nil`: as long as they like.
-    ///   - isFailure: Whether the coordinator has failed rather than been asked to stop, so that its askers get `peerLost`.
+    /// The cancelled handlers and the hook after them share the grace, and with the drain and the children if there is a drain.
+    ///
     /// - Returns: False when some code ignored its cancellation past the grace and had to be abandoned.
-    func stop(grace: Duration?, isFailure: Bool = false) async -> Bool {
-        await stop(within: Grace(grace), isFailure: isFailure)
-    }
-
-    /// Stops the coordinator as ``stop(grace:isFailure:)`` does, with a grace that may have been shortened already.
-    func stop(within limit: Grace, isFailure: Bool = false) async -> Bool {
+    func stop(_ stop: Stop) async -> Bool {
+        await drain(for: stop)
         // Another call may have begun the stop.
-        guard let begun = beginStop(Stop(grace: limit, hasFailed: isFailure)) else {
-            if let grace = limit.limit { hasten(.timeout(grace)) }
+        guard let begun = beginStop(stop) else {
+            if let grace = stop.grace.limit { hasten(.timeout(grace)) }
             return await state.withLock { $0.life.stop }?.end.value ?? true
         }
+        let limit = stop.grace
         existingOpenAsks?.end(with: .hasStopped(path), forGood: false)
-        endPause(isFailure)
+        endPause(stop.hasFailed)
         beginWhatDescendantsAsk()
         // The end may have been hastened before it began.
         if let haste = limit.haste { hasten(.timeout(haste)) }
-        if let children = begun.children { await children.shutDown() }
+        if let children = begun.children { await children.shutDown(within: stop) }
         cancelHandlers()
         let areIdle = isAtRest ? true : await limit.within { await self.waitUntilIdle() }
         var hasStopped = true
@@ -127,7 +124,7 @@ extension Node {
             }
         }
         close()
-        begun.stop.end.settle(areIdle && hasStopped)
+        stop.end.settle(areIdle && hasStopped)
         return areIdle && hasStopped
     }
 
@@ -136,7 +133,6 @@ extension Node {
 
     /// The parts of the coordinator that a stop has to end.
     private struct BegunStop {
-        let stop: Stop
         let instance: (any Coordinator)?
         let hasStarted: Bool
         let children: ChildSupervisor?
@@ -147,59 +143,34 @@ extension Node {
     /// - Returns: `nil` when the stop has begun before.
     private func beginStop(_ stop: Stop) -> BegunStop? {
         state.withLock { state in
-            guard state.life.phase == .starting || state.life.phase == .active else { return nil }
-            defer { (state.life.phase, state.life.stop) = (.stopping, stop) }
+            switch state.life.phase {
+            case .starting, .active: break
+            case .draining: guard state.life.stop === stop else { return nil }
+            case .stopping, .stopped: return nil
+            }
+            let hasStarted = state.life.phase != .starting
+            (state.life.phase, state.life.stop) = (.stopping, stop)
             // The stop waits for the coordinators below, which may ask this one while they end.
             state.mailbox.handlerWaits()
-            return BegunStop(stop: stop, instance: state.life.instance, hasStarted: state.life.phase == .active, children: state.children)
+            return BegunStop(instance: state.life.instance, hasStarted: hasStarted, children: state.children)
         }
     }
 
     /// Ends the messages that a paused coordinator has not begun; the coordinators below may still ask it while they end.
-    private func endPause(_ isFailure: Bool) {
+    func endPause(_ isFailure: Bool) {
         let waiting = state.withLock { state -> [Mailbox.Item] in
             guard state.mailbox.isPaused else { return [] }
             state.mailbox.resume()
             return state.mailbox.removeMessages()
         }
         for item in waiting { giveUp(item, hasFailed: isFailure) }
-        wakeIfHandled()
+        endDrainWaits()
     }
 
     /// Begins the messages of the subtree that have waited for a handler to end.
     private func beginWhatDescendantsAsk() {
         if let instance = state.withLock({ $0.instanceToDrain() }) { beginDraining(instance) }
     }
-
-    /// Waits until the subtree has handled every message that it has taken, in the processes below too; what takes longer is left to the
-    /// stop.
-    ///
-    /// No new message arrives meanwhile, because the parent sends none.
-    func drain(within grace: Duration?) async {
-        _ = await Grace(grace).within { await self.waitUntilHandled() }
-    }
-
-    /// Returns when the coordinator and those below it have handled every message that they have taken.
-    func waitUntilHandled() async {
-        // A message that is handled here may have sent another one to a child, and the reverse.
-        while isBusy {
-            await waitForMailbox()
-            await existingChildren?.waitUntilHandled()
-        }
-    }
-
-    private func waitForMailbox() async {
-        let handled = OneShot<Void>()
-        let isHandled = state.withLock { state in
-            guard state.isBusy else { return true }
-            state.handlers.drainWaiters.append(handled)
-            return false
-        }
-        if !isHandled { await handled.value }
-    }
-
-    /// Whether the coordinator, or one below it, has a message that isn't handled yet.
-    var isBusy: Bool { state.withLock { $0.isBusy } || existingChildren?.isBusy == true }
 
     private func cancelHandlers() {
         let (handlers, run) = state.withLock { state in
@@ -228,7 +199,7 @@ extension Node {
         let (waiting, abandoned, former) = state.withLock { state in
             // The objects that are dropped here are released outside the lock.
             let former = (life: state.life, run: state.run, handlers: state.handlers, children: state.children)
-            (state.handlers.drainWaiters, state.handlers.batch) = ([], [])
+            (state.handlers.drainWaits, state.handlers.batch) = ([], [])
             (state.life.phase, state.life.instance, state.life.host) = (.stopped, nil, nil)
             (state.run.task, state.children) = (nil, nil)
             return (state.mailbox.removeAll(), Array(former.handlers.running.values), former)
@@ -244,7 +215,7 @@ extension Node {
         for envelope in abandoned.map(\.envelope) + former.handlers.batch.map(\.envelope) {
             envelope?.end(.failure(endError(hasFailed, maybeExecuted: true)))
         }
-        for waiter in former.handlers.drainWaiters { waiter.settle(()) }
+        for wait in former.handlers.drainWaits { wait.end.settle(()) }
     }
 
     /// Ends a message that waited and never begins: its asker gets an error, and an accepted one-way message becomes a dead letter.
@@ -278,13 +249,14 @@ extension Node {
     /// processes below at once.
     func hasten(_ shutdown: Shutdown) {
         guard let limit = shutdown.grace else { return }
-        let (grace, children) = state.withLock { $0.life.phase == .stopping ? ($0.life.stop?.grace, $0.children) : (nil, nil) }
-        grace?.shorten(to: limit)
+        let (stop, children) = state.withLock { state in
+            switch state.life.phase {
+            case .draining, .stopping: (state.life.stop, state.children)
+            case .starting, .active, .stopped: (nil, nil)
+            }
+        }
+        guard let stop else { return }
+        stop.shorten(to: limit)
         children?.hasten(shutdown)
     }
-}
-
-extension Node.State {
-    /// Whether a message isn't handled yet; a handler that was abandoned at the end keeps nothing busy.
-    fileprivate var isBusy: Bool { life.phase != .stopped && hasMessages }
 }

@@ -16,8 +16,11 @@ final class Node: Sendable {
     enum Phase {
         /// The `start` hook runs. Can transition to: active, stopping.
         case starting
-        /// The coordinator is ready. Can transition to: stopping.
+        /// The coordinator is ready. Can transition to: draining, stopping.
         case active
+        /// The coordinator finishes what it has taken, and takes messages only from its descendants and itself.
+        /// Can transition to: stopping.
+        case draining
         /// The coordinator takes messages only from its descendants, and waits for their end. Can transition to: stopped.
         case stopping
         /// Nothing is left of the coordinator but this object.
@@ -37,7 +40,7 @@ final class Node: Sendable {
         var instance: (any Coordinator)?
         /// The host of this life, until the coordinator has stopped.
         var host: LocalHost?
-        /// The stop, set when it begins.
+        /// The stop, set when it or the drain before it begins.
         var stop: Stop?
         var phase = Phase.starting
         /// Whether the coordinator has declared that it ends by itself.
@@ -45,16 +48,31 @@ final class Node: Sendable {
     }
 
     final class Stop: Sendable {
-        /// The time that the stop may take.
+        /// The time that the stop may take, the drain included.
         let grace: Grace
+        /// The time in which the coordinator finishes what it has taken; `nil`: that is cancelled at once.
+        let drain: Grace?
         /// Whether the coordinator has failed rather than been told to stop.
         let hasFailed: Bool
         /// The end of the stop, settled with whether no code had to be abandoned.
         let end = OneShot<Bool>()
 
-        init(grace: Grace, hasFailed: Bool) {
-            self.grace = grace
+        init(_ shutdown: Shutdown, hasFailed: Bool = false) {
+            grace = Grace(shutdown.grace)
+            drain = shutdown.drain.map { Grace($0) }
             self.hasFailed = hasFailed
+        }
+
+        /// Shortens the time, of the drain too.
+        func shorten(to limit: Duration) {
+            grace.shorten(to: limit)
+            if let drain, let rest = Shutdown.draining(limit).drain { drain.shorten(to: rest) }
+        }
+
+        /// Returns the shutdown of a child within this stop.
+        func limited(_ shutdown: Shutdown) -> Shutdown {
+            guard let drain, let time = drain.remaining, let rest = grace.remaining else { return shutdown }
+            return time > .zero ? shutdown.draining(within: time) : shutdown.limited(to: rest)
         }
     }
 
@@ -65,8 +83,8 @@ final class Node: Sendable {
         var next: UInt64 = 0
         /// The callers that wait until no handler runs, and none is about to begin.
         var idleWaiters: [CheckedContinuation<Void, Never>] = []
-        /// The callers that wait until every message that was taken is handled.
-        var drainWaiters: [OneShot<Void>] = []
+        /// The waits for the ends of messages.
+        var drainWaits: [DrainWait] = []
         var areCancelled = false
 
         mutating func add(_ handler: Handler) -> UInt64 {
@@ -190,7 +208,7 @@ final class Node: Sendable {
             if let children = state.children { return children }
             let children = ChildSupervisor(node: self)
             switch state.life.phase {
-            case .starting, .active: state.children = children
+            case .starting, .active, .draining: state.children = children
             // Children that are started now would never be ended.
             case .stopping, .stopped: children.refuse()
             }
@@ -215,7 +233,7 @@ final class Node: Sendable {
     var isStopping: Bool {
         state.withLock { state in
             switch state.life.phase {
-            case .starting, .active: false
+            case .starting, .active, .draining: false
             case .stopping, .stopped: true
             }
         }
@@ -230,9 +248,12 @@ final class Node: Sendable {
     /// Ends the coordinator, which has finished or failed by itself; only the first call counts.
     func end(_ end: End) {
         let isFirst = state.withLock { state -> Bool in
-            guard !state.life.hasEnded, state.life.phase == .active || state.life.phase == .starting else { return false }
-            state.life.hasEnded = true
-            return true
+            switch state.life.phase {
+            case .starting, .active, .draining: break
+            case .stopping, .stopped: return false
+            }
+            defer { state.life.hasEnded = true }
+            return !state.life.hasEnded
         }
         guard isFirst, let host else { return }
         switch end {

@@ -139,6 +139,7 @@ extension CoordinatorRuntime {
     private func deliver(_ body: Envelope.Body, at path: CoordinatorPath, timeout: Duration?, isOneWay: Bool = false) async throws -> Answer
     {
         let root = try root
+        if root.isDraining { throw CoordinatorError.drains(.root) }
         let envelope = Envelope(body, sender: path, deadline: timeout.map { .now + $0 }, isOneWay: isOneWay)
         return try await envelope.delivered(in: core.openAsks) { root.deliver($0, to: path.components[...], isDirect: false) }
     }

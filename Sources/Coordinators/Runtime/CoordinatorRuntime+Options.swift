@@ -19,7 +19,7 @@ extension CoordinatorRuntime {
         public var orphanGrace: Duration = .zero
         /// The time that a coordinator may take to become ready.
         public var startTimeout: Duration = .seconds(30)
-        /// The time that the root is given to end.
+        /// The time that the root is given to end; with `draining` the whole tree finishes what it has taken first.
         public var shutdown = Shutdown.timeout(.seconds(5))
         /// The time after which a worker that hasn't answered a ping, one of which is sent each second, is killed and restarted as its type
         /// says.

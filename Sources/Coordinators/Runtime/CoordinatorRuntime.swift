@@ -140,7 +140,7 @@ public final class CoordinatorRuntime: Service {
     @discardableResult
     public func hasten(_ shutdown: Shutdown) -> Bool {
         guard case .stopping(let host) = state.withLock({ $0 }), let root = host.coordinator else { return false }
-        guard root.state.withLock({ $0.life.phase == .stopping }) else { return false }
+        guard root.isStopping || root.isDraining else { return false }
         root.hasten(shutdown)
         return true
     }
@@ -152,7 +152,7 @@ public final class CoordinatorRuntime: Service {
     }
 
     private static func end(_ root: Node, _ core: RuntimeCore) async {
-        _ = await root.stop(grace: core.options.shutdown.grace)
+        _ = await root.stop(Node.Stop(core.options.shutdown))
         await core.close()
         await core.flushLog()
     }

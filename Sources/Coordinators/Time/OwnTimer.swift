@@ -113,7 +113,7 @@ extension Node {
         let mayBegin = state.withLock { state -> Bool in
             switch state.life.phase {
             case .starting, .active: break
-            case .stopping, .stopped: return false
+            case .draining, .stopping, .stopped: return false
             }
             if state.life.instance != nil, !state.mailbox.isPaused { return true }
             timer.hold()

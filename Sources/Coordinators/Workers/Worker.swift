@@ -30,6 +30,9 @@ final class Worker: Sendable {
         let frame: Frame
     }
 
+    /// A time that counts as unlimited: a year.
+    private static let forEver = Duration.seconds(365 * 86_400)
+
     /// Settled when the process is to exit.
     let exitCode = OneShot<Int32>()
     private let path: CoordinatorPath
@@ -97,8 +100,8 @@ extension Worker {
         case .start: start()
         case .tellReady: tellReady()
         case .tellStartFailed(let error): tellStartFailed(error)
-        case .drain(let grace): drain(within: grace)
-        case .stop(let grace): state.withLock { $0.host }?.stop(grace.map { .timeout($0) } ?? .infinity)
+        case .stop(let grace, drains: true): state.withLock { $0.host }?.stop(.draining(grace ?? Self.forEver))
+        case .stop(let grace, drains: false): state.withLock { $0.host }?.stop(grace.map { .timeout($0) } ?? .infinity)
         case .closeRuntime: closeRuntime()
         case .tellEnd(let reason): tellEnd(reason)
         case .countTransmissions: handle(.transmissionsCounted(uplink.transmissions))
@@ -155,13 +158,6 @@ extension Worker {
         guard let frame = state.withLock({ $0.order?.frame }) else { return }
         let failure = Failures.encode(Failures.crossable(error), codec: frame.codec)
         uplink.send(Frame(.reply(.failure(failure)), correlation: frame.correlation, codec: frame.codec))
-    }
-
-    private func drain(within grace: Duration?) {
-        tasks.add { [self] in
-            await state.withLock { $0.host }?.coordinator?.drain(within: grace)
-            handle(.drained)
-        }
     }
 
     private func closeRuntime() {

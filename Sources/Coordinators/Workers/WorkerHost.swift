@@ -121,6 +121,8 @@ final class WorkerHost: ChildHost {
     /// Ends a process that isn't needed.
     func discard() { handle(.discarded) }
 
+    var isBusy: Bool { state.withLock { $0.linkedPeer }?.hasOpenMessages == true }
+
     func kill() throws {
         guard let process = state.withLock({ $0.machine.isAnnounced ? $0.process?.process : nil }) else {
             throw CoordinatorError(.stopped, "\(path) has no process yet")
@@ -136,10 +138,6 @@ final class WorkerHost: ChildHost {
     }
 
     var process: ProcessIdentity? { state.withLock { $0.machine.isAnnounced ? $0.process?.process.identity : nil } }
-
-    var isBusy: Bool { state.withLock { $0.linkedPeer }?.hasOpenMessages == true }
-
-    func waitUntilHandled() async { await state.withLock { $0.linkedPeer }?.waitUntilAnswered() }
 
     /// Whether the process lives, as far as is known.
     var isAlive: Bool { state.withLock { $0.machine.isAlive && $0.process?.process.exitStatus == nil } }

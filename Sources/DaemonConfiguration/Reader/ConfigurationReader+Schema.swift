@@ -38,7 +38,7 @@ extension ConfigurationReader {
             }
             let content = self.content(fields)
             let restart: RestartType? = fields["restart"].flatMap { self.choice($0, "`restart`") }
-            let shutdown = fields["shutdown"].flatMap { self.shutdown($0) }
+            let shutdown = fields["shutdown"].flatMap { self.shutdown($0, of: content) }
             let limits = fields["restart_limits"].flatMap { self.restartLimits($0, supervision) }
             if let key, let content {
                 children.append(
@@ -160,7 +160,8 @@ extension ConfigurationReader {
         return environment
     }
 
-    private mutating func shutdown(_ node: Node) -> Shutdown? {
+    private mutating func shutdown(_ node: Node, of content: ConfiguredChild.Content?) -> Shutdown? {
+        if case .mapping = node { return draining(node, content) }
         switch node.scalar?.string {
         case "brutalKill"?: return .brutalKill
         case "infinity"?: return .infinity
@@ -173,6 +174,17 @@ extension ConfigurationReader {
             return nil
         default: return duration(node, "`shutdown`", or: ", or brutalKill, or infinity").map(Shutdown.timeout)
         }
+    }
+
+    private mutating func draining(_ node: Node, _ content: ConfiguredChild.Content?) -> Shutdown? {
+        guard let fields = self.fields(node, "`shutdown`", keys: ["draining"]),
+            let time = required("draining", of: fields, expected: "the time, such as 30s")
+        else { return nil }
+        if case .program? = content {
+            report(at: time.mark, "`draining` is for workers: a program decides by itself what it does after SIGTERM; expected a duration")
+            return nil
+        }
+        return duration(time, "`draining`").map(Shutdown.draining)
     }
 
     private mutating func supervision(_ node: Node) -> SupervisionPolicy {

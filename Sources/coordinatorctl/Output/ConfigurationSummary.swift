@@ -52,6 +52,7 @@ extension ConfigurationSummary.Child {
         case .timeout(let duration): shutdown = duration.configurationText
         case .brutalKill: shutdown = "brutalKill"
         case .infinity: shutdown = "infinity"
+        case .draining(let duration): shutdown = "draining \(duration.configurationText)"
         }
     }
 }

@@ -196,6 +196,9 @@ struct Mailbox {
     /// The number of messages that wait or run.
     var messageCount: Int { count }
 
+    /// The messages that haven't begun.
+    var waitingMessages: [Envelope] { messages.all + needing.map(\.envelope) }
+
     /// Whether nothing waits and nothing runs.
     var isIdle: Bool { count == 0 && notices.isEmpty && !isPaused && !isDraining }
 

@@ -11,6 +11,7 @@ extension Node {
         let (admission, instance, mustLearn) = state.withLock { state -> (Mailbox.Admission?, (any Coordinator)?, Bool) in
             switch state.life.phase {
             case .starting, .active: break
+            case .draining: guard envelope.sender == path || isFromSubtree else { return (nil, nil, false) }
             case .stopping: guard envelope.sender != path, isFromSubtree else { return (nil, nil, false) }
             case .stopped: return (nil, nil, false)
             }
@@ -21,7 +22,7 @@ extension Node {
         }
         if mustLearn { learnWhatIsNeeded() }
         switch admission {
-        case nil: return envelope.end(.failure(CoordinatorError.hasStopped(path)))
+        case nil: return envelope.end(.failure(isDraining ? CoordinatorError.drains(path) : .hasStopped(path)))
         case .admitted: take(envelope, row)
         case .delayed: break
         case .instead(let oldest):
@@ -263,17 +264,12 @@ extension Node {
             // Released outside the lock.
             let former = handler.flatMap { state.handlers.running.removeValue(forKey: $0) }
             if wasWaiting { state.mailbox.handlerWaitsNoMore() }
-            return (state.instanceToDrain(), state.takeDrainWaiters(), state.takeIdleWaiters(), former)
+            return (state.instanceToDrain(), state.takeEndedDrainWaits(at: path), state.takeIdleWaiters(), former)
         }
         _ = former
         if let instance { beginDraining(instance) }
-        for waiter in handled { waiter.settle(()) }
+        for wait in handled { wait.end.settle(()) }
         for waiter in idle { waiter.resume() }
-    }
-
-    /// Resumes the callers that wait for the messages' end when no message is left.
-    func wakeIfHandled() {
-        for waiter in state.withLock({ $0.takeDrainWaiters() }) { waiter.settle(()) }
     }
 }
 
@@ -315,7 +311,9 @@ extension Node {
 
     /// Resumes the callers that wait for the handlers' end when none runs, and none is about to begin.
     private func wakeIfIdle() {
-        for waiter in state.withLock({ $0.takeIdleWaiters() }) { waiter.resume() }
+        let (handled, idle) = state.withLock { ($0.takeEndedDrainWaits(at: path), $0.takeIdleWaiters()) }
+        for wait in handled { wait.end.settle(()) }
+        for waiter in idle { waiter.resume() }
     }
 
     /// Runs a hook of the coordinator as one of its handlers, and waits for it, at most until the coordinator has stopped.

@@ -68,6 +68,9 @@ struct WaitingMessages {
         }
     }
 
+    /// All messages, lane by lane.
+    var all: [Envelope] { [ordinary, subtree, interleaving].joined().map(\.envelope) }
+
     /// Removes and returns all messages, in the order of their arrival.
     mutating func removeAll() -> [Message] {
         defer { self = WaitingMessages() }

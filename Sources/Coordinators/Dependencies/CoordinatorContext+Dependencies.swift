@@ -13,7 +13,10 @@ extension CoordinatorContext {
     }
 
     /// Provides a service by its description, from which every process makes its own when it's first needed there.
-    public func provide<K: DescribedDependencyKey>(_ key: K.Type, describedBy descriptor: K.Descriptor) async {
+    public func provide<Value: Sendable, Descriptor: Codable & Sendable>(
+        _ key: any KeyPath<DependencyKeys, DescribedDependencyKey<Value, Descriptor>> & Sendable,
+        describedBy descriptor: Descriptor
+    ) async {
         var dependencies = Dependencies()
         dependencies.describe(key, by: descriptor)
         node.provide(dependencies)

@@ -17,10 +17,7 @@ final class DependencyEntry: Sendable {
     private let content: Content
     private let made = Lock<(any Sendable)?>(nil)
 
-    init<K: DependencyKey>(_ key: K.Type, _ value: K.Value) {
-        // The key's type is checked, not only the value: another process couldn't decode an `any P`.
-        content = .value(value, crosses: !(key is any DescribedDependencyKey.Type) && K.Value.self is any (Codable & Sendable).Type)
-    }
+    init<Value>(_ key: some ReadableDependencyKey<Value>, _ value: Value) { content = .value(value, crosses: key.crosses) }
 
     init(describedBy descriptor: any Codable & Sendable) { content = .described(descriptor) }
 
@@ -35,12 +32,12 @@ final class DependencyEntry: Sendable {
     /// make one, and all get the one that was ready first.
     ///
     /// - Throws: An error when the value can't be made from its description, or when making it requires the value itself.
-    func value<K: DependencyKey>(for key: K.Type) throws -> K.Value {
+    func value<Value>(for key: some ReadableDependencyKey<Value>) throws -> Value {
         if case .value(let value, _) = content { return try cast(value, key) }
         if let made = made.withLock({ $0 }) { return try cast(made, key) }
         let id = ObjectIdentifier(self)
         guard !Self.making.contains(id) else {
-            throw CoordinatorError(.unsupported, "the dependency \(K.name) is needed to make itself")
+            throw CoordinatorError(.unsupported, "the dependency \(key.name) is needed to make itself")
         }
         let value = try Self.$making.withValue(Self.making.union([id])) { try make(key) }
         return try cast(keep(value), key)
@@ -75,30 +72,16 @@ final class DependencyEntry: Sendable {
         }
     }
 
-    private func make<K: DependencyKey>(_ key: K.Type) throws -> K.Value {
-        if let described = key as? any DescribedDependencyKey.Type { return try cast(make(from: described), key) }
-        guard case .encoded(let codec, let bytes) = content, let type = K.Value.self as? any (Codable & Sendable).Type else {
-            throw CoordinatorError(.coding, "the dependency \(K.name) can't cross between processes: it isn't Codable, nor described")
-        }
-        return try cast(PayloadCoder.decode(type, from: bytes, codec: codec), key)
-    }
-
-    private func make<K: DescribedDependencyKey>(from key: K.Type) throws -> any Sendable {
+    private func make<Value>(_ key: some ReadableDependencyKey<Value>) throws -> Value {
         switch content {
-        case .described(let descriptor):
-            guard let descriptor = descriptor as? K.Descriptor else {
-                throw CoordinatorError(.coding, "\(K.name) is described by \(K.Descriptor.self), not by \(type(of: descriptor))")
-            }
-            return try K.make(from: descriptor)
-        case .encoded(let codec, let bytes):
-            return try K.make(from: PayloadCoder.decode(K.Descriptor.self, from: bytes, codec: codec))
-        case .value(let value, _):
-            return value
+        case .value(let value, _): try cast(value, key)
+        case .described(let description): try key.make(from: description)
+        case .encoded(let codec, let bytes): try key.make(from: bytes, codec)
         }
     }
 
-    private func cast<K: DependencyKey>(_ value: any Sendable, _ key: K.Type) throws -> K.Value {
-        if let value = value as? K.Value { return value }
-        throw CoordinatorError(.coding, "the dependency \(K.name) is \(type(of: value)), not \(K.Value.self)")
+    private func cast<Value>(_ value: any Sendable, _ key: some ReadableDependencyKey<Value>) throws -> Value {
+        if let value = value as? Value { return value }
+        throw CoordinatorError(.coding, "the dependency \(key.name) is \(type(of: value)), not \(Value.self)")
     }
 }

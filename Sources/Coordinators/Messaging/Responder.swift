@@ -247,7 +247,7 @@ extension Responder {
 // MARK: - Forwarding
 
 extension Responder {
-    /// Hands messages of a type on to a child, as they are: see ``forward(prefix:to:)-(_,C.ChildKey)``.
+    /// Hands messages of a type on to a child, as they are; the row with a prefix describes how.
     ///
     /// - Parameter child: The key of the child.
     public static func forward<M: ResponderMessage>(_ message: M.Type, to child: C.ChildKey) -> Responder {
@@ -277,7 +277,7 @@ extension Responder {
 
     /// Hands every message whose name begins with the prefix on to the first child of a type.
     ///
-    /// The message keeps what ``forward(prefix:to:)-(_,C.ChildKey)`` says. Without such a child the ask fails with `noSuchChild`.
+    /// The message is handed on as by the row with a key. Without such a child the ask fails with `noSuchChild`.
     public static func forward<K: Coordinator>(prefix: String, to child: K.Type) -> Responder {
         Responder(row: .message(MessageRow(.prefix(prefix), forwardingTo: .type(name: TypeNames.name(of: child)))))
     }

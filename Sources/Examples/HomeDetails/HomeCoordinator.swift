@@ -39,7 +39,7 @@ actor HomeCoordinator: Coordinator {
 
     /// Provides the service that the details need, and shows the home screen.
     func start() async throws {
-        await context.provide(DetailsServiceKey.self, describedBy: configuration.language)
+        await context.provide(\.detailsService, describedBy: configuration.language)
         context.show(.home)
     }
 

@@ -7,14 +7,17 @@ enum Feeds {
     }
 
     struct Sweep: ResponderMessage {}
-
-    struct Changes: ResponderMessage {}
 }
 
 enum Ledger {
     struct Book: ResponderMessage { var amount: Int }
 
     struct Balance: ResponderMessage { typealias Reply = Int }
+}
+
+/// A connection that is kept alive.
+struct FeedConnection: Sendable {
+    func keepAlive() async throws { try await Task.sleep(for: .seconds(3_600)) }
 }
 
 /// A store that takes its time.
@@ -124,12 +127,11 @@ actor FeedsCoordinator: Coordinator {
             try await me.context.send(Feeds.Sweep())
         }
         context.after(.seconds(5)) { me in me.isWarm = true }
-        context.task(onError: .fail) { [context] in
-            for try await _ in context.stream(Feeds.Changes()) { try await context.send(Feeds.Sweep()) }
-        }
+        context.task(onError: .fail) { [connection] in try await connection.keepAlive() }
     }
     // end
 
+    private let connection = FeedConnection()
     private var sweeps = 0
     private var isWarm = false
 }

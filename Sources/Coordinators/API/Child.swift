@@ -40,6 +40,14 @@ public struct Child<C: Coordinator>: Sendable {
         try await Envelope.isAccepted { try await deliver(message, timeout: nil, isOneWay: true) }
     }
 
+    /// Asks the child for a stream of replies: only its own rows are searched.
+    ///
+    /// - Parameter timeout: The time after which the stream ends with `timedOut`; none by default.
+    public func stream<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) -> ReplyStream<M.Reply> {
+        let deadline = timeout.map { MonotonicTime.now + $0 }
+        return ReplyStream(buffer: ReplyBuffer(.value(message), sender: supervisor.node, deadline: deadline) { dispatch($0) })
+    }
+
     /// Returns the child's key as a key of the parent's type; `nil` if it isn't one.
     public func key<Key: CoordinatorKey>(as type: Key.Type = Key.self) -> Key? { Key(pathComponent: key) }
 
@@ -93,9 +101,11 @@ public struct Child<C: Coordinator>: Sendable {
     private func deliver(_ message: some ResponderMessage, timeout: Duration?, isOneWay: Bool) async throws -> Answer {
         let node = supervisor.node
         let envelope = Envelope(.value(message), sender: node.path, deadline: timeout.map { .now + $0 }, isOneWay: isOneWay)
-        return try await envelope.delivered(in: node.openAsks) {
-            guard supervisor.has(key) else { return $0.end(.failure(CoordinatorError(.stopped, "\(path) is gone"))) }
-            supervisor.deliver($0, to: key, [], isDirect: true)
-        }
+        return try await envelope.delivered(in: node.openAsks) { dispatch($0) }
+    }
+
+    private func dispatch(_ envelope: Envelope) {
+        guard supervisor.has(key) else { return envelope.end(.failure(CoordinatorError(.stopped, "\(path) is gone"))) }
+        supervisor.deliver(envelope, to: key, [], isDirect: true)
     }
 }

@@ -115,8 +115,10 @@ final class Node: Sendable {
         var navigation = Navigation()
         /// The configuration, in a box of its type, set before the coordinator is made; `nil` if the type has none.
         var configuration: (any AnyObject & Sendable)?
+        /// The open asks that equal ones may join, once there was one.
+        var sharedAsks: SharedAsks?
 
-        var isEmpty: Bool { navigation.isEmpty && configuration == nil }
+        var isEmpty: Bool { navigation.isEmpty && configuration == nil && sharedAsks == nil }
     }
 
     struct State {

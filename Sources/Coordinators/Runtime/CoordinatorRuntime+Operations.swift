@@ -8,17 +8,18 @@ extension CoordinatorRuntime {
     /// The message is encoded as JSON, even when a coordinator of this process answers. An error of the handler is thrown as it was if this
     /// program has its type.
     ///
+    /// - Parameter timeout: As of `CoordinatorContext.ask`.
     /// - Throws: As `CoordinatorContext.ask`, and `noSuchPath`.
     public func ask<M: ResponderMessage>(
         _ message: M,
         at path: CoordinatorPath = .root,
-        timeout: Duration = .seconds(5)
+        timeout: Duration? = nil
     ) async throws -> M.Reply {
         // JSON, because a message that is routed by path may pass processes of other builds.
         let bytes = try PayloadCoder.encode(message, as: .json)
         do {
-            return try await M.retried(within: timeout) { remaining in
-                try await deliver(.encoded(name: M.name, .json, Payload(bytes)), at: path, timeout: remaining).decoded(as: M.Reply.self)
+            return try await M.retried(within: timeout) { deadline in
+                try await deliver(.encoded(name: M.name, .json, Payload(bytes)), at: path, by: deadline).decoded(as: M.Reply.self)
             }
         } catch {
             throw Failures.restored(error, declared: M.errors)
@@ -29,7 +30,7 @@ extension CoordinatorRuntime {
     public func ask<M: ResponderMessage>(
         _ message: M,
         at path: CoordinatorPath = .root,
-        timeout: Duration = .seconds(5)
+        timeout: Duration? = nil
     ) async throws where M.Reply == NoReply {
         let _: NoReply = try await ask(message, at: path, timeout: timeout)
     }
@@ -41,17 +42,18 @@ extension CoordinatorRuntime {
         at path: CoordinatorPath = .root,
         timeout: Duration = .seconds(5)
     ) async throws -> JSONValue {
-        let answer = try await deliver(try body(name, payload), at: path, timeout: timeout)
+        let answer = try await deliver(try body(name, payload), at: path, by: .now + timeout)
         guard case .value(let value) = answer else { return try answer.decoded(as: JSONValue.self) }
         return try value.encodedAsJSON()
     }
 
     /// Sends a message one way, in the name of the coordinator at `path`.
     ///
+    /// - Parameter timeout: The time after which a message that still waits is withdrawn, and the call fails with `timedOut`; `nil`: none.
     /// - Returns: Whether a coordinator from `path` upwards responds.
     @discardableResult
-    public func send<M: ResponderMessage>(_ message: M, at path: CoordinatorPath = .root) async throws -> Bool {
-        try await send(.encoded(name: M.name, .json, Payload(try PayloadCoder.encode(message, as: .json))), at: path)
+    public func send<M: ResponderMessage>(_ message: M, at path: CoordinatorPath = .root, timeout: Duration? = nil) async throws -> Bool {
+        try await send(.encoded(name: M.name, .json, Payload(try PayloadCoder.encode(message, as: .json))), at: path, timeout)
     }
 
     /// Sends a message one way, by its name.
@@ -59,11 +61,11 @@ extension CoordinatorRuntime {
     /// - Returns: Whether a coordinator from `path` upwards responds.
     @discardableResult
     public func send(named name: String, payload: JSONValue, at path: CoordinatorPath = .root) async throws -> Bool {
-        try await send(try body(name, payload), at: path)
+        try await send(try body(name, payload), at: path, nil)
     }
 
-    private func send(_ body: Envelope.Body, at path: CoordinatorPath) async throws -> Bool {
-        try await Envelope.isAccepted { try await deliver(body, at: path, timeout: nil, isOneWay: true) }
+    private func send(_ body: Envelope.Body, at path: CoordinatorPath, _ timeout: Duration?) async throws -> Bool {
+        try await Envelope.isAccepted { try await deliver(body, at: path, by: timeout.map { .now + $0 }, isOneWay: true) }
     }
 
     /// Returns the present state of the tree, the root included.
@@ -136,11 +138,15 @@ extension CoordinatorRuntime {
         .encoded(name: name, .json, Payload(try PayloadCoder.encode(payload, as: .json)))
     }
 
-    private func deliver(_ body: Envelope.Body, at path: CoordinatorPath, timeout: Duration?, isOneWay: Bool = false) async throws -> Answer
-    {
+    private func deliver(
+        _ body: Envelope.Body,
+        at path: CoordinatorPath,
+        by deadline: MonotonicTime?,
+        isOneWay: Bool = false
+    ) async throws -> Answer {
         let root = try root
         if root.isDraining { throw CoordinatorError.drains(.root) }
-        let envelope = Envelope(body, sender: path, deadline: timeout.map { .now + $0 }, isOneWay: isOneWay)
+        let envelope = Envelope(body, sender: path, deadline: deadline, isOneWay: isOneWay)
         return try await envelope.delivered(in: core.openAsks) { root.deliver($0, to: path.components[...], isDirect: false) }
     }
 

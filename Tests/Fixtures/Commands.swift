@@ -19,6 +19,9 @@ extension Fixture {
         case waitFor(String)
         /// Does the same, and then has a child ask the root for an echo.
         case waitForThenAskBelow(String, String)
+        /// Asks the root, within six hundred seconds, how many seconds the root has to answer; in a task of its own, or not.
+        case remaining
+        case remainingOfTask
         case sendNotes(Int)
         case askNotes(Int)
         case refuse(asCodable: Bool)

@@ -25,6 +25,12 @@ public enum Fixture {
         public init(_ text: String) { self.text = text }
     }
 
+    /// Asks for the whole seconds that remain until the deadline.
+    public struct Remaining: ResponderMessage {
+        public typealias Reply = Int
+        public init() {}
+    }
+
     /// Asks for the number of echoes that the root has answered.
     public struct Echoes: ResponderMessage {
         public typealias Reply = Int

@@ -77,6 +77,10 @@ public actor MiddleCoordinator: Coordinator {
         case .waitAbove(let milliseconds):
             try await context.ask(Fixture.Wait(), timeout: .milliseconds(milliseconds))
             return "waited"
+        case .remaining:
+            return String(try await context.ask(Fixture.Remaining(), timeout: .seconds(600)))
+        case .remainingOfTask:
+            return try await remainingOfTask()
         case .sendNotes(let count):
             for number in 0..<count { try await context.send(Fixture.Note(number)) }
             return "sent"
@@ -129,6 +133,16 @@ public actor MiddleCoordinator: Coordinator {
             while ContinuousClock.now < end { await Task.yield() }
             return "done"
         }
+    }
+
+    private func remainingOfTask() async throws -> String {
+        let (answers, answer) = AsyncStream.makeStream(of: Int.self)
+        context.task { [context] in
+            answer.yield(try await context.ask(Fixture.Remaining(), timeout: .seconds(600)))
+            answer.finish()
+        }
+        for await seconds in answers { return String(seconds) }
+        return "none"
     }
 
     private static func wait(for file: String) async throws {

@@ -31,6 +31,7 @@ public actor RootCoordinator: Coordinator {
             me.echoes += 1
             return echo.text
         },
+        .respond(to: Fixture.Remaining.self) { _, _, context in Int(context.remainingTime?.components.seconds ?? -1) },
         .respond(to: Fixture.Echoes.self) { me, _ in me.echoes },
         .respond(to: Fixture.AskChild.self) { me, ask in
             // By starting what lives already one gets its handle.

@@ -20,24 +20,31 @@ public struct Child<C: Coordinator>: Sendable {
     ///
     /// While the child is restarted the ask waits, until the deadline.
     ///
+    /// - Parameter timeout: As of `CoordinatorContext.ask`.
     /// - Throws: `unhandled` when the child has no row for the message; otherwise as `CoordinatorContext.ask`.
-    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration = .seconds(5)) async throws -> M.Reply {
-        try await M.retried(within: timeout) { remaining in
-            try await deliver(message, timeout: remaining, isOneWay: false).decoded(as: M.Reply.self)
+    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> M.Reply {
+        try await M.retried(within: timeout) { deadline in
+            if M.coalesces {
+                return try await supervisor.node.askTogether(message, by: deadline, child: key) {
+                    try await deliver(message, by: deadline, isOneWay: false)
+                }
+            }
+            return try await deliver(message, by: deadline, isOneWay: false).decoded(as: M.Reply.self)
         }
     }
 
     /// Asks the child a message without a reply, and returns when the handler has ended.
-    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration = .seconds(5)) async throws where M.Reply == NoReply {
+    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws where M.Reply == NoReply {
         let _: NoReply = try await ask(message, timeout: timeout)
     }
 
     /// Sends the child a message one way.
     ///
+    /// - Parameter timeout: The time after which a message that still waits is withdrawn, and the call fails with `timedOut`; `nil`: none.
     /// - Returns: Whether the child has a row for the message.
     @discardableResult
-    public func send<M: ResponderMessage>(_ message: M) async throws -> Bool {
-        try await Envelope.isAccepted { try await deliver(message, timeout: nil, isOneWay: true) }
+    public func send<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> Bool {
+        try await Envelope.isAccepted { try await deliver(message, by: timeout.map { .now + $0 }, isOneWay: true) }
     }
 
     /// Asks the child for a stream of replies: only its own rows are searched.
@@ -98,9 +105,9 @@ public struct Child<C: Coordinator>: Sendable {
         try? await supervisor.setPaused(false, for: key, initiator: .parent)
     }
 
-    private func deliver(_ message: some ResponderMessage, timeout: Duration?, isOneWay: Bool) async throws -> Answer {
+    private func deliver(_ message: some ResponderMessage, by deadline: MonotonicTime?, isOneWay: Bool) async throws -> Answer {
         let node = supervisor.node
-        let envelope = Envelope(.value(message), sender: node.path, deadline: timeout.map { .now + $0 }, isOneWay: isOneWay)
+        let envelope = Envelope(.value(message), sender: node.path, deadline: deadline, isOneWay: isOneWay)
         return try await envelope.delivered(in: node.openAsks) { dispatch($0) }
     }
 

@@ -22,15 +22,16 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     /// Asks a question: the message climbs from the coordinator's own rows up the tree, across processes, until a coordinator responds.
     ///
     /// Messages of one sender to one receiver begin in the order in which they were sent. Cancelling the asking task cancels the handler.
-    /// After `peerLost` nothing is retried, unless the message type declares itself idempotent.
+    /// What is retried, and whether equal asks share one, is for the message's type to say.
     ///
-    /// - Parameter timeout: The time after which the handler is cancelled and the ask fails with `timedOut`. A row that doesn't await, of
-    ///   an idle coordinator in this process, runs in the asking task instead: the ask then returns when the row does, however long that
-    ///   takes.
+    /// - Parameter timeout: The time after which the handler is cancelled and the ask fails with `timedOut`; `nil`: the type's
+    ///   ``ResponderMessage/timeout``. Within the handler of an ask it's at most what remains until that ask's deadline. A row that doesn't
+    ///   await, of an idle coordinator in this process, runs in the asking task instead: the ask then returns when the row does, however
+    ///   long that takes.
     /// - Throws: A `CoordinatorError` with `unhandled` at once when no coordinator responds, `timedOut`, `peerLost`, `stopped`,
-    ///   `restarting`, `mailboxFull`, `tooManyOpenAsks`, `messageTooLarge`, `coding`; the error that the handler threw, or a `RemoteError`
+    ///   `draining`, `restarting`, `mailboxFull`, `tooManyOpenAsks`, `messageTooLarge`, `coding`; the error that the handler threw, or a `RemoteError`
     ///   if that can't cross processes; `CancellationError`.
-    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration = .seconds(5)) async throws -> M.Reply {
+    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> M.Reply {
         switch node.shortcut(for: ObjectIdentifier(M.self), size: Envelope.size(of: M.self)) {
         case .row(let row, let instance, let responder):
             do {
@@ -42,13 +43,18 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
             throw node.unhandled(M.name, of: path)
         case nil: break
         }
-        return try await M.retried(within: timeout) { remaining in
-            try await node.ask(.value(message), timeout: remaining, isOneWay: false).decoded(as: M.Reply.self)
+        return try await M.retried(within: timeout) { deadline in
+            if M.coalesces {
+                return try await node.askTogether(message, by: deadline) { [node] in
+                    try await node.ask(.value(message), by: deadline, isOneWay: false)
+                }
+            }
+            return try await node.ask(.value(message), by: deadline, isOneWay: false).decoded(as: M.Reply.self)
         }
     }
 
     /// Asks a message without a reply, and returns when the handler has ended.
-    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration = .seconds(5)) async throws where M.Reply == NoReply {
+    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws where M.Reply == NoReply {
         let _: NoReply = try await ask(message, timeout: timeout)
     }
 
@@ -58,13 +64,16 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     /// which no interceptor there sees first, doesn't wait for the mailbox: the call returns once the message is in the batch that leaves
     /// next, and waits only for credit; what the mailbox refuses is a dead letter. Cancelling the task withdraws a message that still waits.
     ///
-    /// - Returns: Whether a coordinator responds, which is known without leaving the process. A handler that fails later is counted among the dead letters.
-    /// - Throws: As `ask`, without the handler's errors and `timedOut`.
+    /// - Parameter timeout: The time after which a message that still waits is withdrawn, and the call fails with `timedOut`; `nil`: none.
+    ///   The deadline of a message that is handled doesn't count: what is sent one way outlives its sender's handler.
+    /// - Returns: Whether a coordinator responds, which is known without leaving the process. A handler that fails later is counted among
+    ///   the dead letters.
+    /// - Throws: As `ask`, without the handler's errors.
     @discardableResult
-    public func send<M: ResponderMessage>(_ message: M) async throws -> Bool {
+    public func send<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> Bool {
         try Task.checkCancellation()
         if let isAccepted = try node.sendUp(message) { return isAccepted }
-        return try await Envelope.isAccepted { try await node.ask(.value(message), timeout: nil, isOneWay: true) }
+        return try await Envelope.isAccepted { try await node.ask(.value(message), by: timeout.map { .now + $0 }, isOneWay: true) }
     }
 
     /// Asks for a stream of replies: the values that are known already, then each new one.

@@ -82,10 +82,16 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
         case .unhandled(let message): "nobody from \(message.sender) up to \(CoordinatorPath.root) responds to \(message.name)"
         }
     }
-    /// Whether the handler may have begun; for `peerLost`.
-    ///
-    /// Nothing is retried unless the message declares itself idempotent.
+    /// Whether the handler may have begun, for codes that leave that open; true of every error that a handler has thrown itself.
     public let maybeExecuted: Bool
+    /// Whether the error proves that no handler of the message has begun, so that asking again does no harm.
+    ///
+    /// True of `draining`, `mailboxFull`, `restarting`, `tooManyOpenAsks`, `unhandled`, `noSuchPath` and `peerLost`, unless
+    /// ``maybeExecuted`` says otherwise.
+    public var provesNothingExecuted: Bool { !maybeExecuted && Self.refusals.contains(code.kind) }
+    private static let refusals: Set<Code.Kind> = [
+        .draining, .mailboxFull, .restarting, .tooManyOpenAsks, .unhandled, .noSuchPath, .peerLost,
+    ]
     private let explanation: Explanation
 
     /// Creates an error.
@@ -99,6 +105,11 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
         code = .unhandled
         explanation = .unhandled(message)
         maybeExecuted = false
+    }
+
+    /// Creates the error as the asker of a handler gets it that has thrown it.
+    init(thrownByHandler error: CoordinatorError) {
+        (code, explanation, maybeExecuted) = (error.code, error.explanation, true)
     }
 
     /// The code and what happened.

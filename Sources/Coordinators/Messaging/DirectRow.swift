@@ -36,7 +36,7 @@ final class TypedInlineRow<C: Coordinator, M: ResponderMessage>: DirectRow<M>, @
             // Rows are called only for coordinators of their table.
             return try body(unsafeDowncast(instance, to: C.self), message)
         } catch {
-            throw Failures.crossable(error)
+            throw Failures.thrownByHandler(error)
         }
     }
 }
@@ -62,7 +62,7 @@ final class TypedDirectRow<C: Coordinator, M: ResponderMessage>: DirectRow<M>, @
         do {
             return try body(me, message)
         } catch {
-            throw Failures.crossable(error)
+            throw Failures.thrownByHandler(error)
         }
     }
 }

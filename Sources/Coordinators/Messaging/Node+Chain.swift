@@ -82,8 +82,8 @@ extension Node {
     }
 
     /// Sends a message up the chain and waits for the answer.
-    func ask(_ body: Envelope.Body, timeout: Duration?, isOneWay: Bool) async throws -> Answer {
-        let envelope = Envelope(body, sender: path, deadline: timeout.map { .now + $0 }, isOneWay: isOneWay)
+    func ask(_ body: Envelope.Body, by deadline: MonotonicTime?, isOneWay: Bool) async throws -> Answer {
+        let envelope = Envelope(body, sender: path, deadline: deadline, isOneWay: isOneWay)
         return try await envelope.delivered(in: openAsks) { climb($0) }
     }
 }

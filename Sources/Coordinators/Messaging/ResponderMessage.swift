@@ -11,6 +11,20 @@ public protocol ResponderMessage: Codable, Sendable {
     /// Whether handling the message twice is the same as handling it once, so that it may be sent again after the peer was lost. False by
     /// default.
     static var isIdempotent: Bool { get }
+    /// The time after which an ask fails with `timedOut`, unless the ask gives another; five seconds by default.
+    ///
+    ///     static var timeout: Duration { .milliseconds(250) }
+    static var timeout: Duration { get }
+    /// The rule by which a failed ask is repeated within its time-out. By default an idempotent message is asked again when the peer was
+    /// lost, and no other message is.
+    static var retry: RetryPolicy { get }
+    /// Whether equal asks that one coordinator makes of the same responder at the same time share one, whose answer all of them get. False
+    /// by default.
+    ///
+    /// This is for questions that change nothing. The type must be `Hashable`: an ask of another fails with `unsupported`. The shared ask has
+    /// the trace and the deadline of the first asker, and is cancelled when no asker waits any more. A row that doesn't await, of an idle
+    /// coordinator in the same process, runs for each asker.
+    static var coalesces: Bool { get }
     /// The types of the handlers' errors that an asker in another process can't find by their names; empty by default.
     ///
     ///     static var errors: [any (Error & Codable).Type] { [Full.self] }
@@ -29,14 +43,34 @@ extension ResponderMessage {
     /// The default: all errors are found by their names.
     public static var errors: [any (Error & Codable).Type] { [] }
 
-    /// Asks, and asks again when the peer was lost, if the message is idempotent.
-    static func retried<Reply>(within timeout: Duration, _ ask: (_ remaining: Duration) async throws -> Reply) async throws -> Reply {
-        let deadline = MonotonicTime.now + timeout
+    /// The default: five seconds.
+    public static var timeout: Duration { .seconds(5) }
+    /// The default: an idempotent message is asked again when the peer was lost.
+    public static var retry: RetryPolicy { isIdempotent ? .whenPeerIsLost : .never }
+    /// The default: each asker has an ask of its own.
+    public static var coalesces: Bool { false }
+
+    /// Asks, and asks again as the type's policy says.
+    ///
+    /// - Parameters:
+    ///   - timeout: The time for all attempts; `nil`: the type's.
+    ///   - ask: A function that asks once.
+    static func retried<Reply>(
+        within timeout: Duration?,
+        _ ask: (_ deadline: MonotonicTime) async throws -> Reply
+    ) async throws -> Reply {
+        let deadline = HandlerScope.deadline(.now + (timeout ?? Self.timeout))
+        var attempt = 1
         while true {
             do {
-                return try await ask(deadline - .now)
-            } catch let error as CoordinatorError where error.code == .peerLost && isIdempotent && .now < deadline {
-                try await Task.sleep(for: .milliseconds(10))
+                return try await ask(deadline)
+            } catch let error as CoordinatorError {
+                let policy = retry
+                guard policy.allows(attempt + 1, after: error, isIdempotent: isIdempotent) else { throw error }
+                let pause = policy.pause(before: attempt + 1)
+                guard .now + pause < deadline else { throw error }
+                try await Task.sleep(for: pause)
+                attempt += 1
             }
         }
     }

@@ -115,6 +115,8 @@ final class Node: Sendable {
         var navigation = Navigation()
         /// The configuration, in a box of its type, set before the coordinator is made; `nil` if the type has none.
         var configuration: (any AnyObject & Sendable)?
+        /// The open asks that equal ones may join, once there was one.
+        var sharedAsks: SharedAsks?
 
         var waitingForChildren: WaitingForChildren = [:]
         var timers: [OwnTimer] = []
@@ -123,6 +125,7 @@ final class Node: Sendable {
 
         var isEmpty: Bool {
             navigation.isEmpty && configuration == nil && waitingForChildren.isEmpty && timers.isEmpty && idleWatch == nil
+                && sharedAsks == nil
         }
     }
 

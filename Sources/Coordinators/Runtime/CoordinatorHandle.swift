@@ -17,25 +17,26 @@ public struct CoordinatorHandle<C: Coordinator>: Sendable {
     ///
     /// A message to a coordinator of this process isn't encoded. While the coordinator is restarted the ask waits, until the deadline.
     ///
-    /// - Parameter timeout: The time after which the handler is cancelled and the ask fails with `timedOut`; five seconds by default.
+    /// - Parameter timeout: As of `CoordinatorContext.ask`.
     /// - Throws: `noSuchPath`; `unhandled` when the coordinator has no row for the message; otherwise as `CoordinatorContext.ask`. The
     ///   error of the handler is thrown as it was if this program has its type. Cancelling the task cancels the handler.
-    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration = .seconds(5)) async throws -> M.Reply {
+    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> M.Reply {
         try await runtime.get().ask(message, at: path, timeout: timeout, isDirect: true)
     }
 
     /// Asks the coordinator a message without a reply, and returns when the handler has ended.
-    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration = .seconds(5)) async throws where M.Reply == NoReply {
+    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws where M.Reply == NoReply {
         let _: NoReply = try await ask(message, timeout: timeout)
     }
 
     /// Sends the coordinator a message one way.
     ///
+    /// - Parameter timeout: The time after which a message that still waits is withdrawn, and the call fails with `timedOut`; `nil`: none.
     /// - Returns: Whether the coordinator has a row for the message.
-    /// - Throws: As `ask`, without the handler's errors and `timedOut`.
+    /// - Throws: As `ask`, without the handler's errors.
     @discardableResult
-    public func send<M: ResponderMessage>(_ message: M) async throws -> Bool {
-        try await runtime.get().send(message, at: path, isDirect: true)
+    public func send<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> Bool {
+        try await runtime.get().send(message, at: path, timeout: timeout, isDirect: true)
     }
 
     /// Asks the coordinator for a stream of replies.

@@ -8,21 +8,22 @@ extension CoordinatorRuntime {
     /// The message is encoded, as JSON, only if the coordinator at `path` is in another process. An error of the handler is thrown as it
     /// was if this program has its type.
     ///
+    /// - Parameter timeout: As of `CoordinatorContext.ask`.
     /// - Throws: As `CoordinatorContext.ask`, and `noSuchPath`.
     public func ask<M: ResponderMessage>(
         _ message: M,
         at path: CoordinatorPath = .root,
-        timeout: Duration = .seconds(5)
+        timeout: Duration? = nil
     ) async throws -> M.Reply {
         try await ask(message, at: path, timeout: timeout, isDirect: false)
     }
 
     /// - Parameter isDirect: Whether only the rows of the coordinator at `path` are searched.
-    func ask<M: ResponderMessage>(_ message: M, at path: CoordinatorPath, timeout: Duration, isDirect: Bool) async throws -> M.Reply {
+    func ask<M: ResponderMessage>(_ message: M, at path: CoordinatorPath, timeout: Duration?, isDirect: Bool) async throws -> M.Reply {
         do {
-            return try await M.retried(within: timeout) { remaining in
+            return try await M.retried(within: timeout) { deadline in
                 let body = try self.body(message, at: path)
-                return try await deliver(body, at: path, timeout: remaining, isDirect: isDirect).decoded(as: M.Reply.self)
+                return try await deliver(body, at: path, by: deadline, isDirect: isDirect).decoded(as: M.Reply.self)
             }
         } catch {
             throw Failures.restored(error, declared: M.errors)
@@ -51,7 +52,7 @@ extension CoordinatorRuntime {
     public func ask<M: ResponderMessage>(
         _ message: M,
         at path: CoordinatorPath = .root,
-        timeout: Duration = .seconds(5)
+        timeout: Duration? = nil
     ) async throws where M.Reply == NoReply {
         let _: NoReply = try await ask(message, at: path, timeout: timeout)
     }
@@ -63,21 +64,22 @@ extension CoordinatorRuntime {
         at path: CoordinatorPath = .root,
         timeout: Duration = .seconds(5)
     ) async throws -> JSONValue {
-        let answer = try await deliver(try body(name, payload), at: path, timeout: timeout)
+        let answer = try await deliver(try body(name, payload), at: path, by: .now + timeout)
         guard case .value(let value) = answer else { return try answer.decoded(as: JSONValue.self) }
         return try value.encodedAsJSON()
     }
 
     /// Sends a message one way, in the name of the coordinator at `path`.
     ///
+    /// - Parameter timeout: The time after which a message that still waits is withdrawn, and the call fails with `timedOut`; `nil`: none.
     /// - Returns: Whether a coordinator from `path` upwards responds.
     @discardableResult
-    public func send<M: ResponderMessage>(_ message: M, at path: CoordinatorPath = .root) async throws -> Bool {
-        try await send(message, at: path, isDirect: false)
+    public func send<M: ResponderMessage>(_ message: M, at path: CoordinatorPath = .root, timeout: Duration? = nil) async throws -> Bool {
+        try await send(message, at: path, timeout: timeout, isDirect: false)
     }
 
-    func send<M: ResponderMessage>(_ message: M, at path: CoordinatorPath, isDirect: Bool) async throws -> Bool {
-        try await send(try body(message, at: path), at: path, isDirect: isDirect)
+    func send<M: ResponderMessage>(_ message: M, at path: CoordinatorPath, timeout: Duration?, isDirect: Bool) async throws -> Bool {
+        try await send(try body(message, at: path), at: path, timeout, isDirect: isDirect)
     }
 
     /// Sends a message one way, by its name.
@@ -85,11 +87,13 @@ extension CoordinatorRuntime {
     /// - Returns: Whether a coordinator from `path` upwards responds.
     @discardableResult
     public func send(named name: String, payload: JSONValue, at path: CoordinatorPath = .root) async throws -> Bool {
-        try await send(try body(name, payload), at: path)
+        try await send(try body(name, payload), at: path, nil)
     }
 
-    private func send(_ body: Envelope.Body, at path: CoordinatorPath, isDirect: Bool = false) async throws -> Bool {
-        try await Envelope.isAccepted { try await deliver(body, at: path, timeout: nil, isOneWay: true, isDirect: isDirect) }
+    private func send(_ body: Envelope.Body, at path: CoordinatorPath, _ timeout: Duration?, isDirect: Bool = false) async throws -> Bool {
+        try await Envelope.isAccepted {
+            try await deliver(body, at: path, by: timeout.map { .now + $0 }, isOneWay: true, isDirect: isDirect)
+        }
     }
 
     /// Returns the present state of the tree, the root included.
@@ -165,13 +169,13 @@ extension CoordinatorRuntime {
     private func deliver(
         _ body: Envelope.Body,
         at path: CoordinatorPath,
-        timeout: Duration?,
+        by deadline: MonotonicTime?,
         isOneWay: Bool = false,
         isDirect: Bool = false
     ) async throws -> Answer {
         let root = try root
         if root.isDraining { throw CoordinatorError.drains(.root) }
-        let envelope = Envelope(body, sender: path, deadline: timeout.map { .now + $0 }, isOneWay: isOneWay)
+        let envelope = Envelope(body, sender: path, deadline: deadline, isOneWay: isOneWay)
         return try await envelope.delivered(in: core.openAsks) { root.deliver($0, to: path.components[...], isDirect: isDirect) }
     }
 

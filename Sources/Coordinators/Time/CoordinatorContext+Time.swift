@@ -40,17 +40,21 @@ extension CoordinatorContext {
 
     /// Starts a task that belongs to the coordinator: the runtime cancels it when the coordinator stops, and waits for it within the grace.
     ///
+    /// The asks of the task have deadlines of their own, whatever handler starts it.
+    ///
     /// - Parameter reaction: What an error that the task throws leads to; by default it's logged. An error after the cancellation by a stop
     ///   leads to nothing.
     public func task(onError reaction: TaskErrorReaction = .log, _ operation: @escaping @Sendable () async throws -> Void) {
-        node.handle { [node] in
-            do {
-                try await operation()
-            } catch {
-                if Task.isCancelled { return }
-                switch reaction {
-                case .log: node.logger.warning("a task of the coordinator failed", metadata: ["error": "\(error)"])
-                case .fail: node.end(.failed(.failed(String(describing: error))))
+        HandlerScope.perform(in: nil) {
+            _ = node.handle { [node] in
+                do {
+                    try await operation()
+                } catch {
+                    if Task.isCancelled { return }
+                    switch reaction {
+                    case .log: node.logger.warning("a task of the coordinator failed", metadata: ["error": "\(error)"])
+                    case .fail: node.end(.failed(.failed(String(describing: error))))
+                    }
                 }
             }
         }

@@ -17,6 +17,16 @@ struct Ticks: ResponderMessage {
 }
 // end
 
+// snippet: asking policy
+struct Opening: ResponderMessage, Hashable {
+    typealias Reply = Int
+    static var timeout: Duration { .milliseconds(250) }
+    static var retry: RetryPolicy { RetryPolicy(attempts: 3) }
+    static var coalesces: Bool { true }
+    var symbol: String
+}
+// end
+
 extension Prices {
     struct Latest: ResponderMessage {
         typealias Reply = Int

@@ -4,19 +4,43 @@ import Synchronization
 /// The running handler of a message, as the code that it calls knows it.
 ///
 /// A handler that waits for other coordinators may wait for one that asks back. Each operation that waits for another coordinator therefore
-/// says so, and messages of the subtree may begin meanwhile, though as many handlers run as may. Not every handler needs a scope: see
-/// `Mailbox.observesHandlers`.
+/// says so, and messages of the subtree may begin meanwhile, though as many handlers run as may. Not every handler has to: see
+/// `Mailbox.observesHandlers`. The asks of a handler end with the deadline of the message that it handles.
 final class HandlerScope: Sendable {
-    /// The handler to which the present task belongs; `nil` outside of handlers, and in those that needn't say when they wait.
+    /// The handler to which the present task belongs; `nil` outside of handlers, and in those whose message has no
+    /// deadline, and that needn't say when they wait.
     @TaskLocal static var current: HandlerScope?
 
     private let node: Node
+    /// The deadline of the message; `nil`: none, or the asker doesn't wait for the handler.
+    private let deadline: MonotonicTime?
+    /// Whether the handler says when it waits for other coordinators.
+    private let isObserved: Bool
     /// The number of waits of the handler's tasks; far below zero once the handler has ended.
     private let waits = Atomic(0)
 
-    init(of node: Node) { self.node = node }
+    private init(of node: Node, deadline: MonotonicTime?, isObserved: Bool) {
+        self.node = node
+        self.deadline = deadline
+        self.isObserved = isObserved
+    }
 
-    func belongs(to node: Node) -> Bool { self.node === node }
+    /// Returns the scope of a handler; `nil` if it needs none.
+    static func of(_ node: Node, handling envelope: Envelope?, isObserved: Bool) -> HandlerScope? {
+        let deadline = envelope.flatMap { $0.isOneWay ? nil : $0.deadline }
+        guard isObserved || deadline != nil else { return nil }
+        return HandlerScope(of: node, deadline: deadline, isObserved: isObserved)
+    }
+
+    func belongs(to node: Node) -> Bool { isObserved && self.node === node }
+
+    /// Returns the deadline of an ask: that of the message that is handled, if it's earlier.
+    ///
+    /// A task that the handler has left running has a deadline of its own.
+    static func deadline(_ deadline: MonotonicTime) -> MonotonicTime {
+        guard let scope = current, let inherited = scope.deadline, scope.waits.load(ordering: .relaxed) >= 0 else { return deadline }
+        return min(deadline, inherited)
+    }
 
     /// Performs an operation as a part of a handler, or of none.
     static func perform<Result>(in scope: HandlerScope?, _ operation: () throws -> Result) rethrows -> Result {
@@ -26,8 +50,9 @@ final class HandlerScope: Sendable {
 
     /// Notes that a task of the handler begins to wait for another coordinator.
     ///
-    /// - Returns: The wait, which the caller must end.
-    func beginWait() -> Wait {
+    /// - Returns: The wait, which the caller must end; `nil` if the handler needn't say when it waits.
+    func beginWait() -> Wait? {
+        guard isObserved else { return nil }
         if waits.add(1, ordering: .acquiringAndReleasing).oldValue == 0 { node.handlerWaits() }
         return Wait(scope: self)
     }

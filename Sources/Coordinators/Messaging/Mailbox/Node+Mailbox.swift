@@ -147,7 +147,7 @@ extension Node {
             // What isn't a message takes no place: nothing is held back while it waits.
             (state.handlers.add(Handler(envelope: item.envelope)), item.envelope != nil && state.mailbox.observesHandlers)
         }
-        let scope = isObserved ? HandlerScope(of: self) : nil
+        let scope = HandlerScope.of(self, handling: item.envelope, isObserved: isObserved)
         let task = inTrace(of: item.envelope) {
             HandlerScope.perform(in: scope) {
                 Task.immediate {
@@ -254,7 +254,7 @@ extension Node {
         }
         // The loss is recorded, and no sender waits for the error.
         if envelope.isOneWay, !isUnhandled, !envelope.wantsAnswer { return envelope.complete(.success(.none)) }
-        envelope.complete(.failure(isStopped ? endError(hasFailed, maybeExecuted: true) : Failures.crossable(error)))
+        envelope.complete(.failure(isStopped ? endError(hasFailed, maybeExecuted: true) : Failures.thrownByHandler(error)))
     }
 
     private func ended(_ item: Mailbox.Item, _ handler: UInt64? = nil, _ scope: HandlerScope? = nil) {

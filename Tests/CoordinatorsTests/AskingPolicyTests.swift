@@ -1,0 +1,251 @@
+import Coordinators
+import CoordinatorsTesting
+import Fixtures
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Deadlines, retries and shared asks by the message's type", .timeLimit(minutes: 3))
+struct AskingPolicyTests {
+    @Test("The type's time-out holds unless the ask gives another")
+    func timeoutOfTheType() async throws {
+        try await withRuntime(Answering.self) { runtime in
+            let answering = try await runtime.ask(Answering.AskBelow(.hasty(milliseconds: nil)), timeout: .seconds(60))
+            #expect(answering == "timedOut")
+            let patient = try await runtime.ask(Answering.AskBelow(.hasty(milliseconds: 60_000)), timeout: .seconds(60))
+            #expect(patient == "answered")
+        }
+    }
+
+    @Test("An ask within a handler ends with the ask that is handled", arguments: [Where.inProcess, .worker])
+    func inherited(_ place: Where) async throws {
+        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+            try await runtime.startChild("a", place)
+            let inherited = try #require(Int(try await runtime.perform(.remaining, at: "/a", timeout: .seconds(50))))
+            #expect(inherited <= 50)
+            #expect(inherited > 0)
+            // A task that the handler starts has time of its own.
+            let own = try #require(Int(try await runtime.perform(.remainingOfTask, at: "/a", timeout: .seconds(50))))
+            #expect(own > 50)
+        }
+    }
+
+    @Test("A refusal is retried as the type's policy says")
+    func retriesRefusals() async throws {
+        try await withRuntime(Answering.self) { runtime in
+            let outcomes = try await runtime.ask(Answering.AskBelow(.crowd(20, retries: true)), timeout: .seconds(60))
+            #expect(outcomes == "20 answered, 0 refused, begun 20")
+            let refused = try await runtime.ask(Answering.AskBelow(.crowd(20, retries: false)), timeout: .seconds(60))
+            #expect(refused.hasSuffix("refused, begun 2"), "\(refused)")
+        }
+    }
+
+    @Test("The same code, thrown by a handler, is no refusal")
+    func thrownByAHandler() async throws {
+        try await withRuntime(Answering.self) { runtime in
+            let outcome = try await runtime.ask(Answering.AskBelow(.throwing), timeout: .seconds(60))
+            #expect(outcome == "mailboxFull, executed, begun 1")
+        }
+    }
+
+    @Test("Equal asks at the same time share one, which ends with its last asker")
+    func coalesces() async throws {
+        try await withRuntime(Answering.self) { runtime in
+            let outcome = try await runtime.ask(Answering.AskBelow(.shared), timeout: .seconds(60))
+            #expect(outcome == "begun 3, answers 1 2, cancelled 1")
+        }
+    }
+
+    @Test("A send that finds no room in time is withdrawn")
+    func sendTimesOut() async throws {
+        try await withRuntime(Answering.self) { runtime in
+            let outcome = try await runtime.ask(Answering.AskBelow(.sendToFull), timeout: .seconds(60))
+            #expect(outcome == "timedOut")
+        }
+    }
+}
+
+/// A root that asks its child in the way that a test wants.
+private actor Answering: Coordinator {
+    enum Way: Codable, Sendable {
+        case hasty(milliseconds: Int?)
+        case crowd(Int, retries: Bool)
+        case throwing
+        case shared
+        case sendToFull
+    }
+
+    struct AskBelow: ResponderMessage {
+        typealias Reply = String
+        var way: Way
+        init(_ way: Way) { self.way = way }
+    }
+
+    let context: Context
+
+    init(_ context: Context) { self.context = context }
+
+    static let responders: Responders = [.respond(to: AskBelow.self) { me, ask in try await me.ask(ask.way) }]
+
+    private func ask(_ way: Way) async throws -> String {
+        switch way {
+        case .hasty(let milliseconds): return try await askHastily(milliseconds)
+        case .crowd(let count, let retries):
+            let child = try await context.start(Narrow.self, as: "narrow \(retries)")
+            return try await askInACrowd(count, child, retries)
+        case .throwing:
+            let child = try await context.start(Narrow.self, as: "throwing")
+            do {
+                try await child.ask(Narrow.Throw())
+                return "answered"
+            } catch let error as CoordinatorError {
+                return "\(error.code), \(error.maybeExecuted ? "" : "not ")executed, begun \(try await child.ask(Narrow.Begun()))"
+            }
+        case .shared: return try await share()
+        case .sendToFull:
+            let child = try await context.start(Wide.self, as: "full")
+            try await child.send(Wide.Hold())
+            try await child.send(Wide.Hold())
+            do {
+                try await child.send(Wide.Hold(), timeout: .milliseconds(100))
+                return "sent"
+            } catch let error as CoordinatorError {
+                return "\(error.code)"
+            }
+        }
+    }
+
+    private func askHastily(_ milliseconds: Int?) async throws -> String {
+        let child = try await context.start(Narrow.self, as: "hasty")
+        do {
+            try await child.ask(Narrow.Hasty(), timeout: milliseconds.map { .milliseconds($0) })
+            return "answered"
+        } catch let error as CoordinatorError {
+            return "\(error.code)"
+        }
+    }
+
+    private func askInACrowd(_ count: Int, _ child: Child<Narrow>, _ retries: Bool) async throws -> String {
+        let answered = await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<count {
+                group.addTask {
+                    do {
+                        if retries { try await child.ask(Narrow.Persistent()) } else { try await child.ask(Narrow.Once()) }
+                        return true
+                    } catch { return false }
+                }
+            }
+            return await group.reduce(into: 0) { count, isAnswered in count += isAnswered ? 1 : 0 }
+        }
+        return "\(answered) answered, \(count - answered) refused, begun \(try await child.ask(Narrow.Begun()))"
+    }
+
+    private func share() async throws -> String {
+        let child = try await context.start(Shared.self, as: "shared")
+        let asks = (0..<10).map { number in Task.immediate { try await child.ask(Shared.Look(number: number % 2 + 1)) } }
+        asks[0].cancel()
+        try await child.ask(Shared.Open())
+        var answers: Set<Int> = []
+        for ask in asks.dropFirst() { answers.insert(try await ask.value) }
+        let forGood = (0..<3).map { _ in Task.immediate { try await child.ask(Shared.Look(number: 0)) } }
+        while try await child.ask(Shared.Begun()) < 3 { try await Task.sleep(for: .milliseconds(2)) }
+        for ask in forGood { ask.cancel() }
+        for ask in forGood { _ = await ask.result }
+        let cancelled = try await child.ask(Shared.Cancelled())
+        let begun = try await child.ask(Shared.Begun())
+        return "begun \(begun), answers \(answers.sorted().map(String.init).joined(separator: " ")), cancelled \(cancelled)"
+    }
+}
+
+/// One handler runs, one message waits, and others are refused.
+private actor Narrow: Coordinator {
+    struct Hasty: ResponderMessage { static var timeout: Duration { .milliseconds(100) } }
+    struct Persistent: ResponderMessage {
+        static var timeout: Duration { .seconds(60) }
+        static var retry: RetryPolicy {
+            RetryPolicy(attempts: .max, backoff: Backoff(minimum: .milliseconds(1), maximum: .milliseconds(10)))
+        }
+    }
+    struct Once: ResponderMessage {}
+    struct Throw: ResponderMessage { static var retry: RetryPolicy { RetryPolicy(attempts: 5) } }
+    struct Begun: ResponderMessage { typealias Reply = Int }
+
+    let context: Context
+    private nonisolated let begun = Atomic(0)
+
+    init(_ context: Context) { self.context = context }
+
+    static let mailbox = MailboxPolicy(running: 1, waiting: 1, whenFull: .fail)
+
+    static let responders: Responders = [
+        .respond(to: Hasty.self) { _, _ in try await Task.sleep(for: .milliseconds(500)) },
+        .respond(to: Persistent.self) { me, _ in try await me.work(.milliseconds(2)) },
+        .respond(to: Once.self) { me, _ in try await me.work(.milliseconds(300)) },
+        .respond(to: Throw.self) { me, _ in
+            try await me.work(.zero)
+            throw CoordinatorError(.mailboxFull, "of somebody else")
+        },
+        // It's asked while the mailbox may be full.
+        .inline(Begun.self) { me, _ in me.begun.load(ordering: .relaxed) },
+    ]
+
+    private func work(_ duration: Duration) async throws {
+        begun.add(1, ordering: .relaxed)
+        try await Task.sleep(for: duration)
+    }
+}
+
+/// One handler runs, and one message waits.
+private actor Wide: Coordinator {
+    struct Hold: ResponderMessage {}
+
+    let context: Context
+
+    init(_ context: Context) { self.context = context }
+
+    static let mailbox = MailboxPolicy(running: 1, waiting: 1)
+
+    static let responders: Responders = [.respond(to: Hold.self) { _, _ in try await Task.sleep(for: .seconds(600)) }]
+}
+
+/// Answers when it's told to.
+private actor Shared: Coordinator {
+    struct Look: ResponderMessage, Hashable {
+        typealias Reply = Int
+        static var coalesces: Bool { true }
+        static var timeout: Duration { .seconds(60) }
+        var number: Int
+    }
+    struct Open: ResponderMessage {}
+    struct Begun: ResponderMessage { typealias Reply = Int }
+    struct Cancelled: ResponderMessage { typealias Reply = Int }
+
+    let context: Context
+    private var begun = 0
+    private var cancelled = 0
+    private var isOpen = false
+
+    init(_ context: Context) { self.context = context }
+
+    static let responders: Responders = [
+        .respond(to: Look.self) { me, look in try await me.look(look.number) },
+        .respond(to: Open.self) { me, _ in me.isOpen = true },
+        .respond(to: Begun.self) { me, _ in me.begun },
+        .respond(to: Cancelled.self) { me, _ in try await me.afterCancellation() },
+    ]
+
+    private func look(_ number: Int) async throws -> Int {
+        begun += 1
+        guard number > 0 else {
+            do { try await Task.sleep(for: .seconds(600)) } catch { cancelled += 1 }
+            return 0
+        }
+        while !isOpen { try await Task.sleep(for: .milliseconds(2)) }
+        return number
+    }
+
+    private func afterCancellation() async throws -> Int {
+        while cancelled == 0 { try await Task.sleep(for: .milliseconds(2)) }
+        return cancelled
+    }
+}

@@ -66,7 +66,7 @@ extension Node {
     ///   - rest: The keys from here down.
     ///   - isDirect: Whether only the coordinator's own table is searched; otherwise the message climbs from there.
     func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
-        guard let key = rest.first else { return isDirect ? acceptDirectly(envelope) : climb(envelope) }
+        guard let key = rest.first else { return isDirect ? acceptDirectly(envelope) : climbFromHere(envelope) }
         guard let children = existingChildren else { return envelope.end(.failure(noSuchPath(key))) }
         children.deliver(envelope, to: String(key), rest.dropFirst(), isDirect: isDirect)
     }
@@ -74,7 +74,14 @@ extension Node {
     private func acceptDirectly(_ envelope: Envelope) {
         if envelope.isBuiltin { return acceptBuiltin(envelope) }
         if let row = type.table.row(for: envelope.body) { return accept(envelope, row) }
+        if let row = type.table.poolRow(for: envelope.body) { return accept(envelope, row) }
         envelope.end(.failure(CoordinatorError(.unhandled, "\(path), a \(type.name), has no row for \(envelope.body.name)")))
+    }
+
+    /// Searches a row for a message to this coordinator; from the members of a pool messages climb past it.
+    private func climbFromHere(_ envelope: Envelope) {
+        if let row = type.table.poolRow(for: envelope.body) { return accept(envelope, row) }
+        climb(envelope)
     }
 
     func noSuchPath(_ key: some StringProtocol) -> CoordinatorError {

@@ -28,6 +28,8 @@ final class ResponderTable: Sendable {
     /// The rows for events, by the name of the child's type.
     let observers: [String: [Row.Observe]]
     let dismissal: Row.Dismissal?
+    /// The row for messages to a pool, and its members' table.
+    private let pool: (row: MessageRow, members: ResponderTable)?
     /// Names that several types of messages share: a message of such a name from another process may be decoded as the wrong one.
     let ambiguousNames: [String]
     /// The rows for messages as processes below are told them, in order, in runs of rows that are alike in where their messages are read.
@@ -47,6 +49,7 @@ final class ResponderTable: Sendable {
         var lifecycle: [Row.Lifecycle] = []
         var observers: [String: [Row.Observe]] = [:]
         var dismissal: Row.Dismissal?
+        var pool: (row: MessageRow, members: ResponderTable)?
         var directory: [DirectoryRun] = []
         for (index, row) in rows.enumerated() {
             switch row {
@@ -60,6 +63,7 @@ final class ResponderTable: Sendable {
                 case .prefix:
                     prefixed.append(row)
                 }
+            case .pool(let template, let members): pool = (template.at(index), members)
             case .lifecycle(let body): lifecycle.append(body)
             case .observe(let type, let body): observers[type, default: []].append(body)
             case .dismissal(let body): dismissal = dismissal ?? body
@@ -72,6 +76,7 @@ final class ResponderTable: Sendable {
         self.lifecycle = lifecycle
         self.observers = observers
         self.dismissal = dismissal
+        self.pool = pool
         self.directory = directory
     }
 
@@ -86,6 +91,12 @@ final class ResponderTable: Sendable {
 
     /// Returns whether a row is for the events of children whose type has this name.
     func observes(_ typeName: String) -> Bool { !observers.isEmpty && observers[typeName] != nil }
+
+    /// Returns the row for a message to a pool, if its members know the message.
+    func poolRow(for body: Envelope.Body) -> MessageRow? {
+        guard let pool, pool.members.row(for: body) != nil else { return nil }
+        return pool.row
+    }
 
     /// Returns the first row for a message, or the first after another row.
     func row(for body: Envelope.Body, after index: Int = -1) -> MessageRow? {

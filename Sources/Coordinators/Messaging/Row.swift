@@ -8,6 +8,8 @@ enum Row: Sendable {
     typealias Dismissal = @Sendable (any Coordinator, AnyChild) async -> DismissalDecision
 
     case message(MessageRow)
+    /// The row for messages to a pool itself that its members' table has rows for; those that climb past the pool don't meet it.
+    case pool(MessageRow, ResponderTable)
     case lifecycle(Lifecycle)
     /// A row for the events of children whose type has this name.
     case observe(String, Observe)

@@ -9,5 +9,6 @@ public enum PatternFlows {
         WaitingBox.self, FailingBox.self, OldestDroppingBox.self, NewestDroppingBox.self, SerialCoordinator.self, SerialHelper.self,
         QuoteCoordinator.self, QuoteReader.self, SwitchboardCoordinator.self, DeskCoordinator.self, CallerCoordinator.self,
         FormCoordinator.self, TickerCoordinator.self, RestingCoordinator.self, WakingCoordinator.self,
+        PressCoordinator.self, PressHall.self,
     ]
 }

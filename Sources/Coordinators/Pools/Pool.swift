@@ -1,0 +1,129 @@
+public import Supervision
+
+extension CoordinatorContext {
+    /// Starts a pool of children of one type, and returns when all its members are ready.
+    ///
+    ///     let pool = try await context.start(Renderer.self, as: .renderers, in: .pool(4, .worker)) { $0.width = 1_920 }
+    ///
+    /// The key stands for the pool, to which rows can forward messages as to any child; the members' paths end with their numbers,
+    /// `/renderers/1`.
+    ///
+    /// If a pool of the same type lives under the key with the same configuration and placement, it's returned as it is.
+    ///
+    /// - Parameters:
+    ///   - shutdown: The time that each member is given to end; five seconds by default.
+    ///   - configure: A function that sets the configuration of all members.
+    /// - Throws: What the start of a member throws; the pool is then removed.
+    @discardableResult
+    public func start<K: Coordinator>(
+        _ type: K.Type = K.self,
+        as key: C.ChildKey,
+        in pool: PoolPlacement,
+        shutdown: Shutdown = .timeout(.seconds(5)),
+        configure: (inout K.Configuration) throws -> Void = { _ in }
+    ) async throws -> Pool<K> where K.Configuration: CoordinatorConfiguration {
+        var configuration = K.Configuration()
+        try configure(&configuration)
+        return try await start(type, as: key, in: pool, shutdown: shutdown, with: configuration)
+    }
+
+    /// Starts a pool of children whose configuration has fields without defaults.
+    @discardableResult
+    public func start<K: Coordinator>(
+        _ type: K.Type = K.self,
+        as key: C.ChildKey,
+        in pool: PoolPlacement,
+        shutdown: Shutdown = .timeout(.seconds(5)),
+        with configuration: K.Configuration
+    ) async throws -> Pool<K> {
+        var plan = pool.plan
+        plan.shutdown = shutdown
+        let child = try await start(
+            PoolCoordinator<K>.self,
+            as: key,
+            in: Placement.inProcess,
+            // The pool itself ends when its members have.
+            shutdown: shutdown.drains ? shutdown : .infinity,
+            with: PoolConfiguration(size: pool.size, members: configuration, plan: plan)
+        )
+        return Pool(child: child)
+    }
+
+    /// Returns the pool with a key, if its members are of a type.
+    public func pool<K: Coordinator>(_ type: K.Type, as key: C.ChildKey) -> Pool<K>? {
+        child(PoolCoordinator<K>.self, as: key).map { Pool(child: $0) }
+    }
+}
+
+/// A handle on a pool: several children of one type that share the messages of one key.
+///
+/// The handle follows the path, as that of a child does.
+public struct Pool<Member: Coordinator>: Sendable {
+    let child: Child<PoolCoordinator<Member>>
+
+    /// The pool's place in the tree.
+    public var path: CoordinatorPath { child.path }
+
+    /// The number of members that the pool is to have; 0 when the pool is gone.
+    public var size: Int {
+        let configuration = child.supervisor.withSlot(child.key) { $0.definition.configuration } ?? nil
+        return (try? configuration?.decoded(as: PoolConfiguration<Member.Configuration>.self).size) ?? 0
+    }
+
+    /// The members, by number.
+    public var members: [Child<Member>] {
+        let host = child.supervisor.withSlot(child.key) { $0.host } ?? nil
+        let handles = (host as? LocalHost)?.coordinator?.existingChildren?.handles ?? []
+        return handles.compactMap { $0.typed(as: Member.self) }.sorted { Int($0.key) ?? 0 < Int($1.key) ?? 0 }
+    }
+
+    /// Asks one of the members, which the pool's routing chooses.
+    ///
+    /// While no member can take the message, it waits in the pool, until the deadline. Messages of one sender begin in the order in which
+    /// they were sent only within one member.
+    ///
+    /// - Throws: `unhandled` when the members have no row for the message; otherwise as `Child.ask`.
+    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration = .seconds(5)) async throws -> M.Reply {
+        try await child.ask(message, timeout: timeout)
+    }
+
+    /// Asks one of the members a message without a reply, and returns when the handler has ended.
+    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration = .seconds(5)) async throws where M.Reply == NoReply {
+        let _: NoReply = try await child.ask(message, timeout: timeout)
+    }
+
+    /// Sends one of the members a message one way.
+    ///
+    /// - Returns: Whether the members have a row for the message.
+    @discardableResult
+    public func send<M: ResponderMessage>(_ message: M) async throws -> Bool { try await child.send(message) }
+
+    /// Changes the number of members, and returns when the new ones are ready, and nothing is left of those with the highest numbers.
+    ///
+    /// A member that is removed gets no new messages, and is stopped when those that it has have ended, or its time to end is over. The
+    /// size stays when the pool is restarted.
+    ///
+    /// - Parameters:
+    ///   - size: The number of members, at least 1.
+    ///   - timeout: The time that the change may take.
+    /// - Throws: What the start of a member throws, or `timedOut`: the pool then has its former size. `noSuchChild` when the pool is gone.
+    public func resize(to size: Int, timeout: Duration = .seconds(60)) async throws {
+        try await child.reconfigure(timeout: timeout) { $0.size = max(size, 1) }
+    }
+
+    /// Restarts the members one after the other, and returns when all of them are ready again.
+    ///
+    /// A member gets no new messages, and is restarted when those that it has have ended; the others take the messages meanwhile. No ask is
+    /// lost whose handler ends within the member's time to end, the `shutdown` of the pool.
+    ///
+    /// - Parameter timeout: The time that all restarts may take.
+    /// - Throws: The error that a member's `start` threw: the members after it aren't restarted. `timedOut`, `stopped`.
+    public func restartMembers(timeout: Duration = .seconds(600)) async throws {
+        try await child.ask(RestartMembers(), timeout: timeout)
+    }
+
+    /// Stops the pool and frees its key.
+    ///
+    /// Stopping a pool that is gone does nothing.
+    public func stop() async { await child.stop() }
+}

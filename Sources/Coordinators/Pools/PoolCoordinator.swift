@@ -1,0 +1,272 @@
+import ConcurrencySupport
+
+/// The coordinator that stands for a pool: it hands messages on to its children, the members.
+///
+/// Messages that its members send climb past it: its row is only for messages to the pool itself.
+actor PoolCoordinator<Member: Coordinator>: Coordinator {
+    typealias Configuration = PoolConfiguration<Member.Configuration>
+    fileprivate typealias Turn = OneShot<PoolTurn>
+
+    nonisolated let context: Context
+    nonisolated let plan: PoolPlan
+    /// The lock under which changes of the members come one after the other.
+    nonisolated let changes = AsyncLock()
+    private var router: PoolRouter<Turn>
+    /// The messages that each member has.
+    private var assigned: [Int: Set<ObjectIdentifier>] = [:]
+    /// The waits until a member has no messages.
+    private var idleWaits: [Int: OneShot<Void>] = [:]
+
+    init(_ context: Context) {
+        self.context = context
+        plan = context.configuration.plan
+        router = PoolRouter(capacity: CoordinatorType.of(Member.self).mailbox.value.running, takesTurns: plan.routing.takesTurns)
+    }
+
+    /// Messages that wait for a member are handlers here, so that only those beyond their limit wait in the mailbox.
+    static var mailbox: MailboxPolicy {
+        let member = CoordinatorType.of(Member.self).mailbox.value
+        return MailboxPolicy(running: 8_192, waiting: member.waiting, bytes: max(member.bytes, 64 << 20), whenFull: member.whenFull)
+    }
+
+    static var responders: Responders {
+        let row = MessageRow(.prefix("")) { coordinator, envelope, node, index in
+            let me: PoolCoordinator = try MessageRow.cast(coordinator)
+            return try await me.handOn(envelope, Onward(node: node, envelope: envelope, index: index))
+        }
+        return [
+            Responder(row: .pool(row, CoordinatorType.of(Member.self).table)),
+            .respond(to: RestartMembers.self) { me, _ in try await me.restartMembers() },
+            .lifecycle { me, child, change in await me.changed(child, change) },
+        ]
+    }
+
+    func start() async throws {
+        try context.supervise(by: plan.supervision)
+        let size = context.configuration.size
+        try await startMembers(0..<size)
+        resize(to: size)
+    }
+
+    func resume() { dispatch() }
+
+    func reconfigured(from former: Configuration) async throws -> Reconfiguration {
+        let size = context.configuration.size
+        try await changes.pass { try await self.change(to: size) }
+        return .taken
+    }
+
+    nonisolated func key(of number: Int) -> String { "\(number + 1)" }
+
+    nonisolated func startMember(_ number: Int) async throws {
+        try await context.start(
+            Member.self,
+            as: key(of: number),
+            in: plan.placement,
+            shutdown: plan.shutdown,
+            with: context.configuration.members
+        )
+    }
+
+    nonisolated func startMembers(_ numbers: Range<Int>) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            // Each start is requested before the first suspension, so that the members are in order.
+            for number in numbers { group.addImmediateTask { try await self.startMember(number) } }
+            try await group.waitForAll()
+        }
+    }
+}
+
+/// The end of a wait for a member.
+enum PoolTurn: Sendable {
+    case member(Int)
+    /// The message gives way to a newer one.
+    case dropped
+    case cancelled
+}
+
+/// The error that ends a message which no life of a member has got, so that the pool hands it to another member.
+struct PoolMove: Error {}
+
+typealias PoolReadiness = PoolRouter<OneShot<PoolTurn>>.Readiness
+
+/// Restarts the members of a pool one after the other.
+struct RestartMembers: ResponderMessage {
+    static let name = "Pool.RestartMembers"
+}
+
+// MARK: - Handing on
+
+extension PoolCoordinator {
+    /// Hands a message on to a member, and returns its answer.
+    ///
+    /// One-way messages are asked, so that the pool knows when their handlers have ended.
+    fileprivate func handOn(_ envelope: Envelope, _ onward: Onward) async throws -> Answer {
+        let hash = try plan.routing.hash(of: envelope)
+        while true {
+            let number = try await member(for: hash)
+            var message: ObjectIdentifier?
+            defer { release(number, message) }
+            do {
+                let answer = try await onward.next(envelope.body, isOneWay: false) { inner in
+                    let id = ObjectIdentifier(inner)
+                    message = id
+                    assigned[number, default: []].insert(id)
+                    onward.node.children.deliver(inner, to: key(of: number), [], isDirect: true)
+                }
+                return envelope.hasReplied ? .none : answer
+            } catch is PoolMove {}
+        }
+    }
+
+    /// Waits until a member takes a message, in order of arrival.
+    private func member(for hash: UInt64?) async throws -> Int {
+        let lane = router.lane(of: hash)
+        if !router.isWaiting(in: lane), let number = router.assign(lane, readiness) { return number }
+        try makeRoom(in: lane)
+        let turn = Turn()
+        router.wait(turn, hash)
+        let outcome = await turn.valueUnlessCancelled()
+        if outcome == nil, turn.settle(.cancelled) { router.remove { $0 === turn } }
+        switch turn.outcome {
+        case .member(let number)? where outcome == nil:
+            release(number, nil)
+            throw CancellationError()
+        case .member(let number)?: return number
+        case .dropped?: throw isFull
+        case .cancelled?, nil: throw CancellationError()
+        }
+    }
+
+    /// Does what the members' policy says when as many messages wait as may.
+    private func makeRoom(in lane: PoolRouter<Turn>.Lane) throws {
+        let policy = CoordinatorType.of(Member.self).mailbox.value
+        guard router.waitingCount / max(router.size, 1) >= policy.waiting else { return }
+        switch policy.whenFull {
+        // Beyond the pool's running handlers senders wait.
+        case .wait: return
+        case .fail, .dropNewest: throw isFull
+        case .dropOldest:
+            guard let oldest = router.first(in: lane) else { throw isFull }
+            router.removeFirst(in: lane)
+            oldest.settle(.dropped)
+        }
+    }
+
+    private var isFull: CoordinatorError {
+        CoordinatorError(.mailboxFull, "as many messages wait for the members of \(context.path) as may")
+    }
+
+    private func release(_ number: Int, _ message: ObjectIdentifier?) {
+        if let message { assigned[number]?.remove(message) }
+        router.release(number)
+        if router.load(of: number) == 0 { idleWaits.removeValue(forKey: number)?.settle() }
+        dispatch(.member(number))
+        dispatch(.any)
+    }
+
+    private func readiness(_ number: Int) -> PoolReadiness { context.node.children.readiness(of: key(of: number)) }
+
+    /// Gives members to the messages that wait.
+    private func dispatch() {
+        for lane in router.lanes { dispatch(lane) }
+    }
+
+    private func dispatch(_ lane: PoolRouter<Turn>.Lane) {
+        while let turn = router.first(in: lane) {
+            if turn.outcome != nil {
+                router.removeFirst(in: lane)
+                continue
+            }
+            guard let number = router.assign(lane, readiness) else { return }
+            router.removeFirst(in: lane)
+            if !turn.settle(.member(number)) { router.release(number) }
+        }
+    }
+}
+
+// MARK: - Changes of the members
+
+extension PoolCoordinator {
+    private var size: Int { router.size }
+
+    private func resize(to size: Int) {
+        router.resize(to: size)
+        dispatch()
+    }
+
+    fileprivate func change(to size: Int) async throws {
+        let former = router.size
+        if size > former {
+            do {
+                try await startMembers(former..<size)
+            } catch {
+                await stopMembers(former..<size)
+                throw error
+            }
+        }
+        resize(to: size)
+        guard size < former else { return }
+        await withTaskGroup { group in
+            for number in size..<former { group.addTask { await self.waitUntilIdle(number) } }
+        }
+        if Task.isCancelled {
+            // The caller doesn't wait any more, and has been told that the size stays.
+            resize(to: former)
+            throw CancellationError()
+        }
+        await stopMembers(size..<former)
+    }
+
+    private nonisolated func stopMembers(_ numbers: Range<Int>) async {
+        await withTaskGroup { group in
+            for number in numbers { group.addTask { try? await self.context.stop(self.key(of: number)) } }
+        }
+    }
+
+    fileprivate func restartMembers() async throws {
+        try await changes.pass { for number in 0..<(await self.size) { try await self.replace(number) } }
+    }
+
+    /// Restarts a member when its messages have ended; meanwhile it gets no others.
+    private func replace(_ number: Int) async throws {
+        router.exclude(number)
+        defer {
+            router.exclude(number, false)
+            dispatch()
+        }
+        await waitUntilIdle(number)
+        try await context.restart(key(of: number))
+    }
+
+    /// Waits until a member has no messages, or its time to end is over.
+    private func waitUntilIdle(_ number: Int) async {
+        guard router.load(of: number) > 0 else { return }
+        let idle = OneShot<Void>()
+        idleWaits[number] = idle
+        if let grace = plan.shutdown.grace { _ = await idle.value(before: .now + grace) } else { await idle.value }
+        idleWaits[number] = nil
+    }
+
+    /// Follows a change of a member that the pool hasn't made itself.
+    fileprivate func changed(_ child: AnyChild, _ change: LifecycleChange) async {
+        guard let number = Int(child.key).map({ $0 - 1 }) else { return }
+        // Where messages choose among the members, others take over what waits for this one.
+        if case .crashed = change, !plan.routing.isHashing { moveMessages(from: number) }
+        if case .stopped = change, context.child(child.key) == nil { await startAgain(number) }
+        dispatch()
+    }
+
+    private func moveMessages(from number: Int) {
+        context.node.children.withdraw(assigned[number] ?? [], from: key(of: number), with: PoolMove())
+    }
+
+    /// Starts a member again that has finished or was dismissed.
+    private func startAgain(_ number: Int) async {
+        do {
+            try await changes.pass { if await number < self.size { try await self.startMember(number) } }
+        } catch {
+            context.fail(error)
+        }
+    }
+}

@@ -1,0 +1,143 @@
+import DequeModule
+
+/// Decides which member of a pool gets a message, and which messages have to wait.
+///
+/// Members are numbered from 0.
+struct PoolRouter<Turn> {
+    /// Whether a member can be given messages.
+    enum Readiness: Int {
+        case ready
+        /// It runs, but messages wait for it, because it can't be reached at the moment.
+        case held
+        case away
+    }
+
+    /// The members among which a message may choose.
+    enum Lane: Hashable {
+        case any
+        case member(Int)
+    }
+
+    private struct Member {
+        var load = 0
+        var isExcluded = false
+    }
+
+    /// The number of messages that a member gets at a time.
+    let capacity: Int
+    let takesTurns: Bool
+    /// The number of members that take messages.
+    private(set) var size = 0
+    private var members: [Member] = []
+    private var last = -1
+    /// The messages that wait, in order of arrival, each with its hash.
+    private var waiting: [Lane: Deque<(turn: Turn, hash: UInt64?)>] = [:]
+    private(set) var waitingCount = 0
+
+    init(capacity: Int, takesTurns: Bool) { (self.capacity, self.takesTurns) = (capacity, takesTurns) }
+
+    /// Returns the members among which a message with this hash may choose.
+    func lane(of hash: UInt64?) -> Lane { hash.map { .member(Self.place(of: $0, among: size)) } ?? .any }
+
+    func load(of number: Int) -> Int { number < members.count ? members[number].load : 0 }
+
+    /// Assigns a message to a member, unless it has to wait.
+    mutating func assign(_ lane: Lane, _ readiness: (Int) -> Readiness) -> Int? {
+        let number =
+            switch lane {
+            case .member(let number): hasRoom(number) && readiness(number) != .away ? number : nil
+            case .any: choice(readiness)
+            }
+        if let number { (members[number].load, last) = (members[number].load + 1, number) }
+        return number
+    }
+
+    /// Notes that a member has one message less.
+    mutating func release(_ number: Int) { members[number].load -= 1 }
+
+    /// Keeps a member from getting messages.
+    mutating func exclude(_ number: Int, _ isExcluded: Bool = true) { members[number].isExcluded = isExcluded }
+
+    /// Sets the number of members, and lets those that wait for a certain one choose anew.
+    mutating func resize(to size: Int) {
+        self.size = size
+        while members.count < size { members.append(Member()) }
+        let former = waiting.sorted { $0.key.order < $1.key.order }.flatMap(\.value)
+        (waiting, waitingCount) = ([:], 0)
+        for entry in former { wait(entry.turn, entry.hash) }
+    }
+
+    private func hasRoom(_ number: Int) -> Bool {
+        number < size && !members[number].isExcluded && members[number].load < capacity
+    }
+
+    private func choice(_ readiness: (Int) -> Readiness) -> Int? {
+        var best: (number: Int, rank: (Int, Int, Int))?
+        for number in 0..<size where hasRoom(number) {
+            let readiness = readiness(number)
+            if readiness == .away { continue }
+            // Among equals the turn decides, so that a member that fails fast doesn't get all.
+            let distance = (number - last - 1 + 2 * size) % size
+            let rank = (readiness.rawValue, takesTurns ? 0 : members[number].load, distance)
+            if best.map({ rank < $0.rank }) ?? true { best = (number, rank) }
+        }
+        return best?.number
+    }
+
+    /// Returns the place of a hash: jump consistent hashing (Lamping and Veach, https://arxiv.org/abs/1406.2294).
+    ///
+    /// Of the hashes one in n + 1 changes its place when the nth place is followed by another.
+    static func place(of hash: UInt64, among size: Int) -> Int {
+        var (hash, place, next) = (hash, 0, 0)
+        while next < size {
+            place = next
+            hash = hash &* 2_862_933_555_777_941_757 &+ 1
+            next = Int(Double(place + 1) * (Double(1 << 31) / Double((hash >> 33) + 1)))
+        }
+        return place
+    }
+}
+
+// MARK: - Waiting
+
+extension PoolRouter {
+    /// Whether a message of the lane has to wait behind others.
+    func isWaiting(in lane: Lane) -> Bool { waiting[lane]?.isEmpty == false }
+
+    /// The lanes in which messages wait.
+    var lanes: [Lane] { Array(waiting.keys) }
+
+    mutating func wait(_ turn: Turn, _ hash: UInt64?) {
+        waiting[lane(of: hash), default: []].append((turn, hash))
+        waitingCount += 1
+    }
+
+    /// Returns the first that waits in a lane.
+    func first(in lane: Lane) -> Turn? { waiting[lane]?.first?.turn }
+
+    mutating func removeFirst(in lane: Lane) {
+        guard waiting[lane]?.popFirst() != nil else { return }
+        waitingCount -= 1
+        if waiting[lane]?.isEmpty == true { waiting[lane] = nil }
+    }
+
+    /// Removes one that waits.
+    mutating func remove(where isMeant: (Turn) -> Bool) {
+        for lane in lanes {
+            guard let index = waiting[lane]?.firstIndex(where: { isMeant($0.turn) }) else { continue }
+            waiting[lane]?.remove(at: index)
+            waitingCount -= 1
+            if waiting[lane]?.isEmpty == true { waiting[lane] = nil }
+            return
+        }
+    }
+}
+
+extension PoolRouter.Lane {
+    fileprivate var order: Int {
+        switch self {
+        case .any: -1
+        case .member(let number): number
+        }
+    }
+}

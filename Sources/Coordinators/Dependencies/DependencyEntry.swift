@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import ServiceLifecycle
 import WireProtocol
 
 /// A provided value, in the form in which it arrived, and the live value once it was needed.
@@ -12,19 +13,39 @@ final class DependencyEntry: Sendable {
         case described(any Codable & Sendable)
         /// An encoded value or description from another process.
         case encoded(PayloadCodec, Bytes)
+        /// A value that a process above has, and that can't cross.
+        case absent
     }
 
     private let content: Content
     private let made = Lock<(any Sendable)?>(nil)
+    /// The end of a service's making, while that is under way.
+    private let making = Lock<OneShot<Result<Void, any Error>>?>(nil)
 
     init<K: DependencyKey>(_ key: K.Type, _ value: K.Value) {
         // The key's type is checked, not only the value: another process couldn't decode an `any P`.
-        content = .value(value, crosses: !(key is any DescribedDependencyKey.Type) && K.Value.self is any (Codable & Sendable).Type)
+        let isMadeAnew = key is any DescribedDependencyKey.Type || key is any ServiceDependencyKey.Type
+        content = .value(value, crosses: !isMadeAnew && K.Value.self is any (Codable & Sendable).Type)
     }
 
     init(describedBy descriptor: any Codable & Sendable) { content = .described(descriptor) }
 
-    init(_ codec: PayloadCodec, _ bytes: Bytes) { content = .encoded(codec, bytes) }
+    /// Takes over what has arrived from another process: nothing, if the value stays there.
+    init(_ codec: PayloadCodec, _ bytes: Bytes) { content = bytes.isEmpty ? .absent : .encoded(codec, bytes) }
+
+    private init(_ content: Content) { self.content = content }
+
+    /// The entry of a value that a process above has, and that can't cross.
+    static let absent = DependencyEntry(.absent)
+
+    /// Whether the value stays in this process.
+    var stays: Bool {
+        switch content {
+        case .value(_, let crosses): !crosses
+        case .absent: true
+        case .described, .encoded: false
+        }
+    }
 
     /// The entries whose values are being made here, by identity.
     @TaskLocal private static var making: Set<ObjectIdentifier> = []
@@ -38,6 +59,7 @@ final class DependencyEntry: Sendable {
     func value<K: DependencyKey>(for key: K.Type) throws -> K.Value {
         if case .value(let value, _) = content { return try cast(value, key) }
         if let made = made.withLock({ $0 }) { return try cast(made, key) }
+        if let service = key as? any ServiceDependencyKey.Type, !stays { throw unmade(service) }
         let id = ObjectIdentifier(self)
         guard !Self.making.contains(id) else {
             throw CoordinatorError(.unsupported, "the dependency \(K.name) is needed to make itself")
@@ -59,6 +81,7 @@ final class DependencyEntry: Sendable {
 
     /// Returns whether the value arrived in exactly this form.
     func isEncoded(_ codec: PayloadCodec, _ bytes: Bytes) -> Bool {
+        if case .absent = content { return bytes.isEmpty }
         guard case .encoded(let ownCodec, let ownBytes) = content else { return false }
         return ownCodec == codec && ownBytes == bytes
     }
@@ -69,13 +92,17 @@ final class DependencyEntry: Sendable {
         case .value(let value, crosses: true):
             guard let value = value as? any Codable else { return nil }
             return (codec, try PayloadCoder.encode(value, as: codec))
-        case .value: return nil
+        case .value, .absent: return nil
         case .described(let descriptor): return (codec, try PayloadCoder.encode(descriptor, as: codec))
         case .encoded(let codec, let bytes): return (codec, bytes)
         }
     }
 
     private func make<K: DependencyKey>(_ key: K.Type) throws -> K.Value {
+        if case .absent = content {
+            let remedy = "make its value Codable, or provide it by a description"
+            throw CoordinatorError(.unsupported, "the dependency \(K.name) doesn't reach this process, as it can't cross: \(remedy)")
+        }
         if let described = key as? any DescribedDependencyKey.Type { return try cast(make(from: described), key) }
         guard case .encoded(let codec, let bytes) = content, let type = K.Value.self as? any (Codable & Sendable).Type else {
             throw CoordinatorError(.coding, "the dependency \(K.name) can't cross between processes: it isn't Codable, nor described")
@@ -94,6 +121,54 @@ final class DependencyEntry: Sendable {
             return try K.make(from: PayloadCoder.decode(K.Descriptor.self, from: bytes, codec: codec))
         case .value(let value, _):
             return value
+        case .absent:
+            throw CoordinatorError(.coding, "the dependency \(K.name) can't cross between processes: describe it")
+        }
+    }
+
+    // MARK: Services
+
+    private func unmade<K: ServiceDependencyKey>(_ key: K.Type) -> UnmadeService {
+        UnmadeService { [self] runtime in try await prepare(key, in: runtime) }
+    }
+
+    /// Makes the service, unless it's made or being made, and returns when it is.
+    private func prepare<K: ServiceDependencyKey>(_ key: K.Type, in runtime: RuntimeCore) async throws {
+        let (end, isFirst) = making.withLock { making -> (OneShot<Result<Void, any Error>>, Bool) in
+            if let making { return (making, false) }
+            let end = OneShot<Result<Void, any Error>>()
+            making = end
+            return (end, true)
+        }
+        if isFirst {
+            // No part of a handler: others wait for the service too.
+            HandlerScope.perform(in: nil) {
+                runtime.tasks.add { [self] in
+                    let outcome: Result<Void, any Error>
+                    do { outcome = .success(try await makeService(key, in: runtime)) } catch { outcome = .failure(error) }
+                    making.withLock { $0 = nil }
+                    end.settle(outcome)
+                }
+            }
+        }
+        try await end.value.get()
+    }
+
+    private func makeService<K: ServiceDependencyKey>(_ key: K.Type, in runtime: RuntimeCore) async throws {
+        // A call that has come late finds the service made.
+        if made.withLock({ $0 }) != nil { return }
+        let value = try await K.make(from: descriptor(of: key))
+        if let service = value as? any Service { try runtime.services.run(service, named: K.name) }
+        _ = keep(value)
+    }
+
+    private func descriptor<K: ServiceDependencyKey>(of key: K.Type) throws -> K.Descriptor {
+        switch content {
+        case .described(let descriptor):
+            if let descriptor = descriptor as? K.Descriptor { return descriptor }
+            throw CoordinatorError(.coding, "\(K.name) is described by \(K.Descriptor.self), not by \(type(of: descriptor))")
+        case .encoded(let codec, let bytes): return try PayloadCoder.decode(K.Descriptor.self, from: bytes, codec: codec)
+        case .value, .absent: throw CoordinatorError(.coding, "the service \(K.name) has no description")
         }
     }
 

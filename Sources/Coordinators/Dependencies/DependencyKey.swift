@@ -38,3 +38,28 @@ public protocol DescribedDependencyKey: DependencyKey {
     /// fails with the error, and the next one tries again.
     static func make(from descriptor: Descriptor) throws -> Value
 }
+
+/// A key of a service that every process makes for itself, runs and ends.
+///
+///     enum DatabaseKey: ServiceDependencyKey {
+///         static func make(from url: String) async throws -> PostgresClient { PostgresClient(configuration: try .init(url)) }
+///     }
+///     await context.provide(DatabaseKey.self, describedBy: url)
+///
+/// The service is made once in a process, when a row or ``CoordinatorContext/dependency(_:)`` first needs it there. If it's a `Service` of
+/// swift-service-lifecycle, the process then runs it. It's shut down gracefully after the last handler of the process, services that were
+/// made later first; one that hasn't ended within five seconds is cancelled. When its `run()` throws, or returns before that, the process's
+/// first coordinator fails: its supervisor restarts it, in a fresh process if it's a worker.
+///
+/// A property of ``Dependencies-struct`` is `nil` until the service is made. A new description makes another service when that is needed;
+/// the former one runs until the process ends.
+public protocol ServiceDependencyKey: DependencyKey {
+    /// The description from which the service is made: an address, a path, a set of options.
+    associatedtype Descriptor: Codable & Sendable
+
+    /// Makes the service of a process.
+    ///
+    /// No second call begins while the first runs. When it throws, the messages that wait for the service fail with the error, and the next
+    /// one tries again. The end of a message that waits doesn't cancel it.
+    static func make(from descriptor: Descriptor) async throws -> Value
+}

@@ -32,7 +32,7 @@ extension ByteStream {
         let dialer = Handle(.dialer, owning: pointer)
         defer { dialer.close() }
         let outcome = try await dialer.perform("dial", address: url, timeout: timeout) { dialer, aio in
-            nng_stream_dialer_dial(dialer, aio)
+            Poller.standBack { nng_stream_dialer_dial(dialer, aio) }
         }
         guard let stream = outcome.output else {
             throw NNGError(.connectionAborted, operation: "dial", address: url)

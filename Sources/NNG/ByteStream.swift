@@ -3,8 +3,7 @@ internal import CNNG
 /// A connected stream of bytes: an `nng_stream`, over a Unix socket (`ipc://`) or whatever else nng was built with.
 ///
 /// Dialled with `dial(_:timeout:)` or accepted by a `StreamListener`. Use at most one `receive` and one `send` at a time, else the order
-/// of the bytes is undefined.
-/// (1.5.2) is woken again and again.
+/// of the bytes is undefined. Keep a `receive` under way: for a stream without one, nng's poller (1.5.2) is woken again and again.
 ///
 /// The last reference closes the stream.
 public final class ByteStream: Sendable {
@@ -71,16 +70,32 @@ public final class ByteStream: Sendable {
             let rest = buffer.bytes[sent...]
             do {
                 let outcome = try await handle.perform("send", address: address, keeping: buffer) { stream, aio in
-                    let rest = UnsafeMutableRawBufferPointer(rebasing: rest)
-                    var vector = nng_iov(iov_buf: rest.baseAddress, iov_len: rest.count)
-                    nng_aio_set_iov(aio, 1, &vector)
-                    nng_stream_send(stream, aio)
+                    Self.send(UnsafeMutableRawBufferPointer(rebasing: rest), on: stream, aio)
                 }
                 sent += outcome.count
             } catch {
                 throw NNGError(error.code.asSeenBySender(on: handle), operation: "send", address: address)
             }
         }
+    }
+
+    /// Sends a few bytes into an empty socket, which takes them within this call, and doesn't wait to be told so.
+    ///
+    /// A failure shows at the next operation.
+    func post(_ bytes: [UInt8]) throws(NNGError) {
+        let operation = try AsyncOperation(for: "send", address: address)
+        let buffer = TransferBuffer(copying: bytes)
+        _ = operation.submit(on: handle) { _ in
+            _ = buffer
+        } start: { stream, aio in
+            Self.send(buffer.bytes, on: stream, aio)
+        }
+    }
+
+    private static func send(_ bytes: UnsafeMutableRawBufferPointer, on stream: OpaquePointer, _ aio: OpaquePointer) {
+        var vector = nng_iov(iov_buf: bytes.baseAddress, iov_len: bytes.count)
+        nng_aio_set_iov(aio, 1, &vector)
+        nng_stream_send(stream, aio)
     }
 
     /// Closes both directions at once; operations in flight end with `.closed`.

@@ -48,8 +48,7 @@ extension PairConnection {
 
     private static func exchangeGreetings(on stream: ByteStream, timeout: Duration) async throws(NNGError) {
         let start = ContinuousClock.now
-        // Eight bytes into an empty socket: this can't wait for the peer.
-        try await stream.send(PairFraming.greeting)
+        try stream.post(PairFraming.greeting)
         var greeting: [UInt8] = []
         while greeting.count < PairFraming.greeting.count {
             let remaining = timeout - (ContinuousClock.now - start)

@@ -13,22 +13,22 @@ struct DependenciesTests {
     @Test("The names of the keys behind a property are found")
     func names() {
         let one = Dependencies.names(of: \.tea)
-        #expect(one == [TeaKey.name])
+        #expect(one == [DependencyKeys().tea.name])
         // A property may be made of several.
         let several = Dependencies.names(of: \.teaWithMilk)
-        #expect(several == [TeaKey.name, MilkKey.name])
+        #expect(several == [DependencyKeys().tea.name, DependencyKeys().milk.name])
         let needs = MessageRow.Needs(\.teaWithMilk)
         var dependencies = Dependencies()
         dependencies.tea = "green"
         #expect(!needs.isProvided(by: dependencies))
-        dependencies[MilkKey.self] = 3
+        dependencies.milk = 3
         #expect(needs.isProvided(by: dependencies))
         #expect(MessageRow.Needs().isProvided(by: Dependencies()))
     }
 
     @Test("Looking for names creates no service")
     func namesMakeNothing() {
-        #expect(Dependencies.names(of: \.untouched) == [UntouchedKey.name])
+        #expect(Dependencies.names(of: \.untouched) == [DependencyKeys().untouched.name])
         #expect(UntouchedKey.made.all.isEmpty)
     }
 
@@ -49,12 +49,12 @@ struct DependenciesTests {
     func overlay() {
         var base = Dependencies()
         base.tea = "green"
-        base[MilkKey.self] = 1
+        base.milk = 1
         var others = Dependencies()
         others.tea = "black"
         let result = base.overlaid(by: others)
         #expect(result.tea == "black")
-        #expect(result[MilkKey.self] == 1)
+        #expect(result.milk == 1)
         #expect(base.tea == "green")
     }
 
@@ -62,20 +62,20 @@ struct DependenciesTests {
     func node() {
         var inherited = Dependencies()
         inherited.tea = "inherited"
-        inherited[MilkKey.self] = 1
+        inherited.milk = 1
         var own = Dependencies()
         own.tea = "own"
         var override = Dependencies()
-        override[MilkKey.self] = 9
+        override.milk = 9
         var node = NodeDependencies(inherited: inherited, overrides: override, isBehindBorder: false)
         #expect(node.effective.tea == "inherited")
         node.provide(own)
         #expect(node.effective.tea == "own")
         inherited.tea = "newer"
-        inherited[MilkKey.self] = 2
+        inherited.milk = 2
         node.inherit(inherited)
         #expect(node.effective.tea == "own")
-        #expect(node.effective[MilkKey.self] == 9)
+        #expect(node.effective.milk == 9)
     }
 
     // MARK: Made from a description
@@ -83,7 +83,7 @@ struct DependenciesTests {
     @Test("A described service is made once for all that inherit it, and only when it's needed")
     func madeOnce() async throws {
         var dependencies = Dependencies()
-        dependencies.describe(PotKey.self, by: "once")
+        dependencies.describe(\.pot, by: "once")
         #expect(PotKey.made.all.count { $0 == "once" } == 0)
         // Others come and go over it; the entry is the same.
         var others = Dependencies()
@@ -106,21 +106,21 @@ struct DependenciesTests {
     @Test("Dependencies: a service that reads itself while it's made gets nothing, and is made")
     func readsItself() {
         var dependencies = Dependencies()
-        dependencies.describe(KettleKey.self, by: "copper")
+        dependencies.describe(\.kettle, by: "copper")
         KettleKey.surroundings.withLock { $0 = dependencies }
-        let kettle = dependencies[KettleKey.self]
+        let kettle = dependencies.kettle
         #expect(kettle == "copper without another kettle")
-        #expect(dependencies[KettleKey.self] == kettle)
+        #expect(dependencies.kettle == kettle)
     }
 
     @Test("Dependencies: two services that read each other while they're made on two threads are both made")
     func readEachOther() async {
         var dependencies = Dependencies()
-        dependencies.describe(LeftKey.self, by: "left")
-        dependencies.describe(RightKey.self, by: "right")
+        dependencies.describe(\.left, by: "left")
+        dependencies.describe(\.right, by: "right")
         CrossKeys.surroundings.withLock { $0 = dependencies }
-        async let left = CrossKeys.onThread { CrossKeys.surroundings.withLock { $0 }[LeftKey.self] }
-        async let right = CrossKeys.onThread { CrossKeys.surroundings.withLock { $0 }[RightKey.self] }
+        async let left = CrossKeys.onThread { CrossKeys.surroundings.withLock { $0 }.left }
+        async let right = CrossKeys.onThread { CrossKeys.surroundings.withLock { $0 }.right }
         #expect(await left?.hasPrefix("left") == true)
         #expect(await right?.hasPrefix("right") == true)
     }
@@ -128,16 +128,16 @@ struct DependenciesTests {
     @Test("A service that is described again is made again")
     func describedAnew() {
         var dependencies = Dependencies()
-        dependencies.describe(PotKey.self, by: "old")
+        dependencies.describe(\.pot, by: "old")
         #expect(dependencies.pot?.content == "old")
-        dependencies.describe(PotKey.self, by: "new")
+        dependencies.describe(\.pot, by: "new")
         #expect(dependencies.pot?.content == "new")
     }
 
     @Test("A make that fails is reported, and tried again the next time")
     func failing() {
         var dependencies = Dependencies()
-        dependencies.describe(LeakKey.self, by: "leaks")
+        dependencies.describe(\.leak, by: "leaks")
         #expect(dependencies.leak == nil)
         let error = #expect(throws: Leak.self) { try dependencies.required(\.leak) }
         #expect(error == Leak(from: "leaks"))
@@ -148,21 +148,21 @@ struct DependenciesTests {
     func missing() throws {
         let error = try #require(throws: CoordinatorError.self) { try Dependencies().required(\.tea) }
         #expect(error.code == .unsupported)
-        #expect(error.message.contains(TeaKey.name))
+        #expect(error.message.contains(DependencyKeys().tea.name))
     }
 
     // MARK: Crossing
 
     @Test("A value crosses, and is the same on the other side", arguments: [PayloadCodec.json, .compact])
     func valueCrosses(_ codec: PayloadCodec) throws {
-        let entry = DependencyEntry(TeaKey.self, "green")
+        let entry = DependencyEntry(DependencyKeys().tea, "green")
         let (own, bytes) = try #require(try entry.encoded(as: codec))
         #expect(own == codec)
         let arrived = DependencyEntry(own, bytes)
         #expect(arrived.isEncoded(own, bytes))
         #expect(!arrived.isEncoded(own, bytes + Bytes([0])))
         #expect(!entry.isEncoded(own, bytes))
-        let value = try arrived.value(for: TeaKey.self)
+        let value = try arrived.value(for: DependencyKeys().tea)
         #expect(value == "green")
         // Further down it goes as it came.
         let (onward, same) = try #require(try arrived.encoded(as: codec == .json ? .compact : .json))
@@ -174,11 +174,11 @@ struct DependenciesTests {
     func descriptionCrosses(_ codec: PayloadCodec) throws {
         let descriptor = "crossing \(codec.rawValue)"
         let entry = DependencyEntry(describedBy: descriptor)
-        let here = try entry.value(for: PotKey.self)
+        let here = try entry.value(for: DependencyKeys().pot)
         let (own, bytes) = try #require(try entry.encoded(as: codec))
         let arrived = DependencyEntry(own, bytes)
-        let there = try arrived.value(for: PotKey.self)
-        let again = try arrived.value(for: PotKey.self)
+        let there = try arrived.value(for: DependencyKeys().pot)
+        let again = try arrived.value(for: DependencyKeys().pot)
         #expect(there.content == descriptor)
         #expect(there === again)
         #expect(there !== here)
@@ -187,61 +187,46 @@ struct DependenciesTests {
 
     @Test("A live service stays in its process")
     func liveStays() throws {
-        let crosses = try DependencyEntry(CupKey.self, Cup()).encoded(as: .json) != nil
+        let crosses = try DependencyEntry(DependencyKeys().cup, Cup()).encoded(as: .json) != nil
         #expect(!crosses)
         // Its description would cross; the live one that stands in for it doesn't.
-        let describedCrosses = try DependencyEntry(PotKey.self, Pot("live")).encoded(as: .json) != nil
+        let describedCrosses = try DependencyEntry(DependencyKeys().pot, Pot("live")).encoded(as: .json) != nil
         #expect(!describedCrosses)
     }
 
     @Test("A value of another type than the key's is an error, not a trap")
     func mismatch() {
         let wrongDescriptor = DependencyEntry(describedBy: 7)
-        let first = #expect(throws: CoordinatorError.self) { try wrongDescriptor.value(for: PotKey.self) }
+        let first = #expect(throws: CoordinatorError.self) { try wrongDescriptor.value(for: DependencyKeys().pot) }
         #expect(first?.code == .coding)
         let notCodable = DependencyEntry(PayloadCodec.json, [0x31])
-        let second = #expect(throws: CoordinatorError.self) { try notCodable.value(for: CupKey.self) }
+        let second = #expect(throws: CoordinatorError.self) { try notCodable.value(for: DependencyKeys().cup) }
         #expect(second?.code == .coding)
         let garbled = DependencyEntry(PayloadCodec.json, [0x7B])
-        let third = #expect(throws: CoordinatorError.self) { try garbled.value(for: TeaKey.self) }
+        let third = #expect(throws: CoordinatorError.self) { try garbled.value(for: DependencyKeys().tea) }
         #expect(third?.code == .coding)
     }
 }
 
-private enum TeaKey: DependencyKey { typealias Value = String }
-
-private enum MilkKey: DependencyKey { typealias Value = Int }
-
 /// Not Codable.
 private final class Cup: Sendable {}
-
-private enum CupKey: DependencyKey { typealias Value = Cup }
 
 private final class Pot: Sendable {
     let content: String
     init(_ content: String) { self.content = content }
 }
 
-private enum PotKey: DescribedDependencyKey {
-    typealias Value = Pot
-
+private enum PotKey {
     /// The descriptions that pots were made from.
     static let made = Collected<String>()
-
-    static func make(from descriptor: String) throws -> Pot {
-        made.append(descriptor)
-        return Pot(descriptor)
-    }
 }
 
 /// Its making looks whether there is one already.
-private enum KettleKey: DescribedDependencyKey {
-    typealias Value = String
-
+private enum KettleKey {
     static let surroundings = Lock(Dependencies())
 
     static func make(from descriptor: String) throws -> String {
-        let other = surroundings.withLock { $0 }[KettleKey.self]
+        let other = surroundings.withLock { $0 }.kettle
         return "\(descriptor) \(other.map { "beside \($0)" } ?? "without another kettle")"
     }
 }
@@ -263,42 +248,29 @@ private enum CrossKeys {
     }
 }
 
-private enum LeftKey: DescribedDependencyKey {
-    typealias Value = String
-
+private enum LeftKey {
     static func make(from descriptor: String) throws -> String {
         CrossKeys.waitForBoth()
-        return descriptor + (CrossKeys.surroundings.withLock { $0 }[RightKey.self] ?? "")
+        return descriptor + (CrossKeys.surroundings.withLock { $0 }.right ?? "")
     }
 }
 
-private enum RightKey: DescribedDependencyKey {
-    typealias Value = String
-
+private enum RightKey {
     static func make(from descriptor: String) throws -> String {
         CrossKeys.waitForBoth()
-        return descriptor + (CrossKeys.surroundings.withLock { $0 }[LeftKey.self] ?? "")
+        return descriptor + (CrossKeys.surroundings.withLock { $0 }.left ?? "")
     }
 }
 
-private enum UntouchedKey: DescribedDependencyKey {
-    typealias Value = Pot
-
+private enum UntouchedKey {
     static let made = Collected<String>()
-
-    static func make(from descriptor: String) throws -> Pot {
-        made.append(descriptor)
-        return Pot(descriptor)
-    }
 }
 
 private struct Leak: Error, Equatable {
     let from: String
 }
 
-private enum LeakKey: DescribedDependencyKey {
-    typealias Value = Pot
-
+private enum LeakKey {
     static let tries = Collected<String>()
 
     static func make(from descriptor: String) throws -> Pot {
@@ -307,19 +279,32 @@ private enum LeakKey: DescribedDependencyKey {
     }
 }
 
-extension Dependencies {
-    fileprivate var tea: String? {
-        get { self[TeaKey.self] }
-        set { self[TeaKey.self] = newValue }
+extension DependencyKeys {
+    fileprivate var tea: DependencyKey<String> { .init() }
+    fileprivate var milk: DependencyKey<Int> { .init() }
+    fileprivate var cup: DependencyKey<Cup> { .init() }
+    fileprivate var pot: DescribedDependencyKey<Pot, String> {
+        .init { descriptor in
+            PotKey.made.append(descriptor)
+            return Pot(descriptor)
+        }
     }
+    fileprivate var kettle: DescribedDependencyKey<String, String> { .init { try KettleKey.make(from: $0) } }
+    fileprivate var left: DescribedDependencyKey<String, String> { .init { try LeftKey.make(from: $0) } }
+    fileprivate var right: DescribedDependencyKey<String, String> { .init { try RightKey.make(from: $0) } }
+    fileprivate var untouched: DescribedDependencyKey<Pot, String> {
+        .init { descriptor in
+            UntouchedKey.made.append(descriptor)
+            return Pot(descriptor)
+        }
+    }
+    fileprivate var leak: DescribedDependencyKey<Pot, String> { .init { try LeakKey.make(from: $0) } }
+}
 
+extension Dependencies {
     fileprivate var teaWithMilk: String? {
-        let (tea, milk) = (self[TeaKey.self], self[MilkKey.self])
+        let (tea, milk) = (self.tea, self.milk)
         guard let tea, let milk else { return nil }
         return "\(tea) with \(milk)"
     }
-
-    fileprivate var pot: Pot? { self[PotKey.self] }
-    fileprivate var untouched: Pot? { self[UntouchedKey.self] }
-    fileprivate var leak: Pot? { self[LeakKey.self] }
 }

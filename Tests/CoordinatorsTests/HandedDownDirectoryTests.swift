@@ -55,6 +55,20 @@ struct HandedDownDirectoryTests {
         }
     }
 
+    @Test("Messages that may be forwarded are sent in the encoding of all builds, the others in that of this one")
+    func forwarded() async throws {
+        try await withRuntime(ForwardingRoot.self) { runtime in
+            let frames = ResponderDirectory.handedDown(by: try runtime.root, frameSize: 1 << 20)
+            let directory = ResponderDirectory(frames)
+            #expect(directory.entry(for: "Fixture.Echo")?.isOfThisBuild == true)
+            #expect(directory.entry(for: "Fixture.Echo")?.isIntercepted == false)
+            for name in ["Fixture.Note", "Cart.Add"] {
+                #expect(directory.entry(for: name)?.isOfThisBuild == false)
+                #expect(directory.entry(for: name)?.isIntercepted == true)
+            }
+        }
+    }
+
     // MARK: One-way messages
 
     @Test("100,000 one-way messages arrive complete and in order, and credit bounds what is under way to a receiver that takes none")
@@ -251,6 +265,18 @@ extension RawPeer {
 }
 
 /// Notes down what begins, and holds it until it's released.
+private actor ForwardingRoot: Coordinator {
+    nonisolated let context: Context
+
+    init(_ context: Context) { self.context = context }
+
+    static let responders: Responders = [
+        .respond(to: Fixture.Echo.self) { _, echo in echo.text },
+        .forward(Fixture.Note.self, to: "child"),
+        .forward(prefix: "Cart.", to: "child"),
+    ]
+}
+
 private actor HoldingRoot: Coordinator {
     static let begun = Collected<Int>()
     private static let gate = Lock(OneShot<Void>())

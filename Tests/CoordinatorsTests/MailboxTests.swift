@@ -601,11 +601,6 @@ extension Mailbox.Item {
     }
 }
 
-private enum MailboxNeedKey: DependencyKey { typealias Value = Int }
-
-extension Dependencies {
-    fileprivate var mailboxNeed: Int? {
-        get { self[MailboxNeedKey.self] }
-        set { self[MailboxNeedKey.self] = newValue }
-    }
+extension DependencyKeys {
+    fileprivate var mailboxNeed: DependencyKey<Int> { .init() }
 }

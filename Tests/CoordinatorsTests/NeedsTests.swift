@@ -4,10 +4,6 @@ import TestSupport
 import Testing
 
 private enum Tea {
-    enum LeavesKey: DependencyKey { typealias Value = String }
-    enum WaterKey: DependencyKey { typealias Value = String }
-    enum SugarKey: DependencyKey { typealias Value = String }
-
     struct Give: ResponderMessage {
         typealias Reply = NoReply
         var leaves: String?
@@ -25,24 +21,17 @@ private enum Tea {
     struct Notes: ResponderMessage { typealias Reply = [String] }
 }
 
-extension Dependencies {
-    fileprivate var leaves: String? {
-        get { self[Tea.LeavesKey.self] }
-        set { self[Tea.LeavesKey.self] = newValue }
-    }
-    fileprivate var water: String? {
-        get { self[Tea.WaterKey.self] }
-        set { self[Tea.WaterKey.self] = newValue }
-    }
-    fileprivate var sugar: String? {
-        get { self[Tea.SugarKey.self] }
-        set { self[Tea.SugarKey.self] = newValue }
-    }
+extension DependencyKeys {
+    fileprivate var leaves: DependencyKey<String> { .init() }
+    fileprivate var water: DependencyKey<String> { .init() }
+    fileprivate var sugar: DependencyKey<String> { .init() }
+}
 
+extension Dependencies {
     /// Reads the second key only if the first is there, and the third only if both are.
     fileprivate var tea: String? {
-        guard let leaves, let water else { return nil }
-        guard let sugar else { return nil }
+        guard let leaves = self.leaves, let water = self.water else { return nil }
+        guard let sugar = self.sugar else { return nil }
         return "\(leaves) in \(water) with \(sugar)"
     }
 }

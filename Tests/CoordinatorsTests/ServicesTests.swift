@@ -10,7 +10,7 @@ struct ServicesTests {
     func life(_ place: Where) async throws {
         let directory = try TemporaryDirectory()
         var options = Support.options
-        options.dependencies.describe(Fixture.ProbeKey.self, by: directory.path)
+        options.dependencies.describe(\.probe, by: directory.path)
         try await withRuntime(RootCoordinator.self, options: options) { runtime in
             try await runtime.startChild("a", place, drainSeconds: 60)
             // Twenty that need it at the same time.
@@ -32,7 +32,7 @@ struct ServicesTests {
     func failure() async throws {
         let directory = try TemporaryDirectory()
         var options = Support.options
-        options.dependencies.describe(Fixture.ProbeKey.self, by: directory.path)
+        options.dependencies.describe(\.probe, by: directory.path)
         try await withRuntime(RootCoordinator.self, options: options) { runtime in
             try await runtime.startChild("a", .worker)
             let first = try await runtime.ask(Fixture.UseProbe(), at: "/a", timeout: .seconds(60))
@@ -43,7 +43,7 @@ struct ServicesTests {
             let second = try await runtime.ask(Fixture.UseProbe(), at: "/a", timeout: .seconds(60))
             #expect(second != first)
             let exit = try await runtime.snapshot(of: "/a").lastExit ?? ""
-            #expect(exit.contains("ProbeKey") && exit.contains("told to fail"), "\(exit)")
+            #expect(exit.contains("service probe") && exit.contains("told to fail"), "\(exit)")
         }
     }
 
@@ -52,7 +52,7 @@ struct ServicesTests {
         let directory = try TemporaryDirectory()
         try Files.write("", to: directory.file("refuse"))
         var options = Support.options
-        options.dependencies.describe(Fixture.ProbeKey.self, by: directory.path)
+        options.dependencies.describe(\.probe, by: directory.path)
         try await withRuntime(RootCoordinator.self, options: options) { runtime in
             try await runtime.startChild("a", place)
             await #expect(throws: Fixture.Refusal("told to refuse")) {
@@ -66,14 +66,14 @@ struct ServicesTests {
     func cannotCross(inOneProcess: Bool) async throws {
         var options = Support.options
         let directory = try TemporaryDirectory()
-        options.dependencies.probe = try await Fixture.ProbeKey.make(from: directory.path)
+        options.dependencies.probe = try await Fixture.makeProbe(in: directory.path)
         try await withRuntime(RootCoordinator.self, options: options, inOneProcess: inOneProcess) { runtime in
             try await runtime.startChild("a", .worker)
             do {
                 _ = try await runtime.ask(Fixture.UseProbe(), at: "/a", timeout: .seconds(60))
                 Issue.record("it has crossed")
             } catch let error as CoordinatorError {
-                #expect(error.code == .unsupported && error.message.contains("Fixture.ProbeKey"), "\(error)")
+                #expect(error.code == .unsupported && error.message.contains("dependency probe"), "\(error)")
             }
             try await runtime.startChild("b", .inProcess)
             _ = try await runtime.ask(Fixture.UseProbe(), at: "/b", timeout: .seconds(60))

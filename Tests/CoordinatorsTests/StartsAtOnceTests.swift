@@ -163,13 +163,8 @@ struct StartsAtOnceTests {
     }
 }
 
-private enum NumberKey: DependencyKey { typealias Value = Int }
-
-extension Dependencies {
-    fileprivate var number: Int? {
-        get { self[NumberKey.self] }
-        set { self[NumberKey.self] = newValue }
-    }
+extension DependencyKeys {
+    fileprivate var number: DependencyKey<Int> { .init() }
 }
 
 @Suite("The size of a child")

@@ -9,26 +9,9 @@ private protocol Greeting: Sendable { var text: String { get } }
 
 private struct Hello: Greeting, Codable { var text = "hello" }
 
-private enum GreetingKey: DependencyKey {
-    typealias Value = any Greeting
-    static let name = "Test.Greeting"
-}
-
-private enum PlainKey: DependencyKey {
-    typealias Value = String
-    static let name = "Test.Plain"
-}
-
-extension Dependencies {
-    fileprivate var greeting: (any Greeting)? {
-        get { self[GreetingKey.self] }
-        set { self[GreetingKey.self] = newValue }
-    }
-
-    fileprivate var plain: String? {
-        get { self[PlainKey.self] }
-        set { self[PlainKey.self] = newValue }
-    }
+extension DependencyKeys {
+    fileprivate var greeting: DependencyKey<any Greeting> { .init("Test.Greeting") }
+    fileprivate var plain: DependencyKey<String> { .init("Test.Plain") }
 }
 
 @Suite("Dependencies that can't cross", .timeLimit(minutes: 3))

@@ -12,13 +12,8 @@ private struct Mutter: ResponderMessage { typealias Reply = String }
 
 private struct Objection: Error, Codable, Hashable { var words: String }
 
-private enum SecretKey: DependencyKey { typealias Value = String }
-
-extension Dependencies {
-    fileprivate var secret: String? {
-        get { self[SecretKey.self] }
-        set { self[SecretKey.self] = newValue }
-    }
+extension DependencyKeys {
+    fileprivate var secret: DependencyKey<String> { .init() }
 }
 
 extension Fixture {

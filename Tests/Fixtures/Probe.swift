@@ -31,16 +31,13 @@ extension Fixture {
         }
     }
 
-    public enum ProbeKey: ServiceDependencyKey {
-        public typealias Value = Probe
-
-        public static func make(from directory: String) async throws -> Probe {
-            try await Task.sleep(for: .milliseconds(50))
-            if unlink("\(directory)/refuse") == 0 { throw Refusal("told to refuse") }
-            let probe = Probe(directory: directory)
-            probe.note("made")
-            return probe
-        }
+    /// Makes the service of a directory, unless there is a file `refuse`.
+    public static func makeProbe(in directory: String) async throws -> Probe {
+        try await Task.sleep(for: .milliseconds(50))
+        if unlink("\(directory)/refuse") == 0 { throw Refusal("told to refuse") }
+        let probe = Probe(directory: directory)
+        probe.note("made")
+        return probe
     }
 
     /// Uses the service, and answers with the process.
@@ -51,9 +48,6 @@ extension Fixture {
     }
 }
 
-extension Dependencies {
-    public var probe: Fixture.Probe? {
-        get { self[Fixture.ProbeKey.self] }
-        set { self[Fixture.ProbeKey.self] = newValue }
-    }
+extension DependencyKeys {
+    public var probe: ServiceDependencyKey<Fixture.Probe, String> { .init { try await Fixture.makeProbe(in: $0) } }
 }

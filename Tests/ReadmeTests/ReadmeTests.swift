@@ -4,12 +4,12 @@ import Testing
 
 @Suite("The README's program")
 struct ReadmeTests {
-    @Test("The program has at most 25 lines, and is the one that is compiled")
+    @Test("The program has at most 20 lines, and is the one that is compiled")
     func isCompiled() throws {
         let readme = try Self.read("README.md")
         let block = try #require(readme.split(separator: "```swift\n", maxSplits: 1).last?.split(separator: "```").first)
-        #expect(block.split(separator: "\n", omittingEmptySubsequences: false).dropLast().count <= 25)
-        #expect(try Self.read("Tests/ReadmeProgram/ReadmeProgram.swift") == String(block))
+        #expect(block.split(separator: "\n", omittingEmptySubsequences: false).dropLast().count <= 20)
+        #expect(try Self.read("Tests/ReadmeProgram/main.swift") == String(block))
     }
 
     @Test("The program prints its lines, and ends on request", .timeLimit(.minutes(1)))

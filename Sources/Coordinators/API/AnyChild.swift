@@ -37,7 +37,7 @@ public struct AnyChild: Sendable {
         try? await supervisor.setPaused(false, for: key, initiator: .parent)
     }
 
-    /// Ends the child and its subtree, whatever its state, and starts it again with the configuration of its first start.
+    /// Ends the child and its subtree, whatever its state, and starts it again with its configuration.
     ///
     /// - Throws: `noSuchChild`; the error that its `start` threw.
     public func restart() async throws {

@@ -47,16 +47,43 @@ public struct Child<C: Coordinator>: Sendable {
         try await Envelope.isAccepted { try await deliver(message, by: timeout.map { .now + $0 }, isOneWay: true) }
     }
 
+    /// Asks the child for a stream of replies: only its own rows are searched.
+    ///
+    /// - Parameter timeout: The time after which the stream ends with `timedOut`; none by default.
+    public func stream<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) -> ReplyStream<M.Reply> {
+        let deadline = timeout.map { MonotonicTime.now + $0 }
+        return ReplyStream(buffer: ReplyBuffer(.value(message), sender: supervisor.node, deadline: deadline) { dispatch($0) })
+    }
+
     /// Returns the child's key as a key of the parent's type; `nil` if it isn't one.
     public func key<Key: CoordinatorKey>(as type: Key.Type = Key.self) -> Key? { Key(pathComponent: key) }
 
-    /// Ends the child and its subtree, whatever its state, and starts it again with the configuration of its first start.
+    /// Ends the child and its subtree, whatever its state, and starts it again with its configuration.
     ///
     /// Returns when the child is ready; cancellation has no effect.
     ///
     /// - Throws: `noSuchChild`; the error that its `start` threw.
     public func restart() async throws {
         try await supervisor.restart(key)
+    }
+
+    /// Changes the child's configuration.
+    ///
+    ///     try await cart.reconfigure { $0.limit = 5 }
+    ///
+    /// The parent keeps the new configuration for this life and every later one. A living child takes it by its hook
+    /// ``Coordinator/reconfigured(from:)``, in its turn among the messages, or is restarted with it, which is the hook's default. A child
+    /// that has been stopped takes it when it's started again. The call returns when the child has taken the configuration or is ready again; without a difference it
+    /// does nothing. Changes of one child come one after the other.
+    ///
+    /// - Parameters:
+    ///   - timeout: The time that the hook may take; five seconds by default. A restart takes as long as the child needs.
+    ///   - change: A function that changes the configuration.
+    /// - Throws: `noSuchChild`; `configurationDiffers` when another call has changed the configuration at the same time; the error with which
+    ///   the hook refuses the configuration, or `timedOut`: the former configuration then stays. The error that the child's `start` threw,
+    ///   of a child that was restarted.
+    public func reconfigure(timeout: Duration = .seconds(5), _ change: (inout C.Configuration) throws -> Void) async throws {
+        try await supervisor.reconfigure(key, timeout: timeout, change)
     }
 
     /// Stops the child and frees its key.
@@ -81,9 +108,11 @@ public struct Child<C: Coordinator>: Sendable {
     private func deliver(_ message: some ResponderMessage, by deadline: MonotonicTime?, isOneWay: Bool) async throws -> Answer {
         let node = supervisor.node
         let envelope = Envelope(.value(message), sender: node.path, deadline: deadline, isOneWay: isOneWay)
-        return try await envelope.delivered(in: node.openAsks) {
-            guard supervisor.has(key) else { return $0.end(.failure(CoordinatorError(.stopped, "\(path) is gone"))) }
-            supervisor.deliver($0, to: key, [], isDirect: true)
-        }
+        return try await envelope.delivered(in: node.openAsks) { dispatch($0) }
+    }
+
+    private func dispatch(_ envelope: Envelope) {
+        guard supervisor.has(key) else { return envelope.end(.failure(CoordinatorError(.stopped, "\(path) is gone"))) }
+        supervisor.deliver(envelope, to: key, [], isDirect: true)
     }
 }

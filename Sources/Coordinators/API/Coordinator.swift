@@ -49,11 +49,29 @@ public protocol Coordinator: Actor {
     /// which senders wait.
     static var mailbox: MailboxPolicy { get }
 
+    /// The time without work after which the coordinator ends by itself; read once in a process. By default `nil`: never.
+    ///
+    /// A coordinator works while it has a message that waits or runs, a running task, `run` hook or call of a timer, a child, or a call of
+    /// `after` that is still due; calls of `every` don't count. A paused coordinator doesn't end. When it has had no work for this time, or up to half as long again, its
+    /// parent removes it as one that was dismissed, whatever its restart type: a caller that runs it gets `dismissed`.
+    ///
+    /// No message is lost by that: the parent holds messages back while it asks whether the coordinator still has nothing to do. If one
+    /// arrives meanwhile the coordinator goes on, or is restarted and handles it. A message that arrives later finds no child: a row that
+    /// forwards has `open` start it again. The root of a tree, which has no parent, has no idle time-out.
+    static var idleTimeout: Duration? { get }
+
     /// Runs once per incarnation, when the configuration is in place; the coordinator is ready when it returns.
     ///
     /// Descendants can already send messages meanwhile. If this throws, the start fails, and the caller of `CoordinatorContext.start` gets
     /// the error.
     func start() async throws
+
+    /// Runs when the parent has changed the configuration, which is `context.configuration` already, in its turn among the messages.
+    ///
+    /// - Parameter former: The configuration before the change.
+    /// - Returns: Whether the coordinator has taken the configuration, or is to be restarted with it, as it is by default.
+    /// - Throws: An error that refuses the configuration: the former one stays, and the parent's call throws the error.
+    func reconfigured(from former: Configuration) async throws -> Reconfiguration
 
     /// Runs from the time when the coordinator is ready until it stops, when the hook is cancelled; optional.
     ///
@@ -77,7 +95,8 @@ public protocol Coordinator: Actor {
     /// - Parameter page: The page that is on top; `nil` when the stack, which is this coordinator's, is empty.
     func popped(to page: Page?) async
 
-    /// Starts a child that a deep link leads to, or that is selected, and that doesn't live. Throws `noSuchChild` by default.
+    /// Starts a child that a deep link leads to, that is selected, or to which a message is forwarded, and that doesn't live. Throws
+    /// `noSuchChild` by default.
     func open(_ section: ChildKey) async throws
 
     /// Shows the page that a deep link leads to. Shows it on top by default, unless it's there.
@@ -92,8 +111,12 @@ extension Coordinator {
     public static var responders: Responders { [] }
     /// The default policy: `oneForOne`, at most five restarts in a minute.
     public static var supervision: SupervisionPolicy { SupervisionPolicy() }
+    /// The default: the coordinator doesn't end by itself when it has nothing to do.
+    public static var idleTimeout: Duration? { nil }
     /// Does nothing.
     public func start() async throws { context.node.type.note(absent: .start) }
+    /// Has the coordinator restarted.
+    public func reconfigured(from former: Configuration) async throws -> Reconfiguration { .restart }
     /// Waits for the stop, without a task of its own: see `RunHook`.
     public func run() async throws {
         context.node.type.note(absent: .run)

@@ -4,7 +4,9 @@ public import WireProtocol
 extension CoordinatorContext {
     /// Starts a child, and returns when it's ready in its own process.
     ///
-    /// If a child of the same type lives under the key, it's returned as it is; a hundred concurrent starts of one key make one child.
+    /// If a child of the same type lives under the key with the same configuration, it's returned as it is; a hundred concurrent starts of
+    /// one key make one child. Configurations are compared as JSON with sorted keys. To change that of a living child, see
+    /// ``Child/reconfigure(timeout:_:)``.
     ///
     ///     try await context.start(CartCoordinator.self, as: .cart, in: .worker) { $0.currency = "EUR" }
     ///
@@ -14,7 +16,7 @@ extension CoordinatorContext {
     ///     child must be transient or temporary.
     ///   - shutdown: The time that the child is given to end; five seconds by default.
     ///   - configure: A function that sets the configuration before the child starts; the configuration is kept for every restart.
-    /// - Throws: The error that the child's `start` threw; `keyInUse`, `invalidKey`, `unknownType`, `startTimedOut`, `spawnFailed`,
+    /// - Throws: The error that the child's `start` threw; `keyInUse`, `configurationDiffers`, `invalidKey`, `unknownType`, `startTimedOut`, `spawnFailed`,
     ///   `stopped`. The child is then removed. Cancelling the waiting task removes the child, unless another task waits for it too.
     @discardableResult
     public func start<K: Coordinator>(
@@ -58,20 +60,31 @@ extension CoordinatorContext {
 
     /// Runs a child to its end: start → finish → removed → output.
     ///
+    ///     let order = try await context.run(Checkout.self, as: .checkout) { $0.items = items }
+    ///
     /// The child is `transient`: it's restarted when it fails, and removed when it finishes.
     ///
+    /// Cancelling the waiting task stops the child that the call has started, and the call returns when nothing is left of it. If other calls
+    /// wait for the child too, it goes on, and only the cancelled call ends.
+    ///
+    /// - Parameters:
+    ///   - ifRunning: What to do when a child lives under the key already; by default the call throws `keyInUse`. No call gets the output of
+    ///     a child that it hasn't started, unless it says `.join`.
+    ///   - shutdown: The time that the child is given to end; five seconds by default.
+    ///   - configure: A function that sets the configuration before the child starts.
     /// - Throws: An error when the child ends for good without finishing: `dismissed`, `stopped`, or the error that its last `start` threw.
-    ///   Cancelling the waiting task stops the child.
+    ///   `keyInUse`, `configurationDiffers`, and what else `start` throws; `CancellationError`.
     public func run<K: Coordinator>(
         _ type: K.Type = K.self,
         as key: C.ChildKey,
         in placement: Placement = .inProcess,
+        ifRunning: IfRunning = .fail,
         shutdown: Shutdown = .timeout(.seconds(5)),
         configure: (inout K.Configuration) throws -> Void = { _ in }
     ) async throws -> K.Output where K.Configuration: CoordinatorConfiguration {
         var configuration = K.Configuration()
         try configure(&configuration)
-        return try await run(type, as: key, in: placement, shutdown: shutdown, with: configuration)
+        return try await run(type, as: key, in: placement, ifRunning: ifRunning, shutdown: shutdown, with: configuration)
     }
 
     /// Runs a child to its end whose configuration has fields without defaults.
@@ -79,25 +92,13 @@ extension CoordinatorContext {
         _ type: K.Type = K.self,
         as key: C.ChildKey,
         in placement: Placement = .inProcess,
+        ifRunning: IfRunning = .fail,
         shutdown: Shutdown = .timeout(.seconds(5)),
         with configuration: K.Configuration
     ) async throws -> K.Output {
-        let children = node.children
-        let waiting = HandlerScope.current?.beginWait()
-        defer { waiting?.end() }
-        let end = ChildSlot.End()
-        let component = key.pathComponent
-        let specification = ChildSpecification(id: component, restart: .transient, shutdown: shutdown)
-        let tenancy = try await children.start(ChildDefinition(specification, kind(type, placement, configuration)), end: end)
-        let outcome = await withTaskCancellationHandler {
-            await end.value
-        } onCancel: {
-            children.tasks.add { try? await children.stop(component, initiator: .parent, forgets: true, tenancy: tenancy) }
-        }
-        // A child that has finished is removed already; its key may have been taken again.
-        if case .failure = outcome { try? await children.stop(component, initiator: .parent, forgets: true, tenancy: tenancy) }
-        try Task.checkCancellation()
-        return try outcome.get().decoded(as: K.Output.self)
+        let specification = ChildSpecification(id: key.pathComponent, restart: .transient, shutdown: shutdown)
+        let definition = ChildDefinition(specification, kind(type, placement, configuration))
+        return try await node.children.run(definition, ifRunning: ifRunning).decoded(as: K.Output.self)
     }
 
     /// Starts a coordinator by its type's name, in a worker whose program may be another one, as a configuration file can.
@@ -153,7 +154,7 @@ extension CoordinatorContext {
         try await node.children.stop(key.pathComponent, initiator: .parent, forgets: true)
     }
 
-    /// Ends a child and its subtree, whatever its state, and starts it again with the configuration of its first start.
+    /// Ends a child and its subtree, whatever its state, and starts it again with its configuration.
     ///
     /// Returns when the child is ready; cancellation has no effect.
     ///

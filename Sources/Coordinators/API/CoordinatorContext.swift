@@ -83,21 +83,6 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
         ReplyStream(buffer: ReplyBuffer(.value(message), sender: node, deadline: timeout.map { .now + $0 }) { node.climb($0) })
     }
 
-    /// Starts a task that belongs to the coordinator: the runtime cancels it when the coordinator stops, and waits for it within the grace.
-    ///
-    /// The asks of the task have deadlines of their own, whatever handler starts it. An error that the task throws is logged.
-    public func task(_ operation: @escaping @Sendable () async throws -> Void) {
-        HandlerScope.perform(in: nil) {
-            _ = node.handle { [node] in
-                do {
-                    try await operation()
-                } catch {
-                    if !Task.isCancelled { node.logger.warning("a task of the coordinator failed", metadata: ["error": "\(error)"]) }
-                }
-            }
-        }
-    }
-
     // MARK: The coordinator's own end
 
     /// Finishes the coordinator: the parent takes the output, and this coordinator is stopped and removed, whatever its restart type.

@@ -5,7 +5,8 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
     /// The kind of a failure; more kinds may be added.
     public struct Code: Sendable, Hashable, Codable, CustomStringConvertible {
         enum Kind: String, Codable {
-            case unhandled, timedOut, stopped, draining, peerLost, restarting, keyInUse, noSuchChild, noSuchPath, unknownType, failed
+            case unhandled, timedOut, stopped, draining, peerLost, restarting, keyInUse, configurationDiffers, noSuchChild, noSuchPath,
+                unknownType, failed
             case invalidSpecification, dismissed, startFailed, startTimedOut, invalidKey, notAWorker, tooManyOpenAsks, mailboxFull,
                 messageTooLarge, coding, spawnFailed,
                 unsupported
@@ -26,8 +27,10 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
         public static let peerLost = Code(kind: .peerLost)
         /// The coordinator is being restarted, and the next attempt lies beyond the deadline.
         public static let restarting = Code(kind: .restarting)
-        /// A child of another type lives under the key.
+        /// A child of another type lives under the key, or any child when one was to be run there.
         public static let keyInUse = Code(kind: .keyInUse)
+        /// A child of the same type lives under the key, with another configuration.
+        public static let configurationDiffers = Code(kind: .configurationDiffers)
         /// There is no child under the key.
         public static let noSuchChild = Code(kind: .noSuchChild)
         /// There is no coordinator at the path.

@@ -27,6 +27,32 @@ final class ChildDefinition: Sendable {
         }
     }
 
+    /// The configuration of a coordinator.
+    var configuration: ConfigurationValue? {
+        if case .coordinator(let coordinator) = kind { coordinator.configuration } else { nil }
+    }
+
+    /// Whether the child is known to have no configuration.
+    var hasNoConfiguration: Bool {
+        switch configuration {
+        case .value(let value): value is NoConfiguration
+        case .json, .encoded: false
+        case nil: true
+        }
+    }
+
+    /// Returns the same definition with another configuration; `nil` for a program, which has none.
+    func configured(with configuration: ConfigurationValue) -> ChildDefinition? {
+        guard case .coordinator(let coordinator) = kind else { return nil }
+        return ChildDefinition(specification, .coordinator(CoordinatorDefinition(configuration: configuration, place: coordinator.place)))
+    }
+
+    /// Returns the names of the fields in which the configuration differs from that of another child.
+    func differences(from other: ChildDefinition) throws(CoordinatorError) -> [String] {
+        guard let configuration, let others = other.configuration else { return [] }
+        return try configuration.differences(from: others)
+    }
+
     /// Whether the child is a coordinator in the process of its parent.
     var isInProcess: Bool {
         if case .coordinator(let coordinator) = kind { coordinator.isInProcess } else { false }

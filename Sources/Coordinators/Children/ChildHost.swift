@@ -33,6 +33,9 @@ protocol ChildHost: AnyObject, Sendable {
     /// Ends the child's process at once, as `kill -9` would.
     func kill() throws
 
+    /// Whether a message for the child isn't handled yet.
+    var isBusy: Bool { get }
+
     /// The process of the child's own; `nil` when it has none.
     var process: ProcessIdentity? { get }
 }
@@ -74,6 +77,8 @@ enum HostEvent: Sendable {
     case becameUnreachable
     /// The child can be reached again.
     case becameReachable
+    /// The child has had nothing to do for its idle time-out.
+    case becameIdle
     /// The life's process has reached a limit of its recycling rules, and is to be replaced.
     case recyclingDue
     /// A message was not sent to the child, because the child could not be reached.

@@ -38,7 +38,8 @@ struct ChildSlot {
     struct Tenancy {
         /// The number of the tenancy among those of all keys, so that a late clean-up can't affect a later tenancy of the same key.
         let number: UInt64
-        let definition: ChildDefinition
+        /// The definition; only its configuration changes.
+        var definition: ChildDefinition
     }
 
     /// A call that waits for the end of a life that was told to stop.
@@ -147,7 +148,7 @@ extension ChildSlot {
         if !storedRecord.isEmpty {
             record.output = nil
             record.lastError = nil
-            record.ends = []
+            (record.ends, record.isRun, record.isRetired) = ([], false, false)
         }
         phase.hold()
     }
@@ -185,9 +186,14 @@ extension ChildSlot {
     /// Decides what becomes of a message for the child.
     mutating func accept(_ message: Parking.Message, at path: CoordinatorPath) -> ChildSupervisor.Delivery {
         switch phase {
-        case .active(let life): return .delivered(to: life.host)
+        case .active(let life):
+            let isTracked = !storedRecord.isEmpty && record.tracksDeliveries
+            if isTracked { record.deliveries += 1 }
+            return .delivered(to: life.host, isTracked: isTracked)
         case .draining(let life):
-            return message.envelope.isBuiltin ? .delivered(to: life.host) : .refused(CoordinatorError.drains(path))
+            return message.envelope.isBuiltin
+                ? .delivered(to: life.host, isTracked: false) : .refused(CoordinatorError.drains(path))
+        case .held where record.isRetired: return .gone
         case .starting, .exitedEarly, .held, .flushing, .vacant(nextAttempt: nil): break
         case .vacant(let nextAttempt?):
             if let deadline = message.envelope.deadline, nextAttempt > deadline {
@@ -229,18 +235,30 @@ extension ChildSlot {
         var stopInitiator: ChildSupervisor.Initiator?
         /// The calls that wait for the child's end for good.
         var ends: [End] = []
+        /// Whether the child was started by such a call: it's stopped when none is left.
+        var isRun = false
         /// The requests that watch the present life.
         var watchers: [Envelope] = []
         var parking = Parking()
         /// The lock under which pauses and resumes of the child come one after the other; made for the first of them.
         var pauseTurn: AsyncLock?
+        /// The lock under which changes of the configuration come one after the other; made for the first of them.
+        var configurationTurn: AsyncLock?
         var observers = ChildObservers()
+        /// Whether deliveries are counted, because the child ends by itself when it has nothing to do.
+        var tracksDeliveries = false
+        /// The number of messages that are being handed to the host.
+        var deliveries = 0
+        /// Whether the child is removed because it had nothing to do: it gets no message any more.
+        var isRetired = false
         /// The processes that wait to become the next life.
         var spares: SparePool?
 
         var isEmpty: Bool {
             restarts == 0 && lastExit == nil && lastError == nil && output == nil && stops.isEmpty && stopInitiator == nil && ends.isEmpty
-                && watchers.isEmpty && !parking.isBusy && pauseTurn == nil && observers.areUnused && spares == nil
+                && !isRun && !tracksDeliveries
+                && watchers.isEmpty && !parking.isBusy && pauseTurn == nil && configurationTurn == nil && observers.areUnused
+                && spares == nil
         }
     }
 

@@ -25,8 +25,11 @@ extension ChildSupervisor {
 
     /// The decision about a message for a child.
     enum Delivery {
-        case delivered(to: any ChildHost)
+        /// `isTracked`: the end of the delivery has to be noted.
+        case delivered(to: any ChildHost, isTracked: Bool)
         case parked
+        /// The child is being removed because it had nothing to do.
+        case gone
         case refused(CoordinatorError)
     }
 
@@ -34,14 +37,24 @@ extension ChildSupervisor {
     ///
     /// While the child isn't ready, the message waits for it, until the deadline.
     func deliver(_ envelope: Envelope, to key: String, _ rest: ArraySlice<Substring>, isDirect: Bool) {
+        if deliverIfPresent(envelope, to: key, rest, isDirect: isDirect) { return }
+        envelope.end(.failure(CoordinatorError(.noSuchPath, "there is no coordinator at \(node.path.appending(key))")))
+    }
+
+    /// Delivers a message as ``deliver(_:to:_:isDirect:)`` does, if there is a child with the key that isn't being removed because it had
+    /// nothing to do.
+    func deliverIfPresent(_ envelope: Envelope, to key: String, _ rest: ArraySlice<Substring>, isDirect: Bool) -> Bool {
         let path = node.path.appending(key)
         let message = ChildSlot.Parking.Message(envelope: envelope, rest: rest, isDirect: isDirect)
         switch withSlot(key, { $0.accept(message, at: path) }) {
-        case .delivered(let host)?: host.deliver(envelope, to: rest, isDirect: isDirect)
+        case .delivered(let host, let isTracked)?:
+            host.deliver(envelope, to: rest, isDirect: isDirect)
+            if isTracked { withSlot(key) { $0.record.deliveries -= 1 } }
         case .parked?: break
         case .refused(let error)?: envelope.end(.failure(error))
-        case nil: envelope.end(.failure(CoordinatorError(.noSuchPath, "there is no coordinator at \(path)")))
+        case .gone?, nil: return false
         }
+        return true
     }
 
     /// Takes back a message that was not sent, before all later ones; it's kept beyond the limits, because it was accepted already.

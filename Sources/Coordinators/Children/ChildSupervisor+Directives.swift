@@ -199,6 +199,7 @@ extension ChildSupervisor {
         slot.record.spares?.end()
         end(slot.record.observers.all)
         slot.settle(with: error)
+        passTurn(of: slot.definition.key)
         wakeIfNoneIsParked()
     }
 
@@ -237,6 +238,7 @@ extension ChildSupervisor {
         for start in transition.starts { start.settle(transition.failure.map { .failure($0) } ?? .success(())) }
         if transition.mustFlush { flush(key) }
         for outcome in transition.outcomes { outcome.tell() }
+        if transition.isEndOfLife { passTurn(of: key) }
         if transition.removed != nil || !transition.hopeless.isEmpty { wakeIfNoneIsParked() }
         node.runtime.childChanged(transition.path, transition.change)
     }

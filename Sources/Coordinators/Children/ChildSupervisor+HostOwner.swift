@@ -12,6 +12,7 @@ extension ChildSupervisor: HostOwner {
         case .becameUnreachable: holdMessages(for: life)
         case .becameReachable: releaseMessages(to: life)
         case .recyclingDue: recycle(life)
+        case .becameIdle: becameIdle(life)
         case .messageReturned(let message):
             holdMessages(for: life)
             if park(returned: message, for: life.key) { return }

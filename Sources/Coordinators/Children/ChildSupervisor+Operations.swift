@@ -74,6 +74,9 @@ extension ChildSupervisor {
         return typeName.map { AnyChild(supervisor: self, key: key, typeName: $0) }
     }
 
+    /// Returns the name of a child's type; `nil` if there is no such child.
+    func typeName(of key: String) -> String? { withSlot(key) { $0.definition.typeName } }
+
     func has(_ key: String) -> Bool { state.withLock { $0.slots.contains(key) } }
 
     func snapshotState(of key: String) -> CoordinatorSnapshot.State {

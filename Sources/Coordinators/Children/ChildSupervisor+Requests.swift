@@ -1,20 +1,16 @@
 import ConcurrencySupport
+import DequeModule
 import WireProtocol
 
 extension ChildSupervisor {
-    /// Starts a child, or joins the start or the life of one of the same type under the key, and returns when it's ready.
+    /// Starts a child, or joins the start or the life of an equal one under the key, and returns when it's ready.
     ///
     /// Cancelling the waiting task removes the child that it has requested.
-    ///
-    /// - Parameter end: Settled when the child ends for good.
-    /// - Returns: The number of the key's tenancy, for a clean-up that must not affect a later child under the key.
-    @discardableResult
-    func start(_ definition: ChildDefinition, end: ChildSlot.End? = nil, initiator: Initiator = .parent) async throws -> UInt64 {
+    func start(_ definition: ChildDefinition, initiator: Initiator = .parent) async throws {
         let key = definition.key
         try node.path.check(key)
         // The start is requested before the first suspension, so that two starts that begin one after the other are in that order.
-        let (tenancy, start) = try request(definition, end, initiator)
-        guard let start else { return tenancy }
+        guard case .accepted(_, let start?) = try request(definition, .start(initiator)) else { return }
         let waiting = HandlerScope.current?.beginWait()
         defer { waiting?.end() }
         try await withTaskCancellationHandler {
@@ -22,42 +18,83 @@ extension ChildSupervisor {
         } onCancel: {
             cancel(start, of: key)
         }
-        return tenancy
     }
 
-    /// The outcome of a request for a start.
-    fileprivate enum StartRequest {
+    /// The purpose for which a child is requested.
+    enum Purpose {
+        /// The caller waits until the child is ready.
+        case start(Initiator)
+        /// The caller waits until the child has ended for good. `hasTurn`: its turn among those that wait for the key has come.
+        case run(ChildSlot.End, IfRunning, hasTurn: Bool)
+
+        var initiator: Initiator {
+            if case .start(let initiator) = self { initiator } else { .parent }
+        }
+    }
+
+    /// The answer to a request for a child.
+    enum RequestOutcome {
+        /// The child lives, or is about to. `start`: settled when it's ready; `nil` when it is, or the caller doesn't wait for that.
+        case accepted(tenancy: UInt64, ChildSlot.Start?)
+        /// The key is taken; the turn comes when it's free.
+        case busy(OneShot<Void>)
+    }
+
+    /// The outcome of one look at the state for a request.
+    fileprivate enum Finding {
         case refused(any Error)
+        case busy(OneShot<Void>)
+        /// A child of the same type lives, whose configuration has to be compared outside the lock.
+        case living(ChildDefinition)
         /// The child lives already, and is ready.
         case ready(tenancy: UInt64)
         /// The child is to be started, and this thread has to begin its life. `former`: the slot of the life before.
         case new(tenancy: UInt64, NewLife, former: ChildSlot?)
         /// The child is starting, or is to be started in its turn. `former`: the slot of the life before, which may be stopping.
-        case requested(tenancy: UInt64, ChildSlot.Start, former: ChildSlot?)
+        case requested(tenancy: UInt64, ChildSlot.Start?, former: ChildSlot?)
     }
 
-    /// Requests a start.
+    /// Requests a child.
     ///
-    /// - Returns: The tenancy, and the value to wait for; `nil` when the child is ready.
-    private func request(
-        _ definition: ChildDefinition,
-        _ end: ChildSlot.End?,
-        _ initiator: Initiator
-    ) throws -> (tenancy: UInt64, ChildSlot.Start?) {
-        let request = mutateAndPerform { state in
-            // The pause is read under this lock, so that a later pause finds the child among those to be paused.
-            state.request(definition, end, initiator, isPaused: node.isPaused, of: self)
+    /// - Throws: `keyInUse` and `configurationDiffers` when another child lives under the key.
+    func request(_ definition: ChildDefinition, _ purpose: Purpose) throws -> RequestOutcome {
+        var agreed: ChildDefinition?
+        while true {
+            let finding = mutateAndPerform { state in
+                // The pause is read under this lock, so that a later pause finds the child among those to be paused.
+                state.request(definition, purpose, agreed, isPaused: node.isPaused, of: self)
+            }
+            switch finding {
+            case .refused(let error): throw error
+            case .busy(let turn): return .busy(turn)
+            case .living(let living):
+                try refuseDifference(of: definition, from: living)
+                agreed = living
+            case .ready(let tenancy): return .accepted(tenancy: tenancy, nil)
+            case .new(let tenancy, let life, let former):
+                if let former { endRun(of: former) }
+                guard case .start = purpose else {
+                    begin(life, isAwaited: false)
+                    return .accepted(tenancy: tenancy, nil)
+                }
+                return .accepted(tenancy: tenancy, begin(life, isAwaited: true))
+            case .requested(let tenancy, let start, let former):
+                if let former { endRun(of: former) }
+                return .accepted(tenancy: tenancy, start)
+            }
         }
-        switch request {
-        case .refused(let error): throw error
-        case .ready(let tenancy): return (tenancy, nil)
-        case .new(let tenancy, let life, let former):
-            if let former { endRun(of: former) }
-            return (tenancy, begin(life, isAwaited: true))
-        case .requested(let tenancy, let start, let former):
-            if let former { endRun(of: former) }
-            return (tenancy, start)
-        }
+    }
+
+    private func refuseDifference(of definition: ChildDefinition, from living: ChildDefinition) throws(CoordinatorError) {
+        let fields = try definition.differences(from: living)
+        if fields.isEmpty { return }
+        throw CoordinatorError(
+            .configurationDiffers,
+            """
+            \(node.path.appending(definition.key)) lives with another configuration (\(fields.joined(separator: ", "))): \
+            change it with `reconfigure`, or start another child under another key
+            """
+        )
     }
 
     /// Tells the callers that wait for a former life's end, which must not get the outcome of the new life.
@@ -73,7 +110,7 @@ extension ChildSupervisor {
             let isLast = state.slots.with(key) { slot in
                 let former = slot.starts.count
                 slot.starts.removeAll { $0 === start }
-                return former == 1 && slot.starts.isEmpty
+                return former == 1 && slot.starts.isEmpty && slot.record.ends.isEmpty
             }
             if isLast == true { state.feed(.removeRequested(key)) }
         }
@@ -194,33 +231,27 @@ extension ChildSupervisor {
 extension ChildSupervisor.State {
     fileprivate mutating func request(
         _ definition: ChildDefinition,
-        _ end: ChildSlot.End?,
-        _ initiator: ChildSupervisor.Initiator,
+        _ purpose: ChildSupervisor.Purpose,
+        _ agreed: ChildDefinition?,
         isPaused: Bool,
         of supervisor: ChildSupervisor
-    ) -> ChildSupervisor.StartRequest {
+    ) -> ChildSupervisor.Finding {
         let key = definition.key
-        let parent = supervisor.node.path
-        if phase != .open { return .refused(CoordinatorError.hasStopped(parent)) }
+        if phase != .open { return .refused(CoordinatorError.hasStopped(supervisor.node.path)) }
         if Task.isCancelled { return .refused(CancellationError()) }
-        let slot: Box<ChildSlot>
-        var former: ChildSlot?
-        var present: ChildState?
         // The machine knows no child without a slot.
         let known = slots.box(key)
-        if known != nil { present = machine.state(of: key) }
-        if let living = known, present?.isAlive == true {
-            let typeName = living.value.definition.typeName
-            guard typeName == definition.typeName else {
-                let message = "\(parent.appending(key)) is a \(typeName), not a \(definition.typeName)"
-                return .refused(CoordinatorError(.keyInUse, message))
-            }
-            slot = living
-        } else {
-            (slot, former) = slots.begin(definition, in: known)
-            slot.value.renew(pausedFor: isPaused ? .cascade : [], by: initiator)
+        let present = known == nil ? nil : machine.state(of: key)
+        let living = present?.isAlive == true ? known : nil
+        if let finding = conflict(of: definition, purpose, with: living?.value.definition, agreed, at: supervisor.node.path) {
+            return finding
         }
-        if let end { slot.value.record.ends.append(end) }
+        let (slot, former) = living.map { ($0, nil) } ?? slots.begin(definition, in: known)
+        if living == nil { slot.value.renew(pausedFor: isPaused ? .cascade : [], by: purpose.initiator) }
+        if case .run(let end, _, _) = purpose {
+            slot.value.record.ends.append(end)
+            if living == nil { slot.value.record.isRun = true }
+        }
         let tenancy = slot.value.tenancy.number
         if present?.kind == .running { return .ready(tenancy: tenancy) }
         let decided = machine.handle(.startRequested(definition.specification), now: MonotonicTime.now.sinceOrigin)
@@ -230,6 +261,39 @@ extension ChildSupervisor.State {
             return .new(tenancy: tenancy, supervisor.makeLife(in: slot, incarnation, attempt), former: former)
         }
         outbox.add(decided)
+        guard case .start = purpose else { return .requested(tenancy: tenancy, nil, former: former) }
         return .requested(tenancy: tenancy, slot.value.awaitStart(), former: former)
+    }
+
+    /// Returns what is in the way of a request; `nil` if nothing is.
+    ///
+    /// - Parameters:
+    ///   - living: The definition of the child that lives under the key.
+    ///   - agreed: The definition of a living child whose configuration is known not to differ.
+    private mutating func conflict(
+        of definition: ChildDefinition,
+        _ purpose: ChildSupervisor.Purpose,
+        with living: ChildDefinition?,
+        _ agreed: ChildDefinition?,
+        at parent: CoordinatorPath
+    ) -> ChildSupervisor.Finding? {
+        let key = definition.key
+        if case .run(_, .wait, let hasTurn) = purpose {
+            guard living != nil || !hasTurn && successors[key] != nil else { return nil }
+            let turn = OneShot<Void>()
+            if hasTurn { successors[key, default: []].prepend(turn) } else { successors[key, default: []].append(turn) }
+            return .busy(turn)
+        }
+        guard let living else { return nil }
+        if case .run(_, .fail, _) = purpose {
+            let message = "\(parent.appending(key)) lives: run another child under another key, or say what to do with `ifRunning:`"
+            return .refused(CoordinatorError(.keyInUse, message))
+        }
+        guard living.typeName == definition.typeName else {
+            let message = "\(parent.appending(key)) is a \(living.typeName), not a \(definition.typeName)"
+            return .refused(CoordinatorError(.keyInUse, message))
+        }
+        if living === definition || living === agreed || living.hasNoConfiguration && definition.hasNoConfiguration { return nil }
+        return .living(living)
     }
 }

@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import DequeModule
 
 /// Carries out what the supervision machine decides for one coordinator's children.
 final class ChildSupervisor: Sendable {
@@ -26,6 +27,8 @@ final class ChildSupervisor: Sendable {
         var phase = Phase.open
         /// The longest time that any child is given to end from now on.
         var haste: Shutdown?
+        /// The calls that wait to run a child under a key when the present one has ended, in order of arrival.
+        var successors: [String: Deque<OneShot<Void>>] = [:]
         /// The end of the coordinator itself, whose time limits that of its children when it drains.
         var stop: Node.Stop?
         /// The callers that wait until no message is kept for a child.

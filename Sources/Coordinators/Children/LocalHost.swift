@@ -262,6 +262,8 @@ final class LocalHost: ChildHost {
 
     func observeEvents() {}
 
+    var isBusy: Bool { coordinator?.hasMessages == true }
+
     func kill() throws {
         throw CoordinatorError(.notAWorker, "\(coordinator?.path.description ?? "the coordinator") has no process of its own to kill")
     }

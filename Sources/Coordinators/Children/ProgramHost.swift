@@ -103,6 +103,8 @@ final class ProgramHost: ChildHost {
 
     func observeEvents() {}
 
+    var isBusy: Bool { false }
+
     func kill() throws {
         guard let child = state.withLock({ $0.child }) else {
             throw CoordinatorError(.stopped, "\(path) has no process yet")

@@ -12,14 +12,18 @@ public struct Delegates<C: Coordinator>: Sendable {
     let child: Child<C>
 
     /// Adds a delegate; adding one again has no effect.
-    public static func += (delegates: Delegates, delegate: some CoordinatorDelegate<C>) {
-        delegates.child.supervisor.add(delegate, to: delegates.child)
+    public func add(_ delegate: some CoordinatorDelegate<C>) { child.supervisor.add(delegate, to: child) }
+
+    /// Removes a delegate; one that wasn't added is ignored.
+    public func remove(_ delegate: some CoordinatorDelegate<C>) {
+        child.supervisor.removeObservers(of: child.key) { $0.delegate === delegate }
     }
 
-    /// Removes a delegate.
-    public static func -= (delegates: Delegates, delegate: some CoordinatorDelegate<C>) {
-        delegates.child.supervisor.removeObservers(of: delegates.child.key) { $0.delegate === delegate }
-    }
+    /// Adds a delegate, as ``add(_:)`` does.
+    public static func += (delegates: Delegates, delegate: some CoordinatorDelegate<C>) { delegates.add(delegate) }
+
+    /// Removes a delegate, as ``remove(_:)`` does.
+    public static func -= (delegates: Delegates, delegate: some CoordinatorDelegate<C>) { delegates.remove(delegate) }
 }
 
 /// The receivers of a coordinator's events: its parent, and all delegates and streams, in this process or another.
@@ -29,9 +33,10 @@ public struct OwnDelegates<C: Coordinator>: Sendable {
     let node: Node
 
     /// Sends an event to all delegates, without waiting for any of them.
-    public static func => (delegates: OwnDelegates, event: C.Event) {
-        delegates.node.emit(.value(event))
-    }
+    public func tell(_ event: C.Event) { node.emit(.value(event)) }
+
+    /// Sends an event to all delegates, as ``tell(_:)`` does.
+    public static func => (delegates: OwnDelegates, event: C.Event) { delegates.tell(event) }
 }
 
 extension Child {
@@ -49,14 +54,21 @@ extension CoordinatorContext {
     ///
     /// - Throws: `noSuchPath`, `peerLost`.
     public func events<K: Coordinator>(of type: K.Type, at path: CoordinatorPath) async throws -> EventStream<K> {
+        try await node.events(of: type, at: path)
+    }
+}
+
+extension Node {
+    /// Returns a stream of the events of a coordinator anywhere in the tree; see ``CoordinatorContext/events(of:at:)``.
+    func events<K: Coordinator>(of type: K.Type, at path: CoordinatorPath) async throws -> EventStream<K> {
         guard let parent = path.parent else {
             throw CoordinatorError(.noSuchPath, "the root has no parent that would hear its events")
         }
-        let buffer = ReplyBuffer(.value(ReadEvents(key: path.key)), sender: node, deadline: nil, isBuiltin: true) {
-            node.route($0, to: parent)
+        let buffer = ReplyBuffer(.value(ReadEvents(key: path.key)), sender: self, deadline: nil, isBuiltin: true) {
+            route($0, to: parent)
         }
         _ = try await buffer.next()
-        let queue = NoticeQueue(of: path, deadLetters: node.runtime.deadLetters)
+        let queue = NoticeQueue(of: path, deadLetters: runtime.deadLetters)
         let task = Task {
             while let event = try? await buffer.next() { queue.append(.event(event)) }
             queue.finish()

@@ -20,14 +20,20 @@ extension CoordinatorContext {
     public func dependency<Value: Sendable>(_ key: DependencyPath<Value>) async throws -> Value { try await node.required(key) }
 
     /// Provides a service by its description, from which every process makes, runs and ends its own.
-    public func provide<K: ServiceDependencyKey>(_ key: K.Type, describedBy descriptor: K.Descriptor) async {
+    public func provide<Value: Sendable, Descriptor: Codable & Sendable>(
+        _ key: any KeyPath<DependencyKeys, ServiceDependencyKey<Value, Descriptor>> & Sendable,
+        describedBy descriptor: Descriptor
+    ) async {
         var dependencies = Dependencies()
         dependencies.describe(key, by: descriptor)
         node.provide(dependencies)
     }
 
     /// Provides a service by its description, from which every process makes its own when it's first needed there.
-    public func provide<K: DescribedDependencyKey>(_ key: K.Type, describedBy descriptor: K.Descriptor) async {
+    public func provide<Value: Sendable, Descriptor: Codable & Sendable>(
+        _ key: any KeyPath<DependencyKeys, DescribedDependencyKey<Value, Descriptor>> & Sendable,
+        describedBy descriptor: Descriptor
+    ) async {
         var dependencies = Dependencies()
         dependencies.describe(key, by: descriptor)
         node.provide(dependencies)

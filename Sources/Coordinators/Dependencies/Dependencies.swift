@@ -2,8 +2,9 @@ import ConcurrencySupport
 
 /// The dependencies of a coordinator, provided by itself or by those above it.
 ///
-/// The dependencies are a value: reading them again may give another one after an update. They are extended with a property for each key,
-/// as ``DependencyKey`` shows.
+/// The dependencies are a value: reading them again may give another one after an update. The properties are those of
+/// ``DependencyKeys``; an extension of this type may add ones that are made of several.
+@dynamicMemberLookup
 public struct Dependencies: Sendable {
     var entries: [String: DependencyEntry] = [:]
     /// The version, which grows with every change at the coordinator that passes the dependencies on, so that those below recognise older
@@ -23,32 +24,62 @@ public struct Dependencies: Sendable {
     /// Creates dependencies without values.
     public init() {}
 
-    /// The value provided for a key; `nil` if none was, or it can't be made from its description.
-    public subscript<K: DependencyKey>(key: K.Type) -> K.Value? {
-        get {
-            probe?.names.withLock { $0.append(K.name) }
-            guard let entry = entries[K.name] else { return nil }
-            do {
-                return try entry.value(for: key)
-            } catch let unmade as UnmadeService {
-                probe?.unmade.withLock { $0.append(unmade) }
-                return nil
-            } catch {
-                probe?.error.withLock { $0 = error }
-                return nil
-            }
-        }
-        set { entries[K.name] = newValue.map { DependencyEntry(key, $0) } }
+    /// The value provided for a key; `nil` if none was.
+    public subscript<Value: Sendable>(dynamicMember key: any KeyPath<DependencyKeys, DependencyKey<Value>> & Sendable) -> Value? {
+        get { value(for: DependencyKeys()[keyPath: key as KeyPath<DependencyKeys, DependencyKey<Value>>]) }
+        set { set(newValue, for: DependencyKeys()[keyPath: key as KeyPath<DependencyKeys, DependencyKey<Value>>]) }
+    }
+
+    /// The service of a described key; `nil` if neither it nor a description was provided, or it can't be made.
+    public subscript<Value: Sendable, Descriptor: Codable & Sendable>(
+        dynamicMember key: any KeyPath<DependencyKeys, DescribedDependencyKey<Value, Descriptor>> & Sendable
+    ) -> Value? {
+        get { value(for: DependencyKeys()[keyPath: key as KeyPath<DependencyKeys, DescribedDependencyKey<Value, Descriptor>>]) }
+        set { set(newValue, for: DependencyKeys()[keyPath: key as KeyPath<DependencyKeys, DescribedDependencyKey<Value, Descriptor>>]) }
+    }
+
+    /// The service of a key; `nil` if neither it nor a description was provided, or this process hasn't made it yet.
+    public subscript<Value: Sendable, Descriptor: Codable & Sendable>(
+        dynamicMember key: any KeyPath<DependencyKeys, ServiceDependencyKey<Value, Descriptor>> & Sendable
+    ) -> Value? {
+        get { value(for: DependencyKeys()[keyPath: key as KeyPath<DependencyKeys, ServiceDependencyKey<Value, Descriptor>>]) }
+        set { set(newValue, for: DependencyKeys()[keyPath: key as KeyPath<DependencyKeys, ServiceDependencyKey<Value, Descriptor>>]) }
     }
 
     /// Describes a service, which is made where it's needed.
-    public mutating func describe<K: DescribedDependencyKey>(_ key: K.Type, by descriptor: K.Descriptor) {
-        entries[K.name] = DependencyEntry(describedBy: descriptor)
+    public mutating func describe<Value: Sendable, Descriptor: Codable & Sendable>(
+        _ key: any KeyPath<DependencyKeys, DescribedDependencyKey<Value, Descriptor>> & Sendable,
+        by descriptor: Descriptor
+    ) {
+        let key = DependencyKeys()[keyPath: key as KeyPath<DependencyKeys, DescribedDependencyKey<Value, Descriptor>>]
+        entries[key.name] = DependencyEntry(describedBy: descriptor)
     }
 
     /// Describes a service, which is made, run and ended in each process that needs it.
-    public mutating func describe<K: ServiceDependencyKey>(_ key: K.Type, by descriptor: K.Descriptor) {
-        entries[K.name] = DependencyEntry(describedBy: descriptor)
+    public mutating func describe<Value: Sendable, Descriptor: Codable & Sendable>(
+        _ key: any KeyPath<DependencyKeys, ServiceDependencyKey<Value, Descriptor>> & Sendable,
+        by descriptor: Descriptor
+    ) {
+        let key = DependencyKeys()[keyPath: key as KeyPath<DependencyKeys, ServiceDependencyKey<Value, Descriptor>>]
+        entries[key.name] = DependencyEntry(describedBy: descriptor)
+    }
+
+    private func value<Value>(for key: some ReadableDependencyKey<Value>) -> Value? {
+        probe?.names.withLock { $0.append(key.name) }
+        guard let entry = entries[key.name] else { return nil }
+        do {
+            return try entry.value(for: key)
+        } catch let unmade as UnmadeService {
+            probe?.unmade.withLock { $0.append(unmade) }
+            return nil
+        } catch {
+            probe?.error.withLock { $0 = error }
+            return nil
+        }
+    }
+
+    private mutating func set<Value>(_ value: Value?, for key: some ReadableDependencyKey<Value>) {
+        entries[key.name] = value.map { DependencyEntry(key, $0) }
     }
 
     /// The dependencies as another process gets them, with the live values of this one.

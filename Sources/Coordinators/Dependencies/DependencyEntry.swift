@@ -22,11 +22,7 @@ final class DependencyEntry: Sendable {
     /// The end of a service's making, while that is under way.
     private let making = Lock<OneShot<Result<Void, any Error>>?>(nil)
 
-    init<K: DependencyKey>(_ key: K.Type, _ value: K.Value) {
-        // The key's type is checked, not only the value: another process couldn't decode an `any P`.
-        let isMadeAnew = key is any DescribedDependencyKey.Type || key is any ServiceDependencyKey.Type
-        content = .value(value, crosses: !isMadeAnew && K.Value.self is any (Codable & Sendable).Type)
-    }
+    init<Value>(_ key: some ReadableDependencyKey<Value>, _ value: Value) { content = .value(value, crosses: key.crosses) }
 
     init(describedBy descriptor: any Codable & Sendable) { content = .described(descriptor) }
 
@@ -55,17 +51,19 @@ final class DependencyEntry: Sendable {
     /// The user's code runs under no lock. When several coordinators need the value for the first time at the same time, each of them may
     /// make one, and all get the one that was ready first.
     ///
-    /// - Throws: An error when the value can't be made from its description, or when making it requires the value itself.
-    func value<K: DependencyKey>(for key: K.Type) throws -> K.Value {
+    /// - Throws: An error when the value can't be made from its description, or when making it requires the value itself; `UnmadeService`
+    ///   when it's a service that has to be made first.
+    func value<Value>(for key: some ReadableDependencyKey<Value>) throws -> Value {
         if case .value(let value, _) = content { return try cast(value, key) }
         if let made = made.withLock({ $0 }) { return try cast(made, key) }
-        if let service = key as? any ServiceDependencyKey.Type, !stays { throw unmade(service) }
         let id = ObjectIdentifier(self)
         guard !Self.making.contains(id) else {
-            throw CoordinatorError(.unsupported, "the dependency \(K.name) is needed to make itself")
+            throw CoordinatorError(.unsupported, "the dependency \(key.name) is needed to make itself")
         }
-        let value = try Self.$making.withValue(Self.making.union([id])) { try make(key) }
-        return try cast(keep(value), key)
+        switch try Self.$making.withValue(Self.making.union([id]), operation: { try make(key) }) {
+        case .now(let value): return try cast(keep(value), key)
+        case .later(let make): throw unmade(key.name, make)
+        }
     }
 
     /// Keeps a value, unless another one was made first.
@@ -98,42 +96,29 @@ final class DependencyEntry: Sendable {
         }
     }
 
-    private func make<K: DependencyKey>(_ key: K.Type) throws -> K.Value {
-        if case .absent = content {
-            let remedy = "make its value Codable, or provide it by a description"
-            throw CoordinatorError(.unsupported, "the dependency \(K.name) doesn't reach this process, as it can't cross: \(remedy)")
-        }
-        if let described = key as? any DescribedDependencyKey.Type { return try cast(make(from: described), key) }
-        guard case .encoded(let codec, let bytes) = content, let type = K.Value.self as? any (Codable & Sendable).Type else {
-            throw CoordinatorError(.coding, "the dependency \(K.name) can't cross between processes: it isn't Codable, nor described")
-        }
-        return try cast(PayloadCoder.decode(type, from: bytes, codec: codec), key)
-    }
-
-    private func make<K: DescribedDependencyKey>(from key: K.Type) throws -> any Sendable {
+    private func make<Value>(_ key: some ReadableDependencyKey<Value>) throws -> Making<Value> {
         switch content {
-        case .described(let descriptor):
-            guard let descriptor = descriptor as? K.Descriptor else {
-                throw CoordinatorError(.coding, "\(K.name) is described by \(K.Descriptor.self), not by \(type(of: descriptor))")
-            }
-            return try K.make(from: descriptor)
-        case .encoded(let codec, let bytes):
-            return try K.make(from: PayloadCoder.decode(K.Descriptor.self, from: bytes, codec: codec))
-        case .value(let value, _):
-            return value
+        case .value(let value, _): return .now(try cast(value, key))
+        case .described(let description): return try key.make(from: description)
+        case .encoded(let codec, let bytes): return try key.make(from: bytes, codec)
         case .absent:
-            throw CoordinatorError(.coding, "the dependency \(K.name) can't cross between processes: describe it")
+            let remedy = "make its value Codable, or provide it by a description"
+            throw CoordinatorError(.unsupported, "the dependency \(key.name) doesn't reach this process, as it can't cross: \(remedy)")
         }
     }
 
     // MARK: Services
 
-    private func unmade<K: ServiceDependencyKey>(_ key: K.Type) -> UnmadeService {
-        UnmadeService { [self] runtime in try await prepare(key, in: runtime) }
+    private func unmade<Value: Sendable>(_ name: String, _ make: @escaping @Sendable () async throws -> Value) -> UnmadeService {
+        UnmadeService { [self] runtime in try await prepare(name, make, in: runtime) }
     }
 
     /// Makes the service, unless it's made or being made, and returns when it is.
-    private func prepare<K: ServiceDependencyKey>(_ key: K.Type, in runtime: RuntimeCore) async throws {
+    private func prepare<Value: Sendable>(
+        _ name: String,
+        _ make: @escaping @Sendable () async throws -> Value,
+        in runtime: RuntimeCore
+    ) async throws {
         let (end, isFirst) = making.withLock { making -> (OneShot<Result<Void, any Error>>, Bool) in
             if let making { return (making, false) }
             let end = OneShot<Result<Void, any Error>>()
@@ -145,7 +130,7 @@ final class DependencyEntry: Sendable {
             HandlerScope.perform(in: nil) {
                 runtime.tasks.add { [self] in
                     let outcome: Result<Void, any Error>
-                    do { outcome = .success(try await makeService(key, in: runtime)) } catch { outcome = .failure(error) }
+                    do { outcome = .success(try await makeService(name, make, in: runtime)) } catch { outcome = .failure(error) }
                     making.withLock { $0 = nil }
                     end.settle(outcome)
                 }
@@ -154,26 +139,20 @@ final class DependencyEntry: Sendable {
         try await end.value.get()
     }
 
-    private func makeService<K: ServiceDependencyKey>(_ key: K.Type, in runtime: RuntimeCore) async throws {
+    private func makeService<Value: Sendable>(
+        _ name: String,
+        _ make: @Sendable () async throws -> Value,
+        in runtime: RuntimeCore
+    ) async throws {
         // A call that has come late finds the service made.
         if made.withLock({ $0 }) != nil { return }
-        let value = try await K.make(from: descriptor(of: key))
-        if let service = value as? any Service { try runtime.services.run(service, named: K.name) }
+        let value = try await make()
+        if let service = value as? any Service { try runtime.services.run(service, named: name) }
         _ = keep(value)
     }
 
-    private func descriptor<K: ServiceDependencyKey>(of key: K.Type) throws -> K.Descriptor {
-        switch content {
-        case .described(let descriptor):
-            if let descriptor = descriptor as? K.Descriptor { return descriptor }
-            throw CoordinatorError(.coding, "\(K.name) is described by \(K.Descriptor.self), not by \(type(of: descriptor))")
-        case .encoded(let codec, let bytes): return try PayloadCoder.decode(K.Descriptor.self, from: bytes, codec: codec)
-        case .value, .absent: throw CoordinatorError(.coding, "the service \(K.name) has no description")
-        }
-    }
-
-    private func cast<K: DependencyKey>(_ value: any Sendable, _ key: K.Type) throws -> K.Value {
-        if let value = value as? K.Value { return value }
-        throw CoordinatorError(.coding, "the dependency \(K.name) is \(type(of: value)), not \(K.Value.self)")
+    private func cast<Value>(_ value: any Sendable, _ key: some ReadableDependencyKey<Value>) throws -> Value {
+        if let value = value as? Value { return value }
+        throw CoordinatorError(.coding, "the dependency \(key.name) is \(type(of: value)), not \(Value.self)")
     }
 }

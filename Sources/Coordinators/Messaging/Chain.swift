@@ -64,6 +64,11 @@ struct Onward: Sendable {
     let index: Int
 
     func next(_ body: Envelope.Body, isOneWay: Bool) async throws -> Answer {
+        try await next(body, isOneWay: isOneWay) { node.climb($0, after: index) }
+    }
+
+    /// Sends the message on as `dispatch` does, with the sender, deadline, trace and replies of the one that has arrived.
+    func next(_ body: Envelope.Body, isOneWay: Bool, by dispatch: (Envelope) -> Void) async throws -> Answer {
         let last = LastReply()
         let flow = envelope.flow.map { flow in
             ReplyFlow { answer in
@@ -80,7 +85,7 @@ struct Onward: Sendable {
             flow: flow
         )
         if let flow, let outer = envelope.flow { outer.relayGrants(to: flow) }
-        let answer = try await onward.delivered(in: node.openAsks) { node.climb($0, after: index) }
+        let answer = try await onward.delivered(in: node.openAsks, by: dispatch)
         guard flow != nil else { return answer }
         if case .none = answer { return last.reply ?? .none }
         // A single answer, though the asker accepts several: the interceptor may still change it.

@@ -177,9 +177,14 @@ final class Envelope: Sendable {
     }
 
     /// Ends the message and cancels its handler.
-    func end(_ result: Result<Answer, any Error>) {
+    func end(_ result: Result<Answer, any Error>) { _ = endIfOpen(result) }
+
+    /// Ends the message and cancels its handler.
+    ///
+    /// - Returns: False if the message had ended before.
+    func endIfOpen(_ result: Result<Answer, any Error>) -> Bool {
         release()
-        finish(result, cancels: true)
+        return finish(result, cancels: true)
     }
 
     /// Ends the message because its deadline has passed.
@@ -206,7 +211,8 @@ final class Envelope: Sendable {
         if hasEnded { work.cancel() }
     }
 
-    private func finish(_ result: Result<Answer, any Error>, cancels: Bool) {
+    @discardableResult
+    private func finish(_ result: Result<Answer, any Error>, cancels: Bool) -> Bool {
         let former = state.withLock { state -> (waiter: Waiter?, work: Work?, owner: (asks: OpenAsks, number: UInt64)?)? in
             guard state.phase == .open else { return nil }
             if case .failure = result { state.phase = .failed } else { state.phase = .answered }
@@ -214,7 +220,7 @@ final class Envelope: Sendable {
             if case .task = asker, waiter == nil { state.outcome = result }
             return (waiter, isOneWay && !cancels ? nil : state.work.take(), state.owner.take())
         }
-        guard let former else { return }
+        guard let former else { return false }
         if let owner = former.owner { owner.asks.remove(owner.number) }
         switch asker {
         case .task: former.waiter?.resume(returning: result)
@@ -222,6 +228,7 @@ final class Envelope: Sendable {
         case .function(let complete): complete(result)
         }
         if cancels { former.work?.cancel() }
+        return true
     }
 }
 
@@ -299,7 +306,8 @@ extension Envelope {
             return [self]
         }
         return (0..<count).map { _ in
-            let payload = Payload(payload.take())
+            // A message that waits must not keep the others' bytes.
+            let payload = Payload(Bytes(Array(payload.take())))
             let arrival = Peer.Arrival(correlation: 0, codec: codec, route: arrival.route, size: Peer.size(payload.count))
             return Envelope(
                 .encoded(name: name, codec, payload),

@@ -32,6 +32,7 @@ extension Node {
     func acceptBuiltin(_ envelope: Envelope) {
         switch envelope.body.name {
         case OpenRoute.name: return accept(envelope, Self.openRow)
+        case Reconfigure.name: return accept(envelope, Self.reconfigureRow)
         case ReadEvents.name: return streamEvents(envelope)
         case WatchChild.name: return watchChild(envelope)
         default: break
@@ -39,6 +40,7 @@ extension Node {
         carryOut(envelope) {
             switch envelope.body.name {
             case SetPages.name: setPages(try envelope.message(as: SetPages.self).pages)
+            case Retire.name: return .value(retire())
             case Uncovered.name: post(.popped(try envelope.message(as: Uncovered.self).page))
             case FinishPopped.name:
                 let popped = try envelope.message(as: FinishPopped.self)

@@ -54,6 +54,11 @@ extension Node {
     }
 }
 
+extension Node {
+    /// Whether a message isn't handled yet, or not handed on to a child.
+    var hasMessages: Bool { state.withLock { $0.hasMessages } }
+}
+
 extension Node.State {
     /// Whether no handler runs, and none is about to begin.
     var isIdle: Bool { handlers.running.isEmpty && !mailbox.isDraining }
@@ -64,6 +69,9 @@ extension Node.State {
         defer { handlers.idleWaiters = [] }
         return handlers.idleWaiters
     }
+
+    /// Whether a message isn't handled yet, or not handed on to a child.
+    var hasMessages: Bool { mailbox.messageCount > 0 || !extras.waitingForChildren.isEmpty }
 
     /// Returns the coordinator, if the caller must begin to drain its mailbox.
     mutating func instanceToDrain() -> (any Coordinator)? {

@@ -2,35 +2,61 @@ import ConcurrencySupport
 import Logging
 import Synchronization
 
-/// A row that answers on the thread that delivers the message: that of the link, or the asker's own.
+/// A row that is carried out on the thread that delivers the message: that of the link, or the asker's own.
 final class InlineRow: Sendable {
     typealias Body = @Sendable (any Coordinator, Envelope) throws -> Answer
+
+    fileprivate enum Work {
+        /// The body answers the message.
+        case answer(Body)
+        /// The message goes to a child.
+        case forward(ForwardTarget)
+    }
 
     /// The time that a body may hold up a link before it's logged.
     fileprivate static let patience = Duration.milliseconds(10)
 
-    fileprivate let body: Body
+    fileprivate let work: Work
     /// Whether a slow body has been logged.
     fileprivate let isKnownAsSlow = Atomic(false)
 
-    init(_ body: @escaping Body) { self.body = body }
+    init(_ body: @escaping Body) { work = .answer(body) }
+
+    init(forwardingTo target: ForwardTarget) { work = .forward(target) }
+
+    var isForwarding: Bool {
+        if case .forward = work { true } else { false }
+    }
 }
 
 extension Node {
-    /// Answers a message by an inline row, in the thread of the caller.
+    /// Carries out an inline row for a message, in the thread of the caller.
     ///
     /// - Returns: False when the message has to wait in the mailbox, because the coordinator isn't ready, is paused or stops, or an earlier
     ///   message for such a row waits there.
     func answer(_ envelope: Envelope, _ row: MessageRow, _ inline: InlineRow) -> Bool {
         guard let instance = instanceForInlineRow() else { return false }
+        switch inline.work {
+        case .answer(let body): answer(envelope, row, inline, by: body, on: instance)
+        case .forward(let target): forward(envelope, to: target)
+        }
+        return true
+    }
+
+    private func answer(
+        _ envelope: Envelope,
+        _ row: MessageRow,
+        _ inline: InlineRow,
+        by body: InlineRow.Body,
+        on instance: any Coordinator
+    ) {
         envelope.release()
-        if envelope.isWithdrawn { return true }
+        if envelope.isWithdrawn { return }
         if envelope.isOneWay { envelope.complete(.success(.none)) }
         let began = MonotonicTime.now
-        let result = inTrace(of: envelope) { Result { try inline.body(instance, envelope) } }
+        let result = inTrace(of: envelope) { Result { try body(instance, envelope) } }
         conclude(envelope, row, result, since: runtime.tap.isActive ? began : nil)
         if case .peer = envelope.asker { noteIfSlow(inline, envelope, since: began) }
-        return true
     }
 
     /// Returns the coordinator, if an ask of an inline row may run in the asker's task.
@@ -39,9 +65,12 @@ extension Node {
     private func instanceForInlineRow() -> (any Coordinator)? {
         state.withLock { state in
             switch state.life.phase {
-            case .starting, .active: state.mailbox.admitsInline ? state.life.instance : nil
-            case .draining, .stopping, .stopped: nil
+            case .starting, .active: break
+            case .draining, .stopping, .stopped: return nil
             }
+            guard state.mailbox.admitsInline else { return nil }
+            state.mailbox.noteArrival()
+            return state.life.instance
         }
     }
 

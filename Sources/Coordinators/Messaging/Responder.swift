@@ -212,6 +212,45 @@ extension Responder {
     }
 }
 
+// MARK: - Forwarding
+
+extension Responder {
+    /// Hands messages of a type on to a child, as they are; the row with a prefix describes how.
+    ///
+    /// - Parameter child: The key of the child.
+    public static func forward<M: ResponderMessage>(_ message: M.Type, to child: C.ChildKey) -> Responder {
+        let match = MessageRow.Match.type(name: M.name, ObjectIdentifier(M.self))
+        return Responder(row: .message(MessageRow(match, forwardingTo: .key(child.pathComponent))))
+    }
+
+    /// Hands every message whose name begins with the prefix on to a child, as it is.
+    ///
+    ///     .forward(prefix: "Cart.", to: .cart)
+    ///
+    /// The message keeps its sender, deadline, trace and one-way form, a stream its replies, and the asker's cancellation ends the child's
+    /// handler. Nothing of this coordinator runs, and the message takes no room in its mailbox. While this coordinator is paused, the
+    /// message waits there.
+    ///
+    /// Only the child's own rows are searched. A message for which it has none fails with `unhandled`, also if it came from the child.
+    /// Messages that this coordinator answers itself need rows before this one.
+    ///
+    /// A child that doesn't live is opened by ``Coordinator/open(_:)``, once for all messages that arrive meanwhile: these wait, bounded and
+    /// until their deadlines, and are delivered in order. The default of that hook throws `noSuchChild`, which the asker gets. A child that
+    /// is being restarted gets the message when it's ready.
+    ///
+    /// - Parameter child: The key of the child.
+    public static func forward(prefix: String, to child: C.ChildKey) -> Responder {
+        Responder(row: .message(MessageRow(.prefix(prefix), forwardingTo: .key(child.pathComponent))))
+    }
+
+    /// Hands every message whose name begins with the prefix on to the first child of a type.
+    ///
+    /// The message is handed on as by the row with a key. Without such a child the ask fails with `noSuchChild`.
+    public static func forward<K: Coordinator>(prefix: String, to child: K.Type) -> Responder {
+        Responder(row: .message(MessageRow(.prefix(prefix), forwardingTo: .type(name: TypeNames.name(of: child)))))
+    }
+}
+
 // MARK: - Observing children
 
 extension Responder {

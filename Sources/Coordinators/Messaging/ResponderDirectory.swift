@@ -103,12 +103,16 @@ extension ResponderDirectory {
     /// - Parameter size: The size of the largest frame that the child takes, in bytes.
     /// - Returns: The contents of the frames; empty when this process doesn't know of all rows above itself, or there are too many.
     static func handedDown(by parent: Node, frameSize size: Int) -> [Directory] {
-        var levels = sequence(first: parent, next: \.parent).enumerated().map { index, node in
-            Directory(distance: UInt32(index + 1), buildID: BuildID.current, isLast: false, rows: node.type.table.directory)
+        let ancestors = Array(sequence(first: parent, next: \.parent))
+        var levels = ancestors.enumerated().flatMap { index, node in
+            node.type.table.directory.map { run in
+                // The build of a child to which messages are forwarded isn't known here: they are sent in the encoding of all builds.
+                Directory(distance: UInt32(index + 1), buildID: run.isForwarding ? "" : BuildID.current, isLast: false, rows: run.rows)
+            }
         }
         if let uplink = parent.runtime.uplink {
             guard let above = uplink.directory else { return [] }
-            let distance = UInt32(levels.count)
+            let distance = UInt32(ancestors.count)
             levels += above.levels.map { level in
                 var level = level
                 level.distance = level.distance.addingSaturating(distance)

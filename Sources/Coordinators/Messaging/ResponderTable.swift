@@ -30,8 +30,15 @@ final class ResponderTable: Sendable {
     let dismissal: Row.Dismissal?
     /// Names that several types of messages share: a message of such a name from another process may be decoded as the wrong one.
     let ambiguousNames: [String]
-    /// The rows for messages as processes below are told them, in order.
-    let directory: [Directory.Row]
+    /// The rows for messages as processes below are told them, in order, in runs of rows that are alike in where their messages are read.
+    let directory: [DirectoryRun]
+
+    /// Rows that stand next to each other.
+    struct DirectoryRun: Sendable {
+        var rows: [Directory.Row]
+        /// Whether the messages are read by another coordinator, which may be in a process of another build.
+        let isForwarding: Bool
+    }
 
     init(_ rows: [Row]) {
         var byType: [ObjectIdentifier: [MessageRow]] = [:]
@@ -40,12 +47,12 @@ final class ResponderTable: Sendable {
         var lifecycle: [Row.Lifecycle] = []
         var observers: [String: [Row.Observe]] = [:]
         var dismissal: Row.Dismissal?
-        var directory: [Directory.Row] = []
+        var directory: [DirectoryRun] = []
         for (index, row) in rows.enumerated() {
             switch row {
             case .message(let template):
                 let row = template.at(index)
-                directory.append(row.description)
+                directory.add(row)
                 switch row.match {
                 case .type(let name, let type):
                     byType[type, default: []].append(row)
@@ -65,8 +72,7 @@ final class ResponderTable: Sendable {
         self.lifecycle = lifecycle
         self.observers = observers
         self.dismissal = dismissal
-        // A message with a longer name can't come from another process.
-        self.directory = directory.filter { $0.name.utf8.count <= FrameLimits.default.maximumNameLength }
+        self.directory = directory
     }
 
     /// Returns whether rows match a message, without a look at its name.
@@ -98,6 +104,17 @@ final class ResponderTable: Sendable {
         guard let byPrefix else { return exact }
         guard let exact, exact.index < byPrefix.index else { return byPrefix }
         return exact
+    }
+}
+
+extension [ResponderTable.DirectoryRun] {
+    fileprivate mutating func add(_ row: MessageRow) {
+        let description = row.description
+        // A message with a longer name can't come from another process.
+        guard description.name.utf8.count <= FrameLimits.default.maximumNameLength else { return }
+        let isForwarding = row.inline?.isForwarding == true
+        if last?.isForwarding != isForwarding { append(ResponderTable.DirectoryRun(rows: [], isForwarding: isForwarding)) }
+        self[count - 1].rows.append(description)
     }
 }
 

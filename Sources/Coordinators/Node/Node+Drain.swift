@@ -68,7 +68,7 @@ extension Node.State {
     }
 
     private mutating func takeDrainWaits(at path: CoordinatorPath) -> [DrainWait] {
-        let isAnyLeft = mailbox.messageCount > 0
+        let isAnyLeft = hasMessages
         let isAnyFromOutside = isAnyLeft && hasMessagesFromOutside(of: path)
         let open = handlers.drainWaits.filter { $0.messages == .all ? isAnyLeft : isAnyFromOutside }
         defer { handlers.drainWaits = open }
@@ -80,7 +80,8 @@ extension Node.State {
         let beginning = handlers.batch.lazy.compactMap(\.envelope)
         let running = handlers.running.values.lazy.compactMap(\.envelope)
         let isFromOutside = { (envelope: Envelope) in envelope.sender == path || !envelope.sender.isWithin(path) }
-        return beginning.contains(where: isFromOutside) || running.contains(where: isFromOutside)
+        // Those that wait for a child to be opened are few, and are handed on soon.
+        return !extras.waitingForChildren.isEmpty || beginning.contains(where: isFromOutside) || running.contains(where: isFromOutside)
             || mailbox.waitingMessages.contains(where: isFromOutside)
     }
 }

@@ -52,6 +52,7 @@ extension Node {
         }
         // Messages may have arrived before there was an instance to drain them.
         if isAwaited { beginDraining(instance) }
+        if phase == .starting || phase == .active { callHeldTimers() }
         return phase
     }
 
@@ -70,6 +71,7 @@ extension Node {
     }
 
     private func beginRunHook(_ instance: any Coordinator) {
+        if let timeout = type.idleTimeout { watchIdleness(timeout) }
         if type.lacks(.run) { return }
         let task = Task.immediate {
             do {
@@ -202,6 +204,9 @@ extension Node {
             (state.run.task, state.children) = (nil, nil)
             return (state.mailbox.removeAll(), Array(former.handlers.running.values), former)
         }
+        endWaitingForChildren()
+        cancelTimers()
+        endIdleWatch()
         let hasFailed = former.life.stop?.hasFailed == true
         openAsks.end(with: .hasStopped(path), forGood: true)
         former.children?.refuse()
@@ -217,11 +222,11 @@ extension Node {
     private func giveUp(_ item: Mailbox.Item, hasFailed: Bool) {
         switch item {
         case .message(let envelope, _):
-            if envelope.isOneWay, envelope.hasEnded, !envelope.isWithdrawn {
-                let letter = DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: .stopped)
-                for _ in 0..<envelope.count { runtime.deadLetters.record(letter) }
-            }
-            envelope.end(.failure(endError(hasFailed, maybeExecuted: false)))
+            // One that has ended already was accepted: its sender isn't informed any more.
+            if envelope.endIfOpen(.failure(endError(hasFailed, maybeExecuted: false))) { return }
+            guard envelope.isOneWay, !envelope.isWithdrawn else { return }
+            let letter = DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: .stopped)
+            for _ in 0..<envelope.count { runtime.deadLetters.record(letter) }
         case .dismissal(_, let decision): decision.settle(.refuse)
         case .event(let child, _):
             runtime.deadLetters.record(DeadLetter(name: child.typeName, sender: child.path, target: path, reason: .stopped))

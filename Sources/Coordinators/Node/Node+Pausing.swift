@@ -49,6 +49,7 @@ extension Node {
             return state.instanceToDrain()
         }
         if let instance { beginDraining(instance) }
+        callHeldTimers()
     }
 }
 

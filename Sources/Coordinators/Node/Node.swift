@@ -118,7 +118,15 @@ final class Node: Sendable {
         /// The open asks that equal ones may join, once there was one.
         var sharedAsks: SharedAsks?
 
-        var isEmpty: Bool { navigation.isEmpty && configuration == nil && sharedAsks == nil }
+        var waitingForChildren: WaitingForChildren = [:]
+        var timers: [OwnTimer] = []
+        /// The watch that ends the coordinator when it has nothing to do, if its type has an idle time-out.
+        var idleWatch: IdleWatch?
+
+        var isEmpty: Bool {
+            navigation.isEmpty && configuration == nil && waitingForChildren.isEmpty && timers.isEmpty && idleWatch == nil
+                && sharedAsks == nil
+        }
     }
 
     struct State {

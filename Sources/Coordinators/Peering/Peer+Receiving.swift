@@ -16,11 +16,13 @@ extension Peer {
                 accept(frame, ask.target, ask.sender, ask.message, deadline, ask.trace, ask.payload, isOneWay: false, &run)
             case .send(let send):
                 if run.gathered?.add(send, of: frame, names: frames.definitions) == true { continue }
-                handOn(&run)
-                run.gathered = gather(send, of: frame, names: frames.definitions)
-                if run.gathered != nil { continue }
-                let payload = frames.ownMemory(for: send.payload)
-                accept(frame, send.target, send.sender, send.message, nil, send.trace, payload, isOneWay: true, &run)
+                if let first = gather(send, of: frame, names: frames.definitions) {
+                    handOn(&run)
+                    run.gathered = first
+                    continue
+                }
+                let (trace, payload) = (frames.ownMemory(for: send.trace), frames.ownMemory(for: send.payload))
+                accept(frame, send.target, send.sender, send.message, nil, trace, payload, isOneWay: true, &run)
             default:
                 // Whatever comes after messages must not overtake them.
                 handOn(&run)
@@ -66,7 +68,10 @@ extension Peer {
         )
         let last = Self.size(messages.lengths.last ?? 0)
         switch state.withLock({ $0.admit(envelope, arrival, last: last) }) {
-        case .violation(let violation): link.close(because: violation)
+        case .violation(let violation):
+            link.close(because: violation)
+            // Those before the one without credit are lost too; no credit was taken for any.
+            owner.messageLost(envelope, lost(maybeExecuted: false))
         case .full: envelope.end(.failure(lost(maybeExecuted: false)))
         case .admitted: owner.messagesReceived([envelope], target, messages.isDirect)
         }

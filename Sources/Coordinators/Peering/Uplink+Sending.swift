@@ -113,6 +113,12 @@ extension Uplink {
         return (try? await peer.inspect(DismissalRequest.operation, "", request.payload, timeout: timeout)) == .bool(true)
     }
 
+    /// Tells the processes above that this process's coordinator has had nothing to do for its idle time-out.
+    func reportIdle() async {
+        guard let peer = state.withLock({ $0.peer }) else { return }
+        _ = try? await peer.inspect(IdleNotice.operation, "", .null, timeout: .seconds(5))
+    }
+
     /// Sends a notification of the runtime to the process above.
     ///
     /// - Returns: False when there is no link, or the notification can't be encoded or sent.

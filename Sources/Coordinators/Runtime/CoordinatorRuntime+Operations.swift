@@ -5,8 +5,8 @@ public import WireProtocol
 extension CoordinatorRuntime {
     /// Asks in the name of the coordinator at `path`: its own rows are searched first, then those of its ancestors.
     ///
-    /// The message is encoded as JSON, even when a coordinator of this process answers. An error of the handler is thrown as it was if this
-    /// program has its type.
+    /// The message is encoded, as JSON, only if the coordinator at `path` is in another process. An error of the handler is thrown as it
+    /// was if this program has its type.
     ///
     /// - Parameter timeout: As of `CoordinatorContext.ask`.
     /// - Throws: As `CoordinatorContext.ask`, and `noSuchPath`.
@@ -15,15 +15,37 @@ extension CoordinatorRuntime {
         at path: CoordinatorPath = .root,
         timeout: Duration? = nil
     ) async throws -> M.Reply {
-        // JSON, because a message that is routed by path may pass processes of other builds.
-        let bytes = try PayloadCoder.encode(message, as: .json)
+        try await ask(message, at: path, timeout: timeout, isDirect: false)
+    }
+
+    /// - Parameter isDirect: Whether only the rows of the coordinator at `path` are searched.
+    func ask<M: ResponderMessage>(_ message: M, at path: CoordinatorPath, timeout: Duration?, isDirect: Bool) async throws -> M.Reply {
         do {
             return try await M.retried(within: timeout) { deadline in
-                try await deliver(.encoded(name: M.name, .json, Payload(bytes)), at: path, by: deadline).decoded(as: M.Reply.self)
+                let body = try self.body(message, at: path)
+                return try await deliver(body, at: path, by: deadline, isDirect: isDirect).decoded(as: M.Reply.self)
             }
         } catch {
             throw Failures.restored(error, declared: M.errors)
         }
+    }
+
+    /// Returns the message itself for a coordinator of this process, and its JSON for another: a message that is routed by path may pass
+    /// processes of other builds.
+    private func body<M: ResponderMessage>(_ message: M, at path: CoordinatorPath) throws -> Envelope.Body {
+        if try root.inThisProcess(path.components[...]) != nil { return .value(message) }
+        return .encoded(name: M.name, .json, Payload(try PayloadCoder.encode(message, as: .json)))
+    }
+
+    /// Asks the coordinator at a path for a stream of replies.
+    func stream<M: ResponderMessage>(_ message: M, at path: CoordinatorPath, timeout: Duration?) throws -> ReplyStream<M.Reply> {
+        let (root, body) = (try root, try body(message, at: path))
+        let deadline = timeout.map { MonotonicTime.now + $0 }
+        return ReplyStream(
+            buffer: ReplyBuffer(body, errors: M.errors, sender: path, openAsks: core.openAsks, deadline: deadline) { envelope in
+                root.deliver(envelope, to: path.components[...], isDirect: true)
+            }
+        )
     }
 
     /// Asks a message without a reply, and returns when the handler has ended.
@@ -53,7 +75,11 @@ extension CoordinatorRuntime {
     /// - Returns: Whether a coordinator from `path` upwards responds.
     @discardableResult
     public func send<M: ResponderMessage>(_ message: M, at path: CoordinatorPath = .root, timeout: Duration? = nil) async throws -> Bool {
-        try await send(.encoded(name: M.name, .json, Payload(try PayloadCoder.encode(message, as: .json))), at: path, timeout)
+        try await send(message, at: path, timeout: timeout, isDirect: false)
+    }
+
+    func send<M: ResponderMessage>(_ message: M, at path: CoordinatorPath, timeout: Duration?, isDirect: Bool) async throws -> Bool {
+        try await send(try body(message, at: path), at: path, timeout, isDirect: isDirect)
     }
 
     /// Sends a message one way, by its name.
@@ -64,8 +90,10 @@ extension CoordinatorRuntime {
         try await send(try body(name, payload), at: path, nil)
     }
 
-    private func send(_ body: Envelope.Body, at path: CoordinatorPath, _ timeout: Duration?) async throws -> Bool {
-        try await Envelope.isAccepted { try await deliver(body, at: path, by: timeout.map { .now + $0 }, isOneWay: true) }
+    private func send(_ body: Envelope.Body, at path: CoordinatorPath, _ timeout: Duration?, isDirect: Bool = false) async throws -> Bool {
+        try await Envelope.isAccepted {
+            try await deliver(body, at: path, by: timeout.map { .now + $0 }, isOneWay: true, isDirect: isDirect)
+        }
     }
 
     /// Returns the present state of the tree, the root included.
@@ -79,7 +107,7 @@ extension CoordinatorRuntime {
             processID: ProcessIdentity.current.processID,
             processStartTime: ProcessIdentity.current.startTime,
             incarnation: root.incarnation,
-            uptimeMilliseconds: begin.outcome.map { Int64((MonotonicTime.now - $0).nanosecondsClamped / 1_000_000) },
+            uptimeMilliseconds: (try? begin.outcome?.get()).map { Int64((MonotonicTime.now - $0).nanosecondsClamped / 1_000_000) },
             children: await root.childSnapshots()
         )
     }
@@ -142,12 +170,13 @@ extension CoordinatorRuntime {
         _ body: Envelope.Body,
         at path: CoordinatorPath,
         by deadline: MonotonicTime?,
-        isOneWay: Bool = false
+        isOneWay: Bool = false,
+        isDirect: Bool = false
     ) async throws -> Answer {
         let root = try root
         if root.isDraining { throw CoordinatorError.drains(.root) }
         let envelope = Envelope(body, sender: path, deadline: deadline, isOneWay: isOneWay)
-        return try await envelope.delivered(in: core.openAsks) { root.deliver($0, to: path.components[...], isDirect: false) }
+        return try await envelope.delivered(in: core.openAsks) { root.deliver($0, to: path.components[...], isDirect: isDirect) }
     }
 
     /// The messages and events that were dropped in the whole tree since it was started, also by workers that are gone.

@@ -28,8 +28,8 @@ public final class CoordinatorRuntime: Service {
     private let state = Lock(State.idle)
     /// The reason of the root's end, settled when the tree is to end.
     private let exit = OneShot<ExitReason>()
-    /// The time at which the start has succeeded or failed.
-    let begin = OneShot<MonotonicTime>()
+    /// The time at which the start has succeeded, or the error with which it has failed.
+    let begin = OneShot<Result<MonotonicTime, any Error>>()
     /// The end of the tree, settled when nothing is left of it.
     private let end = OneShot<Void>()
 
@@ -95,12 +95,12 @@ public final class CoordinatorRuntime: Service {
             try await core.takeOver()
             // The runtime may have been stopped while the remains of a former one were ended: the host has that state.
             try await host.start()
-            begin.settle(.now)
+            begin.settle(.success(.now))
         } catch {
             await core.close()
             await core.flushLog()
             state.withLock { if case .running = $0 { $0 = .ended } }
-            begin.settle(.now)
+            begin.settle(.failure(error))
             throw error
         }
     }
@@ -120,7 +120,10 @@ public final class CoordinatorRuntime: Service {
                 return (nil, false)
             }
         }
-        guard let host else { return }
+        guard let host else {
+            begin.settle(.failure(CoordinatorError(.stopped, "the runtime was stopped before it was started")))
+            return
+        }
         guard isFirst else { return await end.value }
         if host.coordinator == nil {
             // The tree is about to start: it never does, or is ended below.
@@ -172,6 +175,17 @@ public final class CoordinatorRuntime: Service {
         }
     }
 
+    /// The part of its life that the tree is in.
+    enum Progress { case idle, running, ended }
+
+    var progress: Progress {
+        switch state.withLock({ $0 }) {
+        case .idle: .idle
+        case .running, .stopping: .running
+        case .ended: .ended
+        }
+    }
+
     /// Whether the tree is ending.
     var isStopping: Bool {
         if case .stopping = state.withLock({ $0 }) { true } else { false }
@@ -189,7 +203,7 @@ extension CoordinatorRuntime: HostOwner {
         // No coordinator is above the root to hear it.
         case .emitted: break
         // The root is in this process: it can always be reached.
-        case .becameReachable, .becameUnreachable, .recyclingDue, .messageReturned: break
+        case .becameReachable, .becameUnreachable, .becameIdle, .recyclingDue, .messageReturned: break
         }
     }
 }

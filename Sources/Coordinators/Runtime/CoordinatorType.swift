@@ -10,9 +10,11 @@ final class CoordinatorType: Sendable {
     let table: ResponderTable
     let policy: SupervisionPolicy
     let mailbox: Box<MailboxPolicy>
+    let idleTimeout: Duration?
     /// Whether it has a stack of pages of its own.
     let ownsNavigation: Bool
     let make: @Sendable (Node, ConfigurationValue) throws -> any Coordinator
+    let reconfigure: @Sendable (Node, any Coordinator, ConfigurationValue) async throws -> Reconfiguration
     let popped: @Sendable (any Coordinator, JSONValue?) async throws -> Void
     let open: @Sendable (any Coordinator, _ section: String) async throws -> Void
     let display: @Sendable (any Coordinator, JSONValue) async throws -> Void
@@ -50,11 +52,23 @@ final class CoordinatorType: Sendable {
         table = ResponderTable(C.responders.map(\.row))
         policy = C.supervision
         mailbox = Box(C.mailbox)
+        idleTimeout = C.idleTimeout
         ownsNavigation = type is any NavigationCoordinator.Type
         ownsScene = type is any SceneCoordinator.Type
         make = { node, configuration in
             node.configure(with: try configuration.decoded(as: C.Configuration.self))
             return C(CoordinatorContext(node: node))
+        }
+        reconfigure = { node, coordinator, configuration in
+            let me: C = try MessageRow.cast(coordinator)
+            let former = node.configuration(as: C.Configuration.self)
+            node.configure(with: try configuration.decoded(as: C.Configuration.self))
+            do {
+                return try await me.reconfigured(from: former)
+            } catch {
+                node.configure(with: former)
+                throw error
+            }
         }
         popped = { coordinator, page in
             let me: C = try MessageRow.cast(coordinator)
@@ -76,7 +90,7 @@ final class CoordinatorType: Sendable {
 
 /// The coordinators that a program can host, by the names by which a parent in another process requests them.
 ///
-/// Only the types are kept: the tables of types that a process never hosts are never made.
+/// Only the types are kept: the tables of types that a process never hosts are never made, except by a spare, which has the time.
 final class TypeRegistry: Sendable {
     private let types = Lock<[String: any Coordinator.Type]>([:])
 
@@ -85,6 +99,11 @@ final class TypeRegistry: Sendable {
     func register(_ type: any Coordinator.Type) -> Bool {
         let former = types.withLock { $0.updateValue(type, forKey: TypeNames.name(of: type)) }
         return former.map { $0 == type } ?? true
+    }
+
+    /// Makes the tables of all types.
+    func makeTables() {
+        for type in types.withLock({ Array($0.values) }) { _ = CoordinatorType.of(type) }
     }
 
     /// Returns the type with a name; throws `unknownType` with the known names if there is none.

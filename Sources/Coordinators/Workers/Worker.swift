@@ -63,6 +63,20 @@ final class Worker: Sendable {
     /// Dials the parent, which then sends the start frame.
     func connect() { uplink.connect(for: self) }
 
+    /// Does, in a process that waits for a life, what any life begins with: makes the tables of the types, encodes, decodes and waits.
+    ///
+    /// Swift finds types and conformances when they're first used, which is a third of the time from a spare's start to its first answer.
+    func rehearse() async {
+        struct Sample: Codable { var text = "", number = 0 }
+        runtime.registry.makeTables()
+        for codec in [PayloadCodec.compact, .json] {
+            guard let bytes = try? PayloadCoder.encode(Sample(), as: codec) else { continue }
+            _ = try? PayloadCoder.decode(Sample.self, from: bytes, codec: codec)
+        }
+        // A start waits for its hook, with a timer.
+        _ = await OneShot<Result<Void, any Error>>().value(before: .now)
+    }
+
     /// Ends the coordinator, and then the process; a second call can only shorten the time.
     func end(within grace: Duration?, drains: Bool = false, _ reason: ExitReason) {
         handle(.endRequested(HostedCoordinatorMachine.EndRequest(grace: grace, drains: drains, reason: reason)))
@@ -293,6 +307,7 @@ extension Worker: HostOwner {
         case .emitted(let event): tellEvent(event)
         case .dismissalRequested(let timeout, let decision):
             tasks.add { [uplink] in decision.settle(await uplink.requestDismissal(timeout: timeout)) }
+        case .becameIdle: tasks.add { [uplink] in await uplink.reportIdle() }
         // The coordinator that the process begins with is in this process: it can always be reached, and is replaced by its parent.
         case .becameReachable, .becameUnreachable, .recyclingDue, .messageReturned: break
         }
@@ -351,10 +366,12 @@ enum WorkerMain {
         }
         let worker = Worker(ticket, path, options)
         return await withTaskGroup(of: Void.self) { group in
+            // The parent waits for the link, so the dial is the first thing that is begun.
+            worker.connect()
+            if ticket.incarnation == Ticket.spareIncarnation { group.addTask { await worker.rehearse() } }
             group.addTask {
                 for await _ in await UnixSignalsSequence(trapping: .sigterm, .sigint) { worker.end(within: .seconds(5), .shutdown) }
             }
-            worker.connect()
             let code = await worker.exitCode.value
             group.cancelAll()
             return code

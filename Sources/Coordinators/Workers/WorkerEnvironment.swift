@@ -14,7 +14,7 @@ enum WorkerEnvironment {
     static let logLevelVariable = "COORDINATOR_LOG_LEVEL"
 
     /// The variables that a parent sets for one worker, which that worker's own children don't inherit.
-    static let variables: Set<String> = [ticketVariable, logLevelVariable]
+    static let variables = [ticketVariable, logLevelVariable]
 
     /// Returns a logger as detailed as the parent's, if this process is a worker and its program has configured no other level.
     static func logger(label: String) -> Logger {

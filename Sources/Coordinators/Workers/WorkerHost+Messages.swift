@@ -45,6 +45,10 @@ extension WorkerHost {
         if let request = DismissalRequest(operation, payload) {
             return .bool(await events.requestDismissal(timeout: request.timeout))
         }
+        if operation == IdleNotice.operation {
+            events.send(.becameIdle)
+            return .null
+        }
         guard let report = ProcessReport(operation, payload), report.family.leader.processID > 1,
             report.family.leader.processID != getpid()
         else {

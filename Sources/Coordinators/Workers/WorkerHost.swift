@@ -121,6 +121,8 @@ final class WorkerHost: ChildHost {
     /// Ends a process that isn't needed.
     func discard() { handle(.discarded) }
 
+    var isBusy: Bool { state.withLock { $0.linkedPeer }?.hasOpenMessages == true }
+
     func kill() throws {
         guard let process = state.withLock({ $0.machine.isAnnounced ? $0.process?.process : nil }) else {
             throw CoordinatorError(.stopped, "\(path) has no process yet")

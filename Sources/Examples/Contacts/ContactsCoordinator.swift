@@ -42,8 +42,7 @@ actor ContactsCoordinator: Coordinator {
         .respond(to: Contacts.Edit.self) { me, edit in try await me.edit(edit.id) },
 
         // The pages are reached through the coordinator that browses, whichever editor is in front.
-        .passOnToEditor(Editor.Save.self),
-        .passOnToEditor(Editor.Cancel.self),
+        .forward(prefix: "Editor.", to: EditCoordinator.self),
 
         // This row takes the place of `coordinator.delegate = self`.
         .observe(EditCoordinator.self) { me, editor, event in await me.editorIsDone(editor, event) },
@@ -92,15 +91,5 @@ actor ContactsCoordinator: Coordinator {
     private func contact(_ id: Contact.ID) throws(ContactsError) -> Contact {
         guard let contact = contacts.first(where: { $0.id == id }) else { throw .noSuchContact(id: id) }
         return contact
-    }
-}
-
-extension Responder<ContactsCoordinator> {
-    /// A row that passes on what the user does in an editor to the one that is open.
-    fileprivate static func passOnToEditor<Message: ResponderMessage>(_ message: Message.Type) -> Responder {
-        .respond(to: message) { me, message, asked in
-            guard let editor = me.context.child(EditCoordinator.self) else { throw ContactsError.noEditor }
-            return try await editor.ask(message, timeout: asked.remainingTime ?? .seconds(5))
-        }
     }
 }

@@ -4,8 +4,6 @@ enum ContactsError: Error, Codable, Equatable {
     case noSuchContact(id: Contact.ID)
     /// One contact is edited at a time.
     case editorIsOpen
-    /// There is no editor to save or to cancel.
-    case noEditor
     /// A contact needs a name.
     case nameIsMissing
     /// This editor can't be left without saving.
@@ -17,7 +15,6 @@ extension ContactsError: CustomStringConvertible {
         switch self {
         case .noSuchContact(let id): "there is no contact \(id): ask Contacts.List for what there is"
         case .editorIsOpen: "a contact is being edited: save or cancel first"
-        case .noEditor: "no contact is being edited: ask Contacts.Edit first"
         case .nameIsMissing: "a contact needs a name"
         case .mustBeSaved: "this contact can't be cancelled: save it"
         }

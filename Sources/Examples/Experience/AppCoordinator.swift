@@ -54,9 +54,8 @@ actor AppCoordinator: Coordinator {
         },
 
         // Touches are passed down to the coordinator whose screen it is.
-        .respond(to: Login.Submit.self) { me, touch in try await me.onScreen(LoginCoordinator.self).ask(touch) },
-        .respond(to: Login.Cancel.self) { me, touch in try await me.onScreen(LoginCoordinator.self).ask(touch) },
-        .respond(to: Player.SwipeAway.self) { me, touch in try await me.onScreen(MainExperienceCoordinator.self).ask(touch) },
+        .forward(prefix: "Login.", to: .login),
+        .forward(prefix: "Player.", to: .main),
     ]
 
     /// The state of the session chooses the experience; after a restart it chooses again.
@@ -107,11 +106,8 @@ actor AppCoordinator: Coordinator {
         return resting.sorted { $0.description < $1.description }
     }
 
-    /// Returns a child that has a screen now.
-    private func onScreen<K: Coordinator>(_ type: K.Type) throws(NotOnScreen) -> Child<K> {
-        guard let child = context.child(type) else { throw NotOnScreen() }
-        return child
-    }
+    /// Refuses touches for a child that isn't on the screen.
+    func open(_ section: ChildKey) throws { throw NotOnScreen() }
 }
 
 /// An error that reports a touch where no screen is.

@@ -10,14 +10,7 @@ struct Session: Codable, Sendable, Equatable {
     var cachedEmail: String?
 }
 
-enum SessionKey: DependencyKey {
-    typealias Value = Session
-}
-
-extension Dependencies {
+extension DependencyKeys {
     /// The present and the previous user of the app.
-    var session: Session? {
-        get { self[SessionKey.self] }
-        set { self[SessionKey.self] = newValue }
-    }
+    var session: DependencyKey<Session> { .init() }
 }

@@ -1,33 +1,14 @@
 import Coordinators
 
-/// The service for the details.
-///
-/// Only its description, the language, crosses to other processes; each builds a service of its own from it, once, when the service is
-/// first needed.
-enum DetailsServiceKey: DescribedDependencyKey {
-    typealias Value = any DetailsService
-    typealias Descriptor = String
-
-    static func make(from language: String) throws -> any DetailsService { try LocalizedDetails(language: language) }
-}
-
-/// The stream to which a coordinator reports that it has been released.
-///
-/// The stream can't be encoded, so it stays in the process where it was provided.
-enum FarewellKey: DependencyKey {
-    typealias Value = AsyncStream<Int>.Continuation
-}
-
-extension Dependencies {
+extension DependencyKeys {
     /// The service for the details.
-    var detailsService: (any DetailsService)? {
-        get { self[DetailsServiceKey.self] }
-        set { self[DetailsServiceKey.self] = newValue }
-    }
+    ///
+    /// Only its description, the language, crosses to other processes; each builds a service of its own from it, once, when the service is
+    /// first needed.
+    var detailsService: DescribedDependencyKey<any DetailsService, String> { .init { try LocalizedDetails(language: $0) } }
 
     /// The stream to which a coordinator reports that it has been released.
-    var farewell: AsyncStream<Int>.Continuation? {
-        get { self[FarewellKey.self] }
-        set { self[FarewellKey.self] = newValue }
-    }
+    ///
+    /// The stream can't be encoded, so it stays in the process where it was provided.
+    var farewell: DependencyKey<AsyncStream<Int>.Continuation> { .init() }
 }

@@ -34,13 +34,12 @@ actor HomeCoordinator: Coordinator {
         },
         .respond(to: Home.ChildCount.self) { me, _ in me.context.children.count },
 
-        .respond(to: Details.Text.self) { me, text in try await me.details.ask(text) },
-        .respond(to: Details.GoBack.self) { me, back in try await me.details.ask(back) },
+        .forward(prefix: "Details.", to: .details),
     ]
 
     /// Provides the service that the details need, and shows the home screen.
     func start() async throws {
-        await context.provide(DetailsServiceKey.self, describedBy: configuration.language)
+        await context.provide(\.detailsService, describedBy: configuration.language)
         context.show(.home)
     }
 
@@ -67,12 +66,8 @@ actor HomeCoordinator: Coordinator {
         context.delegates => .isShownAgain
     }
 
-    private var details: Child<DetailsCoordinator> {
-        get throws(NoDetails) {
-            guard let details = context.child(DetailsCoordinator.self, as: .details) else { throw NoDetails() }
-            return details
-        }
-    }
+    /// Refuses messages to details that aren't there: only an item that the user chooses opens them.
+    func open(_ section: ChildKey) throws { throw NoDetails() }
 }
 
 /// An error that reports that the details aren't shown.

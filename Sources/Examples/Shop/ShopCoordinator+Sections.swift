@@ -1,7 +1,7 @@
 import Coordinators
 
 extension ShopCoordinator {
-    /// Opens a section that doesn't live: at the beginning, for a deep link, or when the customer comes back after leaving its last page.
+    /// Opens a section that doesn't live: at the beginning, for a deep link, or for a message after the customer has left its last page.
     func open(_ section: ChildKey) async throws {
         switch section {
         case .account: try await context.start(AccountCoordinator.self, as: .account, in: .worker)
@@ -19,30 +19,6 @@ extension ShopCoordinator {
         case .catalog(let page): try await context.open(Route(ChildKey.catalog, page))
         case .cart: try await display(.cart)
         case .payment: try await context.open(Route(ChildKey.payment, PaymentPage.checkout))
-        }
-    }
-
-    /// Returns a section's handle; never the section itself, which lives in another process.
-    ///
-    /// This includes a section that is being restarted, or that an operator has stopped.
-    func section<Section: Coordinator>(_ type: Section.Type, _ key: ChildKey) async throws -> Child<Section> {
-        if let section = context.child(type, as: key) { return section }
-        try await open(key)
-        guard let section = context.child(type, as: key) else { throw ShopError.notOpenYet }
-        return section
-    }
-}
-
-extension Responder<ShopCoordinator> {
-    /// Returns a row that passes a message of one section on to another, within the time that the asker has left.
-    static func passOn<Message: ResponderMessage, Section: Coordinator>(
-        _ message: Message.Type,
-        to section: Section.Type,
-        _ key: ShopCoordinator.ChildKey
-    ) -> Responder {
-        .respond(to: message) { me, message, asked in
-            let child = try await me.section(section, key)
-            return try await child.ask(message, timeout: asked.remainingTime ?? .seconds(5))
         }
     }
 }

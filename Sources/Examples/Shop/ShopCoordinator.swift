@@ -25,29 +25,18 @@ actor ShopCoordinator: Coordinator {
     static let responders: Responders = [
         .respond(to: Shop.Status.self) { me, _ in me.configuration },
         .respond(to: Shop.Open.self) { me, wanted in try await me.open(wanted.section) },
-
-        .passOn(Account.Login.self, to: AccountCoordinator.self, .account),
-        .passOn(Account.Logout.self, to: AccountCoordinator.self, .account),
-        .passOn(Account.Current.self, to: AccountCoordinator.self, .account),
-
-        .passOn(Catalog.Products.self, to: CatalogCoordinator.self, .catalog),
-        .passOn(Catalog.Find.self, to: CatalogCoordinator.self, .catalog),
-        .passOn(Catalog.Promoted.self, to: CatalogCoordinator.self, .catalog),
-        .passOn(Catalog.BuyNow.self, to: CatalogCoordinator.self, .catalog),
-
-        .passOn(Cart.Add.self, to: CartCoordinator.self, .cart),
-        .passOn(Cart.Contents.self, to: CartCoordinator.self, .cart),
-        .passOn(Cart.Clear.self, to: CartCoordinator.self, .cart),
-        .passOn(Cart.Settle.self, to: CartCoordinator.self, .cart),
         .respond(to: Cart.Toggle.self) { me, _ in me.toggleCart() },
 
-        .passOn(Payment.Checkout.self, to: PaymentCoordinator.self, .payment),
+        .forward(prefix: "Account.", to: .account),
+        .forward(prefix: "Catalog.", to: .catalog),
+        .forward(prefix: "Cart.", to: .cart),
+        .forward(prefix: "Payment.", to: .payment),
     ]
 
     /// Prepares the database before any section opens it, then opens the sections one by one.
     func start() async throws {
         try ShopDatabase(path: configuration.database).prepare()
-        await context.provide(DatabaseKey.self, describedBy: configuration.database)
+        await context.provide(\.database, describedBy: configuration.database)
         context.show(.storefront)
         for section in ChildKey.allCases { try await open(section) }
     }

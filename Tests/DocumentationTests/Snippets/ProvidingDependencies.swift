@@ -5,31 +5,16 @@ protocol AccountStore: Sendable {
     func verify(_ name: String, _ password: String) async throws -> Bool
 }
 
-enum AccountsKey: DependencyKey { typealias Value = any AccountStore }
-
-extension Dependencies {
-    var accounts: (any AccountStore)? {
-        get { self[AccountsKey.self] }
-        set { self[AccountsKey.self] = newValue }
-    }
+extension DependencyKeys {
+    var accounts: DependencyKey<any AccountStore> { .init() }
 }
 // end
 
 // snippet: described
 struct Database: Sendable { let path: String }
 
-enum DatabaseKey: DescribedDependencyKey {
-    typealias Value = Database
-    typealias Descriptor = String
-
-    static func make(from path: String) throws -> Database { Database(path: path) }
-}
-
-extension Dependencies {
-    var database: Database? {
-        get { self[DatabaseKey.self] }
-        set { self[DatabaseKey.self] = newValue }
-    }
+extension DependencyKeys {
+    var database: DescribedDependencyKey<Database, String> { .init { path in Database(path: path) } }
 }
 // end
 
@@ -57,7 +42,7 @@ actor BankCoordinator: Coordinator {
     // snippet: provide
     func start() async throws {
         try await context.start(AccountCoordinator.self, as: "account", in: .worker)
-        await context.provide(DatabaseKey.self, describedBy: "/var/lib/bank.sqlite")
+        await context.provide(\.database, describedBy: "/var/lib/bank.sqlite")
     }
     // end
 }

@@ -53,6 +53,28 @@ enum Trader {
 
 struct MarketIsClosed: Error, Codable {}
 
+actor ExchangeCoordinator: Coordinator {
+    enum ChildKey: String, CoordinatorKey { case market, trader }
+
+    let context: Context
+
+    init(_ context: Context) { self.context = context }
+
+    // snippet: forwarding
+    static let responders: Responders = [
+        .forward(prefix: "Prices.", to: .market),
+        .forward(Trader.Buy.self, to: .trader),
+    ]
+
+    func open(_ section: ChildKey) async throws {
+        switch section {
+        case .market: try await context.start(MarketCoordinator.self, as: .market, in: .worker)
+        case .trader: try await context.start(TraderCoordinator.self, as: .trader)
+        }
+    }
+    // end
+}
+
 actor MarketCoordinator: Coordinator {
     let context: Context
     private var asked: [String: Int] = [:]

@@ -15,6 +15,11 @@ enum Ledger {
     struct Balance: ResponderMessage { typealias Reply = Int }
 }
 
+/// A connection that is kept alive.
+struct FeedConnection: Sendable {
+    func keepAlive() async throws { try await Task.sleep(for: .seconds(3_600)) }
+}
+
 /// A store that takes its time.
 struct LedgerStore: Sendable {
     func append(_ amount: Int) async throws { try await Task.sleep(for: .milliseconds(1)) }
@@ -47,7 +52,7 @@ actor ImportCoordinator: Coordinator {
     struct Output: Codable, Sendable { var rows: Int }
 
     let context: Context
-    private let source: String
+    private var source: String
     private var isThrottled = false
 
     init(_ context: Context) {
@@ -69,12 +74,30 @@ actor ImportCoordinator: Coordinator {
 }
 // end
 
+// snippet: reconfigure
+func change(_ child: Child<ImportCoordinator>, to source: String) async throws {
+    try await child.reconfigure { $0.source = source }
+}
+// end
+
+extension ImportCoordinator {
+    // snippet: reconfigured
+    func reconfigured(from former: Configuration) async throws -> Reconfiguration {
+        source = context.configuration.source
+        return .taken
+    }
+    // end
+}
+
 actor FeedsCoordinator: Coordinator {
     let context: Context
     private var imports = 0
 
     init(_ context: Context) { self.context = context }
 
+    // snippet: idle
+    static let idleTimeout: Duration? = .seconds(300)
+    // end
     // snippet: policies
     static let supervision = SupervisionPolicy(.oneForOne, intensity: 3, period: .seconds(30))
     static let mailbox = MailboxPolicy(waiting: 256, bytes: 1 << 20, whenFull: .fail)
@@ -97,14 +120,18 @@ actor FeedsCoordinator: Coordinator {
     ]
     // end
 
-    // snippet: task
+    // snippet: timers
     func start() async throws {
-        context.task { [context] in
-            while true {
-                try await Task.sleep(for: .seconds(60))
-                _ = try? await context.send(Feeds.Sweep())
-            }
+        context.every(.seconds(60)) { me in
+            me.sweeps += 1
+            try await me.context.send(Feeds.Sweep())
         }
+        context.after(.seconds(5)) { me in me.isWarm = true }
+        context.task(onError: .fail) { [connection] in try await connection.keepAlive() }
     }
     // end
+
+    private let connection = FeedConnection()
+    private var sweeps = 0
+    private var isWarm = false
 }

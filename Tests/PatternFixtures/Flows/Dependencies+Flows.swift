@@ -2,35 +2,15 @@ import ConcurrencySupport
 public import Coordinators
 import Glibc
 
-/// A plain value: it crosses to workers.
-public enum GreetingKey: DependencyKey { public typealias Value = String }
+extension DependencyKeys {
+    /// A plain value: it crosses to workers.
+    public var greeting: DependencyKey<String> { .init() }
 
-/// A live service without a description: it stays in its process.
-public enum LedgerKey: DependencyKey { public typealias Value = Ledger }
+    /// A live service without a description: it stays in its process.
+    public var ledger: DependencyKey<Ledger> { .init() }
 
-/// A live service that each process builds for itself from its description.
-public enum VaultKey: DescribedDependencyKey {
-    public typealias Value = Vault
-    public typealias Descriptor = String
-
-    public static func make(from descriptor: String) throws -> Vault { Vault(descriptor) }
-}
-
-extension Dependencies {
-    public var greeting: String? {
-        get { self[GreetingKey.self] }
-        set { self[GreetingKey.self] = newValue }
-    }
-
-    public var ledger: Ledger? {
-        get { self[LedgerKey.self] }
-        set { self[LedgerKey.self] = newValue }
-    }
-
-    public var vault: Vault? {
-        get { self[VaultKey.self] }
-        set { self[VaultKey.self] = newValue }
-    }
+    /// A live service that each process builds for itself from its description.
+    public var vault: DescribedDependencyKey<Vault, String> { .init { Vault($0) } }
 }
 
 public final class Ledger: Sendable {

@@ -7,6 +7,7 @@ public enum PatternFlows {
         ClerkCoordinator.self, HoardingClerk.self, StackCoordinator.self, ResourceCoordinator.self, TabsCoordinator.self,
         ReaderCoordinator.self, EventListener.self, SmallestCoordinator.self, SlowCoordinator.self, SenderCoordinator.self,
         WaitingBox.self, FailingBox.self, OldestDroppingBox.self, NewestDroppingBox.self, SerialCoordinator.self, SerialHelper.self,
-        QuoteCoordinator.self, QuoteReader.self,
+        QuoteCoordinator.self, QuoteReader.self, SwitchboardCoordinator.self, DeskCoordinator.self, CallerCoordinator.self,
+        FormCoordinator.self, TickerCoordinator.self, RestingCoordinator.self, WakingCoordinator.self,
     ]
 }

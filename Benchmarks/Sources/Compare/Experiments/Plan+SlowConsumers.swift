@@ -5,7 +5,7 @@ extension Plan {
         return [
             experiment(
                 "slow-consumer",
-                [programs.ours("slow-consumer", expected: .seconds(25))],
+                [programs.ours("slow-consumer", expected: .seconds(30))],
                 [
                     Figure(
                         name: "memory behind a slow consumer, of what mailbox and windows allow",

@@ -6,17 +6,22 @@ extension Plan {
 
     private var workerStarts: Experiment {
         let forty = "\(Programs.ours), 40 types"
+        let nng = "C on nng streams"
         return experiment(
             "worker-starts",
-            [programs.ours("worker-starts"), programs.ours("worker-starts", "forty-types=true", label: forty)],
+            [
+                programs.ours("worker-starts"), programs.ours("worker-starts", "forty-types=true", label: forty),
+                programs.native("NNGWorkers", "starts", label: nng),
+            ],
             [
                 Figure(
                     name: "start to ready of a worker, p50",
                     key: "p50",
                     unit: .milliseconds,
+                    reference: nng,
                     requirement: .value(.atMost, gate: 5, goal: 4)
                 ),
-                Figure(name: "start to ready of a worker, p99", key: "p99", unit: .milliseconds),
+                Figure(name: "start to ready of a worker, p99", key: "p99", unit: .milliseconds, reference: nng),
                 Figure(
                     name: "start to ready of a worker that registers 40 types, not 3, p50",
                     key: "p50",
@@ -67,18 +72,24 @@ extension Plan {
     var kills: [Experiment] {
         let count = quick ? 30 : 50
         let cases = [(0, "cold", 7.7, 5.0), (2, "with two warm spares", 2.0, 1.5)]
+        let nng = "C on nng streams"
         return cases.map { spares, name, gate, goal in
-            experiment(
-                "kills-\(spares == 0 ? "cold" : "spare")",
-                [programs.ours("kills", "spares=\(spares)", "count=\(count)", expected: .seconds(6))],
+            let kind = spares == 0 ? "cold" : "spare"
+            return experiment(
+                "kills-\(kind)",
+                [
+                    programs.ours("kills", "spares=\(spares)", "count=\(count)", expected: .seconds(6)),
+                    programs.native("NNGWorkers", kind, label: nng),
+                ],
                 [
                     Figure(
                         name: "kill -9 to answer, \(name), p50",
                         key: "p50",
                         unit: .milliseconds,
+                        reference: nng,
                         requirement: .value(.atMost, gate: gate, goal: goal)
                     ),
-                    Figure(name: "kill -9 to answer, \(name), p99", key: "p99", unit: .milliseconds),
+                    Figure(name: "kill -9 to answer, \(name), p99", key: "p99", unit: .milliseconds, reference: nng),
                 ]
             )
         }

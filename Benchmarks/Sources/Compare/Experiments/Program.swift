@@ -30,8 +30,8 @@ struct Programs {
     }
 
     /// A peer in C.
-    func native(_ name: String, label: String) -> Program {
-        Program(label: label, command: ["\(peers)/\(name)", directory], expected: .seconds(5))
+    func native(_ name: String, _ arguments: String..., label: String) -> Program {
+        Program(label: label, command: ["\(peers)/\(name)", directory] + arguments, expected: .seconds(5))
     }
 
     /// A peer in Erlang, on a node that finds the other one without a port mapper.

@@ -34,6 +34,40 @@ enum ConfigurationValue: Sendable {
         }
     }
 
+    /// Returns the names of the fields that differ, in order; a difference as a whole has the name "value".
+    ///
+    /// The configurations are compared as JSON, in which the order of the keys doesn't matter. JSON that replaces fields of defaults is
+    /// compared with complete configurations by those fields.
+    func differences(from other: ConfigurationValue) throws(CoordinatorError) -> [String] {
+        let (own, others) = (try json(), try other.json())
+        guard own != others else { return [] }
+        guard case .object(let fields) = own, case .object(let otherFields) = others else { return ["value"] }
+        let names =
+            switch (isOverlay, other.isOverlay) {
+            case (true, false): Set(fields.keys)
+            case (false, true): Set(otherFields.keys)
+            case (true, true), (false, false): Set(fields.keys).union(otherFields.keys)
+            }
+        return names.filter { fields[$0] != otherFields[$0] }.sorted()
+    }
+
+    private var isOverlay: Bool {
+        switch self {
+        case .json: true
+        case .value: false
+        case .encoded(_, _, let isComplete): !isComplete
+        }
+    }
+
+    /// Returns the configuration as JSON: all fields, or those that replace defaults.
+    func json() throws(CoordinatorError) -> JSONValue {
+        switch self {
+        case .value(let value): try value.encodedAsJSON()
+        case .json(let value): value
+        case .encoded(let codec, let bytes, _): try PayloadCoder.decode(JSONValue.self, from: bytes, codec: codec)
+        }
+    }
+
     /// Replaces the fields that the JSON has; the others keep their defaults, where the type has defaults.
     ///
     /// A field that the type doesn't have is an error.

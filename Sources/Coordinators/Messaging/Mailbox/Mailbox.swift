@@ -101,6 +101,8 @@ struct Mailbox {
     private var events: Int32 = 0
     private var arrivalsWhileFull: Int32 = 0
     private var eventBytes = 0
+    /// The number of messages that have arrived, by which a look can tell that there were some since the former one.
+    private(set) var arrivals: UInt32 = 0
     private(set) var isPaused = false
     private(set) var isDraining = false
     private var isClosed = false
@@ -127,6 +129,7 @@ struct Mailbox {
         }
         count += envelope.count
         bytes += envelope.size
+        arrivals &+= 1
         if row.inline != nil { inline += 1 }
         if isNeeding {
             needing.append(Needing(lane: lane, envelope: envelope, row: row))
@@ -214,9 +217,16 @@ struct Mailbox {
             guard reservations.priority == priority, !isFull else { return false }
         }
         reservations.count += 1
+        arrivals &+= 1
         reservations.bytes += size
         return true
     }
+
+    /// Whether an ask is on its way in its asker's task.
+    var isReserved: Bool { reservations.count > 0 }
+
+    /// Notes a message that is handled without a place here.
+    mutating func noteArrival() { arrivals &+= 1 }
 
     mutating func endReservation(_ size: Int) {
         reservations.count -= 1

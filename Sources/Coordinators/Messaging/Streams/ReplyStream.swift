@@ -61,7 +61,7 @@ final class ReplyBuffer: Sendable {
             }
         }
 
-        func finish(_ result: Result<Answer, any Error>, of message: Envelope.Body) {
+        func finish(_ result: Result<Answer, any Error>, errors: [any (Error & Codable).Type]) {
             _ = forgetEnvelope()
             state.withLock { state in
                 // A responder that isn't a stream has answered once.
@@ -69,7 +69,7 @@ final class ReplyBuffer: Sendable {
                 } else if case .success(let answer) = result {
                     state.unread.append(answer)
                 }
-                state.end = result.restored(for: message).map { _ in }
+                state.end = result.mapError { Failures.restored($0, declared: errors) }.map { _ in }
                 defer { state.reader = nil }
                 return state.reader
             }?.resume()
@@ -77,19 +77,36 @@ final class ReplyBuffer: Sendable {
     }
 
     /// Creates the buffer and sends the message by `dispatch`.
-    init(_ body: Envelope.Body, sender: Node, deadline: MonotonicTime?, isBuiltin: Bool = false, dispatch: (Envelope) -> Void) {
+    convenience init(_ body: Envelope.Body, sender: Node, deadline: MonotonicTime?, isBuiltin: Bool = false, dispatch: (Envelope) -> Void) {
+        self.init(body, sender: sender.path, openAsks: sender.openAsks, deadline: deadline, isBuiltin: isBuiltin, dispatch: dispatch)
+    }
+
+    /// Creates the buffer and sends the message by `dispatch`.
+    ///
+    /// - Parameters:
+    ///   - errors: The types of errors that the message declares, if it's encoded already.
+    ///   - openAsks: The open asks that the message joins.
+    init(
+        _ body: Envelope.Body,
+        errors: [any (Error & Codable).Type] = [],
+        sender: CoordinatorPath,
+        openAsks: OpenAsks,
+        deadline: MonotonicTime?,
+        isBuiltin: Bool = false,
+        dispatch: (Envelope) -> Void
+    ) {
         let content = Content()
         self.content = content
         let envelope = Envelope(
             body,
-            asker: .function { content.finish($0, of: body) },
-            sender: sender.path,
+            asker: .function { content.finish($0, errors: body.errors + errors) },
+            sender: sender,
             deadline: deadline,
             isBuiltin: isBuiltin,
             flow: ReplyFlow { content.append($0) }
         )
         content.state.withLock { $0.envelope = envelope }
-        envelope.open(in: sender.openAsks)
+        envelope.open(in: openAsks)
         if !envelope.hasEnded { dispatch(envelope) }
     }
 

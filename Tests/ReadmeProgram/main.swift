@@ -13,12 +13,8 @@ actor ClientCoordinator: Coordinator {
 actor AppCoordinator: Coordinator {
     let context: Context
     init(_ context: Context) { self.context = context }
-    static let responders: Responders = [
-        .respond(to: Square.self) { _, square in square.number * square.number }
-    ]
+    static let responders: Responders = [.respond(to: Square.self) { _, square in square.number * square.number }]
     func start() async throws { try await context.start(ClientCoordinator.self, as: "client", in: .worker, restart: .transient) }
 }
 
-@main struct Program {
-    static func main() async throws { try await CoordinatorRuntime.main(AppCoordinator.self, workers: [ClientCoordinator.self]) }
-}
+try await CoordinatorRuntime.main(AppCoordinator.self, workers: [ClientCoordinator.self])

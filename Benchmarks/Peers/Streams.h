@@ -1,0 +1,68 @@
+// nng's byte streams, one operation after the other: what the links of coordinators are made of.
+#pragma once
+#include "RoundTrips.h"
+#include <nng/nng.h>
+#include <nng/supplemental/util/platform.h>
+
+static inline void succeed(int status, const char *what)
+{
+    if (status == 0) return;
+    fprintf(stderr, "%s: %s\n", what, nng_strerror(status));
+    exit(1);
+}
+
+struct connection {
+    nng_stream *stream;
+    nng_aio *aio;
+};
+
+static inline void transfer(struct connection *connection, char *bytes, void (*operation)(nng_stream *, nng_aio *))
+{
+    for (size_t done = 0; done < SIZE;) {
+        nng_iov part = { bytes + done, SIZE - done };
+        succeed(nng_aio_set_iov(connection->aio, 1, &part), "set_iov");
+        operation(connection->stream, connection->aio);
+        nng_aio_wait(connection->aio);
+        succeed(nng_aio_result(connection->aio), "transfer");
+        done += nng_aio_count(connection->aio);
+    }
+}
+
+static inline struct connection connection_after(nng_aio *aio)
+{
+    nng_aio_wait(aio);
+    succeed(nng_aio_result(aio), "connect");
+    return (struct connection) { nng_aio_get_output(aio, 0), aio };
+}
+
+// Dials until the listener is there.
+static inline struct connection dialled(const char *address)
+{
+    nng_stream_dialer *dialer;
+    nng_aio *aio;
+    succeed(nng_aio_alloc(&aio, NULL, NULL), "aio");
+    succeed(nng_stream_dialer_alloc(&dialer, address), "dialer");
+    for (int attempt = 0; attempt < 1000; attempt++) {
+        nng_stream_dialer_dial(dialer, aio);
+        nng_aio_wait(aio);
+        if (nng_aio_result(aio) == 0) break;
+        nng_msleep(5);
+    }
+    return connection_after(aio);
+}
+
+static inline nng_stream_listener *listening(const char *address)
+{
+    nng_stream_listener *listener;
+    succeed(nng_stream_listener_alloc(&listener, address), "listener");
+    succeed(nng_stream_listener_listen(listener), "listen");
+    return listener;
+}
+
+static inline struct connection accepted(nng_stream_listener *listener)
+{
+    nng_aio *aio;
+    succeed(nng_aio_alloc(&aio, NULL, NULL), "aio");
+    nng_stream_listener_accept(listener, aio);
+    return connection_after(aio);
+}

@@ -1,0 +1,104 @@
+import ConcurrencySupport
+import WireProtocol
+
+/// A typed handle on a coordinator anywhere in the tree, for code outside of the tree: an HTTP server, a command line, a test.
+///
+///     let cart = try runtime.coordinator(CartCoordinator.self, at: "/cart")
+///     let total = try await cart.ask(Cart.Total())
+///
+/// The handle follows the path: after a restart it leads to the new incarnation. It keeps neither the coordinator nor the tree alive.
+public struct CoordinatorHandle<C: Coordinator>: Sendable {
+    let runtime: WeakRuntime
+
+    /// The coordinator's place in the tree.
+    public let path: CoordinatorPath
+
+    /// Asks the coordinator itself: only its own rows are searched.
+    ///
+    /// A message to a coordinator of this process isn't encoded. While the coordinator is restarted the ask waits, until the deadline.
+    ///
+    /// - Parameter timeout: As of `CoordinatorContext.ask`.
+    /// - Throws: `noSuchPath`; `unhandled` when the coordinator has no row for the message; otherwise as `CoordinatorContext.ask`. The
+    ///   error of the handler is thrown as it was if this program has its type. Cancelling the task cancels the handler.
+    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> M.Reply {
+        try await runtime.get().ask(message, at: path, timeout: timeout, isDirect: true)
+    }
+
+    /// Asks the coordinator a message without a reply, and returns when the handler has ended.
+    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws where M.Reply == NoReply {
+        let _: NoReply = try await ask(message, timeout: timeout)
+    }
+
+    /// Sends the coordinator a message one way.
+    ///
+    /// - Parameter timeout: The time after which a message that still waits is withdrawn, and the call fails with `timedOut`; `nil`: none.
+    /// - Returns: Whether the coordinator has a row for the message.
+    /// - Throws: As `ask`, without the handler's errors.
+    @discardableResult
+    public func send<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> Bool {
+        try await runtime.get().send(message, at: path, timeout: timeout, isDirect: true)
+    }
+
+    /// Asks the coordinator for a stream of replies.
+    ///
+    /// - Parameter timeout: The time after which the stream ends with `timedOut`; none by default.
+    /// - Throws: `stopped` when the runtime isn't running. The stream throws what `ask` does.
+    public func stream<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) throws -> ReplyStream<M.Reply> {
+        try runtime.get().stream(message, at: path, timeout: timeout)
+    }
+
+    /// Returns a stream of the coordinator's events, from the return of this call on.
+    ///
+    /// The stream ends when the coordinator is removed, or its process or the tree ends.
+    ///
+    /// - Throws: `noSuchPath`, `peerLost`.
+    public func events() async throws -> EventStream<C> { try await runtime.get().root.events(of: C.self, at: path) }
+
+    /// Returns the coordinator's present state, with its subtree.
+    public func snapshot() async throws -> CoordinatorSnapshot { try await runtime.get().snapshot(of: path) }
+}
+
+/// A reference to a runtime that doesn't keep its tree alive.
+final class WeakRuntime: @unchecked Sendable {
+    // Weak references are loaded atomically, and this one is never assigned.
+    private weak let runtime: CoordinatorRuntime?
+
+    init(_ runtime: CoordinatorRuntime) { self.runtime = runtime }
+
+    func get() throws -> CoordinatorRuntime {
+        guard let runtime else { throw CoordinatorError(.stopped, "the runtime has ended") }
+        return runtime
+    }
+}
+
+extension CoordinatorRuntime {
+    /// Returns a handle on the coordinator at a path, in this process or another.
+    ///
+    /// - Throws: `stopped` when the runtime isn't running; `noSuchPath` when there is no such coordinator; `unknownType` when a coordinator of
+    ///   another type is there. Of coordinators below worker processes nothing is known here: their handles fail when they are used.
+    public func coordinator<C: Coordinator>(_ type: C.Type, at path: CoordinatorPath) throws -> CoordinatorHandle<C> {
+        if let found = try root.typeName(at: path.components[...]), found != TypeNames.name(of: type) {
+            throw CoordinatorError(.unknownType, "the coordinator at \(path) is a \(found), not a \(TypeNames.name(of: type))")
+        }
+        return CoordinatorHandle(runtime: WeakRuntime(self), path: path)
+    }
+}
+
+extension Node {
+    /// Returns the coordinator at or below this one; `nil` if it isn't in this process, or doesn't live.
+    func inThisProcess(_ rest: ArraySlice<Substring>) -> Node? {
+        guard let key = rest.first else { return self }
+        let host = try? existingChildren?.host(of: String(key))
+        return (host as? LocalHost)?.coordinator?.inThisProcess(rest.dropFirst())
+    }
+
+    /// Returns the name of the type of a coordinator at or below this one; `nil` when only another process knows it, or it doesn't live.
+    ///
+    /// - Throws: `noSuchPath` if there is no such coordinator.
+    fileprivate func typeName(at rest: ArraySlice<Substring>) throws -> String? {
+        guard let key = rest.first else { return type.name }
+        guard let typeName = existingChildren?.typeName(of: String(key)) else { throw noSuchPath(key) }
+        if rest.count == 1 { return typeName }
+        return try inThisProcess([key])?.typeName(at: rest.dropFirst())
+    }
+}

@@ -1,0 +1,88 @@
+import ConcurrencySupport
+
+/// The health of a tree, for the probes of an orchestrator or a load balancer.
+public struct CoordinatorHealth: Sendable, Hashable, Codable {
+    /// A reason why a tree isn't ready.
+    public struct Finding: Sendable, Hashable, Codable, CustomStringConvertible {
+        /// The coordinator's place in the tree.
+        public var path: CoordinatorPath
+        /// The state of the coordinator.
+        public var state: CoordinatorSnapshot.State
+        /// Whether the coordinator's process didn't answer in time.
+        public var isUnresponsive: Bool
+        /// The reason why the previous incarnation ended, if there was one.
+        public var lastExit: String?
+
+        /// The finding in words, such as `/cart is restarting, after: ended by signal 9`.
+        public var description: String {
+            let state = isUnresponsive ? "unresponsive" : state.rawValue
+            return "\(path) is \(state)" + (lastExit.map { ", after: \($0)" } ?? "")
+        }
+    }
+
+    /// Whether the tree works, or may begin to: false once it has ended, which only a new process can mend.
+    public var isLive: Bool
+    /// Whether the tree takes messages: its root is ready, and there are no findings.
+    public var isReady: Bool
+    /// The coordinators that aren't ready, in tree order.
+    ///
+    /// A coordinator that was stopped, or has ended as it should, is none of them.
+    public var findings: [Finding]
+
+    /// Creates a health.
+    public init(isLive: Bool, isReady: Bool, findings: [Finding] = []) {
+        (self.isLive, self.isReady, self.findings) = (isLive, isReady, findings)
+    }
+
+    /// Creates the health of a subtree that lives.
+    init(of snapshot: CoordinatorSnapshot) {
+        findings = snapshot.findings
+        (isLive, isReady) = (true, findings.isEmpty)
+    }
+}
+
+extension CoordinatorSnapshot {
+    fileprivate var findings: [CoordinatorHealth.Finding] {
+        let isWell = !isUnresponsive && (state == .active || state == .inactive)
+        let own = CoordinatorHealth.Finding(path: path, state: state, isUnresponsive: isUnresponsive, lastExit: lastExit)
+        return (isWell ? [] : [own]) + children.flatMap(\.findings)
+    }
+}
+
+extension CoordinatorRuntime {
+    /// Waits until the root is ready.
+    ///
+    /// `run` starts the tree in a task of its own; what must not begin before, such as an HTTP server, waits here.
+    ///
+    /// - Throws: The error that the root's start threw; `stopped` when the tree has ended before, or has never been started;
+    ///   `CancellationError` when the waiting task is cancelled, which doesn't concern the tree.
+    public func ready() async throws {
+        guard let outcome = await begin.valueUnlessCancelled() else { throw CancellationError() }
+        _ = try outcome.get()
+        _ = try root
+    }
+
+    /// Returns the health of the tree, or of a part of it.
+    ///
+    /// Coordinators that only serve a part of what the program does can be left out by asking for the health of others.
+    ///
+    /// - Parameter path: The coordinator whose subtree is meant; the root by default. A path without a coordinator is a finding.
+    public func health(of path: CoordinatorPath = .root) async -> CoordinatorHealth {
+        switch progress {
+        case .idle: return CoordinatorHealth(isLive: true, isReady: false)
+        case .ended: return CoordinatorHealth(isLive: false, isReady: false)
+        case .running: break
+        }
+        // A part of the tree doesn't take messages while the root is starting or stopping.
+        guard case .success? = begin.outcome, !isStopping else {
+            let state = isStopping ? CoordinatorSnapshot.State.stopping : .starting
+            return CoordinatorHealth(isLive: true, isReady: false, findings: [.init(path: .root, state: state, isUnresponsive: false)])
+        }
+        do {
+            return CoordinatorHealth(of: try await snapshot(of: path))
+        } catch {
+            let finding = CoordinatorHealth.Finding(path: path, state: .inactive, isUnresponsive: false, lastExit: "\(error)")
+            return CoordinatorHealth(isLive: true, isReady: false, findings: [finding])
+        }
+    }
+}

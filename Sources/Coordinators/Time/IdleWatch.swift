@@ -1,0 +1,160 @@
+import ConcurrencySupport
+
+/// The watch over a coordinator that ends by itself when it has nothing to do.
+struct IdleWatch {
+    /// The number of looks in one idle time-out.
+    static let looks = 4
+
+    var timer: Timers.Timer?
+    /// The number of messages that had arrived at the last look.
+    var arrivals: UInt32 = 0
+    /// The number of looks since the coordinator last worked.
+    var quietLooks = 0
+}
+
+extension Node {
+    /// Begins to look now and then whether the coordinator has something to do.
+    func watchIdleness(_ timeout: Duration) {
+        // The root of the tree has no parent that could remove it.
+        if isRoot { return }
+        let interval = max(timeout / IdleWatch.looks, .milliseconds(1))
+        state.withLock { state in
+            guard state.life.phase == .active else { return }
+            state.extras.idleWatch = IdleWatch(arrivals: state.mailbox.arrivals)
+        }
+        look(after: interval)
+    }
+
+    private func look(after interval: Duration) {
+        let timer = Timers.shared.schedule(at: .now + interval) { [weak self] in self?.lookForWork(every: interval) }
+        let isWanted = state.withLock { state -> Bool in
+            guard state.life.phase == .active, state.extras.idleWatch != nil else { return false }
+            state.extras.idleWatch?.timer = timer
+            return true
+        }
+        if !isWanted { Timers.shared.cancel(timer) }
+    }
+
+    private func lookForWork(every interval: Duration) {
+        // Before the lock: the supervisor of the children looks at this coordinator under its own.
+        let hasChildren = hasChildren
+        let isIdle = state.withLock { state -> Bool? in
+            guard state.life.phase == .active, var watch = state.extras.idleWatch else { return nil }
+            let isQuiet = !hasChildren && state.mailbox.arrivals == watch.arrivals && state.isQuiet
+            watch.arrivals = state.mailbox.arrivals
+            watch.quietLooks = isQuiet ? watch.quietLooks + 1 : 0
+            state.extras.idleWatch = watch
+            return watch.quietLooks >= IdleWatch.looks
+        }
+        guard let isIdle else { return }
+        if isIdle { host?.events.send(.becameIdle) }
+        look(after: interval)
+    }
+
+    /// Takes no message any more, if the coordinator has nothing to do; called for a parent that holds all further messages back.
+    ///
+    /// - Returns: Whether the coordinator has nothing to do, and can be removed.
+    func retire() -> Bool {
+        let hasRetired = state.withLock { state -> Bool in
+            guard state.life.phase == .active, state.isQuiet, state.extras.idleWatch?.arrivals == state.mailbox.arrivals else {
+                return false
+            }
+            // A message of the coordinator's own that comes all the same waits, and ends with the stop.
+            state.mailbox.pause()
+            return true
+        }
+        // From now on nothing starts a child.
+        guard hasRetired, hasChildren else { return hasRetired }
+        state.withLock { $0.mailbox.resume() }
+        return false
+    }
+
+    private var hasChildren: Bool { existingChildren?.hasLivingChild == true }
+
+    func endIdleWatch() {
+        let timer = state.withLock { state -> Timers.Timer? in
+            guard let watch = state.extras.idleWatch else { return nil }
+            state.extras.idleWatch = nil
+            return watch.timer
+        }
+        if let timer { Timers.shared.cancel(timer) }
+    }
+}
+
+extension Node.State {
+    /// Whether nothing waits and nothing runs.
+    fileprivate var isQuiet: Bool {
+        mailbox.isIdle && !mailbox.isReserved && handlers.running.isEmpty && run.task == nil && extras.waitingForChildren.isEmpty
+            && extras.timers.allSatisfy { $0.interval != nil || $0.hasEnded }
+    }
+}
+
+/// A worker's notice, on behalf of its coordinator, that it has had nothing to do for its idle time-out.
+enum IdleNotice {
+    static let operation = "becameIdle"
+}
+
+/// A request to a coordinator to take no message any more, if it has nothing to do.
+struct Retire: BuiltinMessage {
+    typealias Reply = Bool
+}
+
+extension ChildSupervisor {
+    /// Whether a child lives, or something is left of its life.
+    fileprivate var hasLivingChild: Bool {
+        state.withLock { state in state.machine.ids.contains { state.isAlive($0) || state.isEnding($0) } }
+    }
+
+    /// Removes a child that has nothing to do, unless a message arrives for it meanwhile.
+    ///
+    /// A message that has been handed to the host before and is still on its way there is awaited by the tracking of deliveries, which begins
+    /// with the first notice: the child is removed after a later one.
+    func becameIdle(_ life: ChildInstance) {
+        let host = state.withLock { state -> (any ChildHost)? in
+            guard state.isRunning(life.key) else { return nil }
+            return state.slots.with(life.key) { slot -> (any ChildHost)? in
+                guard slot.incarnation == life.incarnation, case .active(let present) = slot.phase else { return nil }
+                guard slot.record.tracksDeliveries else {
+                    slot.record.tracksDeliveries = true
+                    return nil
+                }
+                guard slot.record.deliveries == 0, slot.starts.isEmpty else { return nil }
+                slot.phase.hold()
+                return present.host
+            } ?? nil
+        }
+        if let host { tasks.add { await self.retire(life, host) } }
+    }
+
+    /// Asks the child, which gets no messages any more, whether it still has nothing to do.
+    private func retire(_ life: ChildInstance, _ host: any ChildHost) async {
+        guard !host.isBusy else { return goOn(life) }
+        do {
+            let answer = try await node.request(Retire(), by: .now + .seconds(5)) { host.deliver($0, to: [], isDirect: true) }
+            guard try answer.decoded(as: Bool.self) else { return goOn(life) }
+        } catch {
+            // The child may have retired: only a fresh life is sure to take messages.
+            return replace(life)
+        }
+        let isRemoved = mutateAndPerform { state -> Bool? in
+            guard state.isRunning(life.key) else { return nil }
+            let isMeant =
+                state.slots.with(life.key) { slot -> Bool? in
+                    guard slot.incarnation == life.incarnation else { return nil }
+                    guard !slot.record.parking.isBusy else { return false }
+                    slot.record.lastError = CoordinatorError(.dismissed, "\(node.path.appending(life.key)) had nothing to do")
+                    slot.record.isRetired = true
+                    return true
+                } ?? nil
+            if isMeant == true { state.feed(.removeRequested(life.key)) }
+            return isMeant
+        }
+        if isRemoved == false { replace(life) }
+    }
+
+    /// Delivers the messages that have arrived meanwhile.
+    private func goOn(_ life: ChildInstance) { handle(.becameReachable, of: life) }
+
+    /// Restarts a child that has retired, for a message that has arrived meanwhile.
+    private func replace(_ life: ChildInstance) { handle(.recyclingDue, of: life) }
+}

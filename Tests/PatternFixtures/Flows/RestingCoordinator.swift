@@ -1,0 +1,92 @@
+public import Coordinators
+
+public enum Resting {
+    public struct Note: ResponderMessage {
+        public var number: Int
+        public init(_ number: Int) { self.number = number }
+    }
+
+    /// Is handled until the notebook reads the line.
+    public struct Await: ResponderMessage {
+        public var line: String
+        public init(_ line: String) { self.line = line }
+    }
+
+    /// Has the coordinator be called again and again.
+    public struct Tick: ResponderMessage {
+        public init() {}
+    }
+
+    /// Starts a task that ends when the notebook reads the line.
+    public struct Work: ResponderMessage {
+        public var line: String
+        public init(_ line: String) { self.line = line }
+    }
+
+    /// Starts a child that doesn't rest.
+    public struct Nest: ResponderMessage {
+        public init() {}
+    }
+
+    /// Answered without the mailbox.
+    public struct Peek: ResponderMessage {
+        public typealias Reply = UInt32
+        public init() {}
+    }
+}
+
+/// Ends when it has had nothing to do for a while.
+public actor RestingCoordinator: Coordinator {
+    public struct Configuration: CoordinatorConfiguration {
+        public var notebook = Notebook()
+        public init() {}
+    }
+
+    public static let idleTimeout: Duration? = .milliseconds(40)
+
+    public nonisolated let context: Context
+
+    public init(_ context: Context) { self.context = context }
+
+    private nonisolated var notebook: Notebook { context.configuration.notebook }
+
+    public static let responders: Responders = [
+        .respond(to: Resting.Note.self) { me, note in me.notebook.note(me.context.path, "note \(note.number)") },
+        .respond(to: Resting.Await.self) { me, wait in
+            me.notebook.note(me.context.path, "waits for \(wait.line)")
+            try await me.notebook.wait(for: wait.line)
+        },
+        .respond(to: Resting.Tick.self) { me, _ in me.context.every(.milliseconds(5)) { _ in } },
+        .respond(to: Resting.Work.self) { me, work in
+            let notebook = me.notebook
+            me.context.task { try await notebook.wait(for: work.line) }
+        },
+        .respond(to: Resting.Nest.self) { me, _ in try await me.context.start(SmallestCoordinator.self, as: "small") },
+        .inline(Resting.Peek.self) { me, _ in me.context.incarnation },
+    ]
+
+    public func stop() async { notebook.note(context.path, "stopped") }
+}
+
+/// Hands messages on to a coordinator that rests, and opens it when it has gone.
+public actor WakingCoordinator: Coordinator {
+    public struct Configuration: CoordinatorConfiguration {
+        public var notebook = Notebook()
+        public var inWorker = false
+        public init() {}
+    }
+
+    public nonisolated let context: Context
+
+    public init(_ context: Context) { self.context = context }
+
+    public static let responders: Responders = [.forward(prefix: "Resting.", to: "rests")]
+
+    public func open(_ section: String) async throws {
+        let configuration = context.configuration
+        configuration.notebook.note(context.path, "open")
+        try await context.start(RestingCoordinator.self, as: section, in: configuration.inWorker ? .worker : .inProcess) {
+            $0.notebook = configuration.notebook
+        }
+    }
+}

@@ -127,7 +127,7 @@ let package = Package(
         // Tests.
         .target(name: "TestSupport", dependencies: ["ConcurrencySupport", "Processes", "Supervision"], path: "Tests/TestSupport"),
         // The fixture is a program of coordinators that the tests' workers run.
-        .target(name: "Fixtures", dependencies: ["ConcurrencySupport", "Coordinators"], path: "Tests/Fixtures"),
+        .target(name: "Fixtures", dependencies: ["ConcurrencySupport", "Coordinators", serviceLifecycle], path: "Tests/Fixtures"),
         .executableTarget(
             name: "FixtureWorker",
             dependencies: ["Coordinators", "Fixtures", "Links", "WireProtocol"],

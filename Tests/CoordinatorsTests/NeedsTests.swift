@@ -12,8 +12,11 @@ private enum Tea {
     }
 
     struct Brew: ResponderMessage { typealias Reply = String }
+    struct Serve: ResponderMessage { typealias Reply = String }
+    struct Sips: ResponderMessage { typealias Reply = String }
     struct Note: ResponderMessage { var text: String }
     struct Stir: ResponderMessage {}
+    struct Mix: ResponderMessage {}
     struct Pour: ResponderMessage {}
     struct Notes: ResponderMessage { typealias Reply = [String] }
 }
@@ -47,6 +50,21 @@ private actor Kitchen: Coordinator {
             if let sugar = gift.sugar { await me.context.provide(\.sugar, sugar) }
         },
         .respond(to: Tea.Brew.self, needs: \.tea) { _, _, tea in tea },
+        .intercept(Tea.Serve.self, needs: \.leaves) { _, serve, chain, leaves in
+            let served = try await chain.next(serve)
+            return "\(leaves): \(served)"
+        },
+        .respond(to: Tea.Serve.self, needs: \.leaves, \.water) { me, _, context, leaves, water in
+            me.notes.append("served")
+            return "\(leaves), \(water), \(context.sender)"
+        },
+        .respond(to: Tea.Mix.self, needs: \.leaves, \.water) { me, _, leaves, water in
+            me.notes.append(leaves)
+            me.notes.append(water)
+        },
+        .stream(Tea.Sips.self, needs: \.leaves, \.water, \.sugar) { _, _, replies, leaves, water, sugar in
+            for part in [leaves, water, sugar] { try await replies.send(part) }
+        },
         .intercept(Tea.Note.self) { me, note, chain in
             me.notes.append("seen")
             _ = try await chain.next(note)
@@ -84,6 +102,25 @@ struct NeedsTests {
                 #expect(try await early.value == "assam in rain with candy")
                 #expect(try await runtime.ask(Tea.Brew(), timeout: .seconds(20)) == "assam in rain with candy")
             }
+        }
+    }
+
+    @Test("Rows of every kind need several keys, and wait for the last of them")
+    func kinds() async throws {
+        try await withRuntime(Kitchen.self) { runtime in
+            let served = Task.immediate { try await runtime.ask(Tea.Serve(), timeout: .seconds(20)) }
+            let sip = Task.immediate { try await runtime.ask(Tea.Sips(), timeout: .seconds(20)) }
+            for gift in [Tea.Give(sugar: "candy"), .init(leaves: "assam")] {
+                try await runtime.ask(gift, timeout: .seconds(20))
+                let notes = try await runtime.ask(Tea.Notes(), timeout: .seconds(20))
+                #expect(notes.isEmpty)
+            }
+            try await runtime.ask(Tea.Give(water: "rain"), timeout: .seconds(20))
+            #expect(try await served.value == "assam: assam, rain, /")
+            #expect(try await sip.value == "assam")
+            try await runtime.ask(Tea.Mix(), timeout: .seconds(20))
+            let notes = try await runtime.ask(Tea.Notes(), timeout: .seconds(20))
+            #expect(notes == ["served", "assam", "rain"])
         }
     }
 

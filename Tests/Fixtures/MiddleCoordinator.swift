@@ -36,6 +36,12 @@ public actor MiddleCoordinator: Coordinator {
             me.seen.append("up \(reply)")
             return reply + 100
         },
+        .respond(to: Fixture.UseProbe.self, needs: \.probe) { _, use, probe in
+            probe.note("begun")
+            defer { probe.note("handled") }
+            try await Task.sleep(for: .milliseconds(use.milliseconds))
+            return getpid()
+        },
         .respond(to: Fixture.Seen.self) { me, _ in me.seen },
         .respond(to: Fixture.WhereAmI.self) { me, _ in .here(me.context) },
         .respond(to: Fixture.Do.self) { me, request in try await me.perform(request.action) },

@@ -211,7 +211,7 @@ extension CoordinatorContext {
         let place: CoordinatorDefinition.Place =
             switch placement.place {
             case .inProcess: .inProcess(.of(type))
-            case .worker where node.runtime.options.runsInOneProcess: .inProcess(.of(type))
+            case .worker where node.runtime.options.runsInOneProcess: .insteadOfWorker(.of(type))
             case .worker(let plan): .worker(typeName: TypeNames.name(of: type), WorkerProgram(), plan)
             }
         return .coordinator(CoordinatorDefinition(configuration: .value(configuration), place: place))

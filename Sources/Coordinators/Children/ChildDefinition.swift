@@ -55,7 +55,7 @@ final class ChildDefinition: Sendable {
 
     /// Whether the child is a coordinator in the process of its parent.
     var isInProcess: Bool {
-        if case .coordinator(let coordinator) = kind, case .inProcess = coordinator.place { true } else { false }
+        if case .coordinator(let coordinator) = kind { coordinator.isInProcess } else { false }
     }
 
     /// Whether the child is a coordinator in a process of its own.
@@ -68,15 +68,24 @@ final class ChildDefinition: Sendable {
 struct CoordinatorDefinition: Sendable {
     enum Place: Sendable {
         case inProcess(CoordinatorType)
+        /// In the parent's process, though its place is a worker: for tests.
+        indirect case insteadOfWorker(CoordinatorType)
         indirect case worker(typeName: String, WorkerProgram, WorkerPlan)
     }
 
     let configuration: ConfigurationValue
     let place: Place
 
+    var isInProcess: Bool {
+        switch place {
+        case .inProcess, .insteadOfWorker: true
+        case .worker: false
+        }
+    }
+
     var typeName: String {
         switch place {
-        case .inProcess(let type): type.name
+        case .inProcess(let type), .insteadOfWorker(let type): type.name
         case .worker(let typeName, _, _): typeName
         }
     }

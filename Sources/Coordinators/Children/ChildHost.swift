@@ -48,6 +48,8 @@ struct ChildInheritance: Sendable {
     var isRestart = false
     var spares: SparePool?
     var areEventsWanted = true
+    /// Whether the child stands for a worker, and gets only the dependencies that a worker would get.
+    var isBehindBorder = false
 
     /// Takes dependencies over, unless newer ones have arrived already.
     mutating func renew(_ dependencies: Dependencies) {

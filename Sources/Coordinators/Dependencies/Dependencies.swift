@@ -17,6 +17,8 @@ public struct Dependencies: Sendable {
     private final class Probe: Sendable {
         let names = Lock<[String]>([])
         let error = Lock<(any Error)?>(nil)
+        /// The services that haven't been made yet.
+        let unmade = Lock<[UnmadeService]>([])
     }
 
     /// Creates dependencies without values.
@@ -36,6 +38,14 @@ public struct Dependencies: Sendable {
         set { set(newValue, for: DependencyKeys()[keyPath: key as KeyPath<DependencyKeys, DescribedDependencyKey<Value, Descriptor>>]) }
     }
 
+    /// The service of a key; `nil` if neither it nor a description was provided, or this process hasn't made it yet.
+    public subscript<Value: Sendable, Descriptor: Codable & Sendable>(
+        dynamicMember key: any KeyPath<DependencyKeys, ServiceDependencyKey<Value, Descriptor>> & Sendable
+    ) -> Value? {
+        get { value(for: DependencyKeys()[keyPath: key as KeyPath<DependencyKeys, ServiceDependencyKey<Value, Descriptor>>]) }
+        set { set(newValue, for: DependencyKeys()[keyPath: key as KeyPath<DependencyKeys, ServiceDependencyKey<Value, Descriptor>>]) }
+    }
+
     /// Describes a service, which is made where it's needed.
     public mutating func describe<Value: Sendable, Descriptor: Codable & Sendable>(
         _ key: any KeyPath<DependencyKeys, DescribedDependencyKey<Value, Descriptor>> & Sendable,
@@ -45,11 +55,23 @@ public struct Dependencies: Sendable {
         entries[key.name] = DependencyEntry(describedBy: descriptor)
     }
 
+    /// Describes a service, which is made, run and ended in each process that needs it.
+    public mutating func describe<Value: Sendable, Descriptor: Codable & Sendable>(
+        _ key: any KeyPath<DependencyKeys, ServiceDependencyKey<Value, Descriptor>> & Sendable,
+        by descriptor: Descriptor
+    ) {
+        let key = DependencyKeys()[keyPath: key as KeyPath<DependencyKeys, ServiceDependencyKey<Value, Descriptor>>]
+        entries[key.name] = DependencyEntry(describedBy: descriptor)
+    }
+
     private func value<Value>(for key: some ReadableDependencyKey<Value>) -> Value? {
         probe?.names.withLock { $0.append(key.name) }
         guard let entry = entries[key.name] else { return nil }
         do {
             return try entry.value(for: key)
+        } catch let unmade as UnmadeService {
+            probe?.unmade.withLock { $0.append(unmade) }
+            return nil
         } catch {
             probe?.error.withLock { $0 = error }
             return nil
@@ -58,6 +80,13 @@ public struct Dependencies: Sendable {
 
     private mutating func set<Value>(_ value: Value?, for key: some ReadableDependencyKey<Value>) {
         entries[key.name] = value.map { DependencyEntry(key, $0) }
+    }
+
+    /// The dependencies as another process gets them, with the live values of this one.
+    var acrossBorder: Dependencies {
+        var result = self
+        result.entries = entries.mapValues { $0.stays ? .absent : $0 }
+        return result
     }
 
     /// Whether there is no value, and has never been one.
@@ -84,13 +113,17 @@ extension Dependencies {
         return probe.names.withLock { $0 }
     }
 
-    /// Returns the value of a property; throws when it can't be made, or was not provided.
+    /// Returns the value of a property.
+    ///
+    /// - Throws: `UnmadeServices` when services have to be made first; an error when the value can't be made, or was not provided.
     func required<Value>(_ path: any KeyPath<Dependencies, Value?> & Sendable) throws -> Value {
         var probed = self
         let probe = Probe()
         probed.probe = probe
         if let value = probed[keyPath: path as KeyPath<Dependencies, Value?>] { return value }
         if let error = probe.error.withLock({ $0 }) { throw error }
+        let unmade = probe.unmade.withLock { $0 }
+        if !unmade.isEmpty { throw UnmadeServices(all: unmade) }
         throw CoordinatorError(.unsupported, "\(probe.names.withLock { $0 }.joined(separator: ", ")) isn't provided")
     }
 }
@@ -103,8 +136,12 @@ struct NodeDependencies {
         var provided = Dependencies()
         /// The values that take precedence over all provided ones, in tests.
         var overrides = Dependencies()
+        /// Whether the coordinator gets what a worker would get.
+        var isBehindBorder = false
 
-        var isEmpty: Bool { effective.isUntouched && inherited.isUntouched && provided.isUntouched && overrides.isUntouched }
+        var isEmpty: Bool {
+            effective.isUntouched && inherited.isUntouched && provided.isUntouched && overrides.isUntouched && !isBehindBorder
+        }
 
         mutating func update() {
             let version = effective.version + 1
@@ -115,12 +152,15 @@ struct NodeDependencies {
 
     private var layers = Occasional<Layers>()
 
-    /// - Parameter overrides: The values that take precedence over all provided ones, in tests.
-    init(inherited: Dependencies, overrides: Dependencies) {
-        if inherited.isUntouched, overrides.isUntouched { return }
+    /// - Parameters:
+    ///   - overrides: The values that take precedence over all provided ones, in tests.
+    ///   - isBehindBorder: Whether the coordinator gets what a worker would get.
+    init(inherited: Dependencies, overrides: Dependencies, isBehindBorder: Bool) {
+        if inherited.isUntouched, overrides.isUntouched, !isBehindBorder { return }
+        let inherited = isBehindBorder ? inherited.acrossBorder : inherited
         var effective = inherited.overlaid(by: overrides)
         effective.version = 0
-        layers.value = Layers(effective: effective, inherited: inherited, overrides: overrides)
+        layers.value = Layers(effective: effective, inherited: inherited, overrides: overrides, isBehindBorder: isBehindBorder)
     }
 
     var effective: Dependencies { layers.isEmpty ? Dependencies() : layers.value.effective }
@@ -134,7 +174,7 @@ struct NodeDependencies {
     mutating func inherit(_ dependencies: Dependencies) {
         if layers.isEmpty, dependencies.isUntouched { return }
         guard dependencies.version >= layers.value.inherited.version else { return }
-        layers.value.inherited = dependencies
+        layers.value.inherited = layers.value.isBehindBorder ? dependencies.acrossBorder : dependencies
         layers.value.update()
     }
 }

@@ -99,38 +99,6 @@ extension Responder {
         }
     }
 
-    /// Answers a message with the help of a dependency.
-    ///
-    /// Until the coordinator or one above it has provided the dependency, the messages wait in order, bounded and until their deadlines.
-    @_disfavoredOverload
-    public static func respond<M: ResponderMessage, Value: Sendable>(
-        to message: M.Type,
-        needs dependency: any KeyPath<Dependencies, Value?> & Sendable,
-        interleaves: Bool = false,
-        _ body: @escaping @Sendable (isolated C, M, Value) async throws -> M.Reply
-    ) -> Responder {
-        let needs = MessageRow.Needs(dependency)
-        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, _, node, _ in
-            .value(try await body(me, message, try node.dependencies.required(dependency)))
-        }
-        return Responder(row: .message(row))
-    }
-
-    /// Answers a message that has no reply with the help of a dependency.
-    public static func respond<M: ResponderMessage, Value: Sendable>(
-        to message: M.Type,
-        needs dependency: any KeyPath<Dependencies, Value?> & Sendable,
-        interleaves: Bool = false,
-        _ body: @escaping @Sendable (isolated C, M, Value) async throws -> Void
-    ) -> Responder where M.Reply == NoReply {
-        let needs = MessageRow.Needs(dependency)
-        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, _, node, _ in
-            try await body(me, message, try node.dependencies.required(dependency))
-            return .value(NoReply())
-        }
-        return Responder(row: .message(row))
-    }
-
     /// Answers a message with several replies: the values that are known already, then each new one.
     ///
     /// The stream ends when the body returns or throws. An asker that uses `ask` gets the first reply, and the body is cancelled.

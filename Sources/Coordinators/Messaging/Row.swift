@@ -52,8 +52,9 @@ final class MessageRow: Sendable {
 
         var isEmpty: Bool { keys == nil }
 
-        init<Value>(_ dependency: any KeyPath<Dependencies, Value?> & Sendable) {
-            let keys = Keys { Dependencies.names(of: dependency, in: $0) }
+        /// - Parameter read: A function that returns the names of the keys that the properties read in some dependencies.
+        init(_ read: @escaping @Sendable (Dependencies) -> [String]) {
+            let keys = Keys(read)
             keys.learn(from: Dependencies())
             if !keys.areNone { self.keys = keys }
         }

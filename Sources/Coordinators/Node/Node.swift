@@ -188,7 +188,11 @@ final class Node: Sendable {
                 life: Life(host: host),
                 pauseReasons: inheritance.pauseReasons,
                 mailbox: Mailbox(type.mailbox),
-                dependencies: NodeDependencies(inherited: inheritance.dependencies, overrides: runtime.options.dependencyOverrides)
+                dependencies: NodeDependencies(
+                    inherited: inheritance.dependencies,
+                    overrides: runtime.options.dependencyOverrides,
+                    isBehindBorder: inheritance.isBehindBorder
+                )
             )
         )
         runtime.counts.coordinators.add(1, ordering: .relaxed)

@@ -19,6 +19,7 @@ extension CoordinatorRuntime {
         var options = options
         options.coordinators += workers + [root]
         await runWorkerIfRequested(options.coordinators, options: options)
+        try await options.bootstrap?(.root)
         let runtime = CoordinatorRuntime(root, options: options, configure: configure)
         try await run(runtime, logger: runtime.core.logger)
     }

@@ -52,7 +52,21 @@ extension CoordinatorRuntime {
         ///
         /// Logging never waits: a thread of its own writes the entries. At most 4,096 entries wait; those beyond are dropped, counted, and
         /// the number is logged. The end of the tree waits a second for the entries at most. Payloads are never logged.
-        public var logger = WorkerEnvironment.logger(label: "coordinators")
+        public var logger: Logger {
+            get { ownLogger ?? WorkerEnvironment.logger(label: "coordinators") }
+            set { ownLogger = newValue }
+        }
+        /// The logger that was set; otherwise one is made when it's read, after the bootstrap.
+        private var ownLogger: Logger?
+        /// A function in which a process bootstraps what it can bootstrap once: logging, metrics, tracing.
+        ///
+        ///     options.bootstrap = { path in LoggingSystem.bootstrap { JSONLogHandler(label: $0, instance: path.description) } }
+        ///
+        /// ``CoordinatorRuntime/main(_:workers:options:configure:)`` and
+        /// ``CoordinatorRuntime/runWorkerIfRequested(_:options:)`` call it once in each process of the tree, before anything else, with the
+        /// path of the process's first coordinator. A program that embeds the runtime bootstraps its own process itself. A ``logger`` that
+        /// was set before isn't affected. An error ends the process: `main` throws it, and a worker exits with code 78.
+        public var bootstrap: (@Sendable (CoordinatorPath) async throws -> Void)?
 
         /// Creates options with their defaults.
         public init() {}

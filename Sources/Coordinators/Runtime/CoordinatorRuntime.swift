@@ -90,6 +90,7 @@ public final class CoordinatorRuntime: Service {
             return true
         }
         guard isFirst else { throw CoordinatorError(.stopped, "this runtime was started before: create another one") }
+        core.services.whenOneFails { [weak host] reason in host?.coordinator?.end(.failed(reason)) }
         do {
             try await core.takeOver()
             // The runtime may have been stopped while the remains of a former one were ended: the host has that state.

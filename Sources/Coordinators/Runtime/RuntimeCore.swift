@@ -23,6 +23,8 @@ final class RuntimeCore: Sendable {
     /// Whether any coordinator of this process, or below, has ever shown a page.
     let hasNavigated = Atomic(false)
     let tasks = OwnedTasks()
+    /// The services that this process has made.
+    let services: ProcessServices
     /// The tasks of spares: one for each process that was started as a spare, until nothing is left of it.
     let spares = OwnedTasks()
     let directory: RuntimeFiles
@@ -43,6 +45,7 @@ final class RuntimeCore: Sendable {
         self.counts = counts
         self.uplink = uplink
         logger = options.logger.queued(by: logQueue)
+        services = ProcessServices(logger: logger)
         directory = RuntimeFiles(options.runtimeDirectory)
         // A worker uses the mark of its process; the root adds an entry of this runtime.
         let number = Self.numbers.add(1, ordering: .relaxed).newValue
@@ -95,7 +98,9 @@ final class RuntimeCore: Sendable {
             return ProgramHost(program, path: path, runtime: self, inheritance: inheritance, events: events)
         case .coordinator(let coordinator):
             switch coordinator.place {
-            case .inProcess(let type):
+            case .inProcess(let type), .insteadOfWorker(let type):
+                var inheritance = inheritance
+                if case .insteadOfWorker = coordinator.place { inheritance.isBehindBorder = true }
                 let parameters = NodeParameters(
                     type: type,
                     configuration: coordinator.configuration,
@@ -158,6 +163,7 @@ final class RuntimeCore: Sendable {
     ///
     /// The pools of spares have ended with their parents, and no incarnation is left that was a spare before.
     func close() async {
+        await services.end()
         await spares.waitForAll()
         await endStrays()
         journal?.close()

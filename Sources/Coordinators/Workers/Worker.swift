@@ -55,6 +55,9 @@ final class Worker: Sendable {
             String(address.dropFirst(2).prefix(upTo: address.lastIndex(of: "/") ?? address.endIndex))
         }
         runtime = RuntimeCore(options, counts: counts, uplink: uplink)
+        runtime.services.whenOneFails { [weak self] reason in
+            self?.state.withLock { $0.host }?.coordinator?.end(.failed(reason))
+        }
     }
 
     /// Dials the parent, which then sends the start frame.
@@ -353,6 +356,12 @@ enum WorkerMain {
     static func run(_ ticket: Ticket, _ options: CoordinatorRuntime.Options) async -> Int32 {
         guard let path = CoordinatorPath(ticket.path) else {
             Diagnostics.print("the ticket's path '\(ticket.path)' is none")
+            return 78
+        }
+        do {
+            try await options.bootstrap?(path)
+        } catch {
+            Diagnostics.print("the bootstrap of \(path) has failed: \(error)")
             return 78
         }
         let worker = Worker(ticket, path, options)

@@ -99,10 +99,10 @@ extension WorkerHost {
         for (name, entry) in dependencies.entries {
             do {
                 // The dependencies are sent as JSON, because other builds may run further down.
-                guard let (codec, bytes) = try entry.encoded(as: .json) else {
-                    noteThatItStays(name)
-                    continue
-                }
+                // What stays here is told without a value, so that a row that needs it fails, and says why.
+                let encoded = try entry.encoded(as: .json)
+                if encoded == nil { noteThatItStays(name) }
+                let (codec, bytes) = encoded ?? (.json, [])
                 try peer.link.send(lane: .control) { intern in
                     Frame(.dependency(Dependency(name: intern(name), version: dependencies.version, payload: bytes)), codec: codec)
                 }
@@ -115,7 +115,7 @@ extension WorkerHost {
         }
     }
 
-    /// Logs, once, that a dependency stays in this process: a row that needs it would wait in a worker for ever, unlike in one process.
+    /// Logs, once, that a dependency stays in this process: in a worker a row that needs it fails.
     private func noteThatItStays(_ name: String) {
         guard runtime.staying.withLock({ $0.insert(name).inserted }) else { return }
         runtime.logger.warning(

@@ -1,0 +1,256 @@
+/// A property of the dependencies that a row needs.
+public typealias DependencyPath<Value> = any KeyPath<Dependencies, Value?> & Sendable
+
+// MARK: - Answering
+
+extension Responder {
+    /// Answers a message with the help of a dependency; see the form for several.
+    @_disfavoredOverload
+    public static func respond<M: ResponderMessage, Value: Sendable>(
+        to message: M.Type,
+        needs dependency: DependencyPath<Value>,
+        interleaves: Bool = false,
+        _ body: @escaping @Sendable (isolated C, M, Value) async throws -> M.Reply
+    ) -> Responder {
+        let needs = MessageRow.Needs(dependency)
+        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, _, node, _ in
+            .value(try await body(me, message, try await node.required(dependency)))
+        }
+        return Responder(row: .message(row))
+    }
+
+    /// Answers a message that has no reply with the help of a dependency.
+    public static func respond<M: ResponderMessage, Value: Sendable>(
+        to message: M.Type,
+        needs dependency: DependencyPath<Value>,
+        interleaves: Bool = false,
+        _ body: @escaping @Sendable (isolated C, M, Value) async throws -> Void
+    ) -> Responder where M.Reply == NoReply {
+        let needs = MessageRow.Needs(dependency)
+        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, _, node, _ in
+            try await body(me, message, try await node.required(dependency))
+            return .value(NoReply())
+        }
+        return Responder(row: .message(row))
+    }
+
+    /// Answers a message with the help of dependencies.
+    ///
+    ///     .respond(to: Order.Place.self, needs: \.database, \.mailer) { me, order, database, mailer in … }
+    ///
+    /// A row of a message with a reply may need any number of them; one of a message without has forms for up to three.
+    ///
+    /// Until the coordinator or one above it has provided all of them, the messages wait in order, bounded and until their deadlines. Then a
+    /// service that its process hasn't made yet is made; the body begins when it's ready, and an error of its making is the asker's. A
+    /// message that needs a value which can't cross to this process fails with `unsupported`, by the name of the key.
+    @_disfavoredOverload
+    public static func respond<M: ResponderMessage, First: Sendable, Second: Sendable, each More: Sendable>(
+        to message: M.Type,
+        needs first: DependencyPath<First>,
+        _ second: DependencyPath<Second>,
+        _ more: repeat DependencyPath<each More>,
+        interleaves: Bool = false,
+        _ body: @escaping @Sendable (isolated C, M, First, Second, repeat each More) async throws -> M.Reply
+    ) -> Responder {
+        let needs = MessageRow.Needs(first, second, repeat each more)
+        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, _, node, _ in
+            let (first, second) = (try await node.required(first), try await node.required(second))
+            return .value(try await body(me, message, first, second, repeat try await node.required(each more)))
+        }
+        return Responder(row: .message(row))
+    }
+
+    /// Answers a message that has no reply with the help of dependencies.
+    public static func respond<M: ResponderMessage, First: Sendable, Second: Sendable>(
+        to message: M.Type,
+        needs first: DependencyPath<First>,
+        _ second: DependencyPath<Second>,
+        interleaves: Bool = false,
+        _ body: @escaping @Sendable (isolated C, M, First, Second) async throws -> Void
+    ) -> Responder where M.Reply == NoReply {
+        let needs = MessageRow.Needs(first, second)
+        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, _, node, _ in
+            let needed = (try await node.required(first), try await node.required(second))
+            try await body(me, message, needed.0, needed.1)
+            return .value(NoReply())
+        }
+        return Responder(row: .message(row))
+    }
+
+    /// Answers a message that has no reply with the help of dependencies.
+    public static func respond<M: ResponderMessage, First: Sendable, Second: Sendable, Third: Sendable>(
+        to message: M.Type,
+        needs first: DependencyPath<First>,
+        _ second: DependencyPath<Second>,
+        _ third: DependencyPath<Third>,
+        interleaves: Bool = false,
+        _ body: @escaping @Sendable (isolated C, M, First, Second, Third) async throws -> Void
+    ) -> Responder where M.Reply == NoReply {
+        let needs = MessageRow.Needs(first, second, third)
+        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, _, node, _ in
+            let needed = (try await node.required(first), try await node.required(second), try await node.required(third))
+            try await body(me, message, needed.0, needed.1, needed.2)
+            return .value(NoReply())
+        }
+        return Responder(row: .message(row))
+    }
+
+    /// Answers a message with the help of its sender, remaining time and trace, and of dependencies.
+    ///
+    ///     .respond(to: Order.Place.self, needs: \.database) { me, order, context, database in … }
+    @_disfavoredOverload
+    public static func respond<M: ResponderMessage, First: Sendable, each More: Sendable>(
+        to message: M.Type,
+        needs first: DependencyPath<First>,
+        _ more: repeat DependencyPath<each More>,
+        interleaves: Bool = false,
+        _ body: @escaping @Sendable (isolated C, M, MessageContext, First, repeat each More) async throws -> M.Reply
+    ) -> Responder {
+        let needs = MessageRow.Needs(first, repeat each more)
+        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, envelope, node, _ in
+            let first = try await node.required(first)
+            let context = MessageContext(envelope)
+            return .value(try await body(me, message, context, first, repeat try await node.required(each more)))
+        }
+        return Responder(row: .message(row))
+    }
+
+    /// Answers a message that has no reply with the help of its sender, remaining time and trace, and of dependencies.
+    public static func respond<M: ResponderMessage, First: Sendable>(
+        to message: M.Type,
+        needs first: DependencyPath<First>,
+        interleaves: Bool = false,
+        _ body: @escaping @Sendable (isolated C, M, MessageContext, First) async throws -> Void
+    ) -> Responder where M.Reply == NoReply {
+        let needs = MessageRow.Needs(first)
+        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, envelope, node, _ in
+            let needed = (try await node.required(first))
+            try await body(me, message, MessageContext(envelope), needed)
+            return .value(NoReply())
+        }
+        return Responder(row: .message(row))
+    }
+
+    /// Answers a message that has no reply with the help of its sender, remaining time and trace, and of dependencies.
+    public static func respond<M: ResponderMessage, First: Sendable, Second: Sendable>(
+        to message: M.Type,
+        needs first: DependencyPath<First>,
+        _ second: DependencyPath<Second>,
+        interleaves: Bool = false,
+        _ body: @escaping @Sendable (isolated C, M, MessageContext, First, Second) async throws -> Void
+    ) -> Responder where M.Reply == NoReply {
+        let needs = MessageRow.Needs(first, second)
+        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, envelope, node, _ in
+            let needed = (try await node.required(first), try await node.required(second))
+            try await body(me, message, MessageContext(envelope), needed.0, needed.1)
+            return .value(NoReply())
+        }
+        return Responder(row: .message(row))
+    }
+}
+
+// MARK: - Streams and interceptors
+
+extension Responder {
+    /// Answers a message with several replies, with the help of dependencies.
+    ///
+    /// The row is as one without dependencies otherwise, and the message waits for them as that of a `respond` row.
+    public static func stream<M: ResponderMessage, First: Sendable, each More: Sendable>(
+        _ message: M.Type,
+        needs first: DependencyPath<First>,
+        _ more: repeat DependencyPath<each More>,
+        body: @escaping @Sendable (isolated C, M, Replies<M>, First, repeat each More) async throws -> Void
+    ) -> Responder {
+        let needs = MessageRow.Needs(first, repeat each more)
+        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: true) { me, message, envelope, node, _ in
+            let first = try await node.required(first)
+            try await body(me, message, Replies(envelope: envelope), first, repeat try await node.required(each more))
+            return try envelope.endOfReplies()
+        }
+        return Responder(row: .message(row))
+    }
+
+    /// Intercepts a message with the help of dependencies.
+    ///
+    /// The row is as one without dependencies otherwise, and the message waits for them as that of a `respond` row.
+    @_disfavoredOverload
+    public static func intercept<M: ResponderMessage, First: Sendable, each More: Sendable>(
+        _ message: M.Type,
+        needs first: DependencyPath<First>,
+        _ more: repeat DependencyPath<each More>,
+        interleaves: Bool = false,
+        _ body: @escaping @Sendable (isolated C, M, Chain<M>, First, repeat each More) async throws -> M.Reply
+    ) -> Responder {
+        let needs = MessageRow.Needs(first, repeat each more)
+        let row = MessageRow(
+            M.self,
+            of: C.self,
+            isInterceptor: true,
+            needs: needs,
+            interleaves: interleaves
+        ) { me, message, envelope, node, index in
+            let chain = Chain<M>(onward: Onward(node: node, envelope: envelope, index: index))
+            let first = try await node.required(first)
+            let reply = try await body(me, message, chain, first, repeat try await node.required(each more))
+            return envelope.hasReplied ? .none : .value(reply)
+        }
+        return Responder(row: .message(row))
+    }
+
+    /// Intercepts a message that has no reply with the help of dependencies.
+    public static func intercept<M: ResponderMessage, First: Sendable>(
+        _ message: M.Type,
+        needs first: DependencyPath<First>,
+        interleaves: Bool = false,
+        _ body: @escaping @Sendable (isolated C, M, Chain<M>, First) async throws -> Void
+    ) -> Responder where M.Reply == NoReply {
+        let needs = MessageRow.Needs(first)
+        let row = MessageRow(
+            M.self,
+            of: C.self,
+            isInterceptor: true,
+            needs: needs,
+            interleaves: interleaves
+        ) { me, message, envelope, node, index in
+            let chain = Chain<M>(onward: Onward(node: node, envelope: envelope, index: index))
+            let needed = (try await node.required(first))
+            try await body(me, message, chain, needed)
+            return envelope.hasReplied ? .none : .value(NoReply())
+        }
+        return Responder(row: .message(row))
+    }
+
+    /// Intercepts a message that has no reply with the help of dependencies.
+    public static func intercept<M: ResponderMessage, First: Sendable, Second: Sendable>(
+        _ message: M.Type,
+        needs first: DependencyPath<First>,
+        _ second: DependencyPath<Second>,
+        interleaves: Bool = false,
+        _ body: @escaping @Sendable (isolated C, M, Chain<M>, First, Second) async throws -> Void
+    ) -> Responder where M.Reply == NoReply {
+        let needs = MessageRow.Needs(first, second)
+        let row = MessageRow(
+            M.self,
+            of: C.self,
+            isInterceptor: true,
+            needs: needs,
+            interleaves: interleaves
+        ) { me, message, envelope, node, index in
+            let chain = Chain<M>(onward: Onward(node: node, envelope: envelope, index: index))
+            let needed = (try await node.required(first), try await node.required(second))
+            try await body(me, message, chain, needed.0, needed.1)
+            return envelope.hasReplied ? .none : .value(NoReply())
+        }
+        return Responder(row: .message(row))
+    }
+}
+
+extension MessageRow.Needs {
+    init<First, each More>(_ first: DependencyPath<First>, _ more: repeat DependencyPath<each More>) {
+        self.init { dependencies in
+            var names = Dependencies.names(of: first, in: dependencies)
+            repeat names += Dependencies.names(of: each more, in: dependencies)
+            return names
+        }
+    }
+}

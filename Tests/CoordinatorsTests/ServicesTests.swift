@@ -1,6 +1,8 @@
 import Coordinators
 import CoordinatorsTesting
 import Fixtures
+import Glibc
+import Processes
 import TestSupport
 import Testing
 
@@ -78,6 +80,30 @@ struct ServicesTests {
             try await runtime.startChild("b", .inProcess)
             _ = try await runtime.ask(Fixture.UseProbe(), at: "/b", timeout: .seconds(60))
         }
+    }
+
+    @Test("Each process of a tree is bootstrapped once, before it makes a coordinator")
+    func bootstrap() async throws {
+        let directory = try TemporaryDirectory()
+        var specification = ProcessSpecification(executable: Support.worker.path, standardError: .null)
+        specification.environment = [Fixture.bootstrapVariable: directory.path]
+        try await withChild(specification) { program in
+            try await eventually("all are bootstrapped") { Self.events(in: directory).count >= 4 }
+            let first = try #require(Self.process(of: "/a", in: directory))
+            kill(first, SIGKILL)
+            try await eventually("the new process of /a is bootstrapped") { Self.events(in: directory).count >= 5 }
+            #expect(Self.process(of: "/a", in: directory) != first)
+            #expect(await program.terminate(grace: .seconds(20)) == .exited(code: 0))
+        }
+        let events = Self.events(in: directory)
+        #expect(events.prefix(2) == ["bootstrapped:/:0", "configured"])
+        #expect(events.dropFirst(2).sorted() == ["bootstrapped:/a:0", "bootstrapped:/a:0", "bootstrapped:/b:0"])
+    }
+
+    /// The process that was bootstrapped last for a path.
+    private static func process(of path: String, in directory: TemporaryDirectory) -> Int32? {
+        let lines = (Files.text(of: directory.file("events")) ?? "").split(separator: "\n")
+        return lines.last { $0.hasPrefix("bootstrapped:\(path):") }?.split(separator: " ").last.flatMap { Int32($0) }
     }
 
     private static func events(in directory: TemporaryDirectory) -> [String] {

@@ -188,5 +188,8 @@ public enum LiveInstances {
 
     public static func count(of greeting: String) -> Int { counts.withLock { $0[greeting, default: 0] } }
 
+    /// The number of all.
+    static var all: Int { counts.withLock { $0.values.reduce(0, +) } }
+
     fileprivate static func add(_ number: Int, of greeting: String) { counts.withLock { $0[greeting, default: 0] += number } }
 }

@@ -48,11 +48,13 @@ struct PoolRouterTests {
         }
     }
 
-    @Test("A member that can't be reached is chosen only if there is no other")
+    @Test("A member that can't be reached gets only messages that have no choice")
     func held() {
         var router = router(2, capacity: 2)
         let chosen = (0..<3).map { _ in router.assign(.any) { $0 == 0 ? .held : .ready } }
-        #expect(chosen == [1, 1, 0])
+        #expect(chosen == [1, 1, nil])
+        let certain = router.assign(.member(0)) { _ in .held }
+        #expect(certain == 0)
     }
 
     @Test("A resize leaves a hash at its place, or moves it to one that is new", arguments: 1..<20)

@@ -62,6 +62,27 @@ struct PatternPoolTests {
         }
     }
 
+    @Test("While a member waits for its next restart, the others take all messages", arguments: Where.allCases)
+    func backoff(_ place: Where) async throws {
+        try await PoolTree.run(2, place, backoff: Backoff(minimum: .seconds(600), maximum: .seconds(600))) { tree in
+            // The first restart is immediate, the second isn't.
+            try await tree.crash(0)
+            let holding = (0..<4).map { _ in Task { try await tree.pool.ask(Press.Hold(until: "go on"), timeout: .seconds(60)) } }
+            try await eventually("all members are busy") { tree.notebook.lines.filter { $0.hasSuffix(" holds") }.count == 4 }
+            let waiting = (0..<20).map { number in Task { try await tree.pool.ask(Press.Print(number), timeout: .seconds(60)) } }
+            try await tree.endLife(0)
+            try await eventually("it waits for its restart") { tree.pool.members[0].state == .restarting }
+            tree.notebook.note("go on")
+            for task in waiting {
+                let place = try await task.value
+                #expect(place.path == "/presses/2")
+            }
+            var ends: [String] = []
+            for task in holding { if let place = try? await task.value { ends.append(place.path) } }
+            #expect(ends == ["/presses/2", "/presses/2"])
+        }
+    }
+
     @Test("Members get messages in turn", arguments: Where.allCases)
     func turns(_ place: Where) async throws {
         try await PoolTree.run(3, place, .roundRobin) { tree in
@@ -184,37 +205,46 @@ private struct PoolTree: Sendable {
         _ size: Int,
         _ place: Where,
         _ routing: PoolRouting = .leastLoaded,
+        backoff: Backoff = .none,
         _ body: (PoolTree) async throws -> Void
     ) async throws {
         try await PageTree.run { tree in
-            let pool = try await start(size, place.placement, routing, under: tree.root, tree.notebook)
+            let pool = try await start(size, place.placement, routing, backoff, under: tree.root, tree.notebook)
             let placement = place.placement
             try await body(PoolTree(runtime: tree.runtime, root: tree.root, notebook: tree.notebook, placement: placement, pool: pool))
         }
     }
 
     func start(_ size: Int) async throws -> Pool<PressCoordinator> {
-        try await Self.start(size, placement, .leastLoaded, under: root, notebook)
+        try await Self.start(size, placement, .leastLoaded, .none, under: root, notebook)
     }
 
     private static func start(
         _ size: Int,
         _ placement: Placement,
         _ routing: PoolRouting,
+        _ backoff: Backoff,
         under root: FlowRoot.Context,
         _ notebook: Notebook
     ) async throws -> Pool<PressCoordinator> {
-        let supervision = SupervisionPolicy(.oneForOne, intensity: 100, period: .seconds(1), backoff: .none)
+        let supervision = SupervisionPolicy(.oneForOne, intensity: 100, period: .seconds(1), backoff: backoff)
         let place = PoolPlacement.pool(size, placement, routing: routing, supervision: supervision)
         return try await root.start(PressCoordinator.self, as: "presses", in: place, shutdown: .timeout(.seconds(20))) {
             $0.notebook = notebook
         }
     }
 
-    /// Kills a member's process, or has it fail.
+    /// Ends a member's life, and returns when it's restarted.
     func crash(_ index: Int) async throws {
         let member = pool.members[index]
         let incarnation = member.incarnation
+        try await endLife(index)
+        try await eventually("it's restarted") { member.incarnation > incarnation && member.state == .active }
+    }
+
+    /// Kills a member's process, or has it fail.
+    func endLife(_ index: Int) async throws {
+        let member = pool.members[index]
         if placement == .inProcess {
             // Its answer may be lost with it.
             _ = try? await runtime.ask(Press.Jam(), at: member.path, timeout: .seconds(20))
@@ -222,7 +252,6 @@ private struct PoolTree: Sendable {
             let process = try #require(try await runtime.snapshot(of: member.path).processID)
             kill(process, SIGKILL)
         }
-        try await eventually("it's restarted") { member.incarnation > incarnation && member.state == .active }
     }
 
     func draw(_ scenes: [String]) async throws -> [String: String] {

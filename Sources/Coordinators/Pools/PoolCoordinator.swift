@@ -16,6 +16,8 @@ actor PoolCoordinator<Member: Coordinator>: Coordinator {
     private var assigned: [Int: Set<ObjectIdentifier>] = [:]
     /// The waits until a member has no messages.
     private var idleWaits: [Int: OneShot<Void>] = [:]
+    /// Whether a timer runs after which messages that wait look for a member again.
+    private var looksAgain = false
 
     init(_ context: Context) {
         self.context = context
@@ -126,6 +128,7 @@ extension PoolCoordinator {
         try makeRoom(in: lane)
         let turn = Turn()
         router.wait(turn, hash)
+        lookAgainIfHeld()
         let outcome = await turn.valueUnlessCancelled()
         if outcome == nil, turn.settle(.cancelled) { router.remove { $0 === turn } }
         switch turn.outcome {
@@ -163,6 +166,7 @@ extension PoolCoordinator {
         if router.load(of: number) == 0 { idleWaits.removeValue(forKey: number)?.settle() }
         dispatch(.member(number))
         dispatch(.any)
+        lookAgainIfHeld()
     }
 
     private func readiness(_ number: Int) -> PoolReadiness { context.node.children.readiness(of: key(of: number)) }
@@ -170,6 +174,17 @@ extension PoolCoordinator {
     /// Gives members to the messages that wait.
     private func dispatch() {
         for lane in router.lanes { dispatch(lane) }
+        lookAgainIfHeld()
+    }
+
+    /// Has the messages that wait look again soon if a member can't be reached: no event tells when it can.
+    private func lookAgainIfHeld() {
+        guard !looksAgain, router.isWaiting(in: .any), (0..<router.size).contains(where: { readiness($0) == .held }) else { return }
+        looksAgain = true
+        context.after(.milliseconds(20)) { me in
+            me.looksAgain = false
+            me.dispatch()
+        }
     }
 
     private func dispatch(_ lane: PoolRouter<Turn>.Lane) {

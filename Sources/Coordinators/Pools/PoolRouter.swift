@@ -5,9 +5,9 @@ import DequeModule
 /// Members are numbered from 0.
 struct PoolRouter<Turn> {
     /// Whether a member can be given messages.
-    enum Readiness: Int {
+    enum Readiness {
         case ready
-        /// It runs, but messages wait for it, because it can't be reached at the moment.
+        /// It runs, but messages wait for it, because it can't be reached or is about to be restarted: only those get it that have no choice.
         case held
         case away
     }
@@ -72,13 +72,11 @@ struct PoolRouter<Turn> {
     }
 
     private func choice(_ readiness: (Int) -> Readiness) -> Int? {
-        var best: (number: Int, rank: (Int, Int, Int))?
-        for number in 0..<size where hasRoom(number) {
-            let readiness = readiness(number)
-            if readiness == .away { continue }
+        var best: (number: Int, rank: (Int, Int))?
+        for number in 0..<size where hasRoom(number) && readiness(number) == .ready {
             // Among equals the turn decides, so that a member that fails fast doesn't get all.
             let distance = (number - last - 1 + 2 * size) % size
-            let rank = (readiness.rawValue, takesTurns ? 0 : members[number].load, distance)
+            let rank = (takesTurns ? 0 : members[number].load, distance)
             if best.map({ rank < $0.rank }) ?? true { best = (number, rank) }
         }
         return best?.number

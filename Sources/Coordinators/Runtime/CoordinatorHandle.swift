@@ -8,10 +8,12 @@ import WireProtocol
 ///
 /// The handle follows the path: after a restart it leads to the new incarnation. It keeps neither the coordinator nor the tree alive.
 public struct CoordinatorHandle<C: Coordinator>: Sendable {
-    let runtime: WeakRuntime
+    private weak let runtime: CoordinatorRuntime?
 
     /// The coordinator's place in the tree.
     public let path: CoordinatorPath
+
+    fileprivate init(_ runtime: CoordinatorRuntime, _ path: CoordinatorPath) { (self.runtime, self.path) = (runtime, path) }
 
     /// Asks the coordinator itself: only its own rows are searched.
     ///
@@ -21,7 +23,7 @@ public struct CoordinatorHandle<C: Coordinator>: Sendable {
     /// - Throws: `noSuchPath`; `unhandled` when the coordinator has no row for the message; otherwise as `CoordinatorContext.ask`. The
     ///   error of the handler is thrown as it was if this program has its type. Cancelling the task cancels the handler.
     public func ask<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> M.Reply {
-        try await runtime.get().ask(message, at: path, timeout: timeout, isDirect: true)
+        try await running.ask(message, at: path, timeout: timeout, isDirect: true)
     }
 
     /// Asks the coordinator a message without a reply, and returns when the handler has ended.
@@ -36,7 +38,7 @@ public struct CoordinatorHandle<C: Coordinator>: Sendable {
     /// - Throws: As `ask`, without the handler's errors.
     @discardableResult
     public func send<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> Bool {
-        try await runtime.get().send(message, at: path, timeout: timeout, isDirect: true)
+        try await running.send(message, at: path, timeout: timeout, isDirect: true)
     }
 
     /// Asks the coordinator for a stream of replies.
@@ -44,7 +46,7 @@ public struct CoordinatorHandle<C: Coordinator>: Sendable {
     /// - Parameter timeout: The time after which the stream ends with `timedOut`; none by default.
     /// - Throws: `stopped` when the runtime isn't running. The stream throws what `ask` does.
     public func stream<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) throws -> ReplyStream<M.Reply> {
-        try runtime.get().stream(message, at: path, timeout: timeout)
+        try running.stream(message, at: path, timeout: timeout)
     }
 
     /// Returns a stream of the coordinator's events, from the return of this call on.
@@ -52,22 +54,16 @@ public struct CoordinatorHandle<C: Coordinator>: Sendable {
     /// The stream ends when the coordinator is removed, or its process or the tree ends.
     ///
     /// - Throws: `noSuchPath`, `peerLost`.
-    public func events() async throws -> EventStream<C> { try await runtime.get().root.events(of: C.self, at: path) }
+    public func events() async throws -> EventStream<C> { try await running.root.events(of: C.self, at: path) }
 
     /// Returns the coordinator's present state, with its subtree.
-    public func snapshot() async throws -> CoordinatorSnapshot { try await runtime.get().snapshot(of: path) }
-}
+    public func snapshot() async throws -> CoordinatorSnapshot { try await running.snapshot(of: path) }
 
-/// A reference to a runtime that doesn't keep its tree alive.
-final class WeakRuntime: @unchecked Sendable {
-    // Weak references are loaded atomically, and this one is never assigned.
-    private weak let runtime: CoordinatorRuntime?
-
-    init(_ runtime: CoordinatorRuntime) { self.runtime = runtime }
-
-    func get() throws -> CoordinatorRuntime {
-        guard let runtime else { throw CoordinatorError(.stopped, "the runtime has ended") }
-        return runtime
+    private var running: CoordinatorRuntime {
+        get throws {
+            guard let runtime else { throw CoordinatorError(.stopped, "the runtime has ended") }
+            return runtime
+        }
     }
 }
 
@@ -80,7 +76,7 @@ extension CoordinatorRuntime {
         if let found = try root.typeName(at: path.components[...]), found != TypeNames.name(of: type) {
             throw CoordinatorError(.unknownType, "the coordinator at \(path) is a \(found), not a \(TypeNames.name(of: type))")
         }
-        return CoordinatorHandle(runtime: WeakRuntime(self), path: path)
+        return CoordinatorHandle(self, path)
     }
 }
 

@@ -15,9 +15,12 @@ public protocol MachineState {
 /// The type is public, its members aren't: in other targets the compiler specializes only what belongs to public types.
 public struct MachineShell<State: MachineState>: ~Copyable, Sendable {
     @usableFromInline let state: Lock<State>
-    private let timer = WakeTimer()
+    private let timer: WakeTimer
 
-    package init(_ initialState: consuming sending State) { state = Lock(initialState) }
+    package init(_ initialState: consuming sending State, time: TimeSource = .monotonic) {
+        state = Lock(initialState)
+        timer = WakeTimer(time)
+    }
 
     /// Reads or changes the state without feeding the machine.
     @inlinable

@@ -115,7 +115,7 @@ struct PageTree: Sendable {
     /// Waits until the stack is this: pages never block, so their effect is seen a moment later.
     func shows(_ expected: [String], _ location: SourceLocation = #_sourceLocation) async throws {
         var last: [String] = []
-        try await eventually("the stack is \(expected); it's \(last)", sourceLocation: location) {
+        try await eventually("the stack is \(expected); it's \(last)", fileID: location.fileID, line: location.line) {
             last = try await stack()
             return last == expected
         }

@@ -23,7 +23,7 @@ public struct Child<C: Coordinator>: Sendable {
     /// - Parameter timeout: As of `CoordinatorContext.ask`.
     /// - Throws: `unhandled` when the child has no row for the message; otherwise as `CoordinatorContext.ask`.
     public func ask<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> M.Reply {
-        try await M.retried(within: timeout) { deadline in
+        try await M.retried(within: timeout, supervisor.node.runtime.time) { deadline in
             if M.coalesces {
                 return try await supervisor.node.askTogether(message, by: deadline, child: key) {
                     try await deliver(message, by: deadline, isOneWay: false)
@@ -44,14 +44,14 @@ public struct Child<C: Coordinator>: Sendable {
     /// - Returns: Whether the child has a row for the message.
     @discardableResult
     public func send<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> Bool {
-        try await Envelope.isAccepted { try await deliver(message, by: timeout.map { .now + $0 }, isOneWay: true) }
+        try await Envelope.isAccepted { try await deliver(message, by: timeout.map { supervisor.node.runtime.time.now + $0 }, isOneWay: true) }
     }
 
     /// Asks the child for a stream of replies: only its own rows are searched.
     ///
     /// - Parameter timeout: The time after which the stream ends with `timedOut`; none by default.
     public func stream<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) -> ReplyStream<M.Reply> {
-        let deadline = timeout.map { MonotonicTime.now + $0 }
+        let deadline = timeout.map { supervisor.node.runtime.time.now + $0 }
         return ReplyStream(buffer: ReplyBuffer(.value(message), sender: supervisor.node, deadline: deadline) { dispatch($0) })
     }
 

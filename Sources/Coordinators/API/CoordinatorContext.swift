@@ -43,7 +43,7 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
             throw node.unhandled(M.name, of: path)
         case nil: break
         }
-        return try await M.retried(within: timeout) { deadline in
+        return try await M.retried(within: timeout, node.runtime.time) { deadline in
             if M.coalesces {
                 return try await node.askTogether(message, by: deadline) { [node] in
                     try await node.ask(.value(message), by: deadline, isOneWay: false)
@@ -73,14 +73,14 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     public func send<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> Bool {
         try Task.checkCancellation()
         if let isAccepted = try node.sendUp(message) { return isAccepted }
-        return try await Envelope.isAccepted { try await node.ask(.value(message), by: timeout.map { .now + $0 }, isOneWay: true) }
+        return try await Envelope.isAccepted { try await node.ask(.value(message), by: timeout.map { node.runtime.time.now + $0 }, isOneWay: true) }
     }
 
     /// Asks for a stream of replies: the values that are known already, then each new one.
     ///
     /// - Parameter timeout: The time after which the stream ends with `timedOut`; none by default.
     public func stream<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) -> ReplyStream<M.Reply> {
-        ReplyStream(buffer: ReplyBuffer(.value(message), sender: node, deadline: timeout.map { .now + $0 }) { node.climb($0) })
+        ReplyStream(buffer: ReplyBuffer(.value(message), sender: node, deadline: timeout.map { node.runtime.time.now + $0 }) { node.climb($0) })
     }
 
     // MARK: The coordinator's own end

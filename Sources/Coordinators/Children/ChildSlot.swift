@@ -300,7 +300,7 @@ extension ChildSlot {
         }
     }
 
-    func snapshot(at path: CoordinatorPath, _ machine: ChildState?) -> CoordinatorSnapshot {
+    func snapshot(at path: CoordinatorPath, _ machine: ChildState?, now: MonotonicTime) -> CoordinatorSnapshot {
         let placement: CoordinatorSnapshot.Placement =
             switch definition.kind {
             case .program: .program
@@ -317,8 +317,8 @@ extension ChildSlot {
             incarnation: incarnation,
             restarts: record.restarts,
             restartAttempt: next?.attempt,
-            nextStartMilliseconds: next.map { max(0, ($0.time - MonotonicTime.now.sinceOrigin).nanosecondsClamped / 1_000_000) },
-            uptimeMilliseconds: phase.life?.readySince.map { Int64((MonotonicTime.now - $0).nanosecondsClamped / 1_000_000) },
+            nextStartMilliseconds: next.map { max(0, ($0.time - now.sinceOrigin).nanosecondsClamped / 1_000_000) },
+            uptimeMilliseconds: phase.life?.readySince.map { Int64((now - $0).nanosecondsClamped / 1_000_000) },
             lastExit: record.lastExit?.description
         )
     }

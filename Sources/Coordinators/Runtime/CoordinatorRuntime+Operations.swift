@@ -21,7 +21,7 @@ extension CoordinatorRuntime {
     /// - Parameter isDirect: Whether only the rows of the coordinator at `path` are searched.
     func ask<M: ResponderMessage>(_ message: M, at path: CoordinatorPath, timeout: Duration?, isDirect: Bool) async throws -> M.Reply {
         do {
-            return try await M.retried(within: timeout) { deadline in
+            return try await M.retried(within: timeout, core.time) { deadline in
                 let body = try self.body(message, at: path)
                 return try await deliver(body, at: path, by: deadline, isDirect: isDirect).decoded(as: M.Reply.self)
             }
@@ -40,7 +40,7 @@ extension CoordinatorRuntime {
     /// Asks the coordinator at a path for a stream of replies.
     func stream<M: ResponderMessage>(_ message: M, at path: CoordinatorPath, timeout: Duration?) throws -> ReplyStream<M.Reply> {
         let (root, body) = (try root, try body(message, at: path))
-        let deadline = timeout.map { MonotonicTime.now + $0 }
+        let deadline = timeout.map { core.time.now + $0 }
         return ReplyStream(
             buffer: ReplyBuffer(body, errors: M.errors, sender: path, openAsks: core.openAsks, deadline: deadline) { envelope in
                 root.deliver(envelope, to: path.components[...], isDirect: true)
@@ -64,7 +64,7 @@ extension CoordinatorRuntime {
         at path: CoordinatorPath = .root,
         timeout: Duration = .seconds(5)
     ) async throws -> JSONValue {
-        let answer = try await deliver(try body(name, payload), at: path, by: .now + timeout)
+        let answer = try await deliver(try body(name, payload), at: path, by: core.time.now + timeout)
         guard case .value(let value) = answer else { return try answer.decoded(as: JSONValue.self) }
         return try value.encodedAsJSON()
     }
@@ -92,7 +92,7 @@ extension CoordinatorRuntime {
 
     private func send(_ body: Envelope.Body, at path: CoordinatorPath, _ timeout: Duration?, isDirect: Bool = false) async throws -> Bool {
         try await Envelope.isAccepted {
-            try await deliver(body, at: path, by: timeout.map { .now + $0 }, isOneWay: true, isDirect: isDirect)
+            try await deliver(body, at: path, by: timeout.map { core.time.now + $0 }, isOneWay: true, isDirect: isDirect)
         }
     }
 
@@ -107,7 +107,7 @@ extension CoordinatorRuntime {
             processID: ProcessIdentity.current.processID,
             processStartTime: ProcessIdentity.current.startTime,
             incarnation: root.incarnation,
-            uptimeMilliseconds: (try? begin.outcome?.get()).map { Int64((MonotonicTime.now - $0).nanosecondsClamped / 1_000_000) },
+            uptimeMilliseconds: (try? begin.outcome?.get()).map { Int64((core.time.now - $0).nanosecondsClamped / 1_000_000) },
             children: await root.childSnapshots()
         )
     }

@@ -95,7 +95,7 @@ public final class CoordinatorRuntime: Service {
             try await core.takeOver()
             // The runtime may have been stopped while the remains of a former one were ended: the host has that state.
             try await host.start()
-            begin.settle(.success(.now))
+            begin.settle(.success(core.time.now))
         } catch {
             await core.close()
             await core.flushLog()
@@ -152,11 +152,11 @@ public final class CoordinatorRuntime: Service {
     deinit {
         guard case .running(let host) = state.withLock({ $0 }), let root = host.coordinator else { return }
         // The runtime is being released, so nothing can own this task, which ends with the tree.
-        Task { [core] in await Self.end(root, core) }
+        core.time.task { [core] in await Self.end(root, core) }
     }
 
     private static func end(_ root: Node, _ core: RuntimeCore) async {
-        _ = await root.stop(Node.Stop(core.options.shutdown))
+        _ = await root.stop(Node.Stop(core.options.shutdown, core.time))
         await core.close()
         await core.flushLog()
     }

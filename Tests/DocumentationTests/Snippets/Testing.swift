@@ -33,7 +33,7 @@ struct TestingSnippets {
     @Test("A known name may enter")
     func entry() async throws {
         let accounts = MemoryAccounts(passwords: ["ada": "secret"])
-        try await withRuntime(Office.self, dependencies: { $0.accounts = accounts }, inOneProcess: true) { runtime in
+        try await withRuntime(Office.self, dependencies: { $0.accounts = accounts }, workers: .inProcess) { runtime in
             let ada = try await runtime.ask(Clerk.Enter(name: "ada"), at: "/clerk")
             let eve = try await runtime.ask(Clerk.Enter(name: "eve"), at: "/clerk")
             #expect(ada)
@@ -45,7 +45,7 @@ struct TestingSnippets {
     @Test("What a test looks at besides replies")
     func observations() async throws {
         let accounts = MemoryAccounts(passwords: ["ada": "secret"])
-        try await withRuntime(Office.self, dependencies: { $0.accounts = accounts }, inOneProcess: true) { runtime in
+        try await withRuntime(Office.self, dependencies: { $0.accounts = accounts }, workers: .inProcess) { runtime in
             // snippet: restart
             let former = try await runtime.snapshot(of: "/clerk").incarnation
             let now = try await runtime.restart("/clerk")
@@ -73,7 +73,7 @@ struct TestingSnippets {
     @Test("A clerk without an office says so at once")
     func orphan() async throws {
         let accounts = MemoryAccounts(passwords: ["ada": "secret"])
-        try await withRuntime(ClerkCoordinator.self, dependencies: { $0.accounts = accounts }, inOneProcess: true) { runtime in
+        try await withRuntime(ClerkCoordinator.self, dependencies: { $0.accounts = accounts }, workers: .inProcess) { runtime in
             let error = await #expect(throws: CoordinatorError.self) { try await runtime.ask(Clerk.Enter(name: "ada")) }
             #expect(error?.code == .unhandled)
         }

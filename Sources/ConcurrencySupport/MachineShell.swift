@@ -47,7 +47,9 @@ public struct MachineShell<State: MachineState>: ~Copyable, Sendable {
 
     /// Calls `fire` at a time on the machine's clock, and not at any that was set before.
     package borrowing func wake(at time: Duration, _ fire: @escaping @Sendable () -> Void) {
-        timer.set(at: MonotonicTime(sinceOrigin: time), fire)
+        // Rounded up: at an earlier time the machine would see that nothing is due, and want the same wake again.
+        let start = MonotonicTime(sinceOrigin: time)
+        timer.set(at: start.sinceOrigin < time ? start + .nanoseconds(1) : start, fire)
     }
 
     /// Cancels the wake that is set.

@@ -98,7 +98,7 @@ public final class CoordinatorRuntime: Service {
             begin.settle(.success(.now))
         } catch {
             await core.close()
-            await core.flushLog()
+            await core.flush()
             state.withLock { if case .running = $0 { $0 = .ended } }
             begin.settle(.failure(error))
             throw error
@@ -158,7 +158,7 @@ public final class CoordinatorRuntime: Service {
     private static func end(_ root: Node, _ core: RuntimeCore) async {
         _ = await root.stop(Node.Stop(core.options.shutdown))
         await core.close()
-        await core.flushLog()
+        await core.flush()
     }
 
     var root: Node {

@@ -1,5 +1,7 @@
+public import Supervision
+
 /// The state of a coordinator and its subtree at one moment.
-public struct CoordinatorSnapshot: Sendable, Hashable, Codable {
+public struct CoordinatorSnapshot: Sendable, Hashable {
     /// The state of a child.
     public enum State: String, Sendable, Hashable, Codable {
         /// The child isn't running: it was stopped, or has ended as it should.
@@ -28,6 +30,26 @@ public struct CoordinatorSnapshot: Sendable, Hashable, Codable {
         case program
     }
 
+    /// The messages of a coordinator.
+    public struct Mailbox: Sendable, Hashable {
+        /// The number of messages that wait: in the mailbox, on their way to the coordinator's executor, or for the coordinator to be started
+        /// again.
+        public var waiting: Int
+        /// The number of messages whose handlers have begun and not ended. An ask of a row that doesn't await, of an idle coordinator in its
+        /// asker's process, isn't counted while it's handled.
+        public var running: Int
+        /// The time for which the oldest waiting message has waited, since it was sent or has arrived in the coordinator's process; `nil`
+        /// when none waits.
+        public var oldestWaiting: Duration?
+        /// The number of messages that this incarnation has handled, those included whose handlers have thrown.
+        public var handled: UInt64
+
+        /// Creates the description of a mailbox.
+        public init(waiting: Int = 0, running: Int = 0, oldestWaiting: Duration? = nil, handled: UInt64 = 0) {
+            (self.waiting, self.running, self.oldestWaiting, self.handled) = (waiting, running, oldestWaiting, handled)
+        }
+    }
+
     /// The coordinator's place in the tree.
     public var path: CoordinatorPath
     /// The coordinator's type, or the program's name.
@@ -46,14 +68,17 @@ public struct CoordinatorSnapshot: Sendable, Hashable, Codable {
     public var restarts = 0
     /// The number of restarts in a row, from 1, while the coordinator waits for its next start.
     public var restartAttempt: Int?
-    /// The time until the next start, in milliseconds, while the coordinator waits for it.
-    public var nextStartMilliseconds: Int64?
-    /// The time for which the coordinator has been ready, in milliseconds.
-    public var uptimeMilliseconds: Int64?
+    /// The time until the next start, while the coordinator waits for it.
+    public var nextStart: Duration?
+    /// The time for which the coordinator has been ready.
+    public var uptime: Duration?
     /// The reason why the previous incarnation ended.
-    public var lastExit: String?
+    public var lastExit: ExitReason?
     /// Whether the coordinator's process didn't answer in time, so that its children are unknown.
     public var isUnresponsive = false
+    /// The messages of the coordinator; `nil` when they aren't known: of a program, of a coordinator that isn't running, and of one whose
+    /// process doesn't answer, or doesn't tell.
+    public var mailbox: Mailbox?
     /// The coordinator's children, in start order.
     public var children: [CoordinatorSnapshot] = []
 }
@@ -63,9 +88,9 @@ extension CoordinatorSnapshot {
     var ended: CoordinatorSnapshot {
         var ended = self
         ended.state = .inactive
-        (ended.processID, ended.processStartTime, ended.uptimeMilliseconds, ended.children) = (nil, nil, nil, [])
+        (ended.processID, ended.processStartTime, ended.uptime, ended.mailbox, ended.children) = (nil, nil, nil, nil, [])
         // The exit that was the last one then isn't any more.
-        (ended.restartAttempt, ended.nextStartMilliseconds, ended.lastExit) = (nil, nil, nil)
+        (ended.restartAttempt, ended.nextStart, ended.lastExit) = (nil, nil, nil)
         return ended
     }
 }

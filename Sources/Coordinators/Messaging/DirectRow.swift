@@ -65,9 +65,7 @@ final class TypedInlineRow<C: Coordinator, M: ResponderMessage>: DirectRow<M>, @
             throw Failures.thrownByHandler(error)
         }
     }
-}
 
-extension TypedInlineRow {
     override func run(_ message: M, on instance: any Coordinator, of node: Node, observed ask: ObservedAsk) async throws -> M.Reply {
         // Rows are called only for coordinators of their table.
         try ask.handle(message, at: node) { try body(unsafeDowncast(instance, to: C.self), $0) }

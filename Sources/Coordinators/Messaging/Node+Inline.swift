@@ -35,7 +35,7 @@ extension Node {
     /// - Returns: False when the message has to wait in the mailbox, because the coordinator isn't ready, is paused or stops, or an earlier
     ///   message for such a row waits there.
     func answer(_ envelope: Envelope, _ row: MessageRow, _ inline: InlineRow) -> Bool {
-        guard let instance = instanceForInlineRow() else { return false }
+        guard let instance = instanceForInlineRow(isForwarding: inline.isForwarding) else { return false }
         switch inline.work {
         case .answer(let body): answer(envelope, row, inline, by: body, on: instance)
         case .forward(let target): forward(envelope, to: target)
@@ -58,15 +58,15 @@ extension Node {
         if case .peer = envelope.asker { noteIfSlow(inline, envelope, since: began) }
     }
 
-    /// Returns the coordinator, if a message of an inline row needn't wait in its mailbox; the caller then handles the message.
-    func instanceForInlineRow() -> (any Coordinator)? {
+    /// Returns the coordinator, if a message of an inline row needn't wait in its mailbox; the caller then handles the message, or forwards it.
+    func instanceForInlineRow(isForwarding: Bool = false) -> (any Coordinator)? {
         state.withLock { state in
             switch state.life.phase {
             case .starting, .active: break
             case .draining, .stopping, .stopped: return nil
             }
             guard state.mailbox.admitsInline, let instance = state.life.instance else { return nil }
-            state.mailbox.noteHandled()
+            if !isForwarding { state.mailbox.noteHandled() }
             return instance
         }
     }

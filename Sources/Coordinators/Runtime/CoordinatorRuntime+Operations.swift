@@ -118,7 +118,8 @@ extension CoordinatorRuntime {
             processID: ProcessIdentity.current.processID,
             processStartTime: ProcessIdentity.current.startTime,
             incarnation: root.incarnation,
-            uptimeMilliseconds: (try? begin.outcome?.get()).map { Int64((MonotonicTime.now - $0).nanosecondsClamped / 1_000_000) },
+            uptime: (try? begin.outcome?.get()).map { .now - $0 },
+            mailbox: root.mailboxSnapshot,
             children: await root.childSnapshots()
         )
     }

@@ -17,11 +17,13 @@ extension Node {
     /// - Parameters:
     ///   - message: The type of the message.
     ///   - size: The size of the message in bytes.
+    @inline(__always)
     func shortcut(for message: ObjectIdentifier, size: Int) -> Shortcut? {
         runtime.instruments.areActive ? .observed : shortcutWithinInstruments(for: message, size: size)
     }
 
     /// Returns the shortcut of an ask that the instruments know of.
+    @inline(__always)
     func shortcutWithinInstruments(for message: ObjectIdentifier, size: Int) -> Shortcut? {
         // Tasks that a stopped coordinator has left running can't ask.
         openAsks.isClosed ? nil : ownShortcut(for: message, size)

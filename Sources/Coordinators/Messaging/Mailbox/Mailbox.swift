@@ -239,7 +239,7 @@ struct Mailbox {
     mutating func noteHandled() { handled &+= 1 }
 
     /// - Parameter isHandled: Whether the ask is handled now.
-    mutating func endReservation(_ size: Int, isHandled: Bool) {
+    mutating func endReservation(_ size: Int, isHandled: Bool = true) {
         reservations.count -= 1
         reservations.bytes -= size
         if isHandled { handled &+= 1 }
@@ -268,7 +268,7 @@ struct Mailbox {
     }
 
     /// - Parameter isHandled: Whether a handler has had the item, rather than that it has been withdrawn.
-    mutating func ended(_ item: Item, isHandled: Bool) {
+    mutating func ended(_ item: Item, isHandled: Bool = true) {
         switch item {
         case .message(let envelope, let row):
             forget(envelope, row)

@@ -103,6 +103,9 @@ final class ResponderTable: Sendable {
     /// Returns whether a row is for the events of children whose type has this name.
     func observes(_ typeName: String) -> Bool { !observers.isEmpty && observers[typeName] != nil }
 
+    /// Whether the coordinator stands for a pool.
+    var isPool: Bool { pool != nil }
+
     /// Returns the row for a message to a pool, if its members know the message.
     func poolRow(for body: Envelope.Body) -> MessageRow? {
         guard let pool, pool.members.row(for: body) != nil else { return nil }

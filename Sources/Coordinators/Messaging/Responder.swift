@@ -219,8 +219,7 @@ extension Responder {
     ///
     /// - Parameter child: The key of the child.
     public static func forward<M: ResponderMessage>(_ message: M.Type, to child: C.ChildKey) -> Responder {
-        let match = MessageRow.Match.type(name: M.name, ObjectIdentifier(M.self))
-        return Responder(row: .message(MessageRow(match, forwardingTo: .key(child.pathComponent))))
+        Responder(row: .message(MessageRow(.type(M.self), forwardingTo: .key(child.pathComponent))))
     }
 
     /// Hands every message whose name begins with the prefix on to a child, as it is.

@@ -32,10 +32,7 @@ extension Node {
         } catch {
             throw CoordinatorError(.startFailed, "\(path): the supervision policy of \(type.name): \(error)")
         }
-        if !type.table.ambiguousNames.isEmpty {
-            let names = type.table.ambiguousNames.joined(separator: ", ")
-            logger.warning("several messages have one name: give one of them another `name`", metadata: ["names": "\(names)"])
-        }
+        if let problem = type.table.nameProblems.first { throw CoordinatorError(.startFailed, "\(path), a \(type.name): \(problem)") }
         return try type.make(self, configuration)
     }
 

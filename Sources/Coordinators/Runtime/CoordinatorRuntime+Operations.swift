@@ -26,7 +26,7 @@ extension CoordinatorRuntime {
                 return try await deliver(body, at: path, by: deadline, isDirect: isDirect).decoded(as: M.Reply.self)
             }
         } catch {
-            throw Failures.restored(error, declared: M.errors)
+            throw Failures.restored(error, declared: M.errorTypes)
         }
     }
 
@@ -34,7 +34,7 @@ extension CoordinatorRuntime {
     /// processes of other builds.
     private func body<M: ResponderMessage>(_ message: M, at path: CoordinatorPath) throws -> Envelope.Body {
         if try root.inThisProcess(path.components[...]) != nil { return .value(message) }
-        return .encoded(name: M.name, .json, Payload(try PayloadCoder.encode(message, as: .json)))
+        return .encoded(name: M.wireName, .json, Payload(try PayloadCoder.encode(message, as: .json)))
     }
 
     /// Asks the coordinator at a path for a stream of replies.
@@ -42,7 +42,7 @@ extension CoordinatorRuntime {
         let (root, body) = (try root, try body(message, at: path))
         let deadline = timeout.map { MonotonicTime.now + $0 }
         return ReplyStream(
-            buffer: ReplyBuffer(body, errors: M.errors, sender: path, openAsks: core.openAsks, deadline: deadline) { envelope in
+            buffer: ReplyBuffer(body, errors: M.errorTypes, sender: path, openAsks: core.openAsks, deadline: deadline) { envelope in
                 root.deliver(envelope, to: path.components[...], isDirect: true)
             }
         )

@@ -22,11 +22,6 @@ private enum Other {
     }
 }
 
-private enum Twins {
-    struct First: ResponderMessage { static let name = "Twin" }
-    struct Second: ResponderMessage { static let name = "Twin" }
-}
-
 @Suite("Types that a program can host")
 struct RegistryTests {
     @Test("A type's rows are made when it's first needed, not when it's registered")
@@ -45,14 +40,5 @@ struct RegistryTests {
         #expect(name.hasPrefix("(private ") && name.hasSuffix(").Unused"))
         #expect(!name.contains("$"))
         #expect(TypeNames.name(of: Other.Namesake.self) != TypeNames.name(of: Unused.self))
-    }
-
-    @Test("Two messages of one name in a table are reported, and a message with two rows isn't")
-    func twins() {
-        func names(_ rows: [Responder<Unused>]) -> [String] { ResponderTable(rows.map(\.row)).ambiguousNames }
-        let first = Responder<Unused>.respond(to: Twins.First.self) { _, _ in }
-        let second = Responder<Unused>.respond(to: Twins.Second.self) { _, _ in }
-        #expect(names([first, second]) == ["Twin"])
-        #expect(names([first, first]).isEmpty)
     }
 }

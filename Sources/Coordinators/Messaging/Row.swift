@@ -143,7 +143,8 @@ final class MessageRow: Sendable {
         interleaves: Bool = false,
         body: @escaping @Sendable (isolated C, M, Envelope, Node, Int) async throws -> Answer
     ) {
-        self.init(.type(M.self), isInterceptor: isInterceptor, needs: needs, interleaves: interleaves) { coordinator, envelope, node, index in
+        let match = Match.type(M.self)
+        self.init(match, isInterceptor: isInterceptor, needs: needs, interleaves: interleaves) { coordinator, envelope, node, index in
             try await body(Self.cast(coordinator), envelope.message(as: M.self, isLast: !isInterceptor), envelope, node, index)
         }
     }

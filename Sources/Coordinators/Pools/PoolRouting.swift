@@ -51,7 +51,7 @@ public struct PoolRouting: Sendable, CustomStringConvertible {
             hasher.combine(try envelope.message(as: Message.self)[keyPath: property])
             return UInt64(truncatingIfNeeded: hasher.finalize())
         }
-        for name in Message.names { hashes[name] = hash }
+        for name in Message.names + [Message.wireName] { hashes[name] = hash }
     }
 
     var takesTurns: Bool {
@@ -66,6 +66,9 @@ public struct PoolRouting: Sendable, CustomStringConvertible {
     /// Returns the hash of a message; `nil` if any member may have it.
     func hash(of envelope: Envelope) throws -> UInt64? {
         guard case .hashing(let hashes) = rule else { return nil }
-        return try WireNames.all(in: envelope.body.wireName).lazy.compactMap { hashes[String($0)] }.first?(envelope)
+        let text = envelope.body.wireName
+        if let hash = hashes[text] { return try hash(envelope) }
+        guard WireNames.areSeveral(in: text) else { return nil }
+        return try WireNames.all(in: text).lazy.compactMap { hashes[String($0)] }.first?(envelope)
     }
 }

@@ -5,8 +5,8 @@ public import WireProtocol
 extension CoordinatorRuntime {
     /// Asks in the name of the coordinator at `path`: its own rows are searched first, then those of its ancestors.
     ///
-    /// The message is encoded, as JSON, only if the coordinator at `path` is in another process. An error of the handler is thrown as it
-    /// was if this program has its type.
+    /// The message is encoded, as JSON, only if the coordinator at `path` is in another process. An error that the message declares as its
+    /// `Failure` is thrown as it was.
     ///
     /// - Parameter timeout: As of `CoordinatorContext.ask`.
     /// - Throws: As `CoordinatorContext.ask`, and `noSuchPath`.

@@ -51,7 +51,8 @@ enum NameRegistry {
         }
         guard holder.type != claim.type else { return nil }
         let other = holder.isFormer ? "a former name" : "the name"
-        return "\(what) '\(name)' of \(description) is also \(other) of \(holder.description): give one of the types another `name`, or remove "
+        return
+            "\(what) '\(name)' of \(description) is also \(other) of \(holder.description): give one of the types another `name`, or remove "
             + "the former name"
     }
 }

@@ -12,10 +12,12 @@ public protocol ResponderError: WireNamed, Error, Codable {}
 /// Several types of errors, for ``ResponderMessage/Failure``: each error is thrown as its own type.
 ///
 ///     typealias Failure = OneOf<Cart.Full, Cart.Closed>
-public enum OneOf<each Failure: ResponderError>: ResponderError {
+public struct OneOf<each Failure: ResponderError>: ResponderError {
     /// Fails: the type only names others.
     public init(from decoder: any Decoder) throws {
-        throw DecodingError.dataCorrupted(DecodingError.Context(codingPath: decoder.codingPath, debugDescription: "\(Self.self) has no values"))
+        throw DecodingError.dataCorrupted(
+            DecodingError.Context(codingPath: decoder.codingPath, debugDescription: "\(Self.self) has no values")
+        )
     }
 
     /// Does nothing, since there are no values.

@@ -12,6 +12,8 @@ actor CartCoordinator: Coordinator {
     }
 
     let context: Context
+    private var notes: [String] = []
+
     init(_ context: Context) { self.context = context }
 
     static let responders: Responders = [
@@ -26,7 +28,8 @@ actor CartCoordinator: Coordinator {
         .stream(Cart.Watch.self) { _, _, replies in
             for number in 1...3 { try await replies.send("new\(number)") }
         },
-        .respond(to: Cart.Note.self) { _, _ in },
+        .respond(to: Cart.Note.self) { me, note in me.notes.append(note.text) },
+        .respond(to: Notes.self) { me, _ in me.notes },
         .inline(Cart.Count.self) { _, _ in 2 },
     ]
 }
@@ -53,7 +56,7 @@ actor ParentCoordinator: Coordinator {
     static let responders: Responders = [
         .respond(to: SeenNames.self) { me, _ in
             defer { me.seen = [] }
-            return me.seen.sorted()
+            return Set(me.seen).sorted()
         },
         .respond(to: AskChild.self) { me, _ in
             guard let cart = me.context.child(CartCoordinator.self, as: .cart) else { return [:] }

@@ -71,7 +71,7 @@ extension Asker {
             "pay": await outcome { try await ask(Cart.Pay(method: .cash)) },
             "voucher": await outcome { try await ask(Cart.Pay(method: .voucher)) },
             "watch": await outcome { try await replies(to: Cart.Watch()).joined(separator: " ") },
-            "note": await outcome { "\(try await send(Cart.Note(text: "hello")))" },
+            "note": await outcome { "\(try await isNoted(Cart.Note(text: "hello")))" },
             "count": await outcome { "\(try await ask(Cart.Count()))" },
         ]
     }

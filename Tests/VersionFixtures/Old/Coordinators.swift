@@ -6,6 +6,8 @@ actor CartCoordinator: Coordinator {
     struct Configuration: CoordinatorConfiguration { var currency = "EUR" }
 
     let context: Context
+    private var notes: [String] = []
+
     init(_ context: Context) { self.context = context }
 
     static let responders: Responders = [
@@ -18,7 +20,8 @@ actor CartCoordinator: Coordinator {
         .stream(Cart.Follow.self) { _, _, replies in
             for number in 1...3 { try await replies.send("old\(number)") }
         },
-        .respond(to: Cart.Remark.self) { _, _ in },
+        .respond(to: Cart.Remark.self) { me, note in me.notes.append(note.text) },
+        .respond(to: Notes.self) { me, _ in me.notes },
         .inline(Basket.Size.self) { _, _ in 1 },
     ]
 }
@@ -45,7 +48,7 @@ actor ParentCoordinator: Coordinator {
     static let responders: Responders = [
         .respond(to: SeenNames.self) { me, _ in
             defer { me.seen = [] }
-            return me.seen.sorted()
+            return Set(me.seen).sorted()
         },
         .respond(to: AskChild.self) { me, _ in
             guard let cart = me.context.child(CartCoordinator.self, as: .cart) else { return [:] }

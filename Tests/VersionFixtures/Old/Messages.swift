@@ -50,7 +50,7 @@ extension Asker {
             "closed": await outcome { try await ask(Cart.AddItem(sku: "closed")).text },
             "pay": await outcome { try await ask(Cart.Pay(method: .cash)) },
             "watch": await outcome { try await replies(to: Cart.Follow()).joined(separator: " ") },
-            "note": await outcome { "\(try await send(Cart.Remark(text: "hello")))" },
+            "note": await outcome { "\(try await isNoted(Cart.Remark(text: "hello")))" },
             "count": await outcome { "\(try await ask(Basket.Size()))" },
         ]
     }

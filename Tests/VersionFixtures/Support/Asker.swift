@@ -55,6 +55,26 @@ public struct Place: Asker {
     public func replies<M: ResponderMessage>(to message: M) async throws -> [M.Reply] { [try await ask(message)] }
 }
 
+extension Asker {
+    /// Sends a message one way, and returns whether it was handled.
+    public func isNoted<M: ResponderMessage>(_ message: M) async throws -> Bool {
+        guard try await send(message) else { return false }
+        for _ in 0..<2_000 {
+            if try await ask(Notes()).contains("hello") { return true }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        return false
+    }
+}
+
+/// Reads the texts of the one-way messages that were handled.
+public struct Notes: ResponderMessage {
+    public typealias Reply = [String]
+    /// A name by which it takes the way of the others.
+    public static let name = "Cart.Notes"
+    public init() {}
+}
+
 /// Returns what a call returns or throws, in words.
 public func outcome(_ body: () async throws -> String) async -> String {
     do {

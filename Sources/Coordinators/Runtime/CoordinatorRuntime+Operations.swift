@@ -5,8 +5,8 @@ public import WireProtocol
 extension CoordinatorRuntime {
     /// Asks in the name of the coordinator at `path`: its own rows are searched first, then those of its ancestors.
     ///
-    /// The message is encoded, as JSON, only if the coordinator at `path` is in another process. An error of the handler is thrown as it
-    /// was if this program has its type.
+    /// The message is encoded, as JSON, only if the coordinator at `path` is in another process. An error that the message declares as its
+    /// `Failure` is thrown as it was.
     ///
     /// - Parameter timeout: As of `CoordinatorContext.ask`.
     /// - Throws: As `CoordinatorContext.ask`, and `noSuchPath`.
@@ -27,7 +27,7 @@ extension CoordinatorRuntime {
                     return try await deliver(body, at: path, by: deadline, isDirect: isDirect).decoded(as: M.Reply.self)
                 }
             } catch {
-                throw Failures.restored(error, declared: M.errors)
+                throw Failures.restored(error, declared: M.errorTypes)
             }
         }
     }
@@ -41,7 +41,7 @@ extension CoordinatorRuntime {
     /// processes of other builds.
     private func body<M: ResponderMessage>(_ message: M, at path: CoordinatorPath) throws -> Envelope.Body {
         if try root.inThisProcess(path.components[...]) != nil { return .value(message) }
-        return .encoded(name: M.name, .json, Payload(try PayloadCoder.encode(message, as: .json)))
+        return .encoded(name: M.wireName, .json, Payload(try PayloadCoder.encode(message, as: .json)))
     }
 
     /// Asks the coordinator at a path for a stream of replies.
@@ -49,7 +49,7 @@ extension CoordinatorRuntime {
         let (root, body) = (try root, try body(message, at: path))
         let deadline = timeout.map { MonotonicTime.now + $0 }
         return try ReplyStream(observedBy: core.instruments, MessageInfo(M.self, .stream, sentFor: path, isDirect: true)) {
-            ReplyBuffer(body, errors: M.errors, sender: path, openAsks: core.openAsks, deadline: deadline) { envelope in
+            ReplyBuffer(body, errors: M.errorTypes, sender: path, openAsks: core.openAsks, deadline: deadline) { envelope in
                 root.deliver(envelope, to: path.components[...], isDirect: true)
             }
         }

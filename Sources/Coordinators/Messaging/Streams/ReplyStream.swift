@@ -98,7 +98,7 @@ final class ReplyBuffer: Sendable {
             }
         }
 
-        func finish(_ result: Result<Answer, any Error>, errors: [any (Error & Codable).Type]) {
+        func finish(_ result: Result<Answer, any Error>, errors: [any ResponderError.Type]) {
             _ = forgetEnvelope()
             state.withLock { state in
                 // A responder that isn't a stream has answered once.
@@ -125,7 +125,7 @@ final class ReplyBuffer: Sendable {
     ///   - openAsks: The open asks that the message joins.
     init(
         _ body: Envelope.Body,
-        errors: [any (Error & Codable).Type] = [],
+        errors: [any ResponderError.Type] = [],
         sender: CoordinatorPath,
         openAsks: OpenAsks,
         deadline: MonotonicTime?,

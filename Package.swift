@@ -155,7 +155,10 @@ let package = Package(
             name: "OTPTests",
             dependencies: ["ConcurrencySupport", "Coordinators", "OTPFixtures", "OTPWorker", "Supervision", "TestSupport", logging]
         ),
-        .testTarget(name: "DocumentationTests", dependencies: ["Coordinators", "CoordinatorsTesting", "TestSupport"]),
+        .testTarget(
+            name: "DocumentationTests",
+            dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "TestSupport", logging, serviceLifecycle]
+        ),
         .executableTarget(name: "ReadmeProgram", dependencies: ["Coordinators"], path: "Tests/ReadmeProgram"),
         .testTarget(name: "ReadmeTests", dependencies: ["Processes", "ReadmeProgram", "TestSupport"]),
         .testTarget(

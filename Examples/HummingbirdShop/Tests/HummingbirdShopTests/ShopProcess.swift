@@ -11,6 +11,7 @@ final class ShopProcess: Sendable {
         var json: NSDictionary? { try? JSONSerialization.jsonObject(with: body) as? NSDictionary }
     }
 
+    /// Each test uses its own from one task at a time.
     nonisolated(unsafe) let process = Process()
     private let address: String
     private let session = URLSession(configuration: .ephemeral)

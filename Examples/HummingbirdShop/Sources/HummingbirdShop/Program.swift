@@ -7,7 +7,7 @@ import ServiceLifecycle
     static func main() async throws {
         var options = CoordinatorRuntime.Options()
         options.shutdown = .draining(.seconds(20))
-        await CoordinatorRuntime.runWorkerIfRequested([CartCoordinator.self], options: options)
+        await CoordinatorRuntime.runWorkerIfRequested(coordinators: [CartCoordinator.self], options: options)
 
         let runtime = CoordinatorRuntime(ShopCoordinator.self, options: options)
         let port = ProcessInfo.processInfo.environment["PORT"].flatMap(Int.init) ?? 8_080

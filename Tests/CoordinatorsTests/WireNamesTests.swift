@@ -170,7 +170,7 @@ struct WireNamesTests {
         let error = await #expect(throws: CoordinatorError.self) {
             try await withRuntime(Confused.self) { _ in }
         }
-        #expect(error?.code == .startFailed)
+        #expect(error?.code == .invalidName)
         #expect(error?.message.contains("'WireNames.AddItem'") == true, "\(String(describing: error))")
     }
 }

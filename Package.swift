@@ -155,7 +155,16 @@ let package = Package(
             name: "OTPTests",
             dependencies: ["ConcurrencySupport", "Coordinators", "OTPFixtures", "OTPWorker", "Supervision", "TestSupport", logging]
         ),
-        .testTarget(name: "DocumentationTests", dependencies: ["Coordinators", "CoordinatorsTesting", "TestSupport"]),
+        // Two programs that stand for two builds of one, and one that knows nothing of them.
+        .target(name: "VersionSupport", dependencies: ["Coordinators"], path: "Tests/VersionFixtures/Support"),
+        .executableTarget(name: "OldBuild", dependencies: ["Coordinators", "VersionSupport"], path: "Tests/VersionFixtures/Old"),
+        .executableTarget(name: "NewBuild", dependencies: ["Coordinators", "VersionSupport"], path: "Tests/VersionFixtures/New"),
+        .executableTarget(name: "RelayBuild", dependencies: ["Coordinators", "VersionSupport"], path: "Tests/VersionFixtures/Relay"),
+        .testTarget(name: "VersionTests", dependencies: ["NewBuild", "OldBuild", "RelayBuild", "TestSupport", "VersionSupport"]),
+        .testTarget(
+            name: "DocumentationTests",
+            dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "TestSupport", logging, serviceLifecycle]
+        ),
         .executableTarget(name: "ReadmeProgram", dependencies: ["Coordinators"], path: "Tests/ReadmeProgram"),
         .testTarget(name: "ReadmeTests", dependencies: ["Processes", "ReadmeProgram", "TestSupport"]),
         .testTarget(

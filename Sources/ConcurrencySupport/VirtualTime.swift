@@ -92,6 +92,7 @@ public final class VirtualTime: TaskExecutor {
         _ = state.withLock { $0.timers.removeValue(forKey: timer.number) }
     }
 
+    /// Adds a task's next part to those that are ready.
     public func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         mutate { state in

@@ -26,7 +26,9 @@ public struct Fault: Sendable {
 public struct CausedFault: Sendable {
     let end: @Sendable () -> Void
 
-    /// Ends the fault, as far as it lasts: a hanging coordinator goes on, a slow link is fast again. The end of the tree does so too.
+    /// Ends the fault, as far as it lasts: a hanging coordinator goes on, a slow link is fast again.
+    ///
+    /// The end of the tree does so too.
     public func undo() { end() }
 }
 

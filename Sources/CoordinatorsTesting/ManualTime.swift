@@ -9,7 +9,7 @@ public import Coordinators
 ///     }
 ///
 /// A tree lives by this time in everything: timers and idle time-outs, the deadlines of asks, the pauses between retries, the backoff and
-/// intensity of restarts, the time-outs of starts, the graces of stops, and ``Coordinators/CoordinatorContext/clock``. All coordinators run
+/// intensity of restarts, the time-outs of starts, the graces of stops, and `context.clock`. All coordinators run
 /// in the test's process.
 ///
 /// Events come in one order, run after run. The tree's tasks run one at a time, in the order in which they become ready, as does the

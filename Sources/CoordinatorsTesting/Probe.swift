@@ -45,7 +45,9 @@ public final class Probe: Sendable {
 
     /// A change of the coordinator under test.
     public struct Change: Sendable, Hashable {
+        /// The path of the coordinator.
         public let path: CoordinatorPath
+        /// What has happened to it.
         public let change: LifecycleChange
     }
 
@@ -87,7 +89,9 @@ public final class Probe: Sendable {
         state.withLock { $0.waiters.removeAll { $0.request === wait } }
         // A message may have arrived at the last moment.
         if let arrival = wait.outcome { return try Request(arrival) }
-        throw ProbeError("no \(M.name) has arrived within \(limit), \(fileID):\(line); \(received.isEmpty ? "nothing has" : "what has: \(received)")")
+        throw ProbeError(
+            "no \(M.name) has arrived within \(limit), \(fileID):\(line); \(received.isEmpty ? "nothing has" : "what has: \(received)")"
+        )
     }
 
     // MARK: What was recorded
@@ -155,6 +159,7 @@ extension Probe {
 
     /// A message that a test has taken, to be answered.
     public struct Request<M: ResponderMessage>: Sendable {
+        /// The message.
         public let message: M
         private let arrival: Arrival
 
@@ -179,6 +184,7 @@ extension Probe {
 
 /// A failed expectation of a probe.
 public struct ProbeError: Error, CustomStringConvertible {
+    /// What was expected, and what has come.
     public let description: String
 
     init(_ description: String) { self.description = description }

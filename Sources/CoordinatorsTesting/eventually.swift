@@ -33,6 +33,7 @@ public struct NeverHeld: Error, CustomStringConvertible {
     let limit: Duration
     let place: String
 
+    /// What never held, and where it was waited for.
     public var description: String { "never: \(what) (within \(limit), at \(place))" }
 }
 

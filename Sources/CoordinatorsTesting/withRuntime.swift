@@ -16,7 +16,7 @@ public import Coordinators
 ///   - workers: The way in which children run that are placed in workers; `nil`: as the options say, or in this process if the time is the
 ///     test's.
 ///   - time: The time that the tree lives by, if the test moves it; `nil`: real time.
-///   - probe: A probe in the place of all ancestors: the root is then its child, at the path ``Coordinators/CoordinatorPath/subject``.
+///   - probe: A probe in the place of all ancestors: the root is then its child, at the path `CoordinatorPath.subject`.
 ///   - standIns: Probes in the places of children.
 ///   - body: The test, which gets the running tree. At its end all faults are undone that it has caused.
 /// - Throws: The error of the root's start, or of the body; `unsupported` for a manual time together with real workers.

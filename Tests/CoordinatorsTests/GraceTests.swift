@@ -15,7 +15,7 @@ private actor Stubborn: Coordinator {
         .respond(to: Hang.self) { _, _ in await Stubborn.sleepOn() }
     ]
 
-    func stop() async { await Self.sleepOn() }
+    func stopped() async { await Self.sleepOn() }
 
     private static func sleepOn() async { await Task.detached { try? await Task.sleep(for: .seconds(600)) }.value }
 }
@@ -39,7 +39,7 @@ struct GraceTests {
             try await runtime.stop("/stubborn")
             // Twice the grace would be eight seconds, whatever else the machine does.
             #expect(ContinuousClock.now - began < .seconds(7.5))
-            #expect(try await runtime.snapshot(of: "/stubborn").lastExit == "did not stop in time")
+            #expect(try await runtime.snapshot(of: "/stubborn").lastExit == .stopTimedOut)
         }
     }
 }

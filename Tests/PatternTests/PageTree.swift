@@ -10,10 +10,13 @@ struct PageTree: Sendable {
     let runtime: CoordinatorRuntime
     let root: FlowRoot.Context
     let notebook: Notebook
+    /// The time of the tree, if the test moves it.
+    var time: ManualTime?
 
     static func run(
         options: CoordinatorRuntime.Options = Support.options,
         configure: (inout FlowRoot.Configuration) -> Void = { _ in },
+        time: ManualTime? = nil,
         _ body: (PageTree) async throws -> Void
     ) async throws {
         let notebook = try Notebook.temporary()
@@ -24,11 +27,22 @@ struct PageTree: Sendable {
             configure: {
                 $0.notebook = notebook
                 configure(&$0)
-            }
+            },
+            time: time
         ) { runtime in
             let root = try #require(HandedContexts.take(for: notebook))
-            try await body(PageTree(runtime: runtime, root: root, notebook: notebook))
+            try await body(PageTree(runtime: runtime, root: root, notebook: notebook, time: time))
         }
+    }
+
+    /// Runs a tree whose coordinator at this place lives by a time that the test moves, if it's in the test's process.
+    static func run(timed place: Where, _ body: (PageTree) async throws -> Void) async throws {
+        try await run(time: place.isWorker ? nil : ManualTime(), body)
+    }
+
+    /// Lets time pass.
+    func pass(_ duration: Duration) async throws {
+        if let time { await time.advance(by: duration) } else { try await Task.sleep(for: duration) }
     }
 
     /// Starts a step coordinator as a child of the root.
@@ -84,7 +98,7 @@ struct PageTree: Sendable {
     }
 
     /// Waits until a coordinator is in a state, and at least in its so many-eth life.
-    func reaches(_ state: CoordinatorSnapshot.State, at path: CoordinatorPath, incarnation: UInt32 = 1) async throws {
+    func reaches(_ state: CoordinatorState, at path: CoordinatorPath, incarnation: UInt32 = 1) async throws {
         try await eventually("\(path) is \(state)") {
             let snapshot = try? await runtime.snapshot(of: path)
             return snapshot?.state == state && (snapshot?.incarnation ?? 0) >= incarnation

@@ -11,7 +11,7 @@ public struct Child<C: Coordinator>: Sendable {
     public var path: CoordinatorPath { supervisor.node.path.appending(key) }
 
     /// The state of the child; `inactive` when it's gone.
-    public var state: CoordinatorSnapshot.State { supervisor.snapshotState(of: key) }
+    public var state: CoordinatorState { supervisor.snapshotState(of: key) }
 
     /// The number of the child's current incarnation, counted from 1; 0 when the child is gone.
     public var incarnation: UInt32 { supervisor.incarnation(of: key) }
@@ -23,6 +23,12 @@ public struct Child<C: Coordinator>: Sendable {
     /// - Parameter timeout: As of `CoordinatorContext.ask`.
     /// - Throws: `unhandled` when the child has no row for the message; otherwise as `CoordinatorContext.ask`.
     public func ask<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> M.Reply {
+        guard let instruments else { return try await askUnobserved(message, timeout) }
+        return try await instruments.around(info(of: M.self, .ask)) { try await askUnobserved(message, timeout) }
+    }
+
+    @inline(__always)
+    private func askUnobserved<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> M.Reply {
         try await M.retried(within: timeout, supervisor.node.runtime.time) { deadline in
             if M.coalesces {
                 return try await supervisor.node.askTogether(message, by: deadline, child: key) {
@@ -44,19 +50,19 @@ public struct Child<C: Coordinator>: Sendable {
     /// - Returns: Whether the child has a row for the message.
     @discardableResult
     public func send<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> Bool {
-        try await Envelope.isAccepted { try await deliver(message, by: timeout.map { supervisor.node.runtime.time.now + $0 }, isOneWay: true) }
+        guard let instruments else { return try await sendUnobserved(message, timeout) }
+        return try await instruments.around(info(of: M.self, .send)) { try await sendUnobserved(message, timeout) }
     }
 
     /// Asks the child for a stream of replies: only its own rows are searched.
     ///
     /// - Parameter timeout: The time after which the stream ends with `timedOut`; none by default.
     public func stream<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) -> ReplyStream<M.Reply> {
-        let deadline = timeout.map { supervisor.node.runtime.time.now + $0 }
-        return ReplyStream(buffer: ReplyBuffer(.value(message), sender: supervisor.node, deadline: deadline) { dispatch($0) })
+        supervisor.node.stream(message, timeout, to: path) { dispatch($0) }
     }
 
     /// Returns the child's key as a key of the parent's type; `nil` if it isn't one.
-    public func key<Key: CoordinatorKey>(as type: Key.Type = Key.self) -> Key? { Key(pathComponent: key) }
+    public func key<Key: CoordinatorKey>(as type: Key.Type = Key.self) -> Key? { Key(key) }
 
     /// Ends the child and its subtree, whatever its state, and starts it again with its configuration.
     ///
@@ -86,10 +92,10 @@ public struct Child<C: Coordinator>: Sendable {
         try await supervisor.reconfigure(key, timeout: timeout, change)
     }
 
-    /// Stops the child and frees its key.
+    /// Ends the child and its subtree, and frees its key; returns when nothing is left of it.
     ///
-    /// Stopping a child that is gone does nothing.
-    public func stop() async {
+    /// Removing a child that is gone does nothing.
+    public func remove() async {
         try? await supervisor.stop(key, initiator: .parent, forgets: true)
     }
 
@@ -103,6 +109,22 @@ public struct Child<C: Coordinator>: Sendable {
     /// Resumes the child, unless an ancestor is paused; messages that have waited begin in order.
     public func resume() async {
         try? await supervisor.setPaused(false, for: key, initiator: .parent)
+    }
+
+    @inline(__always)
+    private func sendUnobserved(_ message: some ResponderMessage, _ timeout: Duration?) async throws -> Bool {
+        let deadline = timeout.map { supervisor.node.runtime.time.now + $0 }
+        return try await Envelope.isAccepted { try await deliver(message, by: deadline, isOneWay: true) }
+    }
+
+    /// The instruments of the process; `nil` when there are none.
+    private var instruments: Instruments? {
+        let instruments = supervisor.node.runtime.instruments
+        return instruments.areActive ? instruments : nil
+    }
+
+    private func info<M: ResponderMessage>(of message: M.Type, _ kind: MessageInfo.Kind) -> MessageInfo {
+        MessageInfo(message, kind, sentBy: supervisor.node, to: path)
     }
 
     private func deliver(_ message: some ResponderMessage, by deadline: MonotonicTime?, isOneWay: Bool) async throws -> Answer {

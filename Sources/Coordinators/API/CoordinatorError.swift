@@ -6,7 +6,7 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
     public struct Code: Sendable, Hashable, Codable, CustomStringConvertible {
         enum Kind: String, Codable {
             case unhandled, timedOut, stopped, draining, peerLost, restarting, keyInUse, configurationDiffers, noSuchChild, noSuchPath,
-                unknownType, failed
+                unknownType, invalidName, failed
             case invalidSpecification, dismissed, startFailed, startTimedOut, invalidKey, notAWorker, tooManyOpenAsks, mailboxFull,
                 messageTooLarge, coding, spawnFailed,
                 unsupported
@@ -37,6 +37,8 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
         public static let noSuchPath = Code(kind: .noSuchPath)
         /// The worker's program doesn't know the coordinator's type.
         public static let unknownType = Code(kind: .unknownType)
+        /// A name by which messages or coordinators are known to other processes stands for several types.
+        public static let invalidName = Code(kind: .invalidName)
         /// The coordinator has failed, and no supervisor above restarts it.
         public static let failed = Code(kind: .failed)
         /// The coordinator could not be started.
@@ -158,9 +160,9 @@ extension CoordinatorError: Codable {
     }
 }
 
-/// A handler's error whose type can't cross processes: it isn't Codable, the asker's program doesn't have it, or it's private and the message
-/// doesn't declare it in ``ResponderMessage/errors``.
-public struct RemoteError: Error, Sendable, CustomStringConvertible {
+/// A handler's error whose type the asker's program doesn't know: the message doesn't declare it in ``ResponderMessage/Failure``, and it isn't
+/// Codable, or there is no type of the same name in the same module; or the error as its build encodes it is no value of the asker's type.
+public struct RemoteError: ResponderError, CustomStringConvertible {
     /// The error type's name.
     public let type: String
     /// The description that the error gave of itself.
@@ -199,6 +201,6 @@ extension RemoteError: Hashable {
     }
 }
 
-extension RemoteError: Codable {
+extension RemoteError {
     private enum CodingKeys: CodingKey { case type, description }
 }

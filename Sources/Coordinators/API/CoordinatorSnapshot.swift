@@ -1,25 +1,9 @@
-/// The state of a coordinator and its subtree at one moment.
-public struct CoordinatorSnapshot: Sendable, Hashable, Codable {
-    /// The state of a child.
-    public enum State: String, Sendable, Hashable, Codable {
-        /// The child isn't running: it was stopped, or has ended as it should.
-        case inactive
-        /// The child's `start` hook runs, or its process is being started.
-        case starting
-        /// The child is ready.
-        case active
-        /// The child is ready, and messages to it wait until it's resumed.
-        case paused
-        /// The child is ending.
-        case stopping
-        /// The child has failed and is started again, at once or after a delay.
-        case restarting
-        /// The child has failed more often than the policy allows, or for good.
-        case failed
-    }
+public import Supervision
 
-    /// The place where the coordinator runs.
-    public enum Placement: String, Sendable, Hashable, Codable {
+/// The state of a coordinator and its subtree at one moment.
+public struct CoordinatorSnapshot: Sendable, Hashable {
+    /// The process that runs the coordinator.
+    public enum Host: String, Sendable, Hashable, Codable {
         /// The process of the parent.
         case inProcess = "in_process"
         /// A worker process of its own.
@@ -28,14 +12,34 @@ public struct CoordinatorSnapshot: Sendable, Hashable, Codable {
         case program
     }
 
+    /// The messages of a coordinator.
+    public struct Mailbox: Sendable, Hashable {
+        /// The number of messages that wait: in the mailbox, on their way to the coordinator's executor, or for the coordinator to be started
+        /// again.
+        public var waiting: Int
+        /// The number of messages whose handlers have begun and not ended. An ask of a row that doesn't await, of an idle coordinator in its
+        /// asker's process, isn't counted while it's handled.
+        public var running: Int
+        /// The time for which the oldest waiting message has waited, since it was sent or has arrived in the coordinator's process; `nil`
+        /// when none waits.
+        public var oldestWaiting: Duration?
+        /// The number of messages that this incarnation has handled, those included whose handlers have thrown.
+        public var handled: UInt64
+
+        /// Creates the description of a mailbox.
+        public init(waiting: Int = 0, running: Int = 0, oldestWaiting: Duration? = nil, handled: UInt64 = 0) {
+            (self.waiting, self.running, self.oldestWaiting, self.handled) = (waiting, running, oldestWaiting, handled)
+        }
+    }
+
     /// The coordinator's place in the tree.
     public var path: CoordinatorPath
     /// The coordinator's type, or the program's name.
     public var type: String
     /// The state of the coordinator.
-    public var state: State
-    /// The place where the coordinator runs.
-    public var placement: Placement
+    public var state: CoordinatorState
+    /// The process that runs the coordinator: see ``Placement`` for the choice.
+    public var host: Host
     /// The number of the process that hosts the coordinator.
     public var processID: Int32?
     /// The start time of that process, in clock ticks since boot: together with the number it identifies the process.
@@ -46,14 +50,17 @@ public struct CoordinatorSnapshot: Sendable, Hashable, Codable {
     public var restarts = 0
     /// The number of restarts in a row, from 1, while the coordinator waits for its next start.
     public var restartAttempt: Int?
-    /// The time until the next start, in milliseconds, while the coordinator waits for it.
-    public var nextStartMilliseconds: Int64?
-    /// The time for which the coordinator has been ready, in milliseconds.
-    public var uptimeMilliseconds: Int64?
+    /// The time until the next start, while the coordinator waits for it.
+    public var nextStart: Duration?
+    /// The time for which the coordinator has been ready.
+    public var uptime: Duration?
     /// The reason why the previous incarnation ended.
-    public var lastExit: String?
+    public var lastExit: ExitReason?
     /// Whether the coordinator's process didn't answer in time, so that its children are unknown.
     public var isUnresponsive = false
+    /// The messages of the coordinator; `nil` when they aren't known: of a program, of a coordinator that isn't running, and of one whose
+    /// process doesn't answer, or doesn't tell.
+    public var mailbox: Mailbox?
     /// The coordinator's children, in start order.
     public var children: [CoordinatorSnapshot] = []
 }
@@ -63,9 +70,9 @@ extension CoordinatorSnapshot {
     var ended: CoordinatorSnapshot {
         var ended = self
         ended.state = .inactive
-        (ended.processID, ended.processStartTime, ended.uptimeMilliseconds, ended.children) = (nil, nil, nil, [])
+        (ended.processID, ended.processStartTime, ended.uptime, ended.mailbox, ended.children) = (nil, nil, nil, nil, [])
         // The exit that was the last one then isn't any more.
-        (ended.restartAttempt, ended.nextStartMilliseconds, ended.lastExit) = (nil, nil, nil)
+        (ended.restartAttempt, ended.nextStart, ended.lastExit) = (nil, nil, nil)
         return ended
     }
 }

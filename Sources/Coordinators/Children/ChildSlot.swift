@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import Processes
+import Supervision
 import WireProtocol
 
 /// The place of a key among a coordinator's children, which stays while lives come and go.
@@ -289,7 +290,7 @@ extension ChildSlot.Record {
 
 extension ChildSlot {
     /// Returns the child's state as the operator sees it.
-    func state(_ machine: ChildState?) -> CoordinatorSnapshot.State {
+    func state(_ machine: ChildState?) -> CoordinatorState {
         switch machine {
         case .starting: record.restarts > 0 ? .restarting : .starting
         case .running: pauseReasons.isEmpty ? .active : .paused
@@ -301,7 +302,7 @@ extension ChildSlot {
     }
 
     func snapshot(at path: CoordinatorPath, _ machine: ChildState?, now: MonotonicTime) -> CoordinatorSnapshot {
-        let placement: CoordinatorSnapshot.Placement =
+        let place: CoordinatorSnapshot.Host =
             switch definition.kind {
             case .program: .program
             case .coordinator: definition.isInWorker ? .worker : .inProcess
@@ -311,16 +312,24 @@ extension ChildSlot {
             path: path,
             type: definition.typeName,
             state: state(machine),
-            placement: placement,
+            host: place,
             processID: host?.process?.processID,
             processStartTime: host?.process?.startTime,
             incarnation: incarnation,
             restarts: record.restarts,
             restartAttempt: next?.attempt,
-            nextStartMilliseconds: next.map { max(0, ($0.time - now.sinceOrigin).nanosecondsClamped / 1_000_000) },
-            uptimeMilliseconds: phase.life?.readySince.map { Int64((now - $0).nanosecondsClamped / 1_000_000) },
-            lastExit: record.lastExit?.description
+            nextStart: next.map { max(.zero, $0.time - now.sinceOrigin) },
+            uptime: phase.life?.readySince.map { now - $0 },
+            lastExit: record.lastExit,
+            mailbox: parked
         )
+    }
+
+    /// The messages that wait for the child to be ready; `nil` when there are none.
+    private var parked: CoordinatorSnapshot.Mailbox? {
+        let messages = record.parking.messages
+        guard let oldest = messages.map(\.envelope.arrived).min() else { return nil }
+        return CoordinatorSnapshot.Mailbox(waiting: messages.reduce(0) { $0 + $1.envelope.count }, oldestWaiting: .now - oldest)
     }
 }
 

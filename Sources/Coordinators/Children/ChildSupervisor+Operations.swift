@@ -55,7 +55,9 @@ extension ChildSupervisor {
         guard let host, snapshot.state == .active || snapshot.state == .paused else { return snapshot }
         do {
             let value = try await host.operate(.inspect, on: [], budget: budget)
-            snapshot.children = try [CoordinatorSnapshot](decoding: value)
+            let description = try SelfDescription(reading: value)
+            snapshot.children = description.children
+            snapshot.mailbox = description.mailbox?.adding(snapshot.mailbox) ?? snapshot.mailbox
         } catch let error as CoordinatorError where error.code == .unsupported {
             // A plain program has no coordinators in it.
         } catch {
@@ -80,7 +82,7 @@ extension ChildSupervisor {
 
     func has(_ key: String) -> Bool { state.withLock { $0.slots.contains(key) } }
 
-    func snapshotState(of key: String) -> CoordinatorSnapshot.State {
+    func snapshotState(of key: String) -> CoordinatorState {
         state.withLock { state in
             let machine = state.machine.state(of: key)
             return state.slots.with(key) { $0.state(machine) } ?? .inactive

@@ -164,7 +164,8 @@ extension Responder {
         let needs = MessageRow.Needs(first, repeat each more)
         let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: true) { me, message, envelope, node, _ in
             let first = try await node.required(first)
-            try await body(me, message, Replies(envelope: envelope, time: node.runtime.time), first, repeat try await node.required(each more))
+            let replies = Replies<M>(envelope: envelope, time: node.runtime.time)
+            try await body(me, message, replies, first, repeat try await node.required(each more))
             return try envelope.endOfReplies()
         }
         return Responder(row: .message(row))

@@ -67,7 +67,9 @@ final class SharedAsks: Sendable {
                 leave(key, wait)
                 throw CoordinatorError(.timedOut, "a shared ask was not answered in time")
             }
-            if number == nil, case .failure(let error as CoordinatorError) = outcome, error.code == .timedOut, time.now < deadline { continue }
+            if number == nil, case .failure(let error as CoordinatorError) = outcome, error.code == .timedOut, time.now < deadline {
+                continue
+            }
             return try outcome.get()
         }
     }

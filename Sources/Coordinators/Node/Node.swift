@@ -1,6 +1,7 @@
 import ConcurrencySupport
 import DequeModule
 import Logging
+import Supervision
 import Synchronization
 import WireProtocol
 
@@ -281,7 +282,9 @@ final class Node: Sendable {
         guard isFirst, let host else { return }
         switch end {
         case .finished(let output):
-            guard let output = crossed(output, "the output") else { return host.endByItself(.failed("its output can't cross to its parent's process")) }
+            guard let output = crossed(output, "the output") else {
+                return host.endByItself(.failed("its output can't cross to its parent's process"))
+            }
             host.events.send(.finished(output))
         case .returned: host.endByItself(.normal)
         case .failed(let reason): host.endByItself(reason)

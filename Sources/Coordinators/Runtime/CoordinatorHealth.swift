@@ -1,4 +1,5 @@
 import ConcurrencySupport
+public import Supervision
 
 /// The health of a tree, for the probes of an orchestrator or a load balancer.
 public struct CoordinatorHealth: Sendable, Hashable, Codable {
@@ -7,16 +8,18 @@ public struct CoordinatorHealth: Sendable, Hashable, Codable {
         /// The coordinator's place in the tree.
         public var path: CoordinatorPath
         /// The state of the coordinator.
-        public var state: CoordinatorSnapshot.State
+        public var state: CoordinatorState
         /// Whether the coordinator's process didn't answer in time.
         public var isUnresponsive: Bool
         /// The reason why the previous incarnation ended, if there was one.
-        public var lastExit: String?
+        public var lastExit: ExitReason?
+        /// The reason why nothing is known of the coordinator.
+        public var problem: String?
 
         /// The finding in words, such as `/cart is restarting, after: ended by signal 9`.
         public var description: String {
             let state = isUnresponsive ? "unresponsive" : state.rawValue
-            return "\(path) is \(state)" + (lastExit.map { ", after: \($0)" } ?? "")
+            return "\(path) is \(state)" + (lastExit.map { ", after: \($0)" } ?? "") + (problem.map { ": \($0)" } ?? "")
         }
     }
 
@@ -75,13 +78,13 @@ extension CoordinatorRuntime {
         }
         // A part of the tree doesn't take messages while the root is starting or stopping.
         guard case .success? = begin.outcome, !isStopping else {
-            let state = isStopping ? CoordinatorSnapshot.State.stopping : .starting
+            let state = isStopping ? CoordinatorState.stopping : .starting
             return CoordinatorHealth(isLive: true, isReady: false, findings: [.init(path: .root, state: state, isUnresponsive: false)])
         }
         do {
             return CoordinatorHealth(of: try await snapshot(of: path))
         } catch {
-            let finding = CoordinatorHealth.Finding(path: path, state: .inactive, isUnresponsive: false, lastExit: "\(error)")
+            let finding = CoordinatorHealth.Finding(path: path, state: .inactive, isUnresponsive: false, problem: "\(error)")
             return CoordinatorHealth(isLive: true, isReady: false, findings: [finding])
         }
     }

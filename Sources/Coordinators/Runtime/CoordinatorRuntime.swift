@@ -7,7 +7,7 @@ import WireProtocol
 /// The whole `main` of a program of coordinators is one line:
 ///
 ///     @main struct Program {
-///         static func main() async throws { try await CoordinatorRuntime.main(AppCoordinator.self, workers: [CartCoordinator.self]) }
+///         static func main() async throws { try await CoordinatorRuntime.main(AppCoordinator.self, coordinators: [CartCoordinator.self]) }
 ///     }
 ///
 /// A program that embeds the runtime adds it to its `ServiceGroup` instead, and calls `runWorkerIfRequested` first in its own `main`.
@@ -71,8 +71,10 @@ public final class CoordinatorRuntime: Service {
     /// `run` calls this; tests and tools may call it by itself. The caller must stop the runtime, and keep a reference to it until then:
     /// with the last reference the tree ends too, in the background.
     ///
-    /// - Throws: The error that the root's start threw; `startTimedOut`; `stopped` the second time.
+    /// - Throws: The error that the root's start threw; `startTimedOut`; `stopped` the second time; `invalidName` when two coordinators
+    ///   that the program hosts have one name.
     public func start() async throws {
+        try core.registry.checkNames()
         let parameters = NodeParameters(
             type: type,
             configuration: configuration,
@@ -96,9 +98,11 @@ public final class CoordinatorRuntime: Service {
             // The runtime may have been stopped while the remains of a former one were ended: the host has that state.
             try await host.start()
             begin.settle(.success(core.time.now))
+            core.instruments.changed(.root, .started)
         } catch {
+            core.instruments.changed(.root, .startFailed(.startFailed("\(error)")))
             await core.close()
-            await core.flushLog()
+            await core.flush()
             state.withLock { if case .running = $0 { $0 = .ended } }
             begin.settle(.failure(error))
             throw error
@@ -130,7 +134,7 @@ public final class CoordinatorRuntime: Service {
             host.stop(.brutalKill)
             _ = await begin.value
         }
-        if let root = host.coordinator { await Self.end(root, core) }
+        if let root = host.coordinator { await Self.end(root, core, exit.outcome ?? .shutdown) }
         state.withLock { $0 = .ended }
         exit.settle(.shutdown)
         end.settle(())
@@ -152,13 +156,15 @@ public final class CoordinatorRuntime: Service {
     deinit {
         guard case .running(let host) = state.withLock({ $0 }), let root = host.coordinator else { return }
         // The runtime is being released, so nothing can own this task, which ends with the tree.
-        core.time.task { [core] in await Self.end(root, core) }
+        core.time.task { [core] in await Self.end(root, core, .shutdown) }
     }
 
-    private static func end(_ root: Node, _ core: RuntimeCore) async {
+    private static func end(_ root: Node, _ core: RuntimeCore, _ reason: ExitReason) async {
         _ = await root.stop(Node.Stop(core.options.shutdown, core.time))
+        // No supervisor is above the root that could restart it.
+        core.instruments.changed(.root, reason.isNormal ? .stopped(reason) : .gaveUp(reason))
         await core.close()
-        await core.flushLog()
+        await core.flush()
     }
 
     var root: Node {

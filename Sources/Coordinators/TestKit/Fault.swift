@@ -29,8 +29,11 @@ extension CoordinatorRuntime {
         }
         // The coordinator is in a worker of a worker, or there is none.
         let snapshot = try await snapshot(of: path)
-        guard snapshot.placement == .worker, let id = snapshot.processID, let startTime = snapshot.processStartTime else {
-            throw CoordinatorError(.unsupported, "\(path) is within a worker: faults hit a whole worker, or a coordinator of the test's process")
+        guard snapshot.host == .worker, let id = snapshot.processID, let startTime = snapshot.processStartTime else {
+            throw CoordinatorError(
+                .unsupported,
+                "\(path) is within a worker: faults hit a whole worker, or a coordinator of the test's process"
+            )
         }
         let process = ProcessIdentity(processID: id, startTime: startTime)
         switch fault {
@@ -39,7 +42,10 @@ extension CoordinatorRuntime {
             return {}
         case .hang: return try process.hang()
         case .lostLink, .slowLink:
-            throw CoordinatorError(.unsupported, "the link of \(path) isn't one of the test's process: only \(path)'s parent could break it")
+            throw CoordinatorError(
+                .unsupported,
+                "the link of \(path) isn't one of the test's process: only \(path)'s parent could break it"
+            )
         }
     }
 }
@@ -66,7 +72,10 @@ extension Node {
 
     private func borderOrRefusal() throws(CoordinatorError) -> Border {
         if let border { return border }
-        throw CoordinatorError(.unsupported, "\(path) has no link: only a worker has one, and what stands for a worker behind an encoded border")
+        throw CoordinatorError(
+            .unsupported,
+            "\(path) has no link: only a worker has one, and what stands for a worker behind an encoded border"
+        )
     }
 
     /// Begins the messages that have waited while the coordinator hung.

@@ -10,8 +10,11 @@ public struct CoordinatorClock: Clock {
     public struct Instant: InstantProtocol, Hashable, Sendable {
         let time: MonotonicTime
 
+        /// Returns the moment that comes a time later.
         public func advanced(by duration: Duration) -> Instant { Instant(time: time + duration) }
+        /// Returns the time from this moment to another.
         public func duration(to other: Instant) -> Duration { other.time - time }
+        /// Returns whether a moment comes before another.
         public static func < (left: Instant, right: Instant) -> Bool { left.time < right.time }
     }
 
@@ -19,6 +22,7 @@ public struct CoordinatorClock: Clock {
 
     package init(_ time: TimeSource) { self.time = time }
 
+    /// The present moment.
     public var now: Instant { Instant(time: time.now) }
 
     /// The time by which a sleep may be longer than was asked for.

@@ -2,6 +2,7 @@ import ConcurrencySupport
 import Links
 import Processes
 import ServiceLifecycle
+import Supervision
 import UnixSignals
 import WireProtocol
 import WorkerLifecycle
@@ -184,7 +185,7 @@ extension Worker {
     private func exit(_ reason: ExitReason) {
         state.cancelWake()
         tasks.add { [self] in
-            await runtime.flushLog()
+            await runtime.flush()
             exitCode.settle(reason.processExitCode)
         }
     }

@@ -4,10 +4,11 @@ import Coordinators
 enum Cart {
     struct Add: ResponderMessage {
         typealias Reply = Int
+        typealias Failure = Full
         var sku: String
     }
 
-    struct Full: Error, Codable { var limit: Int }
+    struct Full: ResponderError { var limit: Int }
 }
 // end
 
@@ -88,7 +89,7 @@ actor CatalogCoordinator: Coordinator {
 struct ShopProgram {
     // snippet: program
     static func main() async throws {
-        try await CoordinatorRuntime.main(AppCoordinator.self, workers: [CartCoordinator.self])
+        try await CoordinatorRuntime.main(AppCoordinator.self, coordinators: [CartCoordinator.self])
     }
     // end
 }

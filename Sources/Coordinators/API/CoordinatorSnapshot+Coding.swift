@@ -4,7 +4,7 @@ import Supervision
 /// Times are coded as whole milliseconds, in JSON and between processes.
 extension CoordinatorSnapshot: Codable {
     private enum CodingKeys: String, CodingKey {
-        case path, type, state, placement, processID, processStartTime, incarnation, restarts, restartAttempt, lastExit, isUnresponsive
+        case path, type, state, host, processID, processStartTime, incarnation, restarts, restartAttempt, lastExit, isUnresponsive
         case mailbox, children
         case nextStart = "nextStartMilliseconds"
         case uptime = "uptimeMilliseconds"
@@ -16,8 +16,8 @@ extension CoordinatorSnapshot: Codable {
         self.init(
             path: try container.decode(CoordinatorPath.self, forKey: .path),
             type: try container.decode(String.self, forKey: .type),
-            state: try container.decode(State.self, forKey: .state),
-            placement: try container.decode(Placement.self, forKey: .placement),
+            state: try container.decode(CoordinatorState.self, forKey: .state),
+            host: try container.decode(Host.self, forKey: .host),
             processID: try container.decodeIfPresent(Int32.self, forKey: .processID),
             processStartTime: try container.decodeIfPresent(UInt64.self, forKey: .processStartTime),
             incarnation: try container.decode(UInt32.self, forKey: .incarnation),
@@ -38,7 +38,7 @@ extension CoordinatorSnapshot: Codable {
         try container.encode(path, forKey: .path)
         try container.encode(type, forKey: .type)
         try container.encode(state, forKey: .state)
-        try container.encode(placement, forKey: .placement)
+        try container.encode(host, forKey: .host)
         try container.encodeIfPresent(processID, forKey: .processID)
         try container.encodeIfPresent(processStartTime, forKey: .processStartTime)
         try container.encode(incarnation, forKey: .incarnation)

@@ -220,7 +220,7 @@ extension Responder {
     /// - Parameter child: The key of the child.
     public static func forward<M: ResponderMessage>(_ message: M.Type, to child: C.ChildKey) -> Responder {
         let match = MessageRow.Match.type(name: M.name, ObjectIdentifier(M.self))
-        return Responder(row: .message(MessageRow(match, forwardingTo: .key(child.pathComponent))))
+        return Responder(row: .message(MessageRow(match, forwardingTo: .key(child.description))))
     }
 
     /// Hands every message whose name begins with the prefix on to a child, as it is.
@@ -240,7 +240,7 @@ extension Responder {
     ///
     /// - Parameter child: The key of the child.
     public static func forward(prefix: String, to child: C.ChildKey) -> Responder {
-        Responder(row: .message(MessageRow(.prefix(prefix), forwardingTo: .key(child.pathComponent))))
+        Responder(row: .message(MessageRow(.prefix(prefix), forwardingTo: .key(child.description))))
     }
 
     /// Hands every message whose name begins with the prefix on to the first child of a type.

@@ -30,8 +30,8 @@ final class ResponderTable: Sendable {
     let dismissal: Row.Dismissal?
     /// The row for messages to a pool, and its members' table.
     private let pool: (row: MessageRow, members: ResponderTable)?
-    /// Names that several types of messages share: a message of such a name from another process may be decoded as the wrong one.
-    let ambiguousNames: [String]
+    /// Names that several types of messages share.
+    private let ambiguousNames: [String]
     /// The rows for messages as processes below are told them, in order, in runs of rows that are alike in where their messages are read.
     let directory: [DirectoryRun]
 
@@ -78,6 +78,17 @@ final class ResponderTable: Sendable {
         self.dismissal = dismissal
         self.pool = pool
         self.directory = directory
+    }
+
+    /// Checks that each name stands for one type of messages: from another process a message comes by its name.
+    ///
+    /// - Parameter coordinator: The name of the coordinators' type.
+    func checkNames(of coordinator: String) throws(CoordinatorError) {
+        guard let name = ambiguousNames.first else { return }
+        throw CoordinatorError(
+            .invalidName,
+            "\(coordinator) responds to several types of messages that are named '\(name)': give them names of their own by `static let name`"
+        )
     }
 
     /// Returns whether rows match a message, without a look at its name.

@@ -79,6 +79,12 @@ struct MailboxSnapshotTests {
     @Test("What waits for a restart waits", arguments: Where.allCases)
     func parked(_ place: Where) async throws {
         try await run(place, configure: { $0.restartSeconds = 600 }) { tree, _ in
+            // The first restart is immediate.
+            try await tree.runtime.ask(Observed.Break(), at: "/child", timeout: .seconds(20))
+            try await eventually("it's restarted") {
+                let child = try await tree.runtime.snapshot(of: "/child")
+                return child.incarnation == 2 && child.state == .active
+            }
             try await tree.runtime.ask(Observed.Break(), at: "/child", timeout: .seconds(20))
             try await eventually("it's restarted later") { try await tree.runtime.snapshot(of: "/child").nextStart ?? .zero > .seconds(60) }
             let asking = Task { try await tree.runtime.ask(Observed.Quick(), at: "/child", timeout: .seconds(3_600)) }

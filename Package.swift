@@ -155,6 +155,12 @@ let package = Package(
             name: "OTPTests",
             dependencies: ["ConcurrencySupport", "Coordinators", "OTPFixtures", "OTPWorker", "Supervision", "TestSupport", logging]
         ),
+        // Two programs that stand for two builds of one, and one that knows nothing of them.
+        .target(name: "VersionSupport", dependencies: ["Coordinators"], path: "Tests/VersionFixtures/Support"),
+        .executableTarget(name: "OldBuild", dependencies: ["Coordinators", "VersionSupport"], path: "Tests/VersionFixtures/Old"),
+        .executableTarget(name: "NewBuild", dependencies: ["Coordinators", "VersionSupport"], path: "Tests/VersionFixtures/New"),
+        .executableTarget(name: "RelayBuild", dependencies: ["Coordinators", "VersionSupport"], path: "Tests/VersionFixtures/Relay"),
+        .testTarget(name: "VersionTests", dependencies: ["NewBuild", "OldBuild", "RelayBuild", "TestSupport", "VersionSupport"]),
         .testTarget(
             name: "DocumentationTests",
             dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "TestSupport", logging, serviceLifecycle]

@@ -4,7 +4,43 @@ import WireProtocol
 
 @testable import Coordinators
 
-private struct Hidden: Error, Codable, Hashable { var reason: String }
+private struct Hidden: ResponderError, Hashable { var reason: String }
+
+/// A type in three builds: first ``First``, then ``Second``, and ``Third`` today.
+private enum Builds {
+    struct First: ResponderError, Hashable {
+        static let name = "Cart.IsFull"
+        var limit: Int
+    }
+
+    struct Second: ResponderError, Hashable {
+        static let name = "Cart.Full"
+        static let formerNames = ["Cart.IsFull"]
+        var limit: Int
+        var hint: String?
+    }
+
+    struct Third: ResponderError, Hashable {
+        static let name = "Cart.NoRoom"
+        static let formerNames = ["Cart.Full", "Cart.IsFull"]
+        var limit: Int
+        var hint: String?
+    }
+
+    /// Has a name of which another's is the beginning.
+    struct Other: ResponderError, Hashable {
+        static let name = "Cart.IsFullOfHope"
+        var limit: Int
+    }
+
+    struct Strict: ResponderError, Hashable {
+        static let name = "Cart.Full"
+        var reason: String
+    }
+
+    struct Several: ResponderMessage { typealias Failure = OneOf<First, OneOf<Hidden, RemoteError>> }
+    struct None: ResponderMessage {}
+}
 
 @Suite("Errors on the wire")
 struct FailuresTests {
@@ -24,19 +60,56 @@ struct FailuresTests {
     func declared(_ codec: PayloadCodec) throws {
         let underWay = Failures.decode(Failures.encode(Hidden(reason: "none"), codec: codec), codec: codec)
         #expect(Failures.restored(underWay) is RemoteError)
-        #expect(Failures.restored(underWay, declared: [Fixture.Refusal.self]) is RemoteError)
-        #expect(Failures.restored(underWay, declared: [Fixture.Refusal.self, Hidden.self]) as? Hidden == Hidden(reason: "none"))
+        #expect(Failures.restored(underWay, declared: [Builds.First.self]) is RemoteError)
+        #expect(Failures.restored(underWay, declared: [Builds.First.self, Hidden.self]) as? Hidden == Hidden(reason: "none"))
         // A payload that doesn't fit leaves the error as it arrived.
         let wrong = Failure(code: "", type: "\((underWay as? RemoteError)?.type ?? "")", message: "words", payload: [])
         #expect(Failures.restored(Failures.decode(wrong, codec: codec), declared: [Hidden.self]) is RemoteError)
     }
 
-    @Test("An error in another codec than the answer's keeps its text alone")
-    func otherCodec() throws {
-        let underWay = Failures.decode(Failures.encode(Fixture.Refusal("full"), codec: .compact), codec: .compact)
-        let next = Failures.encode(underWay, codec: .json)
-        #expect(next.type == "Fixture.Refusal")
-        #expect(next.payload.isEmpty)
+    @Test("An error is restored by any name that both builds know, in every direction", arguments: codecs)
+    func renamed(_ codec: PayloadCodec) throws {
+        func crossed(_ error: any Error, _ declared: any ResponderError.Type) -> any Error {
+            let underWay = Failures.decode(Failures.encode(error, codec: codec), codec: codec)
+            return Failures.restored(
+                Failures.decode(Failures.encode(underWay, codec: codec), codec: codec),
+                declared: [Builds.Other.self, declared]
+            )
+        }
+        #expect(crossed(Builds.First(limit: 3), Builds.Second.self) as? Builds.Second == Builds.Second(limit: 3))
+        #expect(crossed(Builds.First(limit: 3), Builds.Third.self) as? Builds.Third == Builds.Third(limit: 3))
+        #expect(crossed(Builds.Second(limit: 3, hint: "x"), Builds.First.self) as? Builds.First == Builds.First(limit: 3))
+        #expect(crossed(Builds.Third(limit: 3, hint: "x"), Builds.Second.self) as? Builds.Second == Builds.Second(limit: 3, hint: "x"))
+        #expect((crossed(Builds.Third(limit: 3), Hidden.self) as? RemoteError)?.type == "Cart.NoRoom")
+    }
+
+    @Test("An error of a known name whose value isn't understood keeps the words of its own build", arguments: codecs)
+    func misunderstood(_ codec: PayloadCodec) throws {
+        let thrown = Builds.Second(limit: 3)
+        let underWay = Failures.decode(Failures.encode(thrown, codec: codec), codec: codec)
+        let error = try #require(Failures.restored(underWay, declared: [Builds.Strict.self]) as? RemoteError)
+        #expect(error == RemoteError(type: "Cart.Full", description: "\(thrown)"))
+        // Passed on by this process, it's still restored by one that understands it.
+        let next = Failures.decode(Failures.encode(error, codec: codec), codec: codec)
+        #expect(Failures.restored(next, declared: [Builds.Second.self]) as? Builds.Second == thrown)
+    }
+
+    @Test("A message declares one type of errors, several, or none")
+    func declarations() {
+        #expect(
+            Builds.Several.errorTypes.map { ObjectIdentifier($0) } == [ObjectIdentifier(Builds.First.self), ObjectIdentifier(Hidden.self)]
+        )
+        #expect(Builds.None.errorTypes.isEmpty)
+    }
+
+    @Test(
+        "An error that is passed on in another codec is written anew",
+        arguments: [(PayloadCodec.compact, PayloadCodec.json), (.json, .compact)]
+    )
+    func otherCodec(_ codec: PayloadCodec, _ other: PayloadCodec) throws {
+        let underWay = Failures.decode(Failures.encode(Builds.Second(limit: 3, hint: "x"), codec: codec), codec: codec)
+        let next = Failures.decode(Failures.encode(underWay, codec: other), codec: other)
+        #expect(Failures.restored(next, declared: [Builds.First.self]) as? Builds.First == Builds.First(limit: 3))
     }
 
     @Test(

@@ -145,8 +145,8 @@ private struct Uncodable: ResponderMessage {
     struct Number: Codable, Sendable {
         var value: Int
         init(_ value: Int) { self.value = value }
-        init(from decoder: any Decoder) throws { throw Failure() }
-        func encode(to encoder: any Encoder) throws { throw Failure() }
+        init(from decoder: any Decoder) throws { throw Refusal() }
+        func encode(to encoder: any Encoder) throws { throw Refusal() }
     }
 
     struct Stream: ResponderMessage {
@@ -154,15 +154,15 @@ private struct Uncodable: ResponderMessage {
         var count: Int
     }
 
-    struct Failure: Error {}
+    struct Refusal: Error {}
 
     typealias Reply = Int
 
     var value: Int
 
     init(value: Int) { self.value = value }
-    init(from decoder: any Decoder) throws { throw Failure() }
-    func encode(to encoder: any Encoder) throws { throw Failure() }
+    init(from decoder: any Decoder) throws { throw Refusal() }
+    func encode(to encoder: any Encoder) throws { throw Refusal() }
 }
 
 private actor OutsideRoot: Coordinator {

@@ -23,6 +23,10 @@ struct PythonPeerTests {
             #expect(answer == "HELLO")
             let above = try await runtime.ask(named: "Python.AskAbove", payload: ["text": "up"], at: "/python")
             #expect(above == "above: up")
+            // In each direction one side knows the other's message by a former name.
+            #expect(try await runtime.ask(Shout(text: "louder"), at: "/python") == "LOUDER")
+            let formerly = try await runtime.ask(named: "Python.AskAbove", payload: ["text": "up", "name": "Python.Murmur"], at: "/python")
+            #expect(formerly == "above: up, softly")
             let error = await #expect(throws: CoordinatorError.self) {
                 try await runtime.ask(named: "Python.Unknown", payload: [:], at: "/python")
             }
@@ -71,7 +75,7 @@ struct PythonPeerTests {
             )
             try await runtime.stop("/python")
             #expect(!peer.isAlive && !successor.isAlive)
-            #expect(try await runtime.snapshot(of: "/python").lastExit == "shutdown")
+            #expect(try await runtime.snapshot(of: "/python").lastExit == .shutdown)
         }
     }
 }
@@ -100,6 +104,8 @@ struct PlainPythonTests {
                 return try await group.reduce(into: Set<JSONValue>()) { $0.insert($1) }
             }
             #expect(answers.count == 2_000)
+            // The worker knows the message by a former name.
+            #expect(try await runtime.ask(Repeat(text: "again"), at: "/python") == Repeat(text: "again"))
             #expect(try await runtime.pause("/python").state == .paused)
             #expect(try await runtime.resume("/python").state == .active)
             let error = await #expect(throws: CoordinatorError.self) {
@@ -107,7 +113,7 @@ struct PlainPythonTests {
             }
             #expect(error?.code == .unhandled)
             try await runtime.stop("/python")
-            #expect(try await runtime.snapshot(of: "/python").lastExit == "shutdown")
+            #expect(try await runtime.snapshot(of: "/python").lastExit == .shutdown)
         }
     }
 
@@ -139,6 +145,30 @@ struct PlainPythonTests {
             #expect(log.lines.contains { $0.contains("a worker was refused") && $0.contains("frames of 64 bytes") })
         }
     }
+}
+
+/// Renamed since the worker in Python was written.
+private struct Shout: ResponderMessage {
+    typealias Reply = String
+    static let name = "Python.Shout"
+    static let formerNames = ["Fixture.Echo"]
+    var text: String
+}
+
+/// Renamed since the worker in Python was written, which asks it by its former name.
+private struct Whisper: ResponderMessage {
+    typealias Reply = String
+    static let name = "Python.Whisper"
+    static let formerNames = ["Python.Murmur"]
+    var text: String
+}
+
+/// Renamed since the example of the written format.
+private struct Repeat: ResponderMessage, Hashable {
+    typealias Reply = Repeat
+    static let name = "Python.Repeat"
+    static let formerNames = ["Echo"]
+    var text: String
 }
 
 enum PythonPeer {
@@ -185,6 +215,7 @@ actor PythonParent: Coordinator {
             )
         },
         .respond(to: Fixture.Echo.self) { _, echo in echo.text },
+        .respond(to: Whisper.self) { _, whisper in "\(whisper.text), softly" },
         .respond(to: Flood.self) { _, _ in try await Task.sleep(for: .seconds(600)) },
     ]
 }

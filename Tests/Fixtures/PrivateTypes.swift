@@ -3,14 +3,14 @@ public import Coordinators
 /// Types that only this file knows, on both sides of a process's border.
 private struct Whisper: ResponderMessage {
     typealias Reply = String
-    static var errors: [any (Error & Codable).Type] { [Objection.self] }
+    typealias Failure = Objection
     var text: String
 }
 
 /// The same without the types of its errors.
 private struct Mutter: ResponderMessage { typealias Reply = String }
 
-private struct Objection: Error, Codable, Hashable { var words: String }
+private struct Objection: ResponderError, Hashable { var words: String }
 
 extension DependencyKeys {
     fileprivate var secret: DependencyKey<String> { .init() }

@@ -160,9 +160,9 @@ extension CoordinatorError: Codable {
     }
 }
 
-/// A handler's error whose type can't cross processes: it isn't Codable, the asker's program doesn't have it, or it's private and the message
-/// doesn't declare it in ``ResponderMessage/errors``.
-public struct RemoteError: Error, Sendable, CustomStringConvertible {
+/// A handler's error whose type the asker's program doesn't know: the message doesn't declare it in ``ResponderMessage/Failure``, and it isn't
+/// Codable, or there is no type of the same name in the same module; or the error as its build encodes it is no value of the asker's type.
+public struct RemoteError: ResponderError, CustomStringConvertible {
     /// The error type's name.
     public let type: String
     /// The description that the error gave of itself.
@@ -201,6 +201,6 @@ extension RemoteError: Hashable {
     }
 }
 
-extension RemoteError: Codable {
+extension RemoteError {
     private enum CodingKeys: CodingKey { case type, description }
 }

@@ -112,7 +112,7 @@ struct CarriedConfiguration: Codable, Sendable {
 
 extension Node {
     /// The row of every coordinator that takes a changed configuration.
-    static let reconfigureRow = MessageRow(.type(name: Reconfigure.name, ObjectIdentifier(Reconfigure.self))) {
+    static let reconfigureRow = MessageRow(.type(Reconfigure.self)) {
         coordinator,
         envelope,
         node,

@@ -40,13 +40,24 @@ final class Envelope: Sendable {
     }
 
     /// The message, never encoded between coordinators of one process.
+    ///
+    /// An encoded message has the names of its type in one text, see ``WireNames``.
     enum Body: Sendable {
         case value(any ResponderMessage)
         case encoded(name: String, PayloadCodec, Payload)
 
+        /// The name of the message, as its sender knows it.
         var name: String {
             switch self {
             case .value(let message): type(of: message).name
+            case .encoded(let name, _, _): WireNames.first(in: name)
+            }
+        }
+
+        /// All names of the message, in the form in which they go over a link.
+        var wireName: String {
+            switch self {
+            case .value(let message): type(of: message).wireName
             case .encoded(let name, _, _): name
             }
         }
@@ -57,9 +68,9 @@ final class Envelope: Sendable {
         }
 
         /// The types of errors that the message declares, where its type is known.
-        var errors: [any (Error & Codable).Type] {
+        var errors: [any ResponderError.Type] {
             switch self {
-            case .value(let message): type(of: message).errors
+            case .value(let message): type(of: message).errorTypes
             case .encoded: []
             }
         }
@@ -101,6 +112,8 @@ final class Envelope: Sendable {
     let count: Int
     /// The size that counts against limits, in bytes: that of the payload where it's encoded, else the value's own.
     let size: Int
+    /// The time at which the message was sent in this process, or arrived here.
+    let arrived = MonotonicTime.now
 
     private enum Phase { case open, answered, failed }
     private typealias Waiter = UnsafeContinuation<Result<Answer, any Error>, Never>

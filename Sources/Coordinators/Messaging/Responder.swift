@@ -23,8 +23,8 @@ extension Responder {
     ///
     /// A body that doesn't await selects this overload, and may run in the asker's task, which is the fastest way to answer.
     ///
-    /// The asker gets the error that the body throws: as thrown if it's Codable, else as `RemoteError`. No deadline ends a body that
-    /// doesn't await.
+    /// The asker gets the error that the body throws as it was thrown if the message declares it as its `Failure`, or if it's Codable and the
+    /// asker's program has the same type, and else a `RemoteError`. No deadline ends a body that doesn't await.
     ///
     /// - Parameter interleaves: Whether the body begins though as many handlers run as the coordinator's `MailboxPolicy` allows, and others
     ///   begin though it runs; it may overtake earlier messages, and be overtaken.
@@ -51,8 +51,8 @@ extension Responder {
 
     /// Answers a message; the chain ends here.
     ///
-    /// The asker gets the error that the body throws: as thrown if it's Codable, else as `RemoteError`. This overload is disfavoured, so
-    /// that a body that only throws is not ambiguous where the message has no reply.
+    /// The asker gets the error that the body throws, as with a body that doesn't await. This overload is disfavoured, so that a body that
+    /// only throws is not ambiguous where the message has no reply.
     @_disfavoredOverload
     public static func respond<M: ResponderMessage>(
         to message: M.Type,
@@ -219,8 +219,7 @@ extension Responder {
     ///
     /// - Parameter child: The key of the child.
     public static func forward<M: ResponderMessage>(_ message: M.Type, to child: C.ChildKey) -> Responder {
-        let match = MessageRow.Match.type(name: M.name, ObjectIdentifier(M.self))
-        return Responder(row: .message(MessageRow(match, forwardingTo: .key(child.description))))
+        Responder(row: .message(MessageRow(.type(M.self), forwardingTo: .key(child.description))))
     }
 
     /// Hands every message whose name begins with the prefix on to a child, as it is.

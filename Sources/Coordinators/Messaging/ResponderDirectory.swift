@@ -11,6 +11,8 @@ final class ResponderDirectory: Sendable {
         var isIntercepted: Bool
         /// Whether the rows that may read the message are all of this process's build.
         var isOfThisBuild: Bool
+        /// The place of the first row among all, in the order in which messages meet them.
+        fileprivate var place: Int
         /// Whether one of the rows answers.
         fileprivate var isAnswered = false
     }
@@ -24,7 +26,14 @@ final class ResponderDirectory: Sendable {
     /// What is known of the types of messages that were sent.
     private let simpleEntries = Lock<[ObjectIdentifier: SimpleEntry?]>([:])
     /// The rows that match the beginning of a name: all of them intercept.
-    private let prefixes: [(prefix: String, isOfThisBuild: Bool)]
+    private let prefixes: [Prefix]
+
+    /// A row that matches the beginning of a name.
+    private struct Prefix {
+        let text: String
+        let isOfThisBuild: Bool
+        let place: Int
+    }
 
     init(_ levels: [Directory]) {
         var index = Index()
@@ -36,10 +45,21 @@ final class ResponderDirectory: Sendable {
         (entries, prefixes) = (index.entries, index.prefixes)
     }
 
-    /// Returns the rows that await messages of a name; `nil` when no coordinator above responds.
-    func entry(for name: String) -> Entry? {
-        if let entry = entries[name] { return entry }
-        return prefixes.isEmpty ? nil : Index.entry(for: name, behind: prefixes)
+    /// Returns the rows that await messages with these names; `nil` when no coordinator above responds.
+    ///
+    /// - Parameter text: The names in one text.
+    func entry(for text: String) -> Entry? {
+        if let entry = entries[text] { return entry }
+        guard WireNames.areSeveral(in: text) else { return entry(behindPrefixesFor: text) }
+        let found = WireNames.all(in: text).compactMap { entries[String($0)] ?? entry(behindPrefixesFor: String($0)) }
+        // A coordinator on the way may know the message by any of the names.
+        guard var first = found.min(by: { $0.place < $1.place }) else { return nil }
+        first.isOfThisBuild = found.allSatisfy(\.isOfThisBuild)
+        return first
+    }
+
+    private func entry(behindPrefixesFor name: String) -> Entry? {
+        prefixes.isEmpty ? nil : Index.entry(for: name, behind: prefixes)
     }
 
     /// An entry for messages of one type, for which nothing more is to be done than to send them.
@@ -53,7 +73,7 @@ final class ResponderDirectory: Sendable {
     func simpleEntry<M: ResponderMessage>(for message: M.Type) -> SimpleEntry? {
         let type = ObjectIdentifier(message)
         if let known = simpleEntries.withLock({ $0[type] }) { return known }
-        let name = M.name
+        let name = M.wireName
         let isOrdinary = !Builtins.isName(name) && name != Navigate.name
         let simple =
             isOrdinary
@@ -67,13 +87,15 @@ final class ResponderDirectory: Sendable {
     /// The entries while the rows are read, in the order in which messages meet them.
     private struct Index {
         var entries: [String: Entry] = [:]
-        var prefixes: [(prefix: String, isOfThisBuild: Bool)] = []
+        var prefixes: [Prefix] = []
+        private var place = 0
 
         mutating func add(_ row: Directory.Row, _ isOfThisBuild: Bool) {
+            defer { place += 1 }
             if row.traits.contains(.prefix) { return add(prefix: row.name, isOfThisBuild) }
             let intercepts = row.traits.contains(.intercepts)
             let former = entries[row.name] ?? Self.entry(for: row.name, behind: prefixes)
-            var entry = former ?? Entry(isIntercepted: intercepts, isOfThisBuild: true)
+            var entry = former ?? Entry(isIntercepted: intercepts, isOfThisBuild: true, place: place)
             // What stands behind an answer never gets the message.
             if entry.isAnswered { return }
             if !isOfThisBuild { entry.isOfThisBuild = false }
@@ -82,15 +104,16 @@ final class ResponderDirectory: Sendable {
         }
 
         private mutating func add(prefix: String, _ isOfThisBuild: Bool) {
-            prefixes.append((prefix, isOfThisBuild))
+            prefixes.append(Prefix(text: prefix, isOfThisBuild: isOfThisBuild, place: place))
             for (name, entry) in entries where !isOfThisBuild && !entry.isAnswered && name.hasPrefix(prefix) {
                 entries[name]?.isOfThisBuild = false
             }
         }
 
-        static func entry(for name: String, behind prefixes: [(prefix: String, isOfThisBuild: Bool)]) -> Entry? {
-            let matching = prefixes.filter { name.hasPrefix($0.prefix) }
-            return matching.isEmpty ? nil : Entry(isIntercepted: true, isOfThisBuild: matching.allSatisfy(\.isOfThisBuild))
+        static func entry(for name: String, behind prefixes: [Prefix]) -> Entry? {
+            let matching = prefixes.filter { name.hasPrefix($0.text) }
+            guard let first = matching.first else { return nil }
+            return Entry(isIntercepted: true, isOfThisBuild: matching.allSatisfy(\.isOfThisBuild), place: first.place)
         }
     }
 }

@@ -3,11 +3,18 @@ import ConcurrencySupport
 /// A value that climbs the tree until a coordinator responds.
 ///
 ///     enum Cart { struct Add: ResponderMessage { typealias Reply = Int; var sku: String } }    // on the wire: "Cart.Add"
-public protocol ResponderMessage: Codable, Sendable {
+///
+/// A process of another build may know the message by a former name, and with other properties: see <doc:Versions>.
+public protocol ResponderMessage: WireNamed, Codable {
     /// The type of the answer; `NoReply` by default.
     associatedtype Reply: Codable & Sendable = NoReply
-    /// The name of the message between processes: by default the type's name without its module.
-    static var name: String { get }
+    /// The type of the errors that responders throw and askers catch; for several types, ``OneOf``.
+    ///
+    ///     typealias Failure = Cart.Full
+    ///
+    /// An asker gets an error of this type as it was thrown, by whatever process and build. Any other error arrives as it was thrown only if
+    /// it's Codable and the asker's program has a type of the same name in the same module, and else as ``RemoteError``, the default.
+    associatedtype Failure: ResponderError = RemoteError
     /// Whether handling the message twice is the same as handling it once, so that it may be sent again after the peer was lost. False by
     /// default.
     static var isIdempotent: Bool { get }
@@ -25,24 +32,11 @@ public protocol ResponderMessage: Codable, Sendable {
     /// the trace and the deadline of the first asker, and is cancelled when no asker waits any more. A row that doesn't await, of an idle
     /// coordinator in the same process, runs for each asker.
     static var coalesces: Bool { get }
-    /// The types of the handlers' errors that an asker in another process can't find by their names; empty by default.
-    ///
-    ///     static var errors: [any (Error & Codable).Type] { [Full.self] }
-    ///
-    /// Such types are private, or belong to another module in the asker's program than in the handler's. Errors of all other types that are
-    /// Codable need no entry. A private type is identified by its position in the program's file, so that its errors keep their type only
-    /// between processes of one build.
-    static var errors: [any (Error & Codable).Type] { get }
 }
 
 extension ResponderMessage {
-    /// The type's name without its module.
-    public static var name: String { TypeNames.name(of: Self.self) }
     /// The default: the message is not sent again.
     public static var isIdempotent: Bool { false }
-    /// The default: all errors are found by their names.
-    public static var errors: [any (Error & Codable).Type] { [] }
-
     /// The default: five seconds.
     public static var timeout: Duration { .seconds(5) }
     /// The default: an idempotent message is asked again when the peer was lost.

@@ -21,6 +21,7 @@ final class ResponderTable: Sendable {
     }
 
     private let byType: TypeMap<TypeRows>
+    /// The rows by each name of their types, and by all names in one text.
     private let byName: [String: [MessageRow]]
     /// Rows that match a prefix of the name.
     private let prefixed: [MessageRow]
@@ -30,8 +31,8 @@ final class ResponderTable: Sendable {
     let dismissal: Row.Dismissal?
     /// The row for messages to a pool, and its members' table.
     private let pool: (row: MessageRow, members: ResponderTable)?
-    /// Names that several types of messages share.
-    private let ambiguousNames: [String]
+    /// The reasons, in words, why coordinators with these rows can't be started: a message of another process could be taken for a wrong one.
+    let nameProblems: [String]
     /// The rows for messages as processes below are told them, in order, in runs of rows that are alike in where their messages are read.
     let directory: [DirectoryRun]
 
@@ -51,15 +52,17 @@ final class ResponderTable: Sendable {
         var dismissal: Row.Dismissal?
         var pool: (row: MessageRow, members: ResponderTable)?
         var directory: [DirectoryRun] = []
+        var nameProblems: [String] = []
         for (index, row) in rows.enumerated() {
             switch row {
             case .message(let template):
                 let row = template.at(index)
                 directory.add(row)
                 switch row.match {
-                case .type(let name, let type):
-                    byType[type, default: []].append(row)
-                    byName[name, default: []].append(row)
+                case .type(let type):
+                    if byType[ObjectIdentifier(type)] == nil { nameProblems += NameRegistry.add(type) }
+                    byType[ObjectIdentifier(type), default: []].append(row)
+                    for name in Set(type.names + [type.wireName]) { byName[name, default: []].append(row) }
                 case .prefix:
                     prefixed.append(row)
                 }
@@ -72,23 +75,12 @@ final class ResponderTable: Sendable {
         self.byType = TypeMap(byType.mapValues { TypeRows(rows: $0, direct: $0.count == 1 ? $0[0].direct : nil) })
         self.byName = byName
         self.prefixed = prefixed
-        ambiguousNames = byName.filter { _, rows in Set(rows.map(\.typeOfMessage)).count > 1 }.keys.sorted()
+        self.nameProblems = nameProblems
         self.lifecycle = lifecycle
         self.observers = observers
         self.dismissal = dismissal
         self.pool = pool
         self.directory = directory
-    }
-
-    /// Checks that each name stands for one type of messages: from another process a message comes by its name.
-    ///
-    /// - Parameter coordinator: The name of the coordinators' type.
-    func checkNames(of coordinator: String) throws(CoordinatorError) {
-        guard let name = ambiguousNames.first else { return }
-        throw CoordinatorError(
-            .invalidName,
-            "\(coordinator) responds to several types of messages that are named '\(name)': give them names of their own by `static let name`"
-        )
     }
 
     /// Returns whether rows match a message, without a look at its name.
@@ -103,6 +95,9 @@ final class ResponderTable: Sendable {
     /// Returns whether a row is for the events of children whose type has this name.
     func observes(_ typeName: String) -> Bool { !observers.isEmpty && observers[typeName] != nil }
 
+    /// Whether the coordinator stands for a pool.
+    var isPool: Bool { pool != nil }
+
     /// Returns the row for a message to a pool, if its members know the message.
     func poolRow(for body: Envelope.Body) -> MessageRow? {
         guard let pool, pool.members.row(for: body) != nil else { return nil }
@@ -114,38 +109,52 @@ final class ResponderTable: Sendable {
         let rows =
             switch body {
             case .value(let message): byType.index(of: ObjectIdentifier(type(of: message))).map { byType.values[$0].rows }
-            case .encoded(let name, _, _): byName[name]
+            case .encoded(let name, _, _): self.rows(named: name)
             }
         let exact = rows?.first { $0.index > index }
-        if prefixed.isEmpty { return exact }
-        let name = body.name
-        let byPrefix = prefixed.first { row in
-            guard row.index > index, case .prefix(let prefix) = row.match else { return false }
-            return name.hasPrefix(prefix)
-        }
-        guard let byPrefix else { return exact }
+        guard !prefixed.isEmpty, let byPrefix = rowByPrefix(for: body, known: rows?.first, after: index) else { return exact }
         guard let exact, exact.index < byPrefix.index else { return byPrefix }
         return exact
+    }
+
+    /// Returns the rows for an encoded message; of several names the first counts for which there are any.
+    private func rows(named text: String) -> [MessageRow]? {
+        if let rows = byName[text] { return rows }
+        guard WireNames.areSeveral(in: text) else { return nil }
+        return WireNames.all(in: text).lazy.compactMap { self.byName[String($0)] }.first
+    }
+
+    /// Returns the first row with a prefix of one of the message's names.
+    ///
+    /// - Parameter known: A row for messages of that name, whose type may have names that the sender's build doesn't know.
+    private func rowByPrefix(for body: Envelope.Body, known: MessageRow?, after index: Int) -> MessageRow? {
+        let text = body.wireName
+        let isRenamed = WireNames.areSeveral(in: text) || known?.typeOfMessage?.formerNames.isEmpty == false
+        let names = isRenamed ? WireNames.all(in: text).map { String($0) } + (known?.typeOfMessage?.names ?? []) : [text]
+        return prefixed.first { row in
+            guard row.index > index, case .prefix(let prefix) = row.match else { return false }
+            return names.contains { $0.hasPrefix(prefix) }
+        }
     }
 }
 
 extension [ResponderTable.DirectoryRun] {
     fileprivate mutating func add(_ row: MessageRow) {
-        let description = row.description
         // A message with a longer name can't come from another process.
-        guard description.name.utf8.count <= FrameLimits.default.maximumNameLength else { return }
+        let descriptions = row.descriptions.filter { $0.name.utf8.count <= FrameLimits.default.maximumNameLength }
+        guard !descriptions.isEmpty else { return }
         let isForwarding = row.inline?.isForwarding == true
         if last?.isForwarding != isForwarding { append(ResponderTable.DirectoryRun(rows: [], isForwarding: isForwarding)) }
-        self[count - 1].rows.append(description)
+        self[count - 1].rows += descriptions
     }
 }
 
 extension MessageRow {
-    /// The row as processes below are told it.
-    fileprivate var description: Directory.Row {
+    /// The row as processes below are told it, once for each name.
+    fileprivate var descriptions: [Directory.Row] {
         switch match {
-        case .type(let name, _): Directory.Row(name, isInterceptor ? .intercepts : [])
-        case .prefix(let prefix): Directory.Row(prefix, isInterceptor ? [.intercepts, .prefix] : .prefix)
+        case .type(let type): type.names.map { Directory.Row($0, isInterceptor ? .intercepts : []) }
+        case .prefix(let prefix): [Directory.Row(prefix, isInterceptor ? [.intercepts, .prefix] : .prefix)]
         }
     }
 }

@@ -25,7 +25,7 @@ final class MessageRow: Sendable {
 
     /// The messages that a row matches.
     enum Match: Sendable {
-        case type(name: String, ObjectIdentifier)
+        case type(any ResponderMessage.Type)
         case prefix(String)
     }
 
@@ -130,8 +130,8 @@ final class MessageRow: Sendable {
     }
 
     /// The only type of messages that the row matches; nil if it matches by prefix.
-    var typeOfMessage: ObjectIdentifier? {
-        if case .type(_, let type) = match { type } else { nil }
+    var typeOfMessage: (any ResponderMessage.Type)? {
+        if case .type(let type) = match { type } else { nil }
     }
 
     /// Creates a row whose body takes its coordinator and its message typed.
@@ -143,7 +143,7 @@ final class MessageRow: Sendable {
         interleaves: Bool = false,
         body: @escaping @Sendable (isolated C, M, Envelope, Node, Int) async throws -> Answer
     ) {
-        let match = Match.type(name: M.name, ObjectIdentifier(M.self))
+        let match = Match.type(M.self)
         self.init(match, isInterceptor: isInterceptor, needs: needs, interleaves: interleaves) { coordinator, envelope, node, index in
             try await body(Self.cast(coordinator), envelope.message(as: M.self, isLast: !isInterceptor), envelope, node, index)
         }
@@ -155,7 +155,7 @@ final class MessageRow: Sendable {
         _ body: @escaping @Sendable (isolated C, M) throws -> M.Reply
     ) {
         self.init(
-            .type(name: M.name, ObjectIdentifier(M.self)),
+            .type(M.self),
             interleaves: interleaves,
             direct: TypedDirectRow<C, M>(body),
             immediate: { coordinator, envelope in
@@ -178,7 +178,7 @@ final class MessageRow: Sendable {
             .value(try body(unsafeDowncast(coordinator, to: C.self), envelope.message(as: M.self, isLast: true)))
         }
         self.init(
-            .type(name: M.name, ObjectIdentifier(M.self)),
+            .type(M.self),
             // It takes no turn, and so waits for none where it has to wait at all.
             interleaves: true,
             direct: TypedInlineRow<C, M>(body),

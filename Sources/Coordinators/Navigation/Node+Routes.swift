@@ -2,7 +2,7 @@ import ConcurrencySupport
 
 extension Node {
     /// The row of every coordinator that shows a page of its own, and opens the rest of the route below.
-    static let openRow = MessageRow(.type(name: OpenRoute.name, ObjectIdentifier(OpenRoute.self))) { coordinator, envelope, node, _ in
+    static let openRow = MessageRow(.type(OpenRoute.self)) { coordinator, envelope, node, _ in
         let route = try envelope.message(as: OpenRoute.self)
         if let page = route.page { try await node.type.display(coordinator, page) }
         try await node.open(route.rest, by: coordinator, deadline: envelope.deadline)

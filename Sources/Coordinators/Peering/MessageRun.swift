@@ -13,7 +13,7 @@ struct MessageRun {
     func isContinued(by envelope: Envelope, _ target: String, _ isDirect: Bool) -> Bool {
         guard gathered == nil else { return false }
         guard let last = envelopes.last else { return true }
-        return self.isDirect == isDirect && self.target == target && last.body.name == envelope.body.name
+        return self.isDirect == isDirect && self.target == target && last.body.wireName == envelope.body.wireName
     }
 }
 

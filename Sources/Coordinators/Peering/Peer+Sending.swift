@@ -33,8 +33,9 @@ extension Peer {
         undelivered: (@Sendable () -> Void)? = nil
     ) -> Bool {
         // The other side would take the message for one of the runtime's, for which it gives no credit.
-        guard envelope.isBuiltin || !Builtins.isName(envelope.body.name) else {
-            let message = "names that begin with \(Builtins.prefix) are the runtime's own: call \(envelope.body.name) another way"
+        let name = envelope.body.wireName
+        guard envelope.isBuiltin || !Builtins.isName(name) else {
+            let message = "names that begin with \(Builtins.prefix) are the runtime's own: call \(name) another way"
             envelope.end(.failure(CoordinatorError(.unsupported, message)))
             return true
         }
@@ -42,6 +43,7 @@ extension Peer {
             let (codec, payload) = try encoded(envelope.body, as: above?.isOfThisBuild == true ? .compact : codec)
             let message = Outgoing(
                 envelope: envelope,
+                name: name,
                 target: target,
                 isDirect: isDirect,
                 isUnanswered: envelope.isOneWay && above?.isIntercepted == false,
@@ -118,7 +120,7 @@ extension Peer {
         do throws(LinkError) {
             try link.append(lane: message.envelope.isBuiltin ? .control : .bulk) { name in
                 Frame(
-                    message.envelope.content(target: name(message.target), sender: name, payload: message.payload),
+                    message.envelope.content(target: name(message.target), called: message.name, intern: name, payload: message.payload),
                     correlation: message.isUnanswered ? 0 : correlation,
                     codec: message.codec,
                     flags: message.flags
@@ -309,7 +311,7 @@ extension CoordinatorError {
 
 extension Peer.Outgoing {
     /// The route whose window the message takes from: the path that it's for, or, while it climbs, its name.
-    var route: String { Peer.route(target, envelope.body.name) }
+    var route: String { Peer.route(target, name) }
 
     var size: Int { Peer.size(payload.count) }
 
@@ -335,9 +337,9 @@ extension Peer {
 }
 
 extension Envelope {
-    fileprivate func content(target: NameID, sender name: (String) -> NameID, payload: Bytes) -> Content {
-        let sender = name(sender.description)
-        let message = name(body.name)
+    fileprivate func content(target: NameID, called name: String, intern: (String) -> NameID, payload: Bytes) -> Content {
+        let sender = intern(sender.description)
+        let message = intern(name)
         let trace = Peer.acceptable(trace)
         if isOneWay {
             return .send(Send(target: target, sender: sender, message: message, trace: trace, payload: payload))

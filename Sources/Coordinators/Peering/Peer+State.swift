@@ -6,6 +6,8 @@ extension Peer {
     /// A message of this side, until it's answered.
     struct Outgoing: Sendable {
         let envelope: Envelope
+        /// All names of the message, in the form in which they go over the link.
+        let name: String
         let target: String
         let isDirect: Bool
         /// Whether no answer is wanted: the message isn't open any more once the link has taken it.

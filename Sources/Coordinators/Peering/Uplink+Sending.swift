@@ -25,7 +25,7 @@ extension Uplink {
             forward(envelope, to: "", isDirect: false)
             return true
         }
-        let name = envelope.body.name
+        let name = envelope.body.wireName
         let entry = directory.entry(for: name)
         // The peer refuses names that no message may have.
         if entry == nil, !Builtins.isName(name), name.utf8.count <= FrameLimits.default.maximumNameLength { return false }

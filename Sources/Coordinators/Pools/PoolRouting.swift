@@ -46,11 +46,12 @@ public struct PoolRouting: Sendable, CustomStringConvertible {
         _ names: inout [String]
     ) {
         names.append("\(Message.name) by \(property)")
-        hashes[Message.name] = { envelope in
+        let hash: Hash = { envelope in
             var hasher = Hasher()
             hasher.combine(try envelope.message(as: Message.self)[keyPath: property])
             return UInt64(truncatingIfNeeded: hasher.finalize())
         }
+        for name in Message.names + [Message.wireName] { hashes[name] = hash }
     }
 
     var takesTurns: Bool {
@@ -65,6 +66,9 @@ public struct PoolRouting: Sendable, CustomStringConvertible {
     /// Returns the hash of a message; `nil` if any member may have it.
     func hash(of envelope: Envelope) throws -> UInt64? {
         guard case .hashing(let hashes) = rule else { return nil }
-        return try hashes[envelope.body.name]?(envelope)
+        let text = envelope.body.wireName
+        if let hash = hashes[text] { return try hash(envelope) }
+        guard WireNames.areSeveral(in: text) else { return nil }
+        return try WireNames.all(in: text).lazy.compactMap { hashes[String($0)] }.first?(envelope)
     }
 }

@@ -21,7 +21,7 @@ public struct CoordinatorHandle<C: Coordinator>: Sendable {
     ///
     /// - Parameter timeout: As of `CoordinatorContext.ask`.
     /// - Throws: `noSuchPath`; `unhandled` when the coordinator has no row for the message; otherwise as `CoordinatorContext.ask`. The
-    ///   error of the handler is thrown as it was if this program has its type. Cancelling the task cancels the handler.
+    ///   error of the handler is thrown as it was if the message declares it as its `Failure`. Cancelling the task cancels the handler.
     public func ask<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> M.Reply {
         try await running.ask(message, at: path, timeout: timeout, isDirect: true)
     }

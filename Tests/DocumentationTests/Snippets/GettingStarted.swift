@@ -4,10 +4,11 @@ import Coordinators
 enum Cart {
     struct Add: ResponderMessage {
         typealias Reply = Int
+        typealias Failure = Full
         var sku: String
     }
 
-    struct Full: Error, Codable { var limit: Int }
+    struct Full: ResponderError { var limit: Int }
 }
 // end
 

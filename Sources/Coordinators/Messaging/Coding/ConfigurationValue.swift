@@ -22,8 +22,31 @@ enum ConfigurationValue: Sendable {
         case .encoded(.json, let bytes, isComplete: false):
             return try Self.lay(PayloadCoder.decode(JSONValue.self, from: bytes, codec: .json), overDefaultsOf: type)
         case .encoded(let codec, let bytes, _):
-            return try PayloadCoder.decode(type, from: bytes, codec: codec)
+            do throws(CoordinatorError) {
+                return try PayloadCoder.decode(type, from: bytes, codec: codec)
+            } catch {
+                guard codec == .json, let configuration = Self.completed(bytes, type) else { throw error }
+                return configuration
+            }
         }
+    }
+
+    /// Decodes a configuration of another build, whose type lacks fields of this build's: they keep their defaults.
+    ///
+    /// - Returns: The configuration; `nil` if the type has no defaults, or something else is wrong.
+    private static func completed<Configuration: Codable & Sendable>(_ bytes: Bytes, _ type: Configuration.Type) -> Configuration? {
+        guard case .object(var fields)? = try? PayloadCoder.decode(JSONValue.self, from: bytes, codec: .json),
+            case .object(let defaults)? = try? (type as? any CoordinatorConfiguration.Type)?.init().encodedAsJSON()
+        else { return nil }
+        func decoded() -> Configuration? { try? type.init(decoding: .object(fields)) }
+        let missing = defaults.filter { fields[$0.key] == nil }
+        fields.merge(missing) { given, _ in given }
+        // A field that is nil isn't encoded: it stays nil, and isn't missing.
+        for (key, value) in missing {
+            fields[key] = nil
+            if decoded() == nil { fields[key] = value }
+        }
+        return decoded()
     }
 
     func encoded(as codec: PayloadCodec) throws(CoordinatorError) -> (PayloadCodec, Bytes, isComplete: Bool) {

@@ -2,8 +2,8 @@ import ConcurrencySupport
 
 /// The types of errors by their names between processes.
 ///
-/// Such a name is the readable name, which every peer can print, an at sign, and the mangled name, by which a program that has the same
-/// type finds it, whatever other types the program has.
+/// Such a name is the readable name, which every peer can print, the former names, an at sign, and the mangled name, by which a program that
+/// has the same type finds it although the message doesn't declare it.
 enum ErrorTypes {
     /// The number of names that are remembered: looking one up may make a type's metadata, which is never freed, and peers must not be able
     /// to cause that without a limit.
@@ -18,21 +18,26 @@ enum ErrorTypes {
     private static let names = Lock(Names())
 
     static func wireName(of type: any (Error & Codable).Type) -> String {
-        let plain = TypeNames.name(of: type)
+        let plain = (type as? any ResponderError.Type)?.wireName ?? TypeNames.name(of: type)
         guard let mangled = _mangledTypeName(type), isHarmless(mangled), plain.utf8.count + mangled.utf8.count < limit else { return plain }
         return "\(plain)@\(mangled)"
     }
 
     /// Returns the readable name alone.
     static func plainName(_ wireName: String) -> String {
-        guard let separator = wireName.lastIndex(of: "@") else { return wireName }
-        return String(wireName[..<separator])
+        WireNames.first(in: names(in: wireName))
     }
 
-    /// Returns the type among some that has the readable name: for types that can't be found by a mangled name.
-    static func type(named wireName: String, among types: [any (Error & Codable).Type]) -> (any (Error & Codable).Type)? {
-        let name = plainName(wireName)
-        return types.first { TypeNames.name(of: $0) == name }
+    /// Returns the readable names, in one text.
+    private static func names(in wireName: String) -> String {
+        wireName.lastIndex(of: "@").map { String(wireName[..<$0]) } ?? wireName
+    }
+
+    /// Returns the type among declared ones that has one of the names; present names count before former ones.
+    static func type(named wireName: String, among types: [any ResponderError.Type]) -> (any ResponderError.Type)? {
+        if types.isEmpty { return nil }
+        let names = WireNames.all(in: Self.names(in: wireName)).map { String($0) }
+        return types.first { names.contains($0.name) } ?? types.first { type in type.formerNames.contains { names.contains($0) } }
     }
 
     /// Returns the type, if this program has it and it's an error that can be decoded.

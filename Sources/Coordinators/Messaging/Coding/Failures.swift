@@ -3,7 +3,7 @@ import WireProtocol
 /// The conversion of errors between processes.
 ///
 /// A handler's error stays encoded until it reaches the asker, through all processes between: only the asker looks up its type. If the
-/// asker's program has the type, and it's Codable, the error is thrown as it was, else as `RemoteError`.
+/// message declares the type, or the asker's program has the very same one, the error is thrown as it was, else as `RemoteError`.
 enum Failures {
     /// Returns the form of a handler's error that the asker gets: the same in one process as between two.
     static func crossable(_ error: any Error) -> any Error {
@@ -25,8 +25,7 @@ enum Failures {
             let flag: [UInt8] = error.maybeExecuted ? [1] : []
             return Failure(code: error.code.description, type: "", message: error.message, payload: flag[...])
         case let error as RemoteError:
-            if let encoded = error.encoded, encoded.codec == codec { return encoded.failure }
-            return Failure(code: "", type: error.type, message: error.description, payload: [])
+            return error.encoded?.failure(in: codec) ?? Failure(code: "", type: error.type, message: error.description, payload: [])
         case is CancellationError:
             return Failure(code: "cancelled", type: "", message: "the handler was cancelled", payload: [])
         case let error as any Error & Codable:
@@ -51,13 +50,26 @@ enum Failures {
 
     /// Returns the error as its asker gets it: as it was thrown, if this program has the type.
     ///
-    /// - Parameter declared: The types that the message declares, which need not be found by their mangled names.
-    static func restored(_ error: any Error, declared: [any (Error & Codable).Type] = []) -> any Error {
+    /// - Parameter declared: The types that the message declares.
+    static func restored(_ error: any Error, declared: [any ResponderError.Type] = []) -> any Error {
         guard let encoded = (error as? RemoteError)?.encoded else { return error }
         let name = encoded.failure.type
-        guard let type = ErrorTypes.type(named: name) ?? ErrorTypes.type(named: name, among: declared) else { return error }
+        guard let type = ErrorTypes.type(named: name, among: declared) ?? ErrorTypes.type(named: name) else { return error }
         let restored: (any Error)? = try? PayloadCoder.decode(type, from: encoded.failure.payload, codec: encoded.codec)
         return restored ?? error
+    }
+}
+
+extension RemoteError.Encoded {
+    /// Returns the error for a process that asked in `codec`.
+    ///
+    /// The type isn't known here, so that a value may be lost that the codecs write in different ways; its type and its words never are.
+    fileprivate func failure(in codec: PayloadCodec) -> Failure {
+        if codec == self.codec { return failure }
+        var failure = failure
+        let value = try? PayloadCoder.decode(JSONValue.self, from: failure.payload, codec: self.codec)
+        failure.payload = value.flatMap { try? PayloadCoder.encode($0, as: codec) } ?? []
+        return failure
     }
 }
 

@@ -1,0 +1,176 @@
+import CoordinatorsTesting
+import TestSupport
+import Testing
+import WireProtocol
+
+@testable import Coordinators
+
+/// Messages under their names in several builds.
+///
+/// The names are of these tests alone: a name stands for one type in a process.
+private enum Renamed {
+    struct Add: ResponderMessage {
+        typealias Reply = String
+        static let name = "WireNames.Add"
+        static let formerNames = ["WireNames.AddItem", "OldNames.AddItem"]
+        var sku = "tea"
+    }
+
+    struct Plain: ResponderMessage { static let name = "WireNames.Plain" }
+
+    struct Twin: ResponderMessage { static let name = "WireNames.Add" }
+    struct Revived: ResponderMessage { static let name = "WireNames.AddItem" }
+    struct Claimant: ResponderMessage {
+        static let name = "WireNames.Claimant"
+        static let formerNames = ["WireNames.Plain"]
+    }
+    struct Impossible: ResponderMessage { static let name = "Wire|Names" }
+    struct Impostor: ResponderMessage {
+        static let name = "WireNames.Impostor"
+        static let formerNames = ["coordinators.Navigate"]
+    }
+
+    struct Full: ResponderError { static let name = "WireNames.Full" }
+    struct FullTwin: ResponderError { static let name = "WireNames.Full" }
+    struct Buy: ResponderMessage {
+        typealias Failure = Full
+        static let name = "WireNames.Buy"
+    }
+    struct Sell: ResponderMessage {
+        typealias Failure = FullTwin
+        static let name = "WireNames.Sell"
+    }
+}
+
+private actor Keeper: Coordinator {
+    let context: Context
+    private var seen: [String] = []
+
+    init(_ context: Context) { self.context = context }
+
+    static let responders: Responders = [
+        .intercept(prefix: "OldNames.") { me, message, chain in
+            me.seen.append(message.name)
+            return try await chain.next()
+        },
+        .intercept(Renamed.Add.self) { me, add, chain in
+            me.seen.append("\(add.sku)")
+            return try await chain.next(add)
+        },
+        .respond(to: Renamed.Add.self) { me, add in
+            defer { me.seen = [] }
+            return (me.seen + ["\(add.sku) added"]).joined(separator: ", ")
+        },
+    ]
+}
+
+private actor Confused: Coordinator {
+    let context: Context
+    init(_ context: Context) { self.context = context }
+    static let responders: Responders = [.respond(to: Renamed.Add.self) { _, _ in "" }, .respond(to: Renamed.Revived.self) { _, _ in }]
+}
+
+@Suite("Names between processes")
+struct WireNamesTests {
+    @Test("A type that was never renamed goes by its name, and another by all its names")
+    func texts() {
+        #expect(Renamed.Plain.wireName == "WireNames.Plain")
+        #expect(Renamed.Add.wireName == "WireNames.Add|WireNames.AddItem|OldNames.AddItem")
+        #expect(WireNames.all(in: Renamed.Add.wireName) == ["WireNames.Add", "WireNames.AddItem", "OldNames.AddItem"])
+        #expect(WireNames.first(in: Renamed.Add.wireName) == "WireNames.Add")
+    }
+
+    @Test("A row is found by each name that it shares with an encoded message, and by no other")
+    func rows() {
+        typealias Row = Responder<Keeper>
+        let table = ResponderTable(
+            [Row.respond(to: Renamed.Plain.self) { _, _ in }, Row.respond(to: Renamed.Add.self) { _, _ in "" }].map(\.row)
+        )
+        func index(_ name: String) -> Int? { table.row(for: .encoded(name: name, .json, Payload([])))?.index }
+        for name in [
+            "WireNames.Add", "WireNames.AddItem", "OldNames.AddItem", Renamed.Add.wireName, "New.Put|WireNames.Add|WireNames.AddItem",
+        ] {
+            #expect(index(name) == 1, "\(name)")
+        }
+        // The first name that the table knows counts.
+        #expect(index("New.Put|WireNames.Plain|WireNames.Add") == 0)
+        for name in ["New.Put", "New.Put|New.Other", "WireNames", "|", ""] { #expect(index(name) == nil, "\(name)") }
+        // A message that isn't encoded is found by its type.
+        #expect(table.row(for: .value(Renamed.Add()))?.index == 1)
+    }
+
+    @Test("Processes below are told a row once for each name")
+    func directory() {
+        let table = ResponderTable([Responder<Keeper>.respond(to: Renamed.Add.self) { _, _ in "" }.row])
+        #expect(table.directory.flatMap(\.rows).map(\.name) == Renamed.Add.names)
+    }
+
+    @Test("Of several names in a directory the nearest row decides, and every row has its say on the codec")
+    func nearest() {
+        func directory(_ first: String, _ second: String, _ build: String = BuildID.current) -> ResponderDirectory {
+            ResponderDirectory([
+                Directory(distance: 1, buildID: build, isLast: false, rows: [Directory.Row(first, .intercepts)]),
+                Directory(distance: 2, buildID: BuildID.current, isLast: true, rows: [Directory.Row(second)]),
+            ])
+        }
+        #expect(directory("A", "B").entry(for: "A|B")?.isIntercepted == true)
+        #expect(directory("B", "A").entry(for: "A|B")?.isIntercepted == true)
+        #expect(directory("C", "B").entry(for: "A|B")?.isIntercepted == false)
+        #expect(directory("B", "A").entry(for: "A|B")?.isOfThisBuild == true)
+        #expect(directory("B", "A", "other").entry(for: "A|B")?.isOfThisBuild == false)
+        #expect(directory("B", "A").entry(for: "C|D") == nil)
+        // A prefix of a former name stands for the message, too.
+        let prefixes = ResponderDirectory([
+            Directory(distance: 1, buildID: BuildID.current, isLast: false, rows: [Directory.Row("Old.", [.intercepts, .prefix])]),
+            Directory(distance: 2, buildID: BuildID.current, isLast: true, rows: [Directory.Row("New.Add")]),
+        ])
+        #expect(prefixes.entry(for: "New.Add|Old.Add")?.isIntercepted == true)
+        #expect(prefixes.entry(for: "New.Add")?.isIntercepted == false)
+    }
+
+    @Test("A message is intercepted and answered under each of its names, and by prefixes of each")
+    func answered() async throws {
+        try await withRuntime(Keeper.self) { runtime in
+            for name in Renamed.Add.names {
+                let answer = try await runtime.ask(named: name, payload: ["sku": "jam"])
+                #expect(answer == .string("\(name), jam, jam added"))
+            }
+            #expect(try await runtime.ask(Renamed.Add()) == "WireNames.Add, tea, tea added")
+            #expect(try await runtime.send(named: "OldNames.AddItem", payload: ["sku": "jam"]))
+        }
+    }
+
+    @Test("Names that several types claim, and impossible ones, are refused in words that name the types")
+    func refused() throws {
+        #expect(NameRegistry.add(Renamed.Add.self).isEmpty)
+        #expect(NameRegistry.add(Renamed.Add.self).isEmpty)
+        #expect(NameRegistry.add(Renamed.Plain.self).isEmpty)
+        #expect(NameRegistry.add(Renamed.Buy.self).isEmpty)
+        func problem<M: ResponderMessage>(_ message: M.Type) throws -> String {
+            let problems = NameRegistry.add(message)
+            #expect(problems.count == 1, "\(problems)")
+            return try #require(problems.first)
+        }
+        let twin = try problem(Renamed.Twin.self)
+        #expect(
+            twin.contains("the name 'WireNames.Add' of ") && twin.contains("Twin is also the name of ") && twin.contains("Add: give"),
+            "\(twin)"
+        )
+        let revived = try problem(Renamed.Revived.self)
+        #expect(revived.contains("the name 'WireNames.AddItem'") && revived.contains("is also a former name of "), "\(revived)")
+        let claimant = try problem(Renamed.Claimant.self)
+        #expect(claimant.contains("the former name 'WireNames.Plain'") && claimant.contains("is also the name of "), "\(claimant)")
+        #expect(try problem(Renamed.Impossible.self).contains("'|'"))
+        #expect(try problem(Renamed.Impostor.self).contains("the runtime's own"))
+        #expect(try problem(Renamed.Sell.self).contains("the name 'WireNames.Full'"))
+    }
+
+    @Test("A coordinator whose rows claim one name twice isn't started, and the error says why")
+    func start() async throws {
+        let error = await #expect(throws: CoordinatorError.self) {
+            try await withRuntime(Confused.self) { _ in }
+        }
+        #expect(error?.code == .invalidName)
+        #expect(error?.message.contains("'WireNames.AddItem'") == true, "\(String(describing: error))")
+    }
+}

@@ -238,7 +238,7 @@ extension Responder {
     /// Only the child's own rows are searched. A message for which it has none fails with `unhandled`, also if it came from the child.
     /// Messages that this coordinator answers itself need rows before this one.
     ///
-    /// A child that doesn't live is opened by ``Coordinator/open(_:)``, once for all messages that arrive meanwhile: these wait, bounded and
+    /// A child that doesn't live is opened by ``Coordinator/open(section:)``, once for all messages that arrive meanwhile: these wait, bounded and
     /// until their deadlines, and are delivered in order. The default of that hook throws `noSuchChild`, which the asker gets. A child that
     /// is being restarted gets the message when it's ready.
     ///

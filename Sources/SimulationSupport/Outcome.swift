@@ -1,11 +1,11 @@
 /// The outcome of a run.
-public struct Outcome<Invariant: WorldInvariant> {
+package struct Outcome<Invariant: WorldInvariant> {
     /// The invariant that was broken first; nil when all went well.
-    public let violation: BrokenInvariant<Invariant>?
+    package let violation: BrokenInvariant<Invariant>?
     /// The number of events that the machines received.
-    public let events: Int
+    package let events: Int
     /// The course of the run, line by line, if a trace was requested.
-    public let trace: [String]
+    package let trace: [String]
 
     /// Runs a world from its first moment to its last.
     package init(of world: some SimulatedWorld<Invariant>) {

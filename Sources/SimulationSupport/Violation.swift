@@ -1,18 +1,18 @@
 /// The invariants of a world, by name.
-public protocol WorldInvariant: Sendable, Hashable {
+package protocol WorldInvariant: Sendable, Hashable {
     /// The names of modules and types that descriptions are told without.
     static var noise: [String] { get }
 }
 
 /// An invariant that was broken.
-public struct BrokenInvariant<Invariant: WorldInvariant>: Error, Sendable, Hashable, CustomStringConvertible {
+package struct BrokenInvariant<Invariant: WorldInvariant>: Error, Sendable, Hashable, CustomStringConvertible {
     /// The invariant.
-    public let invariant: Invariant
+    package let invariant: Invariant
     /// A description of the violation.
-    public let text: String
+    package let text: String
 
     /// The invariant and the text.
-    public var description: String { "\(invariant): \(text)" }
+    package var description: String { "\(invariant): \(text)" }
 
     package init(_ invariant: Invariant, _ text: String) {
         self.invariant = invariant

@@ -3,40 +3,40 @@
 /// A number is never used twice for an id while its supervisor lives, not even after the child was removed and started again, so a late
 /// event of an old life is always recognised. An id that is new to a supervisor begins above 1 when the supervisor has forgotten very many
 /// others (see ``Supervisor``).
-public typealias Incarnation = UInt32
+package typealias Incarnation = UInt32
 
 /// The identity and the restart rules of a child, as its supervisor needs them.
 ///
 /// OTP's child specification: https://www.erlang.org/doc/apps/stdlib/supervisor.html#t:child_spec/0
-public struct ChildSpecification: Sendable, Hashable {
+package struct ChildSpecification: Sendable, Hashable {
     /// The child's name among its siblings.
-    public var id: String
+    package var id: String
     /// The rule for when the child is started again.
-    public var restart: RestartType {
+    package var restart: RestartType {
         get { rules.restart }
         set { rules.restart = newValue }
     }
     /// The time that the child is given to stop.
-    public var shutdown: Shutdown {
+    package var shutdown: Shutdown {
         get { rules.shutdown }
         set { rules.shutdown = newValue }
     }
     /// Whether the end of this child may end the supervisor, as the policy's ``SupervisionPolicy/autoShutdown`` says (OTP's `significant`).
     ///
     /// A permanent child never ends for good, so it can't be significant.
-    public var isSignificant: Bool {
+    package var isSignificant: Bool {
         get { rules.isSignificant }
         set { rules.isSignificant = newValue }
     }
     /// Whether a first start that fails is a failure like any other, retried as the restart type and the policy say.
     ///
     /// With false, OTP's rule, the child is forgotten instead. A child that a configuration file declares uses true.
-    public var isRetriedAtFirstStart: Bool {
+    package var isRetriedAtFirstStart: Bool {
         get { rules.isRetriedAtFirstStart }
         set { rules.isRetriedAtFirstStart = newValue }
     }
     /// The limits on this child's restarts where they differ from the policy's; nil if they don't.
-    public var restartLimits: RestartLimits? {
+    package var restartLimits: RestartLimits? {
         get { rules.restartLimits }
         set { rules.restartLimits = newValue }
     }
@@ -49,7 +49,7 @@ public struct ChildSpecification: Sendable, Hashable {
     private var storedRules: ChildRules.Storage
 
     /// Makes a specification.
-    public init(
+    package init(
         id: String,
         restart: RestartType = .permanent,
         shutdown: Shutdown = .timeout(.seconds(5)),
@@ -97,7 +97,7 @@ extension ChildSpecification {
     /// Checks that the specification makes sense, by itself and under a supervisor's policy.
     ///
     /// - Throws: A ``SupervisionError`` that names the child and the value to correct.
-    public func validate(under autoShutdown: AutoShutdown) throws(SupervisionError) {
+    package func validate(under autoShutdown: SupervisionPolicy.AutoShutdown) throws(SupervisionError) {
         if let time = shutdown.grace, time < .zero {
             throw SupervisionError(.invalidShutdown, "child \(id): its time to stop is \(time); give 0 s or more")
         }

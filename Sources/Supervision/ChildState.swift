@@ -1,5 +1,5 @@
 /// The state of a child between its first start and its removal.
-public enum ChildState: Sendable, Hashable {
+package enum ChildState: Sendable, Hashable {
     /// The child's start is under way. Can transition to: running, stopping, waiting, stopped; removed.
     case starting(Incarnation)
 
@@ -18,7 +18,7 @@ public enum ChildState: Sendable, Hashable {
     case stopped
 
     /// The step that follows once a child's stop has ended.
-    public enum Follow: Sendable, Hashable {
+    package enum Follow: Sendable, Hashable {
         /// The specification is kept (a temporary child's is not).
         case stop
         /// The specification is forgotten.
@@ -30,7 +30,7 @@ public enum ChildState: Sendable, Hashable {
     }
 
     /// The state without its data, for counting.
-    public enum Kind: Int, Sendable, Hashable, CaseIterable {
+    package enum Kind: Int, Sendable, Hashable, CaseIterable {
         /// See ``ChildState/starting(_:)``.
         case starting
         /// See ``ChildState/running(_:since:)``.
@@ -44,7 +44,7 @@ public enum ChildState: Sendable, Hashable {
     }
 
     /// The state without its data.
-    public var kind: Kind {
+    package var kind: Kind {
         switch self {
         case .starting: .starting
         case .running: .running
@@ -55,7 +55,7 @@ public enum ChildState: Sendable, Hashable {
     }
 
     /// The incarnation that has begun and not ended; nil if there is none.
-    public var incarnation: Incarnation? {
+    package var incarnation: Incarnation? {
         switch self {
         case .starting(let incarnation), .running(let incarnation, _), .stopping(let incarnation, _): incarnation
         case .waiting, .stopped: nil

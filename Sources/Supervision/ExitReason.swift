@@ -1,4 +1,7 @@
 /// The reason why an incarnation of a child ended, or why it never began.
+///
+/// More cases may be added.
+@nonexhaustive
 public enum ExitReason: Sendable, Hashable, Codable {
     /// The child had nothing left to do.
     case normal

@@ -1,6 +1,6 @@
 extension Supervisor {
     /// An instruction that the owner carries out.
-    public enum Directive: Sendable, Hashable {
+    package enum Directive: Sendable, Hashable {
         /// Start this incarnation; `attempt` is the number of restarts in a row, 0 for a start by request or for a sibling's restart.
         case start(String, Incarnation, attempt: Int)
         /// Stop this incarnation, and report `exited` when it has ended. Given once per incarnation.
@@ -23,7 +23,7 @@ extension Supervisor {
     }
 
     /// A change of a child that is reported.
-    public enum Change: Sendable, Hashable {
+    package enum Change: Sendable, Hashable {
         /// The child is ready.
         case started
         /// The child ended as it was asked to, or as it should.

@@ -1,6 +1,6 @@
 extension Supervisor {
     /// An event or a request that the supervisor decides about.
-    public enum Event: Sendable, Hashable {
+    package enum Event: Sendable, Hashable {
         /// The start of a child was requested. This has no effect if the child lives or is about to; a stopped one is started with this
         /// specification, one that is stopping as soon as it has ended. Refused if the specification isn't valid under the policy.
         case startRequested(ChildSpecification)

@@ -15,7 +15,7 @@
 /// - Memory: A supervisor keeps the incarnations of its children and of at most 1,024 removed ids; beyond that new ids begin above 1.
 ///
 /// Follows https://www.erlang.org/doc/apps/stdlib/supervisor.html, with a backoff added.
-public struct Supervisor: Sendable {
+package struct Supervisor: Sendable {
     /// The state of actions on several children.
     enum Course: Sendable {
         /// No such action is under way. Can transition to: stoppingSiblings, ending.
@@ -66,7 +66,7 @@ public struct Supervisor: Sendable {
     }
 
     /// The rules by which children are restarted; the event `policyChanged` replaces them.
-    public internal(set) var policy: SupervisionPolicy
+    package internal(set) var policy: SupervisionPolicy
 
     let isolatesFailures: Bool
     var table = Children()
@@ -92,7 +92,7 @@ public struct Supervisor: Sendable {
     ///   - seed: The seed of the random numbers in the backoff. Supervisors that must not restart in step need different seeds.
     ///   - isolatesFailures: Whether every child is counted separately, so that one over the intensity is given up alone and its siblings
     ///     go on. The root uses true, since it has no parent to escalate to.
-    public init(policy: SupervisionPolicy = .init(), seed: UInt64 = 0, isolatesFailures: Bool = false) {
+    package init(policy: SupervisionPolicy = .init(), seed: UInt64 = 0, isolatesFailures: Bool = false) {
         self.policy = policy
         self.isolatesFailures = isolatesFailures
         self.random = SplitMix64(seed: seed)
@@ -101,7 +101,7 @@ public struct Supervisor: Sendable {
     /// Handles an event and returns the directives that follow from it, in the order in which the owner carries them out.
     ///
     /// - Parameter now: The monotonic time since any fixed origin; it never runs backwards from one event to the next.
-    public mutating func handle(_ event: Event, now: Duration) -> [Directive] {
+    package mutating func handle(_ event: Event, now: Duration) -> [Directive] {
         if case .ended = course { return [] }
         self.now = now
         switch event {
@@ -157,32 +157,32 @@ extension Supervisor {
 
 extension Supervisor {
     /// All children in start order, stopped ones included, in O(n).
-    public var children: [(specification: ChildSpecification, state: ChildState)] {
+    package var children: [(specification: ChildSpecification, state: ChildState)] {
         table.inOrder.map { ($0.specification, $0.state) }
     }
 
     /// The ids of all children in start order, in O(n).
-    public var ids: [String] {
+    package var ids: [String] {
         table.inOrder.map(\.id)
     }
 
     /// Returns the state of a child; nil if there is no such child.
-    public func state(of id: String) -> ChildState? {
+    package func state(of id: String) -> ChildState? {
         table[id]?.state
     }
 
     /// Returns the specification of a child; nil if there is no such child.
-    public func specification(of id: String) -> ChildSpecification? {
+    package func specification(of id: String) -> ChildSpecification? {
         table[id]?.specification
     }
 
     /// Returns the number of children in a state of this kind, in O(1).
-    public func count(in kind: ChildState.Kind) -> Int {
+    package func count(in kind: ChildState.Kind) -> Int {
         table.count(in: kind)
     }
 
     /// Whether all children are being stopped or have been; requests then have no effect.
-    public var isEnding: Bool {
+    package var isEnding: Bool {
         switch course {
         case .steady, .stoppingSiblings, .startingSiblings: false
         case .ending, .ended: true

@@ -6,17 +6,17 @@ import Supervision
 /// stop is answered, a life ends in one of two ways, a child is wanted, stopped, removed or restarted, the time that is waited for
 /// comes, the supervisor is asked to end. States that were seen already are not explored again; two states are the same when
 /// their models differ at most by incarnations and the present time.
-public struct Exploration: CustomStringConvertible {
+package struct Exploration: CustomStringConvertible {
     /// The outcome of an exploration.
-    public struct Outcome {
+    package struct Outcome {
         /// The invariant that was broken; nil when none was.
-        public let violation: Violation?
+        package let violation: Violation?
         /// The events that lead to the violation.
-        public let path: [String]
+        package let path: [String]
         /// The number of different states that were seen.
-        public let states: Int
+        package let states: Int
         /// The number of events that were tried.
-        public let events: Int
+        package let events: Int
     }
 
     /// The supervisor's policy.
@@ -31,19 +31,20 @@ public struct Exploration: CustomStringConvertible {
     var mutation: (() -> Machine.Mutation)?
 
     /// The supervisor and its children, in words.
-    public var description: String {
+    package var description: String {
         "\(policy.strategy), \(policy.intensity) restart(s)\(isolatesFailures ? " each" : ""), auto shutdown \(policy.autoShutdown), children "
             + children.map { "\($0.restart)\($0.isSignificant ? " (significant)" : "")" }.joined(separator: ", ")
     }
 
     /// Returns the explorations for every strategy, each with a choice of restart types and of an auto shutdown.
-    public static func all(children: Int, events: Int, mutation: (() -> Machine.Mutation)? = nil) -> [Exploration] {
+    package static func all(children: Int, events: Int, mutation: (() -> Machine.Mutation)? = nil) -> [Exploration] {
         let casts: [[RestartType]] = [[.permanent, .permanent, .permanent], [.permanent, .transient, .temporary]]
         var all: [Exploration] = []
-        for strategy in Strategy.allCases {
+        for strategy in SupervisionPolicy.Strategy.allCases {
             for cast in casts {
                 let isMixed = cast.contains(.transient) && children > 1
-                let autoShutdown: AutoShutdown = isMixed ? (strategy == .oneForAll ? .anySignificant : .allSignificant) : .never
+                let autoShutdown: SupervisionPolicy.AutoShutdown =
+                    isMixed ? (strategy == .oneForAll ? .anySignificant : .allSignificant) : .never
                 let specifications = zip(Place.ids, cast).prefix(children).map { id, restart in
                     ChildSpecification(
                         id: id,
@@ -93,7 +94,7 @@ public struct Exploration: CustomStringConvertible {
     }
 
     /// Looks at all states, those that are fewer events away first.
-    public func run(progress: (_ depth: Int, _ states: Int) -> Void = { _, _ in }) -> Outcome {
+    package func run(progress: (_ depth: Int, _ states: Int) -> Void = { _, _ in }) -> Outcome {
         var links: [(parent: Int, event: Machine.Event?)] = [(-1, nil)]
         var seen: Set<Key> = []
         var count = 0

@@ -1,13 +1,13 @@
-public import Supervision
+package import Supervision
 
 /// A supervisor, or a mutated one by which the simulation itself is tested.
-public struct Machine {
+package struct Machine {
     /// A function that handles events in the supervisor's place.
-    public typealias Mutation = (_ supervisor: inout Supervisor, _ event: Event, _ now: Duration) -> [Directive]
+    package typealias Mutation = (_ supervisor: inout Supervisor, _ event: Event, _ now: Duration) -> [Directive]
     /// The events of the supervisors here.
-    public typealias Event = Supervisor.Event
+    package typealias Event = Supervisor.Event
     /// The directives of the supervisors here.
-    public typealias Directive = Supervisor.Directive
+    package typealias Directive = Supervisor.Directive
 
     var supervisor: Supervisor
     let mutation: Mutation?

@@ -1,9 +1,9 @@
 /// A child's place in the tree: which supervisor's child it is, and which of its children.
-public struct Place: Hashable, Sendable {
+package struct Place: Hashable, Sendable {
     /// The number of its supervisor in ``Scenario/groups``.
-    public var group: Int
+    package var group: Int
     /// Its number among the children that this supervisor may have.
-    public var slot: Int
+    package var slot: Int
 
     /// The id by which its supervisor knows it.
     var id: String { Self.ids[slot] }

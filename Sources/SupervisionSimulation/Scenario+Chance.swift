@@ -3,7 +3,7 @@ import Supervision
 
 extension Scenario {
     /// Creates the scenario of a seed.
-    public init(seed: UInt64) {
+    package init(seed: UInt64) {
         var dice = SplitMix64(seed: seed)
         let levels = Int.random(in: 1...3, using: &dice)
         var groups = [Group(place: nil, path: "root", policy: Self.policy(&dice), hosted: [])]
@@ -74,11 +74,11 @@ extension Scenario {
     private static func policy(_ dice: inout SplitMix64) -> SupervisionPolicy {
         let backoff = backoff(&dice)
         return SupervisionPolicy(
-            dice.one(of: Strategy.allCases),
+            dice.one(of: SupervisionPolicy.Strategy.allCases),
             intensity: dice.one(of: [0, 1, 2, 3, 5, 10, 50]),
             period: .milliseconds(Int.random(in: 1...20_000, using: &dice)),
             backoff: backoff,
-            autoShutdown: dice.one(of: AutoShutdown.allCases)
+            autoShutdown: dice.one(of: SupervisionPolicy.AutoShutdown.allCases)
         )
     }
 

@@ -1,49 +1,49 @@
-public import Supervision
+package import Supervision
 
 /// A world before its first moment, and all that will be done to it.
-public struct Scenario: Sendable {
+package struct Scenario: Sendable {
     /// A supervisor of the tree.
-    public struct Group: Sendable {
+    package struct Group: Sendable {
         /// The supervisor's place; nil for the root.
-        public var place: Place?
+        package var place: Place?
         /// The names from the root to the supervisor.
-        public var path: String
+        package var path: String
         /// The policy with which the supervisor begins every life.
-        public var policy: SupervisionPolicy
+        package var policy: SupervisionPolicy
         /// The children that are supervisors: the number of the group by slot, nil for any other child.
-        public var hosted: [Int?]
+        package var hosted: [Int?]
         /// The restart limits of the supervisor's children, by slot.
-        public var limits: [RestartLimits?] = []
+        package var limits: [RestartLimits?] = []
     }
 
     /// An action on the world at a given time.
-    public struct Step: Sendable {
+    package struct Step: Sendable {
         /// The step's number in the whole scenario, which it keeps when others are left out.
-        public var number: Int
+        package var number: Int
         /// The time of the step, in microseconds.
-        public var time: Int
+        package var time: Int
         /// The action.
-        public var action: Action
+        package var action: Action
     }
 
     /// A moment at which the supervisor that is at work is killed.
-    public struct CrashPoint: Sendable, Hashable, CustomStringConvertible {
+    package struct CrashPoint: Sendable, Hashable, CustomStringConvertible {
         /// The number, from 1, of the world's event that the supervisor has just received.
-        public var event: Int
+        package var event: Int
         /// Whether the supervisor's directives for the event have been carried out.
-        public var isAfterDirectives: Bool
+        package var isAfterDirectives: Bool
 
         /// Creates a moment.
-        public init(event: Int, isAfterDirectives: Bool) {
+        package init(event: Int, isAfterDirectives: Bool) {
             self.event = event
             self.isAfterDirectives = isAfterDirectives
         }
 
         /// The moment as options of the simulator's command.
-        public var description: String { "--crash \(event)" + (isAfterDirectives ? " --late" : "") }
+        package var description: String { "--crash \(event)" + (isAfterDirectives ? " --late" : "") }
 
         /// Returns every moment of a world with this number of events.
-        public static func all(events: Int) -> [CrashPoint] {
+        package static func all(events: Int) -> [CrashPoint] {
             guard events > 0 else { return [] }
             return (1...events).flatMap {
                 [CrashPoint(event: $0, isAfterDirectives: false), CrashPoint(event: $0, isAfterDirectives: true)]
@@ -52,7 +52,7 @@ public struct Scenario: Sendable {
     }
 
     /// An action on a world.
-    public enum Action: Sendable, Hashable {
+    package enum Action: Sendable, Hashable {
         /// The supervisor has this child from the beginning of each of its lives.
         case has(Place, ChildSpecification)
         /// A request to the supervisor.
@@ -86,18 +86,18 @@ public struct Scenario: Sendable {
     }
 
     /// The seed of all random numbers.
-    public var seed: UInt64
+    package var seed: UInt64
     /// The supervisors, the root first.
-    public var groups: [Group]
+    package var groups: [Group]
     /// The steps, in order of time.
-    public var steps: [Step]
+    package var steps: [Step]
     /// Whether the root gives up single children and continues without them.
-    public var isolatesFailuresAtRoot: Bool
+    package var isolatesFailuresAtRoot: Bool
     /// The moment at which a supervisor is killed; nil, the default, when none is.
-    public var crash: CrashPoint?
+    package var crash: CrashPoint?
 
     /// Returns the same world with some of the steps.
-    public func keeping(_ numbers: Set<Int>) -> Scenario {
+    package func keeping(_ numbers: Set<Int>) -> Scenario {
         var scenario = self
         scenario.steps.removeAll { !numbers.contains($0.number) }
         return scenario
@@ -106,7 +106,7 @@ public struct Scenario: Sendable {
 
 extension Scenario {
     /// Returns the step in words.
-    public func describe(_ step: Step) -> String {
+    package func describe(_ step: Step) -> String {
         "\(step.number) at \(Double(step.time) / 1_000) ms: \(describe(step.action))"
     }
 
@@ -164,7 +164,7 @@ extension Scenario {
     }
 
     /// The tree in words, a line per supervisor.
-    public var treeDescription: [String] {
+    package var treeDescription: [String] {
         groups.enumerated().map { number, group in
             "\(group.path): \(Self.describe(group.policy))" + (number == 0 && isolatesFailuresAtRoot ? ", isolates failures" : "")
         }

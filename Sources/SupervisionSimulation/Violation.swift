@@ -2,7 +2,7 @@
 @_exported public import SimulationSupport
 
 /// An invariant, which holds after every event.
-public enum Invariant: String, Sendable, Hashable, CaseIterable {
+package enum Invariant: String, Sendable, Hashable, CaseIterable {
     /// A path has at most one life.
     case oneLife
     /// The incarnations of a path grow.
@@ -36,11 +36,11 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
 }
 
 /// An invariant that was broken.
-public typealias Violation = BrokenInvariant<Invariant>
+package typealias Violation = BrokenInvariant<Invariant>
 
 extension Invariant: WorldInvariant {
     /// The names of modules and types that descriptions are told without.
-    public static let noise = [
+    package static let noise = [
         "SupervisionSimulation.", "Supervision.", "Swift.", "Supervisor.Change", "RestartType", "ChildSpecification",
         "Shutdown.", "Model.Ending", "Model.ExpectedDirective",
     ]

@@ -30,7 +30,7 @@ struct Watched {
 }
 
 /// The checks of a simulation.
-public enum Checks: Sendable {
+package enum Checks: Sendable {
     /// The invariants, which hold for any supervisor, without the comparison with the model.
     case invariants
     /// The invariants and the comparison with the model.

@@ -13,15 +13,15 @@ protocol Explorable {
 }
 
 /// The outcome of an exploration.
-public struct ExplorationOutcome {
+package struct ExplorationOutcome {
     /// The invariant that was broken; `nil` when none was.
-    public let violation: WorkerViolation?
+    package let violation: WorkerViolation?
     /// The events that lead to the violation.
-    public let path: [String]
+    package let path: [String]
     /// The number of different states that were seen.
-    public let states: Int
+    package let states: Int
     /// The number of events that were tried.
-    public let events: Int
+    package let events: Int
 }
 
 /// Looks at all states that are this many events away at most, those that are fewer away first.

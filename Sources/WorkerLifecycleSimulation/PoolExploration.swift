@@ -1,21 +1,21 @@
 import WorkerLifecycle
 
 /// All that can happen to a pool of spares in a few events, in every order; see ``WorkerExploration``.
-public struct PoolExploration: CustomStringConvertible {
+package struct PoolExploration: CustomStringConvertible {
     let target: Int
     let events: Int
     var mutation: (() -> PoolSubject.Mutation)?
 
     /// The number of spares that are to wait, in words.
-    public var description: String { "a pool of \(target) spare(s)" }
+    package var description: String { "a pool of \(target) spare(s)" }
 
     /// Returns the explorations of pools of one and of two spares.
-    public static func all(events: Int, mutation: (() -> PoolSubject.Mutation)? = nil) -> [PoolExploration] {
+    package static func all(events: Int, mutation: (() -> PoolSubject.Mutation)? = nil) -> [PoolExploration] {
         [1, 2].map { PoolExploration(target: $0, events: events, mutation: mutation) }
     }
 
     /// Looks at all states, those that are fewer events away first.
-    public func run(progress: (_ depth: Int, _ states: Int) -> Void = { _, _ in }) -> ExplorationOutcome {
+    package func run(progress: (_ depth: Int, _ states: Int) -> Void = { _, _ in }) -> ExplorationOutcome {
         explore(PoolState(target, mutation?()), events: events, progress: progress)
     }
 }

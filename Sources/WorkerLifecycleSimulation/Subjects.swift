@@ -1,9 +1,10 @@
-public import WorkerLifecycle
+package import WorkerLifecycle
 
 /// A worker's machine, or one that a fault has been planted in.
-public struct WorkerSubject {
+package struct WorkerSubject {
     /// Handles events in the machine's place.
-    public typealias Mutation = (_ machine: inout WorkerMachine, _ event: WorkerMachine.Event, _ now: Duration) -> [WorkerMachine.Directive]
+    package typealias Mutation = (_ machine: inout WorkerMachine, _ event: WorkerMachine.Event, _ now: Duration) -> [WorkerMachine
+        .Directive]
 
     var machine: WorkerMachine
     let mutation: Mutation?
@@ -15,9 +16,9 @@ public struct WorkerSubject {
 }
 
 /// A pool's machine, or one that a fault has been planted in.
-public struct PoolSubject {
+package struct PoolSubject {
     /// Handles events in the machine's place.
-    public typealias Mutation = (
+    package typealias Mutation = (
         _ machine: inout SparePoolMachine, _ event: SparePoolMachine.Event, _ now: Duration
     ) -> [SparePoolMachine.Directive]
 
@@ -31,14 +32,14 @@ public struct PoolSubject {
 }
 
 /// The faults that are planted, if any.
-public struct Mutations {
+package struct Mutations {
     /// Makes the mutation that stands between a worker's machine and the world, anew for every process.
-    public var worker: (() -> WorkerSubject.Mutation)?
+    package var worker: (() -> WorkerSubject.Mutation)?
     /// Makes the mutation that stands between the pool's machine and the world.
-    public var pool: (() -> PoolSubject.Mutation)?
+    package var pool: (() -> PoolSubject.Mutation)?
 
     /// Plants these faults, or none.
-    public init(worker: (() -> WorkerSubject.Mutation)? = nil, pool: (() -> PoolSubject.Mutation)? = nil) {
+    package init(worker: (() -> WorkerSubject.Mutation)? = nil, pool: (() -> PoolSubject.Mutation)? = nil) {
         self.worker = worker
         self.pool = pool
     }

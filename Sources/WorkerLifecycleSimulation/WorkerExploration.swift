@@ -7,7 +7,7 @@ import WorkerLifecycle
 /// above and of the worker, links that come and go, requests, the time that is waited for, and a time that is long past it. States that
 /// were seen already are not explored again; two states are the same when the checker and the machine's own state differ at most by the
 /// present time.
-public struct WorkerExploration: CustomStringConvertible {
+package struct WorkerExploration: CustomStringConvertible {
     /// The request with which an exploration begins; it doesn't count as an event.
     enum Beginning: String, CaseIterable {
         case life, restart, spare
@@ -34,13 +34,13 @@ public struct WorkerExploration: CustomStringConvertible {
     var mutation: (() -> WorkerSubject.Mutation)?
 
     /// The beginning of the exploration, in words.
-    public var description: String {
+    package var description: String {
         "a \(beginning.rawValue)" + (isReady ? " that is ready" : isKnown ? " that is known above" : "")
             + (recycles ? ", recycled after two messages or five seconds" : "")
     }
 
     /// Returns the explorations of a life, a restart and a spare, from their beginnings and from later moments.
-    public static func all(events: Int, mutation: (() -> WorkerSubject.Mutation)? = nil) -> [WorkerExploration] {
+    package static func all(events: Int, mutation: (() -> WorkerSubject.Mutation)? = nil) -> [WorkerExploration] {
         func make(_ beginning: Beginning, isKnown: Bool = false, isReady: Bool = false, recycles: Bool = false) -> WorkerExploration {
             WorkerExploration(
                 beginning: beginning,
@@ -58,7 +58,7 @@ public struct WorkerExploration: CustomStringConvertible {
     }
 
     /// Looks at all states, those that are fewer events away first.
-    public func run(progress: (_ depth: Int, _ states: Int) -> Void = { _, _ in }) -> ExplorationOutcome {
+    package func run(progress: (_ depth: Int, _ states: Int) -> Void = { _, _ in }) -> ExplorationOutcome {
         var limits = WorkerMachine.Limits()
         limits.link = .seconds(4)
         limits.firstLink = .seconds(5)

@@ -4,7 +4,7 @@ import WorkerLifecycle
 
 extension WorkerScenario {
     /// Creates the scenario of a seed.
-    public init(seed: UInt64) {
+    package init(seed: UInt64) {
         var chance = SplitMix64(seed: seed)
         self.seed = seed
         limits = Self.limits(&chance)

@@ -1,20 +1,20 @@
-public import Supervision
-public import WorkerLifecycle
+package import Supervision
+package import WorkerLifecycle
 
 /// A path with a worker and spares, before its first moment, and all that will be done to it.
-public struct WorkerScenario: Sendable {
+package struct WorkerScenario: Sendable {
     /// An action on the world at a given time.
-    public struct Step: Sendable {
+    package struct Step: Sendable {
         /// The step's number in the whole scenario, which it keeps when others are left out.
-        public var number: Int
+        package var number: Int
         /// The time of the step, in microseconds.
-        public var time: Int
+        package var time: Int
         /// The action.
-        public var action: Action
+        package var action: Action
     }
 
     /// The process that an action concerns.
-    public enum Target: Sendable, Hashable {
+    package enum Target: Sendable, Hashable {
         /// The worker that has the life.
         case life
         /// One of the spares.
@@ -22,7 +22,7 @@ public struct WorkerScenario: Sendable {
     }
 
     /// An action on the world.
-    public enum Action: Sendable, Hashable {
+    package enum Action: Sendable, Hashable {
         /// The life, or its start, is to end; `comesBack`: whether the path gets another life then.
         case stop(Shutdown, comesBack: Bool)
         /// The path is to have a life.
@@ -66,7 +66,7 @@ public struct WorkerScenario: Sendable {
     }
 
     /// A peculiarity of a worker.
-    public enum Trait: Sendable, Hashable, CaseIterable {
+    package enum Trait: Sendable, Hashable, CaseIterable {
         /// The worker has closed the descriptor of its ticket.
         case closesTicket
         /// The worker exits with code 78 before it reads its ticket.
@@ -100,38 +100,38 @@ public struct WorkerScenario: Sendable {
     }
 
     /// The seed of all random numbers.
-    public var seed: UInt64
+    package var seed: UInt64
     /// The limits of the worker's machine.
-    public var limits: WorkerMachine.Limits
+    package var limits: WorkerMachine.Limits
     /// The time that a start may take.
-    public var startTimeout: Duration
+    package var startTimeout: Duration
     /// The way in which a recycled life is stopped.
-    public var shutdown: Shutdown
+    package var shutdown: Shutdown
     /// The number of spares that wait.
-    public var spares: Int
+    package var spares: Int
     /// The limit on the rate of spawns.
-    public var bucket: TokenBucket
+    package var bucket: TokenBucket
     /// The time until the shell carries directives out, in microseconds.
-    public var lag: Int
+    package var lag: Int
     /// The number of workers of which one has each trait; 0: no worker has any.
-    public var rarity: Int
+    package var rarity: Int
     /// The steps, in order of time.
-    public var steps: [Step]
+    package var steps: [Step]
 
     /// Returns the same world with some of the steps.
-    public func keeping(_ numbers: Set<Int>) -> WorkerScenario {
+    package func keeping(_ numbers: Set<Int>) -> WorkerScenario {
         var scenario = self
         scenario.steps.removeAll { !numbers.contains($0.number) }
         return scenario
     }
 
     /// Returns the step in words.
-    public func describe(_ step: Step) -> String {
+    package func describe(_ step: Step) -> String {
         WorkerViolation.plain("\(step.number) at \(Double(step.time) / 1_000) ms: \(step.action)")
     }
 
     /// The world in words, a line for each part.
-    public var worldDescription: [String] {
+    package var worldDescription: [String] {
         var recycling: [String] = []
         if let age = limits.age { recycling.append("an age of \(age)") }
         if let messages = limits.messages { recycling.append("\(messages) messages") }

@@ -2,7 +2,7 @@
 @_exported public import SimulationSupport
 
 /// An invariant of a worker process or of a pool of spares.
-public enum WorkerInvariant: String, Sendable, Hashable, CaseIterable {
+package enum WorkerInvariant: String, Sendable, Hashable, CaseIterable {
     /// A start that was requested ends once, with what it ended of.
     case startEndsOnce
     /// A life that was ready ends once, with what it ended of.
@@ -42,9 +42,9 @@ public enum WorkerInvariant: String, Sendable, Hashable, CaseIterable {
 }
 
 /// An invariant that was broken.
-public typealias WorkerViolation = BrokenInvariant<WorkerInvariant>
+package typealias WorkerViolation = BrokenInvariant<WorkerInvariant>
 
 extension WorkerInvariant: WorldInvariant {
     /// The names of modules and types that descriptions are told without.
-    public static let noise = ["WorkerLifecycleSimulation.", "WorkerLifecycle.", "Supervision.", "Swift.", "WorkerMachine.", "Shutdown."]
+    package static let noise = ["WorkerLifecycleSimulation.", "WorkerLifecycle.", "Supervision.", "Swift.", "WorkerMachine.", "Shutdown."]
 }

@@ -39,7 +39,7 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     static func main() async {
         occupyStandardDescriptors()
         // A configuration that names this executable as a worker's gets a refusal, instead of a second daemon.
-        await CoordinatorRuntime.runWorkerIfRequested([])
+        await CoordinatorRuntime.runWorkerIfRequested(coordinators: [])
         do {
             let command = try parseAsRoot()
             guard let daemon = command as? CoordinatorDaemonCommand else {

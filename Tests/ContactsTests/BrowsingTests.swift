@@ -17,7 +17,7 @@ struct BrowsingTests {
 
             let editor = try await contacts.runtime.snapshot(of: "/edit")
             #expect(editor.type == "EditCoordinator")
-            #expect(editor.placement == (place == .worker ? .worker : .inProcess))
+            #expect(editor.host == (place == .worker ? .worker : .inProcess))
         }
     }
 

@@ -33,7 +33,7 @@ actor EditorHost: Coordinator {
     static let responders: Responders = [
         .observe(EditCoordinator.self) { me, _, event in me.heard.append(event) },
         .respond(to: Heard.self) { me, _ in Heard.Reply(byRow: me.heard, byDelegate: me.listener.heard) },
-        .respond(to: Stop.self) { me, _ in try await me.context.stop("editor") },
+        .respond(to: Stop.self) { me, _ in try await me.context.remove("editor") },
     ]
 
     func start() async throws {

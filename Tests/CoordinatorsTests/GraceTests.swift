@@ -15,7 +15,7 @@ private actor Stubborn: Coordinator {
         .respond(to: Hang.self) { _, _ in await Stubborn.sleepOn() }
     ]
 
-    func stop() async { await Self.sleepOn() }
+    func stopped() async { await Self.sleepOn() }
 
     private static func sleepOn() async { await Task.detached { try? await Task.sleep(for: .seconds(600)) }.value }
 }

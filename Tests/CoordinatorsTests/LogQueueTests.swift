@@ -67,5 +67,5 @@ private actor Talker: Coordinator {
 
     func start() { context.logger.info("started") }
 
-    func stop() { context.logger.info("stopped") }
+    func stopped() { context.logger.info("stopped") }
 }

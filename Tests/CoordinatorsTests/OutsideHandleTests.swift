@@ -186,7 +186,7 @@ private actor OutsideRoot: Coordinator {
     static let responders: Responders = [
         .respond(to: ReadNumbers.self) { me, request in
             var numbers: [Int] = []
-            guard let child = me.context.child(OutsideChild.self, as: request.child) else { return [] }
+            guard let child = me.context.child(request.child, as: OutsideChild.self) else { return [] }
             for try await number in child.stream(OutsideChild.Count(to: 4)) { numbers.append(number) }
             return numbers
         }

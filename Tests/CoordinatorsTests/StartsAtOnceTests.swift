@@ -42,7 +42,7 @@ private actor Busy: Coordinator {
         note("run")
         try await Task.sleep(for: .seconds(3_600))
     }
-    func stop() async { note("stop") }
+    func stopped() async { note("stop") }
 
     private func note(_ hook: String) { Self.calls.withLock { $0.append("\(hook) \(context.path.key)") } }
 }
@@ -57,7 +57,7 @@ struct StartsAtOnceTests {
             let type = CoordinatorType.of(Plain.self)
             #expect(type.lacks(.start))
             try await eventually("the run hook was called") { type.lacks(.run) }
-            await child.stop()
+            await child.remove()
             #expect(type.lacks(.stop) && type.startsAtOnce && type.stopsAtOnce)
         }
     }
@@ -70,7 +70,7 @@ struct StartsAtOnceTests {
             for number in 1...3 {
                 let child = try await context.start(Busy.self, as: "\(number)")
                 try await eventually("it runs") { Busy.calls.withLock { $0.contains("run \(number)") } }
-                await child.stop()
+                await child.remove()
             }
         }
         let calls = Busy.calls.withLock { $0 }
@@ -130,9 +130,9 @@ struct StartsAtOnceTests {
             for round in 0..<200 {
                 await withDiscardingTaskGroup { group in
                     for _ in 0..<2 { group.addTask { _ = try? await context.start(Plain.self, as: "\(round)") } }
-                    for _ in 0..<2 { group.addTask { try? await context.stop("\(round)") } }
+                    for _ in 0..<2 { group.addTask { try? await context.remove("\(round)") } }
                 }
-                try? await context.stop("\(round)")
+                try? await context.remove("\(round)")
             }
             #expect(context.children.count == 1)
             try await eventually("no coordinator is left") { runtime.counters.coordinators == before }

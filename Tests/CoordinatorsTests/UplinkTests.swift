@@ -3,6 +3,7 @@ import CoordinatorsTesting
 import Fixtures
 import Glibc
 import Links
+import Supervision
 import TestSupport
 import Testing
 import WireProtocol

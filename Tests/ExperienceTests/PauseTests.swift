@@ -56,7 +56,7 @@ struct PauseTests {
     }
 
     /// The states of the main experience, the feed and the player.
-    private func states(_ app: CoordinatorRuntime) async throws -> [CoordinatorSnapshot.State] {
+    private func states(_ app: CoordinatorRuntime) async throws -> [CoordinatorState] {
         let main = try await app.snapshot(of: "/main")
         return [main.state] + main.children.map(\.state)
     }

@@ -8,7 +8,7 @@ struct FixtureWorker {
         if CommandLine.arguments.contains("--silent") { try await SilentWorker.run() }
         try await CoordinatorRuntime.main(
             RootCoordinator.self,
-            workers: [MiddleCoordinator.self, BrokenCoordinator.self, HidingCoordinator.self] + Fixture.privateWorkers,
+            coordinators: [MiddleCoordinator.self, BrokenCoordinator.self, HidingCoordinator.self] + Fixture.privateWorkers,
             options: Fixture.programOptions(),
             configure: Fixture.configure
         )

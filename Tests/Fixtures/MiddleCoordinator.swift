@@ -52,7 +52,7 @@ public actor MiddleCoordinator: Coordinator {
     }
 
     /// A coordinator whose greeting begins with "stubborn" never ends by itself.
-    public func stop() async {
+    public func stopped() async {
         guard configuration.greeting.hasPrefix("stubborn") else { return }
         await Task.detached { try? await Task.sleep(for: .seconds(600)) }.value
     }
@@ -78,7 +78,7 @@ public actor MiddleCoordinator: Coordinator {
         case .waitForThenAskBelow(let file, let key):
             Self.create("\(file).begun")
             try await Self.wait(for: file)
-            guard let child = context.child(MiddleCoordinator.self, as: key) else { return "no child" }
+            guard let child = context.child(key, as: MiddleCoordinator.self) else { return "no child" }
             return try await child.ask(Fixture.Do(.echo("echo")), timeout: .seconds(60))
         case .waitAbove(let milliseconds):
             try await context.ask(Fixture.Wait(), timeout: .milliseconds(milliseconds))
@@ -118,7 +118,7 @@ public actor MiddleCoordinator: Coordinator {
             try await context.start(program: ProgramSpecification(command: command), as: key, shutdown: .infinity)
             return "started"
         case .stopGrandchild(let key):
-            try await context.stop(key)
+            try await context.remove(key)
             return "stopped"
         case .finish(let output):
             context.finish(output)

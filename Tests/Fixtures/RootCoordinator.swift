@@ -74,7 +74,7 @@ public actor RootCoordinator: Coordinator {
         .respond(to: Fixture.StartProgram.self) { me, start in
             try await me.context.start(program: ProgramSpecification(command: start.command), as: start.key)
         },
-        .respond(to: Fixture.StopChild.self) { me, stop in try await me.context.stop(stop.key) },
+        .respond(to: Fixture.StopChild.self) { me, stop in try await me.context.remove(stop.key) },
         .respond(to: Fixture.RunChild.self) { me, run in
             try await me.context.run(MiddleCoordinator.self, as: run.key, in: run.inWorker ? .worker : .inProcess) {
                 $0.greeting = run.greeting

@@ -18,7 +18,7 @@ struct DetailsTests {
 
             try await home.ask(Home.ShowDetails(item: 7, inWorker: place.isWorker), timeout: .seconds(30))
             let details = try await home.snapshot(of: "/details")
-            #expect(details.placement == (place.isWorker ? .worker : .inProcess))
+            #expect(details.host == (place.isWorker ? .worker : .inProcess))
             #expect(try await home.navigation().map(\.page) == [["home": [:]], ["details": ["item": 7]]])
             #expect(try await home.ask(Details.Text()) == "all about item 7")
         }

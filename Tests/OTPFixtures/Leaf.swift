@@ -49,7 +49,7 @@ public actor Leaf: Coordinator {
         while access(gate, F_OK) != 0 { try await Task.sleep(for: .milliseconds(3)) }
     }
 
-    public func stop() async {
+    public func stopped() async {
         if let code = configuration.stopExitCode { _exit(code) }
         // The waits run in tasks of their own, which aren't cancelled.
         if let gate = configuration.stopGate { await Task { try? await Self.wait(for: gate) }.value }

@@ -1,4 +1,5 @@
 public import Coordinators
+import Supervision
 
 /// A child as a test wants it: its specification, and what it does at its starts and stops.
 public struct Plan: CoordinatorConfiguration, Hashable, ExpressibleByStringLiteral {
@@ -75,7 +76,7 @@ public struct Plan: CoordinatorConfiguration, Hashable, ExpressibleByStringLiter
         .supervisor(key, .any, restart: restart, Plan("x", .temporary, isSignificant: true))
     }
 
-    public var specification: ChildSpecification {
+    package var specification: ChildSpecification {
         ChildSpecification(id: key, restart: restart, shutdown: shutdown, isSignificant: isSignificant)
     }
 

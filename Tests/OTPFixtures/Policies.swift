@@ -55,16 +55,18 @@ public enum Policies: String, Codable, Sendable, Hashable, CaseIterable {
         }
     }
 
-    private static func roomy(_ strategy: Strategy, _ autoShutdown: AutoShutdown = .never) -> SupervisionPolicy {
+    private static func roomy(_ strategy: SupervisionPolicy.Strategy, _ autoShutdown: SupervisionPolicy.AutoShutdown = .never)
+        -> SupervisionPolicy
+    {
         SupervisionPolicy(strategy, intensity: 1_000, period: .seconds(60), backoff: .none, autoShutdown: autoShutdown)
     }
 
     /// The period is longer than any test, however busy the machine.
-    private static func tight(_ strategy: Strategy) -> SupervisionPolicy {
+    private static func tight(_ strategy: SupervisionPolicy.Strategy) -> SupervisionPolicy {
         SupervisionPolicy(strategy, intensity: 1, period: .seconds(600), backoff: .none)
     }
 
-    private static func looping(_ strategy: Strategy) -> SupervisionPolicy {
+    private static func looping(_ strategy: SupervisionPolicy.Strategy) -> SupervisionPolicy {
         let backoff = Backoff(minimum: .milliseconds(50), maximum: .milliseconds(50), factor: 1, jitter: 0)
         return SupervisionPolicy(strategy, intensity: 1_000_000, period: .seconds(60), backoff: backoff)
     }

@@ -18,7 +18,7 @@ public actor Supervising<Choice: PolicyChoice>: Coordinator {
             .respond(to: OTP.Start.self) { me, start in try await me.start(start.plan) },
             .respond(to: OTP.StartMany.self) { me, many in try await me.start(many) },
             .respond(to: OTP.StartOther.self) { me, other in _ = try await me.context.start(Other.self, as: other.key) },
-            .respond(to: OTP.Remove.self) { me, removal in try await me.context.stop(removal.key) },
+            .respond(to: OTP.Remove.self) { me, removal in try await me.context.remove(removal.key) },
         ]
     }
 

@@ -1,5 +1,6 @@
 import Coordinators
 import OTPFixtures
+import Supervision
 import Testing
 
 /// `single` and `misc`: what can be asked of a supervisor, and what it answers.

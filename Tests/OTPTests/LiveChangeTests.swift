@@ -1,5 +1,6 @@
 import Coordinators
 import OTPFixtures
+import Supervision
 import Testing
 
 /// `significant_upgrade` and `code_change`: what is changed while children live.
@@ -29,7 +30,7 @@ struct LiveChangeTests {
     func otp69_allAny(_ backend: Backend) throws { try upgrade(backend, .allSignificant, .anySignificant) }
 
     /// Two children live; after the change the first end, and then the second, are judged by the new policy.
-    private func upgrade(_ backend: Backend, _ old: AutoShutdown, _ new: AutoShutdown) throws {
+    private func upgrade(_ backend: Backend, _ old: SupervisionPolicy.AutoShutdown, _ new: SupervisionPolicy.AutoShutdown) throws {
         guard try Skips.fits(backend) else { return }
         var machine = makeMachine(autoShutdown: old, Child(id: "a", restart: .transient), Child(id: "b", restart: .transient))
         makeSignificant(&machine)
@@ -117,11 +118,11 @@ struct LiveChangeTests {
         #expect(machine.count(in: .running) == ids.count)
     }
 
-    private func makeMachine(autoShutdown: AutoShutdown, _ children: Child...) -> Machine {
+    private func makeMachine(autoShutdown: SupervisionPolicy.AutoShutdown, _ children: Child...) -> Machine {
         makeMachine(autoShutdown: autoShutdown, children)
     }
 
-    private func makeMachine(autoShutdown: AutoShutdown, _ children: [Child]) -> Machine {
+    private func makeMachine(autoShutdown: SupervisionPolicy.AutoShutdown, _ children: [Child]) -> Machine {
         var machine = Machine(policy: SupervisionPolicy(intensity: 1_000, backoff: .none, autoShutdown: autoShutdown))
         for child in children {
             _ = machine.handle(.startRequested(child), now: .zero)

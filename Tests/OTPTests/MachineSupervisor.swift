@@ -1,5 +1,6 @@
 import Coordinators
 import OTPFixtures
+import Supervision
 
 /// One life of a simulated supervisor: the machine, and children that do as planned at once.
 final class MachineSupervisor {

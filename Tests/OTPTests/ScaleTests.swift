@@ -1,6 +1,7 @@
 import Coordinators
 import Logging
 import OTPFixtures
+import Supervision
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import Coordinators
 import OTPFixtures
+import Supervision
 import Testing
 
 /// `sup_start` and `sup_start_map`: how supervisors and their children start, or don't.

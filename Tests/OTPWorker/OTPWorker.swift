@@ -5,6 +5,6 @@ import OTPFixtures
 @main
 struct OTPWorker {
     static func main() async throws {
-        try await CoordinatorRuntime.main(Supervising<OneForOne>.self, workers: OTP.coordinators)
+        try await CoordinatorRuntime.main(Supervising<OneForOne>.self, coordinators: OTP.coordinators)
     }
 }

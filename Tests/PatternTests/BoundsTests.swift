@@ -88,7 +88,7 @@ struct BoundsTests {
             let began = tree.count("/slow load")
             #expect(began > 0)
             #expect(flooded.taken <= began + SlowCoordinator.mailbox.waiting + letters)
-            try await tree.root.stop("slow")
+            try await tree.root.remove("slow")
             // What it has taken and never begins is a dead letter; one that blocks past its grace is killed, with all it knows.
             if !blocks {
                 try await eventually("what was taken has begun or is counted as dropped") {

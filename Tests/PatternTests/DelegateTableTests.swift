@@ -92,7 +92,7 @@ struct DelegateTableTests {
             try await tree.perform(.emit(.loggedIn(user: "ann")), at: "/child")
             try await tree.perform(.emit(.failed(reason: "no")), at: "/child")
             try await tree.reads("/ child told failed(reason: \"no\")")
-            try await tree.root.stop("child")
+            try await tree.root.remove("child")
             // What was told before the end is heard, and the end ends the sequence.
             let heard = try await listening.value
             #expect(heard == [.loggedIn(user: "ann"), .failed(reason: "no")])
@@ -157,13 +157,13 @@ struct DelegateTableTests {
     func deadChild(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
-            try await tree.root.stop("child")
+            try await tree.root.remove("child")
             // The deadline is longer than the test may take.
             let error = await #expect(throws: CoordinatorError.self) { try await child.ask(WhereAmI(), timeout: .seconds(600)) }
             #expect([.stopped, .noSuchChild, .peerLost].contains(error?.code))
             #expect(child.state == .inactive)
             // Twice is not an error.
-            await child.stop()
+            await child.remove()
         }
     }
 }

@@ -17,7 +17,7 @@ struct DelegateTests {
             try await tree.root.resume("child")
             await tree.fail("/child")
             try await tree.reaches(.active, at: "/child", incarnation: 2)
-            try await tree.root.stop("child")
+            try await tree.root.remove("child")
             // The initiator learns by return, everybody else by event.
             let expected = ["paused", "resumed", "crashed", "restarted", "stopped"]
             try await eventually("the auditor has heard the end") { auditor.changes.count >= expected.count }
@@ -54,7 +54,7 @@ struct DelegateTests {
                 // Told while it started, once in each life: a stop has ended the subscription of the life before.
                 try await tree.reads("/ child told loggedIn(user: \"ann\")", times: round)
                 try await tree.reads("/ child told count(\(round))")
-                try await tree.root.stop("child")
+                try await tree.root.remove("child")
             }
             let told = tree.notebook.words(at: "/").filter { $0.contains(" told ") }
             #expect(told.count == 6)
@@ -73,7 +73,7 @@ struct DelegateTests {
             try await tree.perform(.emit(.loggedIn(user: "ann")), at: "/child")
             try await eventually("both hear it") { auditor.events.count == 1 && presenter.events.count == 1 }
             // Any handle on the child leads to the same delegates.
-            let other = try #require(tree.root.child(StepCoordinator.self, as: "child"))
+            let other = try #require(tree.root.child("child", as: StepCoordinator.self))
             other.delegates -= presenter
             try await tree.perform(.emit(.count(1)), at: "/child")
             try await tree.perform(.emit(.count(2)), at: "/child")
@@ -146,7 +146,7 @@ struct DelegateTests {
                 try await tree.perform(.emit(.count(round)), at: "/child")
                 try await tree.reads("/listener heard count(\(round))")
                 if place.isWorker { _ = try await tree.runtime.kill("/listener") }
-                try await tree.root.stop("listener")
+                try await tree.root.remove("listener")
                 // There is no listener, and sending an event is no error.
                 try await tree.perform(.emit(.failed(reason: "\(round)")), at: "/child")
             }
@@ -160,7 +160,7 @@ struct DelegateTests {
                 $0.subject = "/child"
             }
             let ends = tree.count("/listener heard the end")
-            try await tree.root.stop("child")
+            try await tree.root.remove("child")
             try await tree.reads("/listener heard the end", times: ends + 1)
         }
     }

@@ -143,7 +143,7 @@ struct DependencyTests {
             let clerk = try await tree.clerk("clerk", place)
             let waiting = Task.immediate { try await clerk.ask(Flow.Greet("ann"), timeout: .seconds(600)) }
             try await tree.isBehind(clerk)
-            try await tree.root.stop("clerk")
+            try await tree.root.remove("clerk")
             let error = await #expect(throws: CoordinatorError.self) { try await waiting.value }
             #expect(error?.code == .stopped)
             // The provision comes too late for it, and a successor doesn't inherit what waited.

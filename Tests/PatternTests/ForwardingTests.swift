@@ -98,7 +98,7 @@ struct PatternForwardingTests {
         try await SwitchboardTree.run(caller: .inProcess, desk: .inProcess, startsDesk: false) { tree in
             let asking = Task.immediate { try await tree.board.ask(DeskBell(), timeout: .seconds(60)) }
             try await tree.reads("/board open desk")
-            await tree.board.stop()
+            await tree.board.remove()
             await Support.expect(.stopped) { _ = try await asking.value }
         }
     }

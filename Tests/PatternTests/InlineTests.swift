@@ -71,7 +71,7 @@ struct PatternInlineTests {
             let quotes = try await tree.root.start(QuoteCoordinator.self, as: "quotes", in: place.placement)
             await quotes.pause()
             let waiting = Task.immediate { try await quotes.ask(Quotes.History(), timeout: .seconds(60)) }
-            await quotes.stop()
+            await quotes.remove()
             await Support.expect(.stopped) { _ = try await waiting.value }
             await Support.expect(.stopped) { _ = try await quotes.ask(Quotes.History(), timeout: .seconds(20)) }
         }

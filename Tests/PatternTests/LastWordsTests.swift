@@ -42,7 +42,7 @@ struct LastWordsTests {
             let asks = (0..<1_024).map { _ in Task.immediate { try await child.ask(LastWords.Fetch(bytes: 1), timeout: .seconds(100)) } }
             let work = BusyProcessor()
             defer { work.end() }
-            await child.stop()
+            await child.remove()
             var outcomes: [String: Int] = [:]
             for ask in asks {
                 switch await ask.result {
@@ -123,7 +123,7 @@ extension Child<LastWordsCoordinator> {
     fileprivate func end(_ end: LastWordsTests.End) async throws {
         // The handler that ends it may be cancelled by the end.
         switch end {
-        case .stop: await stop()
+        case .stop: await remove()
         case .finish: try? await ask(LastWords.End(.finish), timeout: .seconds(20))
         case .fail: try? await ask(LastWords.End(.fail), timeout: .seconds(20))
         case .return: try? await ask(LastWords.End(.return), timeout: .seconds(20))

@@ -92,7 +92,7 @@ struct LifecycleFlowTests {
         try await LifecycleTree.run(options) { tree in
             // The first worker makes what belongs to the process as a whole: the listener and its socket.
             try await tree.startChild("first", place)
-            try await tree.context.stop("first")
+            try await tree.context.remove("first")
             try await eventually("its node is gone") { tree.runtime.counters.coordinators == 1 }
             let sockets = directory.entries
             let before = tree.runtime.counters
@@ -105,7 +105,7 @@ struct LifecycleFlowTests {
                 if finishes {
                     _ = try? await child.perform(.finish("done"))
                 } else {
-                    try await tree.context.stop("a")
+                    try await tree.context.remove("a")
                 }
                 await Support.expect(.stopped) { _ = try await open.value }
                 try await eventually("the list is empty") { tree.context.children.isEmpty }
@@ -188,7 +188,7 @@ struct LifecycleFlowTests {
             for _ in 0..<3 { try await onboarding.perform(.count) }
             #expect(try await onboarding.perform(.count) == "4")
             #expect(try await editing.perform(.count) == "1")
-            await onboarding.stop()
+            await onboarding.remove()
             #expect(try await editing.perform(.count) == "2")
         }
     }

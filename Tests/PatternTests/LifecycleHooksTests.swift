@@ -88,7 +88,7 @@ struct LifecycleHooksTests {
             try await eventually("its ask has arrived") { tree.root.gate.waiting == 1 }
             // One sender's messages begin in order: when this has been answered, the other has begun.
             _ = try await child.perform(.greeting)
-            await child.stop()
+            await child.remove()
             _ = await fromIt.result
             #expect(tree.lines("gate") == ["gate stopped /a"])
             await Support.expect(.stopped) { _ = try await toIt.value }
@@ -101,7 +101,7 @@ struct LifecycleHooksTests {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place, shutdown: .timeout(.milliseconds(300))) { $0.ignoresStop = true }
             let process = try await tree.whereIs("/a").processID
-            try await tree.context.stop("a")
+            try await tree.context.remove("a")
             #expect(child.state == .inactive)
             #expect(try await tree.runtime.snapshot().children.isEmpty)
             if place.isWorker { #expect(kill(process, 0) == -1 && errno == ESRCH) }
@@ -118,7 +118,7 @@ struct LifecycleHooksTests {
                 } else {
                     _ = try? await child.perform(.fail)
                 }
-                await child.stop()
+                await child.remove()
                 #expect(child.state == .inactive)
                 #expect(try await tree.runtime.snapshot().children.isEmpty)
             }
@@ -142,14 +142,14 @@ struct LifecycleHooksTests {
             await child.resume()
             try await tree.runtime.stop("/a")
             try await tree.runtime.stop("/a")
-            await child.stop()
-            await child.stop()
+            await child.remove()
+            await child.remove()
             #expect(tree.lines("start", "pause", "resume", "stop") == ["start /a", "pause /a", "resume /a", "stop /a"])
             try await eventually("each of the operator's changes is told") { await tree.root.heard.count >= 3 }
             #expect(await tree.root.heard == ["paused /a", "resumed /a", "stopped /a"])
             await Support.expect(.noSuchChild) { try await tree.context.pause("nobody") }
             await Support.expect(.noSuchChild) { try await tree.context.resume("nobody") }
-            await Support.expect(.noSuchChild) { try await tree.context.stop("nobody") }
+            await Support.expect(.noSuchChild) { try await tree.context.remove("nobody") }
         }
     }
 
@@ -182,7 +182,7 @@ struct LifecycleHooksTests {
             #expect(child.state == .paused)
             await child.resume()
             #expect(child.state == .active)
-            await child.stop()
+            await child.remove()
             #expect(child.state == .inactive)
         }
     }
@@ -192,7 +192,7 @@ struct LifecycleHooksTests {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place)
             await child.pause()
-            await child.stop()
+            await child.remove()
             #expect(tree.journal.lines == ["start /a", "pause /a", "stop /a"])
         }
     }
@@ -210,7 +210,7 @@ struct LifecycleHooksTests {
             #expect(tree.journal.lines.last == "pause /a")
             try await tree.context.resume("a")
             #expect(tree.journal.lines.last == "resume /a")
-            try await tree.context.stop("a")
+            try await tree.context.remove("a")
             #expect(tree.journal.lines.last == "stop /a")
             #expect(child.state == .inactive)
             if place.isWorker { #expect(kill(process, 0) == -1 && errno == ESRCH) }

@@ -143,7 +143,7 @@ struct LifecyclePauseTests {
             #expect(tree.context.children(in: .active).map(\.path) == ["/b"])
             await child.resume()
             #expect(child.state == .active)
-            await child.stop()
+            await child.remove()
             #expect(child.state == .inactive)
             #expect(tree.context.children(in: .active).map(\.path) == ["/b"])
         }

@@ -69,7 +69,7 @@ actor LifecycleRoot: Coordinator {
             }
         },
         .respond(to: AskChild.self) { me, ask in
-            guard let child = me.context.child(LifeChild.self, as: ask.key) else { throw Life.Refusal("no child \(ask.key)") }
+            guard let child = me.context.child(ask.key, as: LifeChild.self) else { throw Life.Refusal("no child \(ask.key)") }
             return try await child.ask(Life.Do(.echo(ask.text)), timeout: .seconds(60))
         },
         .lifecycle { me, child, change in

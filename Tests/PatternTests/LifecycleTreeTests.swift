@@ -113,7 +113,7 @@ struct LifecycleTreeTests {
             _ = try? await tree.perform(.fail, at: "/account/login")
             let second = try await tree.place(of: "/account/login", incarnation: 2)
             #expect(second.path == first.path)
-            await child.stop()
+            await child.remove()
             let successor = try await tree.startChild("account", place)
             // A name's lives are counted on.
             #expect(successor.incarnation == 2)
@@ -153,14 +153,14 @@ struct LifecycleTreeTests {
             #expect(tree.context.child(LifeChild.self)?.path == "/a")
             #expect(tree.context.child(LifeBare.self)?.path == "/bare")
             #expect(tree.context.child(LifeChooser.self) == nil)
-            #expect(tree.context.child(LifeBare.self, as: "a") == nil)
-            let found = try #require(tree.context.child(LifeChild.self, as: "b"))
+            #expect(tree.context.child("a", as: LifeBare.self) == nil)
+            let found = try #require(tree.context.child("b", as: LifeChild.self))
             #expect(try await found.perform(.children) == "below")
             try await eventually("the operator sees the grandchild too") {
                 let paths = try await tree.runtime.snapshot().children.flatMap { [$0.path] + $0.children.map(\.path) }
                 return paths == ["/a", "/b", "/b/below", "/bare"]
             }
-            try await tree.context.stop("a")
+            try await tree.context.remove("a")
             #expect(tree.context.children.map(\.path) == ["/b", "/bare"])
             #expect(tree.context.child("a") == nil)
         }

@@ -21,7 +21,7 @@ struct LivePolicyTests {
 
 extension PageTree {
     fileprivate func fails(_ key: String, life: UInt32) async throws {
-        let child = try #require(root.child(StepCoordinator.self, as: key))
+        let child = try #require(root.child(key, as: StepCoordinator.self))
         _ = try? await perform(.fail, at: child.path)
         try await reaches(.active, at: child.path, incarnation: life)
     }

@@ -18,7 +18,7 @@ struct PageFlowTests {
             // Handles follow the path.
             #expect(erased.incarnation == 2 && typed.incarnation == 2)
             #expect(erased.key(as: String.self) == "child")
-            await typed.stop()
+            await typed.remove()
             #expect(erased.state == .inactive && typed.state == .inactive)
             #expect(tree.root.child("child") == nil)
         }
@@ -36,7 +36,7 @@ struct PageFlowTests {
             let there = try await tree.runtime.ask(WhereAmI(), at: "/child", timeout: .seconds(15))
             let here = try await tree.runtime.ask(WhereAmI(), timeout: .seconds(15))
             #expect((there.processID == here.processID) == (place == .inProcess))
-            let typed = try #require(tree.root.child(StepCoordinator.self, as: "child"))
+            let typed = try #require(tree.root.child("child", as: StepCoordinator.self))
             #expect(typed.path == child.path)
             let error = await #expect(throws: (any Error).self) {
                 try await tree.root.start(worker: "NobodyCoordinator", as: "nobody", executable: nil)
@@ -106,7 +106,7 @@ struct PageFlowTests {
             #expect(child.state == .active)
             let isTaken = try await child.send(Flow.Note(1))
             #expect(!isTaken)
-            try await tree.root.stop("small")
+            try await tree.root.remove("small")
             #expect(child.state == .inactive)
         }
     }

@@ -122,7 +122,7 @@ struct PageTests {
             try await tree.step("child", place) { $0.pagesAtStart = [.product(1)] }
             try await tree.step("inner", below: "/child", place) { $0.pagesAtStart = [.product(2)] }
             try await tree.shows(["/ list", "/child product(1)", "/child/inner product(2)"])
-            try await tree.root.stop("child")
+            try await tree.root.remove("child")
             let stack = try await tree.stack()
             #expect(stack == ["/ list"])
             // The former owner is told once, however many pages were above.
@@ -141,9 +141,9 @@ struct PageTests {
             try await tree.shows(["/one product(1)", "/two product(2)"])
             try await tree.step("three", place) { $0.pagesAtStart = [.product(3)] }
             try await tree.shows(["/one product(1)", "/two product(2)", "/three product(3)"])
-            try await tree.root.stop("two")
+            try await tree.root.remove("two")
             try await tree.shows(["/one product(1)", "/three product(3)"])
-            try await tree.root.stop("three")
+            try await tree.root.remove("three")
             try await tree.shows(["/one product(1)"])
             try await tree.reads("/one popped product(1)")
         }
@@ -154,7 +154,7 @@ struct PageTests {
         try await PageTree.run { tree in
             try await tree.step("child", place) { $0.pagesAtStart = [.list] }
             try await tree.shows(["/child list"])
-            try await tree.root.stop("child")
+            try await tree.root.remove("child")
             try await tree.shows([])
             try await tree.reads("/ popped nil")
         }

@@ -84,7 +84,7 @@ struct PageTree: Sendable {
     }
 
     /// Waits until a coordinator is in a state, and at least in its so many-eth life.
-    func reaches(_ state: CoordinatorSnapshot.State, at path: CoordinatorPath, incarnation: UInt32 = 1) async throws {
+    func reaches(_ state: CoordinatorState, at path: CoordinatorPath, incarnation: UInt32 = 1) async throws {
         try await eventually("\(path) is \(state)") {
             let snapshot = try? await runtime.snapshot(of: path)
             return snapshot?.state == state && (snapshot?.incarnation ?? 0) >= incarnation

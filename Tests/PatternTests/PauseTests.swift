@@ -194,7 +194,7 @@ struct PauseTests {
             let child = try await tree.step("child", place)
             try await tree.root.pause("child")
             let parked = Task.immediate { try await child.ask(Flow.Note(1), timeout: .seconds(600)) }
-            try await tree.root.stop("child")
+            try await tree.root.remove("child")
             let error = await #expect(throws: CoordinatorError.self) { try await parked.value }
             #expect(error?.code == .stopped)
             #expect(tree.notebook.words(at: "/child") == ["start", "pause", "stop"])
@@ -261,8 +261,8 @@ struct PauseTests {
 
 extension PageTree {
     /// Checks the states of the child, its two children and the grandchild: a pause has arrived everywhere when it returns.
-    fileprivate func expect(_ states: [CoordinatorSnapshot.State], _ location: SourceLocation = #_sourceLocation) async throws {
-        var found: [CoordinatorSnapshot.State] = []
+    fileprivate func expect(_ states: [CoordinatorState], _ location: SourceLocation = #_sourceLocation) async throws {
+        var found: [CoordinatorState] = []
         for path: CoordinatorPath in ["/child", "/child/named", "/child/other", "/child/other/deep"] {
             found.append(try await runtime.snapshot(of: path).state)
         }

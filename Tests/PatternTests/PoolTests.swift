@@ -126,7 +126,7 @@ struct PatternPoolTests {
             let sheets = try await tree.runtime.ask(PressHall.ReadSheets(), at: "/hall", timeout: .seconds(20))
             #expect(sheets == Array(1...1_000))
             let snapshot = try await tree.runtime.snapshot(of: "/hall/presses/2")
-            #expect(snapshot.placement == (place.isWorker ? .worker : .inProcess))
+            #expect(snapshot.host == (place.isWorker ? .worker : .inProcess))
         }
     }
 
@@ -187,7 +187,7 @@ struct PatternPoolTests {
             #expect(again.members.count == 2)
             await Support.expect(.configurationDiffers) { _ = try await tree.start(3) }
             #expect(tree.root.pool(PressCoordinator.self, as: "presses")?.size == 2)
-            await tree.pool.stop()
+            await tree.pool.remove()
             #expect(tree.root.children.isEmpty && tree.pool.members.isEmpty && tree.pool.size == 0)
         }
     }

@@ -110,14 +110,14 @@ struct PatternProofTests {
             for round in 1...rounds {
                 let child = try await tree.startChild("a", place)
                 // The stop is requested here and now, and ends whenever it does.
-                let late = Task.immediate { await child.stop() }
+                let late = Task.immediate { await child.remove() }
                 let successor = try await tree.startChild("a", place)
                 await late.value
                 try #require(successor.state == .active)
                 try #require(successor.incarnation == UInt32(2 * round))
                 try #require(try await successor.perform(.echo("alive")) == "alive")
                 try #require(tree.context.children.map(\.path) == ["/a"])
-                await successor.stop()
+                await successor.remove()
             }
             #expect(tree.lines("start", "stop") == (0..<2 * rounds).flatMap { _ in ["start /a", "stop /a"] })
             #expect(tree.context.children.isEmpty)
@@ -133,7 +133,7 @@ struct PatternProofTests {
                 let successor = try await tree.startChild("a", place)
                 try #require(try await successor.perform(.echo("alive")) == "alive")
                 try #require(successor.state == .active)
-                try await tree.context.stop("a")
+                try await tree.context.remove("a")
             }
             #expect(tree.context.children.isEmpty)
         }

@@ -41,12 +41,12 @@ struct RegressionLifecycleTests {
             for _ in 0..<(place.isWorker ? 15 : 300) {
                 let running = Task.immediate { try await tree.context.run(LifeChild.self, as: "a", in: place.placement) }
                 try await eventually("it runs") { tree.context.child("a")?.state == .active }
-                try await tree.context.stop("a")
+                try await tree.context.remove("a")
                 let successor = try await tree.startChild("a", place)
                 await Support.expect(.stopped) { _ = try await running.value }
                 try #require(successor.state == .active)
                 try #require(try await successor.perform(.echo("alive")) == "alive")
-                await successor.stop()
+                await successor.remove()
             }
             #expect(tree.context.children.isEmpty)
         }
@@ -65,7 +65,7 @@ struct RegressionLifecycleTests {
                 if successor == nil { successor = try await tree.startChild("a", place) }
                 try #require(successor?.state == .active)
                 try #require(try await successor?.perform(.echo("alive")) == "alive")
-                await successor?.stop()
+                await successor?.remove()
             }
             #expect(tree.context.children.isEmpty)
         }

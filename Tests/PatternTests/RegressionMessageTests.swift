@@ -69,7 +69,7 @@ struct RegressionMessageTests {
             let delivered = try await tree.runtime.ask(Parcels.Delivered(), at: "/depot", timeout: .seconds(15))
             #expect(delivered == 10)
             // The letters of a worker arrive a little late.
-            try await tree.root.stop("depot")
+            try await tree.root.remove("depot")
             #expect(tree.runtime.deadLetters.count == 0)
         }
     }

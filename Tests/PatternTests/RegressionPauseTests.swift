@@ -68,7 +68,7 @@ struct RegressionPauseTests {
             let pausing = Task { await child.pause() }
             try await tree.reads("/child pausing")
             let began = ContinuousClock.now
-            if isKept { try await tree.runtime.stop("/child") } else { try await tree.root.stop("child") }
+            if isKept { try await tree.runtime.stop("/child") } else { try await tree.root.remove("child") }
             // Who waits for the hook is told with the stop.
             await pausing.value
             #expect(ContinuousClock.now - began < .seconds(20))

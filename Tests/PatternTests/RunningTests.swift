@@ -165,7 +165,7 @@ struct PatternReconfigurationTests {
             #expect(try await form.ask(Form.Title(), timeout: .seconds(20)) == "form 80 1")
             try await form.restart()
             #expect(try await form.ask(Form.Title(), timeout: .seconds(20)) == "form 80 2")
-            await form.stop()
+            await form.remove()
             await Support.expect(.noSuchChild) { try await form.reconfigure { $0.title = "late" } }
         }
     }
@@ -213,15 +213,15 @@ extension PageTree {
     /// Waits until a form has started so many times, and is there.
     fileprivate func started(_ times: Int) async throws -> Child<FormCoordinator> {
         try await reads("/form started", times: times)
-        return try #require(root.child(FormCoordinator.self, as: "form"))
+        return try #require(root.child("form", as: FormCoordinator.self))
     }
 
     /// Waits until the form shows a title, and returns its handle.
     fileprivate func shows(_ title: String) async throws -> Child<FormCoordinator> {
         try await eventually("'\(title)' is shown") {
-            guard let form = root.child(FormCoordinator.self, as: "form") else { return false }
+            guard let form = root.child("form", as: FormCoordinator.self) else { return false }
             return (try? await form.ask(Form.Title(), timeout: .seconds(5)))?.hasPrefix(title) == true
         }
-        return try #require(root.child(FormCoordinator.self, as: "form"))
+        return try #require(root.child("form", as: FormCoordinator.self))
     }
 }

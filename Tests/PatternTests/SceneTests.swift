@@ -11,7 +11,7 @@ struct SceneTests {
             let child = try await tree.lamp(place)
             let isLit = try await child.ask(ResourceCoordinator.IsLit(), timeout: .seconds(15))
             #expect(isLit)
-            try await tree.root.stop("lamp")
+            try await tree.root.remove("lamp")
             let words = tree.notebook.words(at: "/lamp")
             #expect(words.prefix(2) == ["lit", "start"])
             #expect(words.dropFirst(2).sorted() == ["closed", "stop"])
@@ -49,7 +49,7 @@ struct SceneTests {
         try await PageTree.run { tree in
             for round in 1...3 {
                 let child = try await tree.lamp(place)
-                try await tree.root.stop("lamp")
+                try await tree.root.remove("lamp")
                 try await tree.reads("/lamp closed", times: round)
                 #expect(child.state == .inactive)
             }

@@ -92,7 +92,7 @@ struct PatternSerialTests {
             let running = try await tree.hold("c")
             let late = Task.immediate { try await tree.serial.ask(Serial.LateNote("d"), timeout: .seconds(60)) }
             // It ignores its cancellation: the stop goes on without it.
-            await tree.serial.stop()
+            await tree.serial.remove()
             await Support.expect(.stopped) { try await late.value }
             await Support.expect(.stopped) { try await running.value }
             // The handler that ran meanwhile didn't keep a descendant from asking while it ended.

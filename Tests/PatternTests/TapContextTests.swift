@@ -16,16 +16,16 @@ struct TapContextTests {
             // The first of its type, in start order.
             let first = try #require(tree.root.child(StepCoordinator.self))
             #expect(first.path == "/one")
-            let second = try #require(tree.root.child(StepCoordinator.self, as: "two"))
+            let second = try #require(tree.root.child("two", as: StepCoordinator.self))
             let there = try await second.ask(WhereAmI(), timeout: .seconds(15))
             #expect(there.path == "/two")
             let erased = try #require(tree.root.child("login"))
             #expect(erased.path == "/login")
             // Another type lives under the key.
-            #expect(tree.root.child(StepCoordinator.self, as: "login") == nil)
+            #expect(tree.root.child("login", as: StepCoordinator.self) == nil)
             #expect(tree.root.child(SmallestCoordinator.self) == nil)
             #expect(tree.root.child("three") == nil)
-            try await tree.root.stop("one")
+            try await tree.root.remove("one")
             let next = try #require(tree.root.child(StepCoordinator.self))
             #expect(next.path == "/two")
         }
@@ -49,7 +49,7 @@ struct TapContextTests {
             try await tree.step("child", place)
             for _ in 0..<3 { try await tree.perform(.beginTask, at: "/child") }
             try await tree.reads("/child task began", times: 3)
-            try await tree.root.stop("child")
+            try await tree.root.remove("child")
             // They have ended before the hook ran, and so before the stop has returned.
             let words = tree.notebook.words(at: "/child").filter { $0 != "task began" }
             #expect(words == ["start", "task cancelled", "task cancelled", "task cancelled", "stop"])
@@ -167,7 +167,7 @@ extension PageTree {
         }
     }
 
-    fileprivate func states(of path: CoordinatorPath) async throws -> [CoordinatorPath: CoordinatorSnapshot.State] {
+    fileprivate func states(of path: CoordinatorPath) async throws -> [CoordinatorPath: CoordinatorState] {
         let children = try await runtime.snapshot(of: path).children
         return Dictionary(uniqueKeysWithValues: children.map { ($0.path, $0.state) })
     }

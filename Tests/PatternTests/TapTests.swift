@@ -14,7 +14,7 @@ struct TapTests {
             try await tree.step("inner", below: "/child", place)
             await tree.fail("/child/inner")
             try await tree.reaches(.active, at: "/child/inner", incarnation: 2)
-            try await tree.root.stop("child")
+            try await tree.root.remove("child")
             try await tap.sees("started", "/child/inner")
             try await tap.sees("crashed", "/child/inner")
             try await tap.sees("restarted", "/child/inner")
@@ -57,7 +57,7 @@ struct TapTests {
             let report = tree.runtime.deadLetters
             #expect(report.count >= 1)
             // They survive the worker.
-            try await tree.root.stop("child")
+            try await tree.root.remove("child")
             let later = tree.runtime.deadLetters
             #expect(later.count >= report.count)
             tap.close()
@@ -72,7 +72,7 @@ struct TapTests {
             for number in 0..<10 { _ = try await box.send(Flow.Load(number)) }
             try await eventually("six are dropped") { tree.runtime.deadLetters.count == 6 }
             if place.isWorker { _ = try await tree.runtime.kill("/box") }
-            try await tree.root.stop("box")
+            try await tree.root.remove("box")
             let report = tree.runtime.deadLetters
             #expect(report.count >= 6)
         }
@@ -122,7 +122,7 @@ extension PageTree {
         try await root.pause("child")
         let parked = Task.immediate { try await child.ask(Flow.Note(1), timeout: .seconds(600)) }
         if place.isWorker { _ = try await runtime.kill("/child") }
-        _ = try? await root.stop("child")
+        _ = try? await root.remove("child")
         _ = try? await parked.value
         subscription.cancel()
     }

@@ -66,7 +66,7 @@ struct PatternTimeTests {
             try await ticker.ask(Ticker.Every(5), timeout: .seconds(20))
             try await ticker.ask(Ticker.After(100, "late"), timeout: .seconds(20))
             try await eventually("it's called") { !tree.notebook.words(at: ticker.path).isEmpty }
-            await ticker.stop()
+            await ticker.remove()
             let lines = tree.notebook.words(at: ticker.path)
             try await Task.sleep(for: .milliseconds(150))
             #expect(tree.notebook.words(at: ticker.path) == lines)

@@ -162,7 +162,7 @@ struct WorkerRecyclingTests {
             for _ in 0..<5 {
                 let child = try await tree.startChild(in: .worker(recycling: Recycling(messages: 1)))
                 _ = try await child.ask(WhereAmI(), timeout: .seconds(60))
-                await child.stop()
+                await child.remove()
                 #expect(child.state == .inactive)
                 #expect(tree.context.children.isEmpty)
             }

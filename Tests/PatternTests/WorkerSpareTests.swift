@@ -67,7 +67,7 @@ struct WorkerSpareTests {
             let child = try await tree.startChild(sparing: 2)
             _ = try await worker.settled(at: 3, in: tree)
             if stopsChild {
-                await child.stop()
+                await child.remove()
                 try await eventually("no process is left") { worker.children.isEmpty }
                 // Its key can be taken again, with spares of its own.
                 try await tree.startChild(sparing: 1)

@@ -11,7 +11,7 @@ struct WorkerWatchTests {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place)
             let watching = (0..<50).map { _ in Task.immediate { try await tree.context.watch("/a") } }
-            await child.stop()
+            await child.remove()
             for task in watching {
                 let termination = try await task.value
                 #expect(termination.path == "/a")
@@ -78,7 +78,7 @@ struct WorkerWatchTests {
                 let termination = try await tree.context.watch(path)
                 #expect(termination.words == Self.unknown(path))
             }
-            try await tree.context.stop("a")
+            try await tree.context.remove("a")
             let gone = try await tree.context.watch("/a")
             #expect(gone.words == Self.unknown("/a"))
             await Support.expect(.unsupported) { _ = try await tree.context.watch(.root) }
@@ -138,7 +138,7 @@ struct WorkerWatchTests {
             let other = Task.immediate { try await tree.context.watch("/a") }
             cancelled.cancel()
             await #expect(throws: CancellationError.self) { try await cancelled.value }
-            await child.stop()
+            await child.remove()
             let termination = try await other.value
             #expect(termination.reason == .shutdown)
         }
@@ -150,7 +150,7 @@ struct WorkerWatchTests {
             try await tree.step("child", .inProcess)
             let watcher = try await tree.root.start(WatcherCoordinator.self, as: "watcher") { $0.notebook = tree.notebook }
             try await watcher.ask(Watching.Begin("/child"), timeout: .seconds(15))
-            try await tree.root.stop("watcher")
+            try await tree.root.remove("watcher")
             try await eventually("both have ended") { tree.notebook.words(at: "/watcher").count == 3 }
             #expect(tree.notebook.words(at: "/watcher") == ["watches", "first threw stopped", "second threw stopped"])
         }

@@ -7,7 +7,7 @@ struct PatternWorker {
     static func main() async throws {
         try await CoordinatorRuntime.main(
             PatternRoot.self,
-            workers: PatternLifecycle.coordinators + PatternFlows.coordinators + PatternRegressions.coordinators
+            coordinators: PatternLifecycle.coordinators + PatternFlows.coordinators + PatternRegressions.coordinators
         )
     }
 }

@@ -17,4 +17,4 @@ actor AppCoordinator: Coordinator {
     func start() async throws { try await context.start(ClientCoordinator.self, as: "client", in: .worker, restart: .transient) }
 }
 
-try await CoordinatorRuntime.main(AppCoordinator.self, workers: [ClientCoordinator.self])
+try await CoordinatorRuntime.main(AppCoordinator.self, coordinators: [ClientCoordinator.self])

@@ -88,7 +88,7 @@ struct RegistrationTests {
             let children = try await registration.runtime.snapshot(of: "/app").children
             #expect(children.map(\.path) == ["/app/registration"])
             #expect(children.first?.type == "RegistrationCoordinator")
-            #expect(children.first?.placement == (place == .worker ? .worker : .inProcess))
+            #expect(children.first?.host == (place == .worker ? .worker : .inProcess))
         }
     }
 

@@ -13,7 +13,7 @@ struct LifetimeTests {
             let snapshot = try await shop.runtime.snapshot(of: "/shop")
             #expect(snapshot.type == "ShopCoordinator")
             #expect(snapshot.children.map(\.path) == sectionPaths)
-            #expect(snapshot.children.allSatisfy { $0.placement == .worker && $0.state == .active })
+            #expect(snapshot.children.allSatisfy { $0.host == .worker && $0.state == .active })
             #expect(Set(snapshot.children.map(\.processID) + [snapshot.processID, getpid()]).count == 6)
             #expect(
                 try await shop.ask("/shop/cart", "Shop.Status") == ["currency": "EUR", "database": .string(shop.database)]

@@ -3,7 +3,7 @@ import Testing
 
 /// OTP's significant and nonsignificant cases.
 @Suite struct AutoShutdownTests {
-    static let asking: [AutoShutdown] = [.anySignificant, .allSignificant]
+    static let asking: [SupervisionPolicy.AutoShutdown] = [.anySignificant, .allSignificant]
 
     private func significant(_ id: String, _ type: RestartType = .transient) -> Child {
         Child(id: id, restart: type, isSignificant: true)
@@ -11,8 +11,8 @@ import Testing
 
     // MARK: - Which ends count
 
-    @Test(arguments: AutoShutdown.allCases, [RestartType.transient, .temporary])
-    func theEndOfANonsignificantChildNeverCounts(autoShutdown: AutoShutdown, type: RestartType) {
+    @Test(arguments: SupervisionPolicy.AutoShutdown.allCases, [RestartType.transient, .temporary])
+    func theEndOfANonsignificantChildNeverCounts(autoShutdown: SupervisionPolicy.AutoShutdown, type: RestartType) {
         var stage = Stage(autoShutdown: autoShutdown)
         stage.run(Child(id: "a", restart: type))
         _ = stage.exit("a", .normal)
@@ -20,13 +20,16 @@ import Testing
     }
 
     @Test(arguments: asking, RestartTests.normal + RestartTests.abnormal + RestartTests.permanentFailures)
-    func anyEndOfATemporaryChildCounts(autoShutdown: AutoShutdown, reason: ExitReason) {
+    func anyEndOfATemporaryChildCounts(autoShutdown: SupervisionPolicy.AutoShutdown, reason: ExitReason) {
         var stage = Stage(intensity: 0, autoShutdown: autoShutdown)
         stage.run(significant("a", .temporary))
         #expect(stage.exit("a", reason).last == .autoShutdown)
     }
 
-    @Test(arguments: asking, RestartTests.normal) func aNormalEndOfATransientChildCounts(autoShutdown: AutoShutdown, reason: ExitReason) {
+    @Test(arguments: asking, RestartTests.normal) func aNormalEndOfATransientChildCounts(
+        autoShutdown: SupervisionPolicy.AutoShutdown,
+        reason: ExitReason
+    ) {
         var stage = Stage(intensity: 0, autoShutdown: autoShutdown)
         stage.run(significant("a"))
         #expect(stage.exit("a", reason) == [.report("a", 1, .stopped(reason)), .autoShutdown])
@@ -34,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: asking, RestartTests.abnormal)
-    func anAbnormalEndOfATransientChildIsARestart(autoShutdown: AutoShutdown, reason: ExitReason) {
+    func anAbnormalEndOfATransientChildIsARestart(autoShutdown: SupervisionPolicy.AutoShutdown, reason: ExitReason) {
         var stage = Stage(autoShutdown: autoShutdown)
         stage.run(significant("a"))
         #expect(stage.exit("a", reason).last == .start("a", 2, attempt: 1))
@@ -44,14 +47,14 @@ import Testing
 
     /// The child has ended by itself and isn't started again; a group that waits for all would wait for ever.
     @Test(arguments: asking, RestartTests.permanentFailures)
-    func aPermanentFailureCounts(autoShutdown: AutoShutdown, reason: ExitReason) {
+    func aPermanentFailureCounts(autoShutdown: SupervisionPolicy.AutoShutdown, reason: ExitReason) {
         var stage = Stage(autoShutdown: autoShutdown)
         stage.run(significant("a"))
         #expect(stage.exit("a", reason) == [.report("a", 1, .crashed(reason)), .report("a", 1, .gaveUp(reason)), .autoShutdown])
     }
 
     @Test(arguments: asking, [RestartType.transient, .temporary])
-    func whatWasAskedForDoesNotCount(autoShutdown: AutoShutdown, type: RestartType) {
+    func whatWasAskedForDoesNotCount(autoShutdown: SupervisionPolicy.AutoShutdown, type: RestartType) {
         for request: Event in [.stopRequested("a"), .removeRequested("a")] {
             for reason: ExitReason in [.shutdown, .normal, .failed("x")] {
                 var stage = Stage(autoShutdown: autoShutdown)
@@ -70,7 +73,7 @@ import Testing
         #expect(!stage.supervisor.isEnding)
     }
 
-    @Test(arguments: asking) func aFirstStartThatFailsDoesNotCount(autoShutdown: AutoShutdown) {
+    @Test(arguments: asking) func aFirstStartThatFailsDoesNotCount(autoShutdown: SupervisionPolicy.AutoShutdown) {
         var stage = Stage(autoShutdown: autoShutdown)
         _ = stage.send(.startRequested(significant("a", .temporary)))
         #expect(stage.fail("a").last == .removed("a"))
@@ -78,9 +81,11 @@ import Testing
     }
 
     /// OTP's significant_bystander.
-    @Test(arguments: asking, [RestartType.transient, .temporary]) func aBystanderDoesNotCount(autoShutdown: AutoShutdown, type: RestartType)
-    {
-        for strategy in [Strategy.oneForAll, .restForOne] {
+    @Test(arguments: asking, [RestartType.transient, .temporary]) func aBystanderDoesNotCount(
+        autoShutdown: SupervisionPolicy.AutoShutdown,
+        type: RestartType
+    ) {
+        for strategy in [SupervisionPolicy.Strategy.oneForAll, .restForOne] {
             for reason: ExitReason in [.shutdown, .normal, .failed("x")] {
                 for isEarly in [false, true] {
                     var stage = Stage(strategy, autoShutdown: autoShutdown)
@@ -168,7 +173,7 @@ import Testing
     // MARK: - Finishing
 
     @Test(arguments: asking, [RestartType.transient, .temporary])
-    func aChildThatSaysItHasFinishedCountsWhenItHasEnded(autoShutdown: AutoShutdown, type: RestartType) {
+    func aChildThatSaysItHasFinishedCountsWhenItHasEnded(autoShutdown: SupervisionPolicy.AutoShutdown, type: RestartType) {
         var stage = Stage(autoShutdown: autoShutdown)
         stage.run(significant("a", type))
         #expect(stage.send(.finished("a", 7)) == [])
@@ -243,8 +248,8 @@ import Testing
 
     // MARK: - Refusal
 
-    @Test(arguments: [(AutoShutdown.never, RestartType.transient), (.never, .temporary), (.anySignificant, .permanent)])
-    func whatCannotBeSignificantIsRefused(autoShutdown: AutoShutdown, type: RestartType) throws {
+    @Test(arguments: [(SupervisionPolicy.AutoShutdown.never, RestartType.transient), (.never, .temporary), (.anySignificant, .permanent)])
+    func whatCannotBeSignificantIsRefused(autoShutdown: SupervisionPolicy.AutoShutdown, type: RestartType) throws {
         var stage = Stage(autoShutdown: autoShutdown)
         let directives = stage.send(.startRequested(significant("a", type)))
         guard case .refused("a", let error)? = directives.first, directives.count == 1 else {

@@ -3,9 +3,14 @@ import Testing
 
 /// OTP's significant_upgrade and code_change cases: what is changed while children live.
 @Suite struct LiveChangeTests {
-    private static let changes = AutoShutdown.allCases.flatMap { old in AutoShutdown.allCases.filter { $0 != old }.map { (old, $0) } }
+    private static let changes = SupervisionPolicy.AutoShutdown.allCases.flatMap { old in
+        SupervisionPolicy.AutoShutdown.allCases.filter { $0 != old }.map { (old, $0) }
+    }
 
-    @Test(arguments: changes) func anotherAutoShutdownDecidesAboutTheNextEnd(old: AutoShutdown, new: AutoShutdown) {
+    @Test(arguments: changes) func anotherAutoShutdownDecidesAboutTheNextEnd(
+        old: SupervisionPolicy.AutoShutdown,
+        new: SupervisionPolicy.AutoShutdown
+    ) {
         var stage = Stage(autoShutdown: old)
         for id in ["a", "b"] {
             stage.run(Child(id: id, restart: .transient, isSignificant: old != .never))

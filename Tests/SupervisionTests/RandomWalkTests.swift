@@ -9,10 +9,10 @@ import Testing
     static let ids = (0..<8).map { "child-\($0)" }
 
     @Test(
-        arguments: Strategy.allCases,
+        arguments: SupervisionPolicy.Strategy.allCases,
         [4112305096566866916, 8526029023486289838, UInt64(1), 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, .random(in: 3 ... .max)]
     )
-    func tenThousandEvents(strategy: Strategy, seed: UInt64) {
+    func tenThousandEvents(strategy: SupervisionPolicy.Strategy, seed: UInt64) {
         var dice = SeededGenerator(seed: seed, "RandomWalkTests: \(strategy)")
         var events = 0
         var tally: [String: Int] = [:]
@@ -22,7 +22,7 @@ import Testing
                 intensity: [0, 1, 3, 10, 60].randomElement(using: &dice) ?? 0,
                 period: .seconds(.random(in: 1...60, using: &dice)),
                 backoff: Backoff(resetAfter: .seconds(.random(in: 0...10, using: &dice))),
-                autoShutdown: AutoShutdown.allCases.randomElement(using: &dice) ?? .never
+                autoShutdown: SupervisionPolicy.AutoShutdown.allCases.randomElement(using: &dice) ?? .never
             )
             var world = FakeWorld(policy, seed: dice.next())
             for _ in 0..<500 where world.complaints.isEmpty && !world.isOver {

@@ -4,7 +4,7 @@ import Testing
 /// OTP's hanging_restart_loop cases: a request is handled between any two attempts.
 @Suite struct RestartLoopTests {
     /// The second of three children has crashed, and its starts have failed a hundred times.
-    private func stage(_ strategy: Strategy, _ backoff: Backoff) -> Stage {
+    private func stage(_ strategy: SupervisionPolicy.Strategy, _ backoff: Backoff) -> Stage {
         var stage = Stage(strategy, backoff: backoff)
         stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"))
         var queue = stage.exit("b")
@@ -34,7 +34,10 @@ import Testing
         if case .stopping = stage.state(id) { _ = stage.exit(id, .shutdown) }
     }
 
-    @Test(arguments: Strategy.allCases, backoffs) func aStopEndsTheLoop(strategy: Strategy, backoff: Backoff) {
+    @Test(arguments: SupervisionPolicy.Strategy.allCases, backoffs) func aStopEndsTheLoop(
+        strategy: SupervisionPolicy.Strategy,
+        backoff: Backoff
+    ) {
         var stage = stage(strategy, backoff)
         _ = stage.send(.stopRequested("b"))
         endStop(&stage, "b")
@@ -47,21 +50,30 @@ import Testing
         }
     }
 
-    @Test(arguments: Strategy.allCases, backoffs) func aRemovalEndsTheLoop(strategy: Strategy, backoff: Backoff) {
+    @Test(arguments: SupervisionPolicy.Strategy.allCases, backoffs) func aRemovalEndsTheLoop(
+        strategy: SupervisionPolicy.Strategy,
+        backoff: Backoff
+    ) {
         var stage = stage(strategy, backoff)
         _ = stage.send(.removeRequested("b"))
         endStop(&stage, "b")
         #expect(stage.supervisor.ids == ["a", "c"])
     }
 
-    @Test(arguments: Strategy.allCases, backoffs) func aStartIsNoSecondOne(strategy: Strategy, backoff: Backoff) {
+    @Test(arguments: SupervisionPolicy.Strategy.allCases, backoffs) func aStartIsNoSecondOne(
+        strategy: SupervisionPolicy.Strategy,
+        backoff: Backoff
+    ) {
         var stage = stage(strategy, backoff)
         let before = stage.state("b")
         #expect(stage.send(.startRequested(Child(id: "b"))) == [])
         #expect(stage.state("b") == before)
     }
 
-    @Test(arguments: Strategy.allCases, backoffs) func aShutdownEndsTheLoop(strategy: Strategy, backoff: Backoff) {
+    @Test(arguments: SupervisionPolicy.Strategy.allCases, backoffs) func aShutdownEndsTheLoop(
+        strategy: SupervisionPolicy.Strategy,
+        backoff: Backoff
+    ) {
         var stage = stage(strategy, backoff)
         var directives = stage.send(.shutdownRequested(.shutdown))
         var last: Directive?

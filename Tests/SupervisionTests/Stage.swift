@@ -12,11 +12,11 @@ struct Stage {
 
     /// Backoff and intensity are out of the way unless a test asks for them.
     init(
-        _ strategy: Strategy = .oneForOne,
+        _ strategy: SupervisionPolicy.Strategy = .oneForOne,
         intensity: Int = 1_000,
         period: Duration = .seconds(60),
         backoff: Backoff = .none,
-        autoShutdown: AutoShutdown = .never
+        autoShutdown: SupervisionPolicy.AutoShutdown = .never
     ) {
         let policy = SupervisionPolicy(strategy, intensity: intensity, period: period, backoff: backoff, autoShutdown: autoShutdown)
         supervisor = Supervisor(policy: policy)

@@ -173,7 +173,9 @@ import Testing
     }
 
     /// OTP's temporary_bystander.
-    @Test(arguments: [Strategy.oneForAll, .restForOne]) func aTemporaryBystanderIsNotStartedAgain(strategy: Strategy) {
+    @Test(arguments: [SupervisionPolicy.Strategy.oneForAll, .restForOne]) func aTemporaryBystanderIsNotStartedAgain(
+        strategy: SupervisionPolicy.Strategy
+    ) {
         for isFirst in [true, false] {
             var stage = Stage(strategy)
             let temporary = Child(id: "t", restart: .temporary)
@@ -187,7 +189,9 @@ import Testing
     }
 
     /// OTP's one_for_all_escalation and rest_for_one_escalation: the one whose starts fail takes the others with it.
-    @Test(arguments: [Strategy.oneForAll, .restForOne]) func aSiblingThatCannotBeStartedEscalates(strategy: Strategy) {
+    @Test(arguments: [SupervisionPolicy.Strategy.oneForAll, .restForOne]) func aSiblingThatCannotBeStartedEscalates(
+        strategy: SupervisionPolicy.Strategy
+    ) {
         var stage = Stage(strategy, intensity: 4)
         stage.run(Child(id: "a"), Child(id: "b"))
         var queue = stage.exit("a")

@@ -7,7 +7,7 @@ import Glibc
 @main
 struct Answerer {
     static func main() async throws {
-        try await CoordinatorRuntime.main(AnswererParent.self, workers: [AnswererCoordinator.self]) { root in
+        try await CoordinatorRuntime.main(AnswererParent.self, coordinators: [AnswererCoordinator.self]) { root in
             let arguments = CommandLine.arguments
             guard arguments.count == 3, let spares = Int(arguments[2]) else { return }
             (root.socket, root.spares) = (arguments[1], spares)

@@ -23,7 +23,7 @@ struct Measure {
     ]
 
     static func main() async throws {
-        await CoordinatorRuntime.runWorkerIfRequested(HostedTypes.all)
+        await CoordinatorRuntime.runWorkerIfRequested(coordinators: HostedTypes.all)
         do {
             try await measure()
         } catch {

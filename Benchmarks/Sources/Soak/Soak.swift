@@ -8,7 +8,7 @@ import Glibc
 @main
 struct Soak {
     static func main() async throws {
-        await CoordinatorRuntime.runWorkerIfRequested([Target.self, Crasher.self, Neighbour.self])
+        await CoordinatorRuntime.runWorkerIfRequested(coordinators: [Target.self, Crasher.self, Neighbour.self])
         try await run()
     }
 
@@ -57,7 +57,7 @@ struct Soak {
             print("\(tally.count) restarts: \(Remains.now())")
         }
         let time = ContinuousClock.now - start
-        try await root.stop("failing")
+        try await root.remove("failing")
         print("before: \(before)\nafter:  \(Remains.now()), \(count) restarts in \(time), coordinators \(runtime.counters.coordinators)")
         await runtime.stop()
     }
@@ -70,7 +70,7 @@ struct Soak {
             let start = ContinuousClock.now
             for child in 0..<number { try await root.start(Neighbour.self, as: "child\(child)") }
             let started = ContinuousClock.now
-            for child in 0..<number { try await root.stop("child\(child)") }
+            for child in 0..<number { try await root.remove("child\(child)") }
             times.append(ContinuousClock.now - start)
             print("\(number) children: started in \(started - start), stopped in \(ContinuousClock.now - started); \(Remains.now())")
         }

@@ -4,7 +4,7 @@ import Coordinators
 extension TreeNode {
     init(_ snapshot: CoordinatorSnapshot) {
         let placement: Placement =
-            switch snapshot.placement {
+            switch snapshot.host {
             case .inProcess: .inProcess
             case .worker: .worker
             case .program: .program
@@ -13,7 +13,7 @@ extension TreeNode {
             key: snapshot.path.isRoot ? "/" : snapshot.path.key,
             path: snapshot.path.description,
             type: snapshot.type,
-            kind: snapshot.path.isRoot ? .root : snapshot.placement == .program ? .program : .coordinator,
+            kind: snapshot.path.isRoot ? .root : snapshot.host == .program ? .program : .coordinator,
             state: snapshot.isUnresponsive ? "unresponsive" : snapshot.state.rawValue,
             pid: snapshot.processID,
             incarnation: snapshot.incarnation,

@@ -12,18 +12,18 @@ public struct AnyChild: Sendable {
     public var path: CoordinatorPath { supervisor.node.path.appending(key) }
 
     /// Returns the child's key as a key of the parent's type; `nil` if it isn't one.
-    public func key<Key: CoordinatorKey>(as type: Key.Type = Key.self) -> Key? { Key(pathComponent: key) }
+    public func key<Key: CoordinatorKey>(as type: Key.Type = Key.self) -> Key? { Key(key) }
 
     /// The state of the child; `inactive` when it's gone.
-    public var state: CoordinatorSnapshot.State { supervisor.snapshotState(of: key) }
+    public var state: CoordinatorState { supervisor.snapshotState(of: key) }
 
     /// The number of the child's current incarnation, counted from 1; 0 when the child is gone.
     public var incarnation: UInt32 { supervisor.incarnation(of: key) }
 
-    /// Stops the child and frees its key.
+    /// Ends the child and its subtree, and frees its key; returns when nothing is left of it.
     ///
-    /// Stopping a child that is gone does nothing.
-    public func stop() async {
+    /// Removing a child that is gone does nothing.
+    public func remove() async {
         try? await supervisor.stop(key, initiator: .parent, forgets: true)
     }
 

@@ -57,7 +57,7 @@ public protocol Coordinator: Actor {
     ///
     /// No message is lost by that: the parent holds messages back while it asks whether the coordinator still has nothing to do. If one
     /// arrives meanwhile the coordinator goes on, or is restarted and handles it. A message that arrives later finds no child: a row that
-    /// forwards has `open` start it again. The root of a tree, which has no parent, has no idle time-out.
+    /// forwards has `open(section:)` start it again. The root of a tree, which has no parent, has no idle time-out.
     static var idleTimeout: Duration? { get }
 
     /// Runs once per incarnation, when the configuration is in place; the coordinator is ready when it returns.
@@ -79,15 +79,15 @@ public protocol Coordinator: Actor {
     func run() async throws
 
     /// Runs once when the coordinator ends, after its children have ended and its handlers have been cancelled.
-    func stop() async
+    func stopped() async
 
     /// Runs when the coordinator has been paused, by name or with an ancestor; from now on messages wait, until it's resumed.
     ///
     /// Handlers that have begun go on.
-    func pause() async
+    func paused() async
 
     /// Runs when the coordinator has been resumed, before waiting messages begin.
-    func resume() async
+    func resumed() async
 
     /// Runs when one of the coordinator's pages is on top again because the pages above it were removed by an event outside this
     /// coordinator.
@@ -97,10 +97,10 @@ public protocol Coordinator: Actor {
 
     /// Starts a child that a deep link leads to, that is selected, or to which a message is forwarded, and that doesn't live. Throws
     /// `noSuchChild` by default.
-    func open(_ section: ChildKey) async throws
+    func open(section: ChildKey) async throws
 
     /// Shows the page that a deep link leads to. Shows it on top by default, unless it's there.
-    func display(_ page: Page) async throws
+    func display(page: Page) async throws
 
     /// Runs, at the root only, once for each message that no coordinator responded to.
     func unhandled(_ message: UnhandledMessage) async
@@ -125,19 +125,22 @@ extension Coordinator {
     /// The default limits: 1,024 running handlers, 1,024 waiting messages and 4 MiB, after which senders wait.
     public static var mailbox: MailboxPolicy { MailboxPolicy() }
     /// Does nothing.
-    public func stop() async { context.node.type.note(absent: .stop) }
+    public func stopped() async { context.node.type.note(absent: .stop) }
     /// Does nothing.
-    public func pause() async {}
+    public func paused() async {}
     /// Does nothing.
-    public func resume() async {}
+    public func resumed() async {}
     /// Does nothing.
     public func popped(to page: Page?) async {}
     /// Throws `noSuchChild`: by default no section can be opened.
-    public func open(_ section: ChildKey) async throws {
-        throw CoordinatorError(.noSuchChild, "\(context.path) opens no section '\(section.pathComponent)' by itself: implement `open`")
+    public func open(section: ChildKey) async throws {
+        throw CoordinatorError(
+            .noSuchChild,
+            "\(context.path) opens no section '\(section.description)' by itself: implement `open(section:)`"
+        )
     }
     /// Shows the page on top, unless it's there.
-    public func display(_ page: Page) async throws {
+    public func display(page: Page) async throws {
         if context.pages.last != page { context.show(page) }
     }
     /// Does nothing.
@@ -179,23 +182,15 @@ public protocol CoordinatorConfiguration: Codable, Sendable {
 }
 
 /// The key by which a parent names a child: a `String`, or an enum of strings, so that a misspelt key doesn't compile.
-public protocol CoordinatorKey: Hashable, Sendable {
-    /// The key as one component of a path: not empty, and without a slash.
-    var pathComponent: String { get }
-    /// Creates the key that a path component stands for; `nil` if there is none.
-    init?(pathComponent: String)
-}
+///
+/// A key's description is its component in a path: not empty, without a slash, and different from that of every other key.
+public protocol CoordinatorKey: Hashable, Sendable, LosslessStringConvertible {}
 
-extension String: CoordinatorKey {
-    /// The string itself.
-    public var pathComponent: String { self }
-    /// Creates the key from the component itself.
-    public init?(pathComponent: String) { self = pathComponent }
-}
+extension String: CoordinatorKey {}
 
 extension CoordinatorKey where Self: RawRepresentable, RawValue == String {
     /// The raw value.
-    public var pathComponent: String { rawValue }
+    public var description: String { rawValue }
     /// Creates the case with that raw value.
-    public init?(pathComponent: String) { self.init(rawValue: pathComponent) }
+    public init?(_ description: String) { self.init(rawValue: description) }
 }

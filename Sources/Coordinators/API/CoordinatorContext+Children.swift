@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import Supervision
 public import WireProtocol
 
 extension CoordinatorContext {
@@ -53,7 +54,7 @@ extension CoordinatorContext {
         with configuration: K.Configuration
     ) async throws -> Child<K> {
         let children = node.children
-        let specification = ChildSpecification(id: key.pathComponent, restart: restart, shutdown: shutdown, isSignificant: isSignificant)
+        let specification = ChildSpecification(id: key.description, restart: restart, shutdown: shutdown, isSignificant: isSignificant)
         try await children.start(ChildDefinition(specification, kind(type, placement, configuration)))
         return Child(supervisor: children, key: specification.id)
     }
@@ -96,7 +97,7 @@ extension CoordinatorContext {
         shutdown: Shutdown = .timeout(.seconds(5)),
         with configuration: K.Configuration
     ) async throws -> K.Output {
-        let specification = ChildSpecification(id: key.pathComponent, restart: .transient, shutdown: shutdown)
+        let specification = ChildSpecification(id: key.description, restart: .transient, shutdown: shutdown)
         let definition = ChildDefinition(specification, kind(type, placement, configuration))
         return try await node.children.run(definition, ifRunning: ifRunning).decoded(as: K.Output.self)
     }
@@ -112,7 +113,7 @@ extension CoordinatorContext {
     public func start(
         worker typeName: String,
         as key: C.ChildKey,
-        executable: String?,
+        executable: String? = nil,
         arguments: [String] = [],
         environment: [String: String] = [:],
         directory: String? = nil,
@@ -145,13 +146,14 @@ extension CoordinatorContext {
         try await start(.program(program), key, restart, shutdown, restartLimits, retriesFirstStart)
     }
 
-    /// Stops a child and frees its key; returns when nothing is left of it.
+    /// Ends a child and its subtree, and frees its key; returns when nothing is left of it.
     ///
-    /// The child can still ask this coordinator while it stops.
+    /// The child can still ask this coordinator while it ends. ``CoordinatorRuntime/stop(_:)``, an operator's stop, keeps the key: such a
+    /// child is `inactive`, and can be started again.
     ///
     /// - Throws: `noSuchChild`.
-    public func stop(_ key: C.ChildKey) async throws {
-        try await node.children.stop(key.pathComponent, initiator: .parent, forgets: true)
+    public func remove(_ key: C.ChildKey) async throws {
+        try await node.children.stop(key.description, initiator: .parent, forgets: true)
     }
 
     /// Ends a child and its subtree, whatever its state, and starts it again with its configuration.
@@ -160,7 +162,7 @@ extension CoordinatorContext {
     ///
     /// - Throws: `noSuchChild`; the error that its `start` threw.
     public func restart(_ key: C.ChildKey) async throws {
-        try await node.children.restart(key.pathComponent)
+        try await node.children.restart(key.description)
     }
 
     /// Replaces the policy by which the children are supervised; earlier decisions stand.
@@ -177,14 +179,14 @@ extension CoordinatorContext {
     ///
     /// - Throws: `noSuchChild`.
     public func pause(_ key: C.ChildKey) async throws {
-        try await node.children.setPaused(true, for: key.pathComponent, initiator: .parent)
+        try await node.children.setPaused(true, for: key.description, initiator: .parent)
     }
 
     /// Resumes a child that was paused by name; messages that have waited begin in order.
     ///
     /// The child stays paused as long as an ancestor is.
     public func resume(_ key: C.ChildKey) async throws {
-        try await node.children.setPaused(false, for: key.pathComponent, initiator: .parent)
+        try await node.children.setPaused(false, for: key.description, initiator: .parent)
     }
 
     private func start(
@@ -196,7 +198,7 @@ extension CoordinatorContext {
         _ retriesFirstStart: Bool
     ) async throws -> AnyChild {
         let specification = ChildSpecification(
-            id: key.pathComponent,
+            id: key.description,
             restart: restart,
             shutdown: shutdown,
             isRetriedAtFirstStart: retriesFirstStart,
@@ -221,16 +223,16 @@ extension CoordinatorContext {
     public var children: [AnyChild] { node.existingChildren?.handles ?? [] }
 
     /// Returns the children in a state, in start order.
-    public func children(in state: CoordinatorSnapshot.State) -> [AnyChild] { children.filter { $0.state == state } }
+    public func children(in state: CoordinatorState) -> [AnyChild] { children.filter { $0.state == state } }
 
     /// Returns the child with a key; `nil` when there is none.
-    public func child(_ key: C.ChildKey) -> AnyChild? { node.existingChildren?.handle(of: key.pathComponent) }
+    public func child(_ key: C.ChildKey) -> AnyChild? { node.existingChildren?.handle(of: key.description) }
 
     /// Returns the first child of a type; `nil` when there is none.
     public func child<K: Coordinator>(_ type: K.Type) -> Child<K>? {
         children.lazy.compactMap { $0.typed(as: type) }.first
     }
 
-    /// Returns the child with a key, if it's of a type.
-    public func child<K: Coordinator>(_ type: K.Type, as key: C.ChildKey) -> Child<K>? { child(key)?.typed(as: type) }
+    /// Returns the child with a key as one of a type; `nil` when there is none, or it's of another type.
+    public func child<K: Coordinator>(_ key: C.ChildKey, as type: K.Type) -> Child<K>? { child(key)?.typed(as: type) }
 }

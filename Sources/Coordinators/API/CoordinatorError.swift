@@ -6,7 +6,7 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
     public struct Code: Sendable, Hashable, Codable, CustomStringConvertible {
         enum Kind: String, Codable {
             case unhandled, timedOut, stopped, draining, peerLost, restarting, keyInUse, configurationDiffers, noSuchChild, noSuchPath,
-                unknownType, failed
+                unknownType, invalidName, failed
             case invalidSpecification, dismissed, startFailed, startTimedOut, invalidKey, notAWorker, tooManyOpenAsks, mailboxFull,
                 messageTooLarge, coding, spawnFailed,
                 unsupported
@@ -37,6 +37,8 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
         public static let noSuchPath = Code(kind: .noSuchPath)
         /// The worker's program doesn't know the coordinator's type.
         public static let unknownType = Code(kind: .unknownType)
+        /// A name by which messages, errors or coordinators are known to other processes stands for several types, or can't be a name.
+        public static let invalidName = Code(kind: .invalidName)
         /// The coordinator has failed, and no supervisor above restarts it.
         public static let failed = Code(kind: .failed)
         /// The coordinator could not be started.

@@ -1,25 +1,7 @@
 /// The state of a coordinator and its subtree at one moment.
 public struct CoordinatorSnapshot: Sendable, Hashable, Codable {
-    /// The state of a child.
-    public enum State: String, Sendable, Hashable, Codable {
-        /// The child isn't running: it was stopped, or has ended as it should.
-        case inactive
-        /// The child's `start` hook runs, or its process is being started.
-        case starting
-        /// The child is ready.
-        case active
-        /// The child is ready, and messages to it wait until it's resumed.
-        case paused
-        /// The child is ending.
-        case stopping
-        /// The child has failed and is started again, at once or after a delay.
-        case restarting
-        /// The child has failed more often than the policy allows, or for good.
-        case failed
-    }
-
-    /// The place where the coordinator runs.
-    public enum Placement: String, Sendable, Hashable, Codable {
+    /// The process that runs the coordinator.
+    public enum Host: String, Sendable, Hashable, Codable {
         /// The process of the parent.
         case inProcess = "in_process"
         /// A worker process of its own.
@@ -33,9 +15,9 @@ public struct CoordinatorSnapshot: Sendable, Hashable, Codable {
     /// The coordinator's type, or the program's name.
     public var type: String
     /// The state of the coordinator.
-    public var state: State
-    /// The place where the coordinator runs.
-    public var placement: Placement
+    public var state: CoordinatorState
+    /// The process that runs the coordinator: see ``Placement`` for the choice.
+    public var host: Host
     /// The number of the process that hosts the coordinator.
     public var processID: Int32?
     /// The start time of that process, in clock ticks since boot: together with the number it identifies the process.

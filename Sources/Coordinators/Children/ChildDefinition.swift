@@ -1,3 +1,4 @@
+import Supervision
 import WireProtocol
 
 /// The data that a parent keeps of a child, and needs again at every restart.

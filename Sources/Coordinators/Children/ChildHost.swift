@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import Processes
+import Supervision
 import WireProtocol
 
 /// One life of a child, in this process or in another.

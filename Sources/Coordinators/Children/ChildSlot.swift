@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import Processes
+import Supervision
 import WireProtocol
 
 /// The place of a key among a coordinator's children, which stays while lives come and go.
@@ -289,7 +290,7 @@ extension ChildSlot.Record {
 
 extension ChildSlot {
     /// Returns the child's state as the operator sees it.
-    func state(_ machine: ChildState?) -> CoordinatorSnapshot.State {
+    func state(_ machine: ChildState?) -> CoordinatorState {
         switch machine {
         case .starting: record.restarts > 0 ? .restarting : .starting
         case .running: pauseReasons.isEmpty ? .active : .paused
@@ -301,7 +302,7 @@ extension ChildSlot {
     }
 
     func snapshot(at path: CoordinatorPath, _ machine: ChildState?) -> CoordinatorSnapshot {
-        let placement: CoordinatorSnapshot.Placement =
+        let place: CoordinatorSnapshot.Host =
             switch definition.kind {
             case .program: .program
             case .coordinator: definition.isInWorker ? .worker : .inProcess
@@ -311,7 +312,7 @@ extension ChildSlot {
             path: path,
             type: definition.typeName,
             state: state(machine),
-            placement: placement,
+            host: place,
             processID: host?.process?.processID,
             processStartTime: host?.process?.startTime,
             incarnation: incarnation,

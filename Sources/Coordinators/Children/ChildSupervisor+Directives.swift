@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import Logging
+import Supervision
 import WireProtocol
 
 extension ChildSupervisor {

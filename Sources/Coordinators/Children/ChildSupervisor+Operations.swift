@@ -79,7 +79,7 @@ extension ChildSupervisor {
 
     func has(_ key: String) -> Bool { state.withLock { $0.slots.contains(key) } }
 
-    func snapshotState(of key: String) -> CoordinatorSnapshot.State {
+    func snapshotState(of key: String) -> CoordinatorState {
         state.withLock { state in
             let machine = state.machine.state(of: key)
             return state.slots.with(key) { $0.state(machine) } ?? .inactive

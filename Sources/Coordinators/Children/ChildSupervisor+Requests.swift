@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import DequeModule
+import Supervision
 import WireProtocol
 
 extension ChildSupervisor {

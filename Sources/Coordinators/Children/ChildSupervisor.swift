@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import DequeModule
+import Supervision
 
 /// Carries out what the supervision machine decides for one coordinator's children.
 final class ChildSupervisor: Sendable {

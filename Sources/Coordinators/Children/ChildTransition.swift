@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import Supervision
 
 /// The consequences of a change of a child: noted in its slot under the supervisor's lock, and reported when the lock is free.
 struct ChildTransition {

@@ -1,6 +1,9 @@
 public import Supervision
 
 /// A change of a child.
+///
+/// More cases may be added.
+@nonexhaustive
 public enum LifecycleChange: Sendable, Hashable, Codable {
     /// The child is ready, and the parent hasn't started it itself.
     case started

@@ -1,3 +1,4 @@
+import Supervision
 import WireProtocol
 
 /// A message between runtimes rather than between coordinators, which no pause or full mailbox delays.

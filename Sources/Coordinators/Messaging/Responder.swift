@@ -219,7 +219,7 @@ extension Responder {
     ///
     /// - Parameter child: The key of the child.
     public static func forward<M: ResponderMessage>(_ message: M.Type, to child: C.ChildKey) -> Responder {
-        Responder(row: .message(MessageRow(.type(M.self), forwardingTo: .key(child.pathComponent))))
+        Responder(row: .message(MessageRow(.type(M.self), forwardingTo: .key(child.description))))
     }
 
     /// Hands every message whose name begins with the prefix on to a child, as it is.
@@ -239,7 +239,7 @@ extension Responder {
     ///
     /// - Parameter child: The key of the child.
     public static func forward(prefix: String, to child: C.ChildKey) -> Responder {
-        Responder(row: .message(MessageRow(.prefix(prefix), forwardingTo: .key(child.pathComponent))))
+        Responder(row: .message(MessageRow(.prefix(prefix), forwardingTo: .key(child.description))))
     }
 
     /// Hands every message whose name begins with the prefix on to the first child of a type.

@@ -33,8 +33,8 @@ extension CoordinatorContext {
     /// Returns the whole stack that the coordinator shares with others.
     public func navigation() async throws -> [NavigationEntry] { try await node.navigationEntries() }
 
-    /// Opens a route below this coordinator: a section that is missing is started by its parent's `open`, one that isn't ready is waited
-    /// for, each shows its page by its `display`, and the next is opened below it.
+    /// Opens a route below this coordinator: a section that is missing is started by its parent's `open(section:)`, one that isn't ready is waited
+    /// for, each shows its page by its `display(page:)`, and the next is opened below it.
     ///
     /// - Throws: The error of a hook; `timedOut`; `peerLost` when a section died on the way: nothing is opened twice.
     public func open(_ route: Route, timeout: Duration = .seconds(30)) async throws {

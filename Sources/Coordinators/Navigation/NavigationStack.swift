@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import Supervision
 public import WireProtocol
 
 /// A change that a coordinator makes to the stack that it shares with others.

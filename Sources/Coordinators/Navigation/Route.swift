@@ -25,21 +25,21 @@ public struct Route: Sendable, Hashable, Codable {
     public init(steps: [Step]) { self.steps = steps }
 
     /// Creates a route that begins with a section.
-    public init(_ section: some CoordinatorKey) { steps = [Step(section: section.pathComponent)] }
+    public init(_ section: some CoordinatorKey) { steps = [Step(section: section.description)] }
 
     /// Creates a route that begins with a section and a page in it.
     public init(_ section: some CoordinatorKey, _ page: some Codable & Sendable) {
-        steps = [Step(section: section.pathComponent, page: Self.json(page))]
+        steps = [Step(section: section.description, page: Self.json(page))]
     }
 
     /// Returns the route with another section below.
     public func then(_ section: some CoordinatorKey) -> Route {
-        Route(steps: steps + [Step(section: section.pathComponent)])
+        Route(steps: steps + [Step(section: section.description)])
     }
 
     /// Returns the route with another section below, and a page in it.
     public func then(_ section: some CoordinatorKey, _ page: some Codable & Sendable) -> Route {
-        Route(steps: steps + [Step(section: section.pathComponent, page: Self.json(page))])
+        Route(steps: steps + [Step(section: section.description, page: Self.json(page))])
     }
 
     /// Encodes a page; one that can't be encoded is refused where the route is opened, like any other that the section doesn't have.

@@ -8,7 +8,7 @@ public protocol Scene: Sendable {
 
 /// A coordinator that owns exactly one resource, its scene.
 ///
-/// The scene is made in the initialiser and closed after the `stop` hook. When it ends by itself, the coordinator requests its dismissal;
+/// The scene is made in the initialiser and closed after the `stopped` hook. When it ends by itself, the coordinator requests its dismissal;
 /// if the parent refuses, the coordinator goes on without its scene.
 public protocol SceneCoordinator: Coordinator {
     /// The resource's type.

@@ -3,11 +3,11 @@ import ConcurrencySupport
 /// A coordinator of several children of which exactly one is active: it's selected, the others are paused.
 ///
 ///     actor Tabs: TabCoordinator {
-///         func open(_ key: ChildKey) async throws { try await context.start(SearchCoordinator.self, as: key) }
+///         func open(section key: ChildKey) async throws { try await context.start(SearchCoordinator.self, as: key) }
 ///     }
 ///     try await context.select(.search)
 ///
-/// A child that is selected and doesn't live is started by ``Coordinator/open(_:)``, as for a deep link. Tabs serve the blue and green
+/// A child that is selected and doesn't live is started by ``Coordinator/open(section:)``, as for a deep link. Tabs serve the blue and green
 /// versions of a service as well as the tabs of an app.
 public protocol TabCoordinator: Coordinator {}
 
@@ -19,16 +19,16 @@ extension CoordinatorContext where C: TabCoordinator {
     /// - Throws: The error that `open` threw; `stopped`.
     public func select(_ key: C.ChildKey) async throws {
         try await node.selections.pass { [node] in
-            try await node.select(key.pathComponent) { coordinator in
+            try await node.select(key.description) { coordinator in
                 let me: C = try MessageRow.cast(coordinator)
-                try await me.open(key)
+                try await me.open(section: key)
             }
         }
     }
 
     /// The active child's key.
     public var selected: C.ChildKey? {
-        node.state.withLock { $0.navigation.selected }.flatMap { C.ChildKey(pathComponent: $0) }
+        node.state.withLock { $0.navigation.selected }.flatMap { C.ChildKey($0) }
     }
 }
 

@@ -32,7 +32,7 @@ extension Node {
         } catch {
             throw CoordinatorError(.startFailed, "\(path): the supervision policy of \(type.name): \(error)")
         }
-        if let problem = type.table.nameProblems.first { throw CoordinatorError(.startFailed, "\(path), a \(type.name): \(problem)") }
+        try type.table.checkNames(of: type.name)
         return try type.make(self, configuration)
     }
 
@@ -91,7 +91,7 @@ extension Node {
         if mustCancel { task.cancel() }
     }
 
-    /// Ends the subtree: what was taken, if the stop drains, children in reverse start order, then the handlers, then the `stop` hook if
+    /// Ends the subtree: what was taken, if the stop drains, children in reverse start order, then the handlers, then the `stopped` hook if
     /// `start` has succeeded.
     ///
     /// The cancelled handlers and the hook after them share the grace, and with the drain and the children if there is a drain.
@@ -116,7 +116,7 @@ extension Node {
         var hasStopped = true
         if let instance = begun.instance, !type.stopsAtOnce {
             hasStopped = await limit.within {
-                if begun.hasStarted { await instance.stop() }
+                if begun.hasStarted { await instance.stopped() }
                 await self.scene(of: instance)?.close()
             }
         }

@@ -36,11 +36,11 @@ extension Node {
 
     private func takeUpPause() async {
         await existingChildren?.cascade(isPaused: true)
-        await runHook { await $0.pause() }
+        await runHook { await $0.paused() }
     }
 
     private func resume() async {
-        await runHook { await $0.resume() }
+        await runHook { await $0.resumed() }
         await existingChildren?.cascade(isPaused: false)
         let instance = state.withLock { state -> (any Coordinator)? in
             // The coordinator may have been paused again, or stopped; the former change waits for its turn.

@@ -1,6 +1,7 @@
 import ConcurrencySupport
 import DequeModule
 import Logging
+import Supervision
 import Synchronization
 import WireProtocol
 

@@ -51,7 +51,7 @@ extension CoordinatorContext {
 
     /// Returns the pool with a key, if its members are of a type.
     public func pool<K: Coordinator>(_ type: K.Type, as key: C.ChildKey) -> Pool<K>? {
-        child(PoolCoordinator<K>.self, as: key).map { Pool(child: $0) }
+        child(key, as: PoolCoordinator<K>.self).map { Pool(child: $0) }
     }
 }
 
@@ -122,8 +122,8 @@ public struct Pool<Member: Coordinator>: Sendable {
         try await child.ask(RestartMembers(), timeout: timeout)
     }
 
-    /// Stops the pool and frees its key.
+    /// Ends the pool and its members, and frees its key; returns when nothing is left of them.
     ///
-    /// Stopping a pool that is gone does nothing.
-    public func stop() async { await child.stop() }
+    /// Removing a pool that is gone does nothing.
+    public func remove() async { await child.remove() }
 }

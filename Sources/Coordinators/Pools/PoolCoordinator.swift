@@ -50,7 +50,7 @@ actor PoolCoordinator<Member: Coordinator>: Coordinator {
         resize(to: size)
     }
 
-    func resume() { dispatch() }
+    func resumed() { dispatch() }
 
     func reconfigured(from former: Configuration) async throws -> Reconfiguration {
         let size = context.configuration.size
@@ -235,7 +235,7 @@ extension PoolCoordinator {
 
     private nonisolated func stopMembers(_ numbers: Range<Int>) async {
         await withTaskGroup { group in
-            for number in numbers { group.addTask { try? await self.context.stop(self.key(of: number)) } }
+            for number in numbers { group.addTask { try? await self.context.remove(self.key(of: number)) } }
         }
     }
 

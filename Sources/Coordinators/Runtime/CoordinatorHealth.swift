@@ -7,7 +7,7 @@ public struct CoordinatorHealth: Sendable, Hashable, Codable {
         /// The coordinator's place in the tree.
         public var path: CoordinatorPath
         /// The state of the coordinator.
-        public var state: CoordinatorSnapshot.State
+        public var state: CoordinatorState
         /// Whether the coordinator's process didn't answer in time.
         public var isUnresponsive: Bool
         /// The reason why the previous incarnation ended, if there was one.
@@ -75,7 +75,7 @@ extension CoordinatorRuntime {
         }
         // A part of the tree doesn't take messages while the root is starting or stopping.
         guard case .success? = begin.outcome, !isStopping else {
-            let state = isStopping ? CoordinatorSnapshot.State.stopping : .starting
+            let state = isStopping ? CoordinatorState.stopping : .starting
             return CoordinatorHealth(isLive: true, isReady: false, findings: [.init(path: .root, state: state, isUnresponsive: false)])
         }
         do {

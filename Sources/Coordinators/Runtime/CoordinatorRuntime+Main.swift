@@ -9,45 +9,63 @@ extension CoordinatorRuntime {
     ///
     /// Returns when the tree has ended; SIGTERM and SIGINT end it gracefully. In a worker it doesn't return.
     ///
-    /// - Parameter workers: The other coordinators that a parent may start in a process of this executable.
+    /// - Parameters:
+    ///   - coordinators: The other coordinators that a parent may start in a process of this executable.
+    ///   - configure: A function that sets the root's configuration.
     public static func main<Root: Coordinator>(
         _ root: Root.Type,
-        workers: [any Coordinator.Type] = [],
+        coordinators: [any Coordinator.Type] = [],
         options: Options = Options(),
-        configure: (inout Root.Configuration) -> Void = { _ in }
+        configure: (inout Root.Configuration) throws -> Void = { _ in }
     ) async throws where Root.Configuration: CoordinatorConfiguration {
-        var options = options
-        options.coordinators += workers + [root]
-        await runWorkerIfRequested(options.coordinators, options: options)
+        let options = await runWorkerIfRequested(with: options, adding: coordinators + [root])
         try await options.bootstrap?(.root)
-        let runtime = CoordinatorRuntime(root, options: options, configure: configure)
-        try await run(runtime, logger: runtime.core.logger)
+        var configuration = Root.Configuration()
+        try configure(&configuration)
+        try await run(root, with: configuration, options)
+    }
+
+    /// Runs the whole `main` of a program of coordinators whose root's configuration has fields without defaults.
+    public static func main<Root: Coordinator>(
+        _ root: Root.Type,
+        coordinators: [any Coordinator.Type] = [],
+        options: Options = Options(),
+        with configuration: Root.Configuration
+    ) async throws {
+        let options = await runWorkerIfRequested(with: options, adding: coordinators + [root])
+        try await options.bootstrap?(.root)
+        try await run(root, with: configuration, options)
     }
 
     /// Runs this process as a worker if a parent has spawned it as one, and ends it then; otherwise returns at once.
     ///
     /// Call this first in the `main` of a program that embeds the runtime, on the main thread: it arms the signal that ends a worker with
     /// its parent.
-    public static func runWorkerIfRequested(_ coordinators: [any Coordinator.Type], options: Options = Options()) async {
-        let ticket: Ticket?
+    ///
+    /// - Parameter coordinators: The coordinators that a parent may start in a process of this executable.
+    public static func runWorkerIfRequested(coordinators: [any Coordinator.Type], options: Options = Options()) async {
+        _ = await runWorkerIfRequested(with: options, adding: coordinators)
+    }
+
+    /// Returns the options with the program's coordinators, in a process that isn't a worker.
+    private static func runWorkerIfRequested(with options: Options, adding coordinators: [any Coordinator.Type]) async -> Options {
+        var options = options
+        options.coordinators += coordinators
         do throws(CoordinatorError) {
-            ticket = try WorkerEnvironment.takeTicket()
-            if let ticket { try WorkerMain.arm(ticket) }
+            guard let ticket = try WorkerEnvironment.takeTicket() else { return options }
+            try WorkerMain.arm(ticket)
+            exit(await WorkerMain.run(ticket, options))
         } catch {
             Diagnostics.print(error.message)
             exit(78)
         }
-        guard let ticket else { return }
-        var options = options
-        options.coordinators += coordinators
-        let code = await WorkerMain.run(ticket, options)
-        exit(code)
     }
 
     // This runs off the main actor: calling actors in a loop from there is a hundred times slower.
     @concurrent
-    private static func run(_ runtime: CoordinatorRuntime, logger: Logger) async throws {
-        let group = ServiceGroup(services: [runtime], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
+    private static func run<Root: Coordinator>(_ root: Root.Type, with configuration: Root.Configuration, _ options: Options) async throws {
+        let runtime = CoordinatorRuntime(root, configuration: configuration, options: options)
+        let group = ServiceGroup(services: [runtime], gracefulShutdownSignals: [.sigterm, .sigint], logger: runtime.core.logger)
         do {
             try await group.run()
         } catch let error as ServiceGroupError where error.errorCode == .serviceFinishedUnexpectedly {

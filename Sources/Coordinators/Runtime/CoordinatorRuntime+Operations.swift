@@ -103,7 +103,7 @@ extension CoordinatorRuntime {
             path: .root,
             type: root.type.name,
             state: isStopping ? .stopping : .active,
-            placement: .inProcess,
+            host: .inProcess,
             processID: ProcessIdentity.current.processID,
             processStartTime: ProcessIdentity.current.startTime,
             incarnation: root.incarnation,

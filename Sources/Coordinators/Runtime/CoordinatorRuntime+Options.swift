@@ -62,8 +62,8 @@ extension CoordinatorRuntime {
         ///
         ///     options.bootstrap = { path in LoggingSystem.bootstrap { JSONLogHandler(label: $0, instance: path.description) } }
         ///
-        /// ``CoordinatorRuntime/main(_:workers:options:configure:)`` and
-        /// ``CoordinatorRuntime/runWorkerIfRequested(_:options:)`` call it once in each process of the tree, before anything else, with the
+        /// ``CoordinatorRuntime/main(_:coordinators:options:configure:)`` and
+        /// ``CoordinatorRuntime/runWorkerIfRequested(coordinators:options:)`` call it once in each process of the tree, before anything else, with the
         /// path of the process's first coordinator. A program that embeds the runtime bootstraps its own process itself. A ``logger`` that
         /// was set before isn't affected. An error ends the process: `main` throws it, and a worker exits with code 78.
         public var bootstrap: (@Sendable (CoordinatorPath) async throws -> Void)?

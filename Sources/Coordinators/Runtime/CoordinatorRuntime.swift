@@ -7,7 +7,7 @@ import WireProtocol
 /// The whole `main` of a program of coordinators is one line:
 ///
 ///     @main struct Program {
-///         static func main() async throws { try await CoordinatorRuntime.main(AppCoordinator.self, workers: [CartCoordinator.self]) }
+///         static func main() async throws { try await CoordinatorRuntime.main(AppCoordinator.self, coordinators: [CartCoordinator.self]) }
 ///     }
 ///
 /// A program that embeds the runtime adds it to its `ServiceGroup` instead, and calls `runWorkerIfRequested` first in its own `main`.
@@ -71,8 +71,10 @@ public final class CoordinatorRuntime: Service {
     /// `run` calls this; tests and tools may call it by itself. The caller must stop the runtime, and keep a reference to it until then:
     /// with the last reference the tree ends too, in the background.
     ///
-    /// - Throws: The error that the root's start threw; `startTimedOut`; `stopped` the second time.
+    /// - Throws: The error that the root's start threw; `startTimedOut`; `stopped` the second time; `invalidName` when two coordinators
+    ///   that the program hosts have one name.
     public func start() async throws {
+        try core.registry.checkNames()
         let parameters = NodeParameters(
             type: type,
             configuration: configuration,

@@ -76,14 +76,14 @@ final class CoordinatorType: Sendable {
         }
         open = { coordinator, section in
             let me: C = try MessageRow.cast(coordinator)
-            guard let key = C.ChildKey(pathComponent: section) else {
+            guard let key = C.ChildKey(section) else {
                 throw CoordinatorError(.noSuchChild, "\(C.self) has no section '\(section)'")
             }
-            try await me.open(key)
+            try await me.open(section: key)
         }
         display = { coordinator, page in
             let me: C = try MessageRow.cast(coordinator)
-            try await me.display(try C.Page(decoding: page))
+            try await me.display(page: try C.Page(decoding: page))
         }
     }
 }
@@ -92,27 +92,49 @@ final class CoordinatorType: Sendable {
 ///
 /// Only the types are kept: the tables of types that a process never hosts are never made, except by a spare, which has the time.
 final class TypeRegistry: Sendable {
-    private let types = Lock<[String: any Coordinator.Type]>([:])
+    private struct Types {
+        var byName: [String: any Coordinator.Type] = [:]
+        /// The names that several types have.
+        var ambiguousNames: Set<String> = []
+    }
 
-    /// Adds a type; returns false if it replaces another one of the same name, which can then no longer be started by it.
-    @discardableResult
-    func register(_ type: any Coordinator.Type) -> Bool {
-        let former = types.withLock { $0.updateValue(type, forKey: TypeNames.name(of: type)) }
-        return former.map { $0 == type } ?? true
+    private let types = Lock(Types())
+
+    func register(_ type: any Coordinator.Type) {
+        let name = TypeNames.name(of: type)
+        types.withLock { types in
+            let former = types.byName.updateValue(type, forKey: name)
+            if let former, former != type { types.ambiguousNames.insert(name) }
+        }
     }
 
     /// Makes the tables of all types.
     func makeTables() {
-        for type in types.withLock({ Array($0.values) }) { _ = CoordinatorType.of(type) }
+        for type in types.withLock({ Array($0.byName.values) }) { _ = CoordinatorType.of(type) }
     }
 
-    /// Returns the type with a name; throws `unknownType` with the known names if there is none.
+    /// Checks that each name stands for one type.
+    func checkNames() throws(CoordinatorError) {
+        if let name = types.withLock({ $0.ambiguousNames.min() }) { throw Self.ambiguous(name) }
+    }
+
+    /// Returns the type with a name.
+    ///
+    /// - Throws: `unknownType` with the known names if there is none; `invalidName` if there are several.
     func type(named name: String) throws(CoordinatorError) -> CoordinatorType {
-        let (type, known) = types.withLock { ($0[name], $0.keys.sorted()) }
+        let (type, isAmbiguous, known) = types.withLock { ($0.byName[name], $0.ambiguousNames.contains(name), $0.byName.keys.sorted()) }
+        if isAmbiguous { throw Self.ambiguous(name) }
         if let type { return .of(type) }
         throw CoordinatorError(
             .unknownType,
-            "this program hosts no coordinator '\(name)'; it hosts \(known.joined(separator: ", ")): add it to `workers:`"
+            "this program hosts no coordinator '\(name)'; it hosts \(known.joined(separator: ", ")): add it to `coordinators:`"
+        )
+    }
+
+    private static func ambiguous(_ name: String) -> CoordinatorError {
+        CoordinatorError(
+            .invalidName,
+            "this program hosts several coordinators that are named '\(name)', and a parent starts them by name: rename one of them"
         )
     }
 }

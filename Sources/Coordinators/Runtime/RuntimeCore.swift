@@ -1,6 +1,7 @@
 import ConcurrencySupport
 import Logging
 import Processes
+import Supervision
 import Synchronization
 
 /// The state and services that all coordinators of one process share.
@@ -64,12 +65,7 @@ final class RuntimeCore: Sendable {
         deadLetters = DeadLetters(tap: tap, uplink: uplink)
         unhandled = uplink.map { UpwardReports($0, isPrompt: true) }
         restartTokens = RestartTokens(options.workerRestarts)
-        for type in options.coordinators where !registry.register(type) {
-            logger.error(
-                "two coordinators have one name: only the last can be started by it",
-                metadata: ["type": "\(TypeNames.name(of: type))"]
-            )
-        }
+        for type in options.coordinators { registry.register(type) }
         ResourceLimits.raiseOpenFiles()
         WorkerProcess.ignoreBrokenPipes()
     }

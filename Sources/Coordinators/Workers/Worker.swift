@@ -2,6 +2,7 @@ import ConcurrencySupport
 import Links
 import Processes
 import ServiceLifecycle
+import Supervision
 import UnixSignals
 import WireProtocol
 import WorkerLifecycle

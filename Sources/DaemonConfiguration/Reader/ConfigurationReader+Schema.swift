@@ -190,7 +190,7 @@ extension ConfigurationReader {
     private mutating func supervision(_ node: Node) -> SupervisionPolicy {
         var policy = SupervisionPolicy()
         guard let fields = self.fields(node, "`supervision`", keys: ["strategy", "intensity", "period", "backoff"]) else { return policy }
-        if let node = fields["strategy"], let strategy: Strategy = choice(node, "`strategy`") {
+        if let node = fields["strategy"], let strategy: SupervisionPolicy.Strategy = choice(node, "`strategy`") {
             policy.strategy = strategy
         }
         if let intensity = fields["intensity"].flatMap({ self.wholeNumber($0, "`intensity`", in: 0...1_000_000) }) {

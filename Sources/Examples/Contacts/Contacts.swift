@@ -6,6 +6,6 @@ import Coordinators
 @main
 struct Contacts {
     static func main() async throws {
-        try await CoordinatorRuntime.main(ContactsTour.self, workers: [EditCoordinator.self])
+        try await CoordinatorRuntime.main(ContactsTour.self, coordinators: [EditCoordinator.self])
     }
 }

@@ -76,7 +76,7 @@ actor ContactsCoordinator: Coordinator {
     private func editorIsDone(_ editor: Child<EditCoordinator>, _ event: EditCoordinator.Event) async {
         if case .saved(let contact) = event { keep(contact) }
         // Stopping the editor rewinds the pages to those before the start. The call returns when that is done, so no callback is needed.
-        await editor.stop()
+        await editor.remove()
         context.delegates => .editorClosed
     }
 

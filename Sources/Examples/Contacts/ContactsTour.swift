@@ -31,7 +31,7 @@ actor ContactsTour: Coordinator {
         try await look("cancelled")
 
         let names = try await contacts.ask(Contacts.List()).map(\.name)
-        await contacts.stop()
+        await contacts.remove()
         try await look("left")
         print("contacts:", names.joined(separator: ", "))
         context.finish()

@@ -73,7 +73,7 @@ actor AppCoordinator: Coordinator {
         dismissProblem()
         login.delegates -= log
         do {
-            try await context.stop(.login)
+            try await context.remove(.login)
             await context.provide(\.session, Session(user: user, cachedEmail: user.email))
             try await context.start(MainExperienceCoordinator.self, as: .main)
             context.delegates => .showsMain(user)
@@ -107,7 +107,7 @@ actor AppCoordinator: Coordinator {
     }
 
     /// Refuses touches for a child that isn't on the screen.
-    func open(_ section: ChildKey) throws { throw NotOnScreen() }
+    func open(section: ChildKey) throws { throw NotOnScreen() }
 }
 
 /// An error that reports a touch where no screen is.

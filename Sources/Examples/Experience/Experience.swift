@@ -4,6 +4,6 @@ import Coordinators
 @main
 struct Experience {
     static func main() async throws {
-        try await CoordinatorRuntime.main(VisitCoordinator.self, workers: [LoginCoordinator.self, PlayerCoordinator.self])
+        try await CoordinatorRuntime.main(VisitCoordinator.self, coordinators: [LoginCoordinator.self, PlayerCoordinator.self])
     }
 }

@@ -22,6 +22,6 @@ actor FeedCoordinator: Coordinator {
         }
     ]
 
-    func pause() async { await context.reportThrottled(true) }
-    func resume() async { await context.reportThrottled(false) }
+    func paused() async { await context.reportThrottled(true) }
+    func resumed() async { await context.reportThrottled(false) }
 }

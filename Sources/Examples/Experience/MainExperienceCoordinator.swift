@@ -36,6 +36,6 @@ actor MainExperienceCoordinator: Coordinator {
         try await context.start(PlayerCoordinator.self, as: .player, in: .worker)
     }
 
-    func pause() async { await context.reportThrottled(true) }
-    func resume() async { await context.reportThrottled(false) }
+    func paused() async { await context.reportThrottled(true) }
+    func resumed() async { await context.reportThrottled(false) }
 }

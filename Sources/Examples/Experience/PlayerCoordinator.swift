@@ -27,8 +27,8 @@ actor PlayerCoordinator: SceneCoordinator {
         context.show(.playing)
     }
 
-    func pause() async { await context.reportThrottled(true) }
-    func resume() async { await context.reportThrottled(false) }
+    func paused() async { await context.reportThrottled(true) }
+    func resumed() async { await context.reportThrottled(false) }
 }
 
 /// The player's screen.

@@ -58,7 +58,7 @@ actor HomeCoordinator: Coordinator {
         callback?.cancel()
         callback = nil
         do {
-            try await context.stop(.details)
+            try await context.remove(.details)
         } catch {
             // The details are gone already, which is the aim.
             context.logger.debug("there were no details to remove", metadata: ["error": "\(error)"])
@@ -67,7 +67,7 @@ actor HomeCoordinator: Coordinator {
     }
 
     /// Refuses messages to details that aren't there: only an item that the user chooses opens them.
-    func open(_ section: ChildKey) throws { throw NoDetails() }
+    func open(section: ChildKey) throws { throw NoDetails() }
 }
 
 /// An error that reports that the details aren't shown.

@@ -4,6 +4,6 @@ import Coordinators
 @main
 struct HomeDetails {
     static func main() async throws {
-        try await CoordinatorRuntime.main(VisitCoordinator.self, workers: [DetailsCoordinator.self])
+        try await CoordinatorRuntime.main(VisitCoordinator.self, coordinators: [DetailsCoordinator.self])
     }
 }

@@ -4,6 +4,6 @@ import Coordinators
 @main
 struct Registration {
     static func main() async throws {
-        try await CoordinatorRuntime.main(RegistrationTour.self, workers: [RegistrationCoordinator.self])
+        try await CoordinatorRuntime.main(RegistrationTour.self, coordinators: [RegistrationCoordinator.self])
     }
 }

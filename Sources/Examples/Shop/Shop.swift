@@ -15,7 +15,7 @@ struct Shop {
         if CommandLine.arguments.count > 1 { return print(usage) }
         try await CoordinatorRuntime.main(
             ShopCoordinator.self,
-            workers: [AccountCoordinator.self, CatalogCoordinator.self, CartCoordinator.self, PaymentCoordinator.self]
+            coordinators: [AccountCoordinator.self, CatalogCoordinator.self, CartCoordinator.self, PaymentCoordinator.self]
         )
     }
 }

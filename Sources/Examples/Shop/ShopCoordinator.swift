@@ -38,11 +38,11 @@ actor ShopCoordinator: Coordinator {
         try ShopDatabase(path: configuration.database).prepare()
         await context.provide(\.database, describedBy: configuration.database)
         context.show(.storefront)
-        for section in ChildKey.allCases { try await open(section) }
+        for section in ChildKey.allCases { try await open(section: section) }
     }
 
     /// Shows the cart, unless it is shown.
-    func display(_ page: ShopPage) async throws {
+    func display(page: ShopPage) async throws {
         if page == .cart, !context.pages.contains(.cart) { context.present(.cart) }
     }
 

@@ -59,7 +59,7 @@ actor GateCoordinator: Coordinator {
         .observe(LoginCoordinator.self) { me, child, event in
             guard case .loggedIn(let user) = event else { return }
             me.user = user
-            await child.stop()
+            await child.remove()
         },
         .lifecycle { me, child, change in
             if case .crashed = change { me.crashes += 1 }

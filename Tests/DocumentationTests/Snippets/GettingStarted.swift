@@ -89,7 +89,7 @@ actor CatalogCoordinator: Coordinator {
 struct ShopProgram {
     // snippet: program
     static func main() async throws {
-        try await CoordinatorRuntime.main(AppCoordinator.self, workers: [CartCoordinator.self])
+        try await CoordinatorRuntime.main(AppCoordinator.self, coordinators: [CartCoordinator.self])
     }
     // end
 }

@@ -97,7 +97,7 @@ actor SessionsCoordinator: Coordinator {
     static let responders: Responders = [
         .observe(SessionCoordinator.self) { me, child, event in
             switch event {
-            case .succeeded: await child.stop()
+            case .succeeded: await child.remove()
             case .failed(let reason): print("\(child.path): \(reason)")
             }
         }

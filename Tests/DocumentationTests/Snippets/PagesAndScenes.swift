@@ -51,7 +51,7 @@ actor ShelfCoordinator: Coordinator {
     // end
 
     // snippet: display
-    func display(_ page: Page) async throws {
+    func display(page: Page) async throws {
         if case .product(let number) = page, number < 0 {
             throw CoordinatorError(.unsupported, "there is no product \(number)")
         }
@@ -65,7 +65,7 @@ actor MallCoordinator: NavigationCoordinator {
 
     init(_ context: Context) { self.context = context }
 
-    func open(_ section: String) async throws {
+    func open(section: String) async throws {
         guard section == "store" else { throw CoordinatorError(.noSuchChild, "there is no section '\(section)'") }
         try await context.start(StoreCoordinator.self, as: section)
     }
@@ -79,7 +79,7 @@ actor StoreCoordinator: Coordinator {
     init(_ context: Context) { self.context = context }
 
     // snippet: open
-    func open(_ section: ChildKey) async throws {
+    func open(section: ChildKey) async throws {
         switch section {
         case .shelf: try await context.start(ShelfCoordinator.self, as: .shelf)
         case .checkout: try await context.start(CheckoutCoordinator.self, as: .checkout)
@@ -135,7 +135,7 @@ actor StoreTabs: TabCoordinator {
     func start() async throws { try await context.select(.shelf) }
 
     // snippet: tabs
-    func open(_ key: ChildKey) async throws {
+    func open(section key: ChildKey) async throws {
         switch key {
         case .shelf: try await context.start(ShelfCoordinator.self, as: .shelf)
         case .checkout: try await context.start(CheckoutCoordinator.self, as: .checkout)

@@ -66,7 +66,7 @@ actor ExchangeCoordinator: Coordinator {
         .forward(Trader.Buy.self, to: .trader),
     ]
 
-    func open(_ section: ChildKey) async throws {
+    func open(section: ChildKey) async throws {
         switch section {
         case .market: try await context.start(MarketCoordinator.self, as: .market, in: .worker)
         case .trader: try await context.start(TraderCoordinator.self, as: .trader)

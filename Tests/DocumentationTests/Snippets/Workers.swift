@@ -50,7 +50,7 @@ actor StudioCoordinator: Coordinator {
     static let responders: Responders = [
         // snippet: down
         .respond(to: Studio.Render.self) { me, render in
-            guard let renderer = me.context.child(RendererCoordinator.self, as: .renderer) else {
+            guard let renderer = me.context.child(.renderer, as: RendererCoordinator.self) else {
                 throw CoordinatorError(.noSuchChild, "there is no renderer")
             }
             return try await renderer.ask(render, timeout: .seconds(30))
@@ -80,7 +80,7 @@ struct RendererIsLost: Error { var reason: ExitReason }
 struct StudioProgram {
     // snippet: embed
     static func main() async throws {
-        await CoordinatorRuntime.runWorkerIfRequested([RendererCoordinator.self])
+        await CoordinatorRuntime.runWorkerIfRequested(coordinators: [RendererCoordinator.self])
 
         var options = CoordinatorRuntime.Options()
         options.startTimeout = .seconds(10)

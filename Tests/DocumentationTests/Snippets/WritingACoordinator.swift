@@ -69,8 +69,8 @@ actor ImportCoordinator: Coordinator {
         context.finish(Output(rows: rows))
     }
 
-    func pause() async { isThrottled = true }
-    func resume() async { isThrottled = false }
+    func paused() async { isThrottled = true }
+    func resumed() async { isThrottled = false }
 }
 // end
 
@@ -114,7 +114,7 @@ actor FeedsCoordinator: Coordinator {
         .respond(to: Feeds.Sweep.self) { me, _ in
             for child in me.context.children(in: .paused) {
                 guard let key = child.key(as: String.self) else { continue }
-                try await me.context.stop(key)
+                try await me.context.remove(key)
             }
         },
     ]

@@ -30,6 +30,6 @@ public actor AuditCoordinator: Coordinator {
 
     private func note(_ words: String) { configuration.notebook.note(context.path, words) }
 
-    public func pause() async { note("pause") }
-    public func resume() async { note("resume") }
+    public func paused() async { note("pause") }
+    public func resumed() async { note("resume") }
 }

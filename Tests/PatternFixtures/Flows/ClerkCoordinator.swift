@@ -83,7 +83,7 @@ public actor ClerkCoordinator: Coordinator {
             return "\(greeting), \(greet.name)"
         },
         .respond(to: Flow.GreetingBelow.self, needs: \.greeting) { me, below, _ in
-            guard let child = me.context.child(ClerkCoordinator.self, as: below.key) else { return "no child" }
+            guard let child = me.context.child(below.key, as: ClerkCoordinator.self) else { return "no child" }
             return try await child.ask(Flow.ReadGreeting(), timeout: .seconds(15))
         },
         .respond(to: Flow.Withdraw.self, needs: \.vault) { _, _, vault in [vault.description, "\(vault.pid)", "\(vault.number)"] },

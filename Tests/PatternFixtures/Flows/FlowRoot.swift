@@ -76,7 +76,7 @@ public actor FlowRoot: Coordinator {
 
     public func unhandled(_ message: UnhandledMessage) async { note("unhandled \(message.name) from \(message.sender)") }
 
-    public func open(_ section: String) async throws {
+    public func open(section: String) async throws {
         note("open \(section)")
         guard let inWorker = configuration.sections[section] else {
             throw CoordinatorError(.noSuchChild, "there is no section '\(section)'")

@@ -39,7 +39,7 @@ public actor FormCoordinator: Coordinator {
     ]
 
     public func start() async throws { note("started") }
-    public func stop() async { note("stopped") }
+    public func stopped() async { note("stopped") }
 
     public func reconfigured(from former: Configuration) async throws -> Reconfiguration {
         let new = context.configuration

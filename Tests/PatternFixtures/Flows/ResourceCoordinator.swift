@@ -33,5 +33,5 @@ public actor ResourceCoordinator: SceneCoordinator {
     ]
 
     public func start() async throws { configuration.notebook.note(context.path, "start") }
-    public func stop() async { configuration.notebook.note(context.path, "stop") }
+    public func stopped() async { configuration.notebook.note(context.path, "stop") }
 }

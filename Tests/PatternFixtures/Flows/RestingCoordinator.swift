@@ -65,7 +65,7 @@ public actor RestingCoordinator: Coordinator {
         .inline(Resting.Peek.self) { me, _ in me.context.incarnation },
     ]
 
-    public func stop() async { notebook.note(context.path, "stopped") }
+    public func stopped() async { notebook.note(context.path, "stopped") }
 }
 
 /// Hands messages on to a coordinator that rests, and opens it when it has gone.
@@ -82,7 +82,7 @@ public actor WakingCoordinator: Coordinator {
 
     public static let responders: Responders = [.forward(prefix: "Resting.", to: "rests")]
 
-    public func open(_ section: String) async throws {
+    public func open(section: String) async throws {
         let configuration = context.configuration
         configuration.notebook.note(context.path, "open")
         try await context.start(RestingCoordinator.self, as: section, in: configuration.inWorker ? .worker : .inProcess) {

@@ -151,7 +151,7 @@ public actor SerialCoordinator: Coordinator {
     }
 
     private func bring(about way: Serial.Cause.Way) async throws {
-        guard let helper = context.child(SerialHelper.self, as: "helper") else { return }
+        guard let helper = context.child("helper", as: SerialHelper.self) else { return }
         switch way {
         case .ask: try await helper.ask(Serial.Tell("asked back"), timeout: .seconds(20))
         case .event:
@@ -164,7 +164,7 @@ public actor SerialCoordinator: Coordinator {
             _ = try await context.run(SerialHelper.self, as: "running", in: configuration.helpersInWorkers ? .worker : .inProcess) {
                 $0.asks = .whileRunning
             }
-        case .stop: try await context.stop("helper")
+        case .stop: try await context.remove("helper")
         case .later:
             await withCheckedContinuation { holders.append($0) }
             try await helper.ask(Serial.Join(), timeout: .seconds(20))
@@ -235,7 +235,7 @@ public actor SerialHelper: Coordinator {
         try await Task.sleep(for: .seconds(3_600))
     }
 
-    public func stop() async {
+    public func stopped() async {
         guard configuration.asks == .atStop, (try? await tell("asked back")) != nil else { return }
         configuration.notebook.note(context.path, "was answered")
     }

@@ -60,12 +60,12 @@ public actor StepCoordinator: Coordinator {
         if let line = configuration.startsAt { try await configuration.notebook.wait(for: line) }
     }
 
-    public func stop() async { note("stop") }
-    public func pause() async { note("pause") }
-    public func resume() async { note("resume") }
+    public func stopped() async { note("stop") }
+    public func paused() async { note("pause") }
+    public func resumed() async { note("resume") }
     public func popped(to page: Page?) async { note("popped \(page.map { "\($0)" } ?? "nil")") }
 
-    public func open(_ section: String) async throws {
+    public func open(section: String) async throws {
         note("open \(section)")
         guard let inWorker = configuration.sections[section] else {
             throw CoordinatorError(.noSuchChild, "there is no section '\(section)'")
@@ -75,7 +75,7 @@ public actor StepCoordinator: Coordinator {
         _ = try await context.startStep(Flow.StartStep(section, inWorker: inWorker, inner))
     }
 
-    public func display(_ page: Page) async throws {
+    public func display(page: Page) async throws {
         note("display \(page)")
         context.show(page)
     }

@@ -100,7 +100,7 @@ public actor SwitchboardCoordinator: Coordinator {
         if context.configuration.startsDesk { try await startDesk() }
     }
 
-    public func open(_ section: String) async throws {
+    public func open(section: String) async throws {
         notebook.note(context.path, "open \(section)")
         try await notebook.wait(for: "opening ends")
         if notebook.reads("there is no desk") { throw Flow.Refused("no desk") }

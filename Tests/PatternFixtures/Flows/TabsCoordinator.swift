@@ -34,7 +34,7 @@ public actor TabsCoordinator: TabCoordinator {
         .respond(to: Selected.self) { me, _ in me.context.selected ?? "none" },
     ]
 
-    public func open(_ key: String) async throws {
+    public func open(section key: String) async throws {
         configuration.notebook.note(context.path, "startTab \(key)")
         guard key != "missing" else { throw Flow.Refused("there is no such tab") }
         let inner = StepCoordinator.Configuration(configuration.notebook)

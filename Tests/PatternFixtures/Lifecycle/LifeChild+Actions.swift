@@ -27,7 +27,7 @@ extension LifeChild {
             for number in 0..<count { try await startChild("child-\(number)", .inProcess) }
             return "started"
         case .stopChild(let key):
-            try await context.stop(key)
+            try await context.remove(key)
             return "stopped"
         case .children:
             return context.children.map(\.path.key).joined(separator: " ")

@@ -63,25 +63,25 @@ public actor LifeChild: Coordinator {
         write("start \(context.path)")
     }
 
-    public func stop() async {
+    public func stopped() async {
         await takeTime()
         write("stop \(context.path)")
         // A task of its own, which isn't cancelled; eight seconds are longer than the tests' grace.
         if configuration.ignoresStop { await Task { try? await Task.sleep(for: .seconds(8)) }.value }
     }
 
-    public func pause() async {
+    public func paused() async {
         await takeTime()
         write("pause \(context.path)")
     }
 
-    public func resume() async {
+    public func resumed() async {
         await takeTime()
         write("resume \(context.path)")
     }
 
     /// A deep link leads to a child that isn't there: it's started.
-    public func open(_ section: String) async throws {
+    public func open(section: String) async throws {
         try await startChild(section, .inProcess)
     }
 

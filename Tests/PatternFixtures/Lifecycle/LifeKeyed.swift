@@ -35,6 +35,6 @@ public actor LifeKeyed: Coordinator {
             return [registration.path.description, dashboard.path.description]
         },
         .respond(to: Keys.self) { me, _ in me.context.children.compactMap { $0.key(as: ChildKey.self) } },
-        .respond(to: Stop.self) { me, stop in try await me.context.stop(stop.key) },
+        .respond(to: Stop.self) { me, stop in try await me.context.remove(stop.key) },
     ]
 }

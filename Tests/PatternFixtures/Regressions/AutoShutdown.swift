@@ -18,7 +18,7 @@ public actor EndingCoordinator: Coordinator {
     }
 
     public func run() async throws { try await configuration.notebook.wait(for: Self.line) }
-    public func stop() async { configuration.notebook.note(context.path, "stop") }
+    public func stopped() async { configuration.notebook.note(context.path, "stop") }
 }
 
 /// Has nothing left to do when its significant child has ended.
@@ -52,5 +52,5 @@ public actor AutoShutdownCoordinator: Coordinator {
         ) { $0.notebook = configuration.notebook }
     }
 
-    public func stop() async { configuration.notebook.note(context.path, "stop") }
+    public func stopped() async { configuration.notebook.note(context.path, "stop") }
 }

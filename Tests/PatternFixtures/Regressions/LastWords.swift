@@ -93,7 +93,7 @@ public actor LastWordsCoordinator: Coordinator {
         while !mustReturn { try await Task.sleep(for: .milliseconds(5)) }
     }
 
-    public func stop() async {
+    public func stopped() async {
         // More at a time than there is credit for: the others wait for it.
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<configuration.farewells {

@@ -18,5 +18,5 @@ public actor RefusingResource: SceneCoordinator {
     }
 
     public func start() async throws { throw Flow.Refused("won't start") }
-    public func stop() async { configuration.notebook.note(context.path, "stop") }
+    public func stopped() async { configuration.notebook.note(context.path, "stop") }
 }

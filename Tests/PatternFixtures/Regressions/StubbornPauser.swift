@@ -20,7 +20,7 @@ public actor StubbornPauser: Coordinator {
         .respond(to: WhereAmI.self) { me, _ in .here(me.context) }
     ]
 
-    public func pause() async {
+    public func paused() async {
         configuration.notebook.note(context.path, "pausing")
         // A task of its own, which isn't cancelled.
         if configuration.isStubborn { await Task { try? await Task.sleep(for: .seconds(60)) }.value }

@@ -27,7 +27,7 @@ actor Root: Coordinator {
         .respond(to: StartSlowConsumer.self) { me, request in
             try await me.context.start(SlowConsumer.self, as: "slow") { $0.senders = request.senders }
         },
-        .respond(to: StopSlowConsumer.self) { me, _ in try await me.context.stop("slow") },
+        .respond(to: StopSlowConsumer.self) { me, _ in try await me.context.remove("slow") },
         .respond(to: FanOut.Request.self) { me, request in try await request.deliver(me.context) },
         .respond(to: Starts.Request.self) { me, request in try await request.start(me.context) },
         .respond(to: WorkerStarts.Request.self) { me, request in try await request.start(me.context) },

@@ -53,7 +53,7 @@ extension FanOut.Request {
             group.cancelAll()
             return rate
         }
-        try await root.stop("announcer")
+        try await root.remove("announcer")
         return rate
     }
 

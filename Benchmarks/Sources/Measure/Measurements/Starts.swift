@@ -57,7 +57,7 @@ extension Starts.Request {
         ProcessUsage.returnFreeMemory()
         reply.heldBytes = ProcessUsage.residentBytes - resident
         reply.stopTime = try await Clock.duration {
-            for key in keys { try await root.stop(key) }
+            for key in keys { try await root.remove(key) }
         }
         return reply
     }

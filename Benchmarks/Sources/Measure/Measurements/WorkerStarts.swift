@@ -34,7 +34,7 @@ extension WorkerStarts.Request {
             let start = Clock.now
             try await root.start(Idle.self, as: "worker", in: .worker)
             durations.append(Clock.now - start)
-            try await root.stop("worker")
+            try await root.remove("worker")
         }
         return Percentiles(of: durations)
     }

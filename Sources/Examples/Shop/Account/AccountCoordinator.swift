@@ -19,7 +19,7 @@ actor AccountCoordinator: Coordinator {
     ]
 
     /// Step 1: show the login page; or the profile, to a customer who is logged in already.
-    func display(_ page: AccountPage) async throws {
+    func display(page: AccountPage) async throws {
         context.setRoot(try await context.ask(Account.Current()))
     }
 

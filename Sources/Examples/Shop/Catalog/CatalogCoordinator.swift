@@ -34,7 +34,7 @@ actor CatalogCoordinator: Coordinator {
     /// Goes back to the list, or on to a product.
     ///
     /// The list is at the bottom: the customer has then left the sections above it, and they end.
-    func display(_ page: CatalogPage) async throws {
+    func display(page: CatalogPage) async throws {
         switch page {
         case .list:
             for try await products in context.stream(Catalog.Promoted()) {

@@ -21,7 +21,7 @@ actor PaymentCoordinator: Coordinator {
     ]
 
     /// Shows the page in place of the one before it: a receipt is no step on the way to the next payment.
-    func display(_ page: PaymentPage) async throws {
+    func display(page: PaymentPage) async throws {
         context.setRoot(page)
     }
 

@@ -126,7 +126,9 @@ final class RunningDaemon: Sendable {
         sourceLocation: SourceLocation = #_sourceLocation,
         _ condition: () async throws -> Bool
     ) async throws {
-        try await CoordinatorsTesting.eventually(what(), fileID: sourceLocation.fileID, line: sourceLocation.line) { try? await condition() }
+        try await CoordinatorsTesting.eventually(what(), fileID: sourceLocation.fileID, line: sourceLocation.line) {
+            try? await condition()
+        }
     }
 
     var sockets: [String] { Files.names(in: "\(directory)/run").filter { $0.hasSuffix(".sock") } }

@@ -161,7 +161,10 @@ let package = Package(
         .executableTarget(name: "NewBuild", dependencies: ["Coordinators", "VersionSupport"], path: "Tests/VersionFixtures/New"),
         .executableTarget(name: "RelayBuild", dependencies: ["Coordinators", "VersionSupport"], path: "Tests/VersionFixtures/Relay"),
         .testTarget(name: "VersionTests", dependencies: ["NewBuild", "OldBuild", "RelayBuild", "TestSupport", "VersionSupport"]),
-        .testTarget(name: "DocumentationTests", dependencies: ["Coordinators", "CoordinatorsTesting", "TestSupport"]),
+        .testTarget(
+            name: "DocumentationTests",
+            dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "TestSupport", logging, serviceLifecycle]
+        ),
         .executableTarget(name: "ReadmeProgram", dependencies: ["Coordinators"], path: "Tests/ReadmeProgram"),
         .testTarget(name: "ReadmeTests", dependencies: ["Processes", "ReadmeProgram", "TestSupport"]),
         .testTarget(

@@ -42,6 +42,10 @@ enum Subject: String, CaseIterable {
     case askClimbing = "ask-climbing"
     /// An ask of a row that awaits, and gets a task of its own.
     case askQueued = "ask-queued"
+    /// An ask of a row that doesn't await, within an instrument that does nothing.
+    case askInstrumented = "ask-instrumented"
+    /// An ask of a row that awaits, within an instrument that does nothing.
+    case askQueuedInstrumented = "ask-queued-instrumented"
 
     /// Runs apart from the main actor, from which calls of other actors are slow.
     @concurrent
@@ -55,6 +59,8 @@ enum Subject: String, CaseIterable {
         case .askDirect: try await Tree.run(.ask, count, levels: 1)
         case .askClimbing: try await Tree.run(.ask, count, levels: 4)
         case .askQueued: try await Tree.run(.askAwaiting, count, levels: 1)
+        case .askInstrumented: try await Tree.run(.ask, count, levels: 1, [PassThrough()])
+        case .askQueuedInstrumented: try await Tree.run(.askAwaiting, count, levels: 1, [PassThrough()])
         }
     }
 }

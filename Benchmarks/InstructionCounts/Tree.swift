@@ -3,8 +3,9 @@ import Logging
 
 /// A tree in one process, whose lowest coordinator asks or sends what the root answers.
 enum Tree {
-    static func run(_ action: Work.Action, _ count: Int, levels: Int) async throws {
+    static func run(_ action: Work.Action, _ count: Int, levels: Int, _ instruments: [any CoordinatorInstrument] = []) async throws {
         var options = CoordinatorRuntime.Options()
+        options.instruments = instruments
         options.logger.logLevel = .critical
         let runtime = CoordinatorRuntime(Root.self, options: options)
         try await runtime.start()
@@ -14,6 +15,16 @@ enum Tree {
         try await runtime.ask(Work(action: action, count: count), at: path, timeout: .seconds(600))
         await runtime.stop()
     }
+}
+
+/// What an instrument costs that does nothing.
+struct PassThrough: CoordinatorInstrument {
+    nonisolated(nonsending) func around<R: Sendable>(
+        _ message: MessageInfo,
+        next: nonisolated(nonsending) () async throws -> R
+    ) async throws -> R { try await next() }
+
+    func around<R: Sendable>(_ message: MessageInfo, next: () throws -> R) throws -> R { try next() }
 }
 
 /// Starts coordinators, each the child of the one before.

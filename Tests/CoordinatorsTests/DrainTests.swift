@@ -29,7 +29,7 @@ struct DrainTests {
             try Files.write("", to: gate.file("open"))
             #expect(try await ask.value == "opened")
             #expect(try await stop.value.state == .inactive)
-            #expect(try await runtime.snapshot(of: "/a").lastExit == "shutdown")
+            #expect(try await runtime.snapshot(of: "/a").lastExit == .shutdown)
         }
     }
 

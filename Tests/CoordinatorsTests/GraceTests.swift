@@ -39,7 +39,7 @@ struct GraceTests {
             try await runtime.stop("/stubborn")
             // Twice the grace would be eight seconds, whatever else the machine does.
             #expect(ContinuousClock.now - began < .seconds(7.5))
-            #expect(try await runtime.snapshot(of: "/stubborn").lastExit == "did not stop in time")
+            #expect(try await runtime.snapshot(of: "/stubborn").lastExit == .stopTimedOut)
         }
     }
 }

@@ -6,7 +6,7 @@ import WireProtocol
 
 @Suite("Notices that wait for an observer", .timeLimit(minutes: 1))
 struct NoticeQueueTests {
-    private let letters = DeadLetters(tap: Tap(uplink: nil), uplink: nil)
+    private let letters = DeadLetters(instruments: Instruments([], tap: Tap(uplink: nil)), uplink: nil)
 
     private func queue() -> NoticeQueue { NoticeQueue(of: "/a", deadLetters: letters) }
 

@@ -61,7 +61,7 @@ struct PeerFuzzTests {
         _ = (TimeoutBudget(value), DismissalRequest(DismissalRequest.operation, value), ProcessReport("process-started", value))
     }
 
-    private static let letters = DeadLetters(tap: Tap(uplink: nil), uplink: nil)
+    private static let letters = DeadLetters(instruments: Instruments([], tap: Tap(uplink: nil)), uplink: nil)
 
     /// Some handlers end at once, some when they are cancelled, and some stream.
     @Sendable private static func handle(_ envelope: Envelope, _ log: RawPeer.Log) {

@@ -75,7 +75,7 @@ struct PythonPeerTests {
             )
             try await runtime.stop("/python")
             #expect(!peer.isAlive && !successor.isAlive)
-            #expect(try await runtime.snapshot(of: "/python").lastExit == "shutdown")
+            #expect(try await runtime.snapshot(of: "/python").lastExit == .shutdown)
         }
     }
 }
@@ -113,7 +113,7 @@ struct PlainPythonTests {
             }
             #expect(error?.code == .unhandled)
             try await runtime.stop("/python")
-            #expect(try await runtime.snapshot(of: "/python").lastExit == "shutdown")
+            #expect(try await runtime.snapshot(of: "/python").lastExit == .shutdown)
         }
     }
 

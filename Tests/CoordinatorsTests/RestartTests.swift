@@ -102,7 +102,7 @@ struct RestartTests {
             kill(before.pid, SIGSTOP)
             let after = try await runtime.whereIsIt("/hung", after: before)
             #expect(after.incarnation == 2)
-            #expect(try await runtime.snapshot(of: "/hung").lastExit == "hung")
+            #expect(try await runtime.snapshot(of: "/hung").lastExit == .hung)
             #expect(try await working.value == "done")
             #expect(try await runtime.snapshot(of: "/busy").restarts == 0)
         }
@@ -151,7 +151,7 @@ struct RestartTests {
             _ = try await runtime.ask(Fixture.WhereAmI(), at: "/child", timeout: .patient(.seconds(20)))
             _ = try? await runtime.perform(.exit(78), at: "/child")
             try await eventually("it's given up") { try await runtime.snapshot(of: "/child").state == .failed }
-            #expect(try await runtime.snapshot(of: "/child").lastExit == "exited with code 78")
+            #expect(try await runtime.snapshot(of: "/child").lastExit == .exited(code: 78))
             // An operator can have it back.
             #expect(try await runtime.start("/child").state == .active)
         }

@@ -44,7 +44,7 @@ struct ServicesTests {
             try await eventually("the worker was restarted") { try await runtime.snapshot(of: "/a").restarts == 1 }
             let second = try await runtime.ask(Fixture.UseProbe(), at: "/a", timeout: .seconds(60))
             #expect(second != first)
-            let exit = try await runtime.snapshot(of: "/a").lastExit ?? ""
+            let exit = try await runtime.snapshot(of: "/a").lastExit?.description ?? ""
             #expect(exit.contains("service probe") && exit.contains("told to fail"), "\(exit)")
         }
     }

@@ -1,6 +1,6 @@
 import TestSupport
 
-/// An article of the catalogue, and the Swift blocks in it.
+/// An article of the catalogue, and the blocks of one language in it.
 struct Article {
     struct Block: Equatable {
         /// The line of the opening fence, counted from 1.
@@ -13,18 +13,18 @@ struct Article {
     /// The line at which a block without an end begins.
     var openFence: Int?
 
-    init(name: String, text: String) {
+    init(name: String, text: String, language: String = "swift") {
         self.name = name
         var block: Block?
-        var isSwift = false
+        var isWanted = false
         for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             let content = line.drop { $0 == " " }
             if content.hasPrefix("```") {
                 if let finished = block {
-                    if isSwift { blocks.append(Block(line: finished.line, text: Self.withoutIndentation(finished.text))) }
+                    if isWanted { blocks.append(Block(line: finished.line, text: Self.withoutIndentation(finished.text))) }
                     block = nil
                 } else {
-                    isSwift = content.dropFirst(3).lowercased().hasPrefix("swift")
+                    isWanted = content.dropFirst(3).lowercased().hasPrefix(language)
                     block = Block(line: index + 1, text: [])
                 }
             } else {

@@ -6,6 +6,24 @@ enum Catalogue {
     static let articles = names(in: "Sources/Coordinators/Coordinators.docc", withExtension: "md")
     static let snippetFiles = names(in: "Tests/DocumentationTests/Snippets", withExtension: "swift")
 
+    /// The packages whose sources an article shows instead of snippets of its own.
+    private static let packages = ["EmbeddingInHummingbird": "Examples/HummingbirdShop/Sources"]
+
+    /// Returns whether a package that the article shows has these lines, whatever their indentation.
+    static func package(of article: String, contains lines: [String]) -> Bool {
+        guard let folder = packages[article] else { return false }
+        return files(below: "\(Files.packageRoot)/\(folder)").contains { file in
+            let source = (Files.text(of: file) ?? "").split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+            return source.indices.dropLast(lines.count - 1).contains { start in
+                source[start].hasSuffix(lines[0]) && Article.withoutIndentation(Array(source[start..<start + lines.count])) == lines
+            }
+        }
+    }
+
+    private static func files(below folder: String) -> [String] {
+        Files.names(in: folder).map { "\(folder)/\($0)" }.flatMap { $0.hasSuffix(".swift") ? [$0] : files(below: $0) }
+    }
+
     static func article(_ name: String) throws -> Article {
         Article(name: name, text: try text(of: name))
     }

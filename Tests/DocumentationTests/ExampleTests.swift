@@ -76,6 +76,24 @@ struct ExampleTests {
         }
     }
 
+    @Test("The service of the dependencies example is made and runs when it's needed")
+    func service() async throws {
+        try await withRuntime(RatesCoordinator.self, inOneProcess: true) { runtime in
+            let rate = try await runtime.ask(Rates.Of(currency: "CHF"))
+            #expect(rate == 0.94)
+        }
+    }
+
+    @Test("Coming from elsewhere: the counter counts, and is started again")
+    func comingFrom() async throws {
+        try await withRuntime(CountersCoordinator.self, inOneProcess: true) { runtime in
+            let first = try await [runtime.ask(Counter.Next()), runtime.ask(Counter.Next())]
+            #expect(first == [1, 2])
+            try await runtime.restart("/counter")
+            #expect(try await runtime.ask(Counter.Next()) == 1)
+        }
+    }
+
     @Test("Pages and scenes: a link opens what is missing, and a flow rewinds its pages")
     func pagesAndScenes() async throws {
         try await withRuntime(MallCoordinator.self, inOneProcess: true) { runtime in
@@ -100,6 +118,27 @@ struct ExampleTests {
         try await withRuntime(StudioCoordinator.self, inOneProcess: true) { runtime in
             let picture = try await runtime.ask(Studio.Render(scene: "dawn"))
             #expect(picture == "dawn at 1920")
+        }
+    }
+
+    @Test("The migration examples: a login waits for its service, an edited contact comes back, a child stops when it has succeeded")
+    func headlines() async throws {
+        let accounts = MemoryAccounts(passwords: ["ada": "lovelace"])
+        try await withRuntime(MemberCoordinator.self, dependencies: { $0.members = accounts }, inOneProcess: true) { runtime in
+            let name = try await runtime.ask(Members.Login(username: "ada", password: "lovelace"))
+            #expect(name == "ada")
+        }
+        try await withRuntime(ContactsCoordinator.self, inOneProcess: true) { runtime in
+            let contact = try await runtime.ask(Contacts.Edit(contact: Contact(name: "Ada")))
+            #expect(contact.name == "Ada, edited")
+        }
+        try await withRuntime(SessionsCoordinator.self, inOneProcess: true) { runtime in
+            try await runtime.ask(Session.Open(isValid: true), at: "/session")
+            try await eventually("the session is stopped") { try await runtime.snapshot().children.isEmpty }
+        }
+        try await withRuntime(HomeCoordinator.self, inOneProcess: true) { runtime in
+            try await runtime.ask(Home.ShowDetails())
+            #expect(try await runtime.navigation().map(\.path) == ["/details"])
         }
     }
 

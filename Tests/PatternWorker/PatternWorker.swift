@@ -8,6 +8,8 @@ struct PatternWorker {
         try await CoordinatorRuntime.main(
             PatternRoot.self,
             coordinators: PatternLifecycle.coordinators + PatternFlows.coordinators + PatternRegressions.coordinators
+                + PatternObservation.coordinators,
+            options: PatternObservation.options
         )
     }
 }

@@ -20,6 +20,31 @@ public struct TreeNode: Codable, Hashable, Sendable {
         case program
     }
 
+    /// The messages of a coordinator.
+    public struct Mailbox: Codable, Hashable, Sendable {
+        /// The number of messages that wait.
+        public var waiting: Int
+        /// The number of messages whose handlers have begun and not ended.
+        public var running: Int
+        /// The milliseconds for which the oldest waiting message has waited; nil when none waits.
+        public var oldestWaitingMilliseconds: Int64?
+        /// The number of messages that the present life has handled.
+        public var handled: UInt64
+
+        /// Creates the description of a mailbox.
+        public init(waiting: Int = 0, running: Int = 0, oldestWaitingMilliseconds: Int64? = nil, handled: UInt64 = 0) {
+            self.waiting = waiting
+            self.running = running
+            self.oldestWaitingMilliseconds = oldestWaitingMilliseconds
+            self.handled = handled
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case waiting, running, handled
+            case oldestWaitingMilliseconds = "oldest_waiting_ms"
+        }
+    }
+
     /// The node's name among its siblings; `/` for the root.
     public var key: String
     /// The node's path, such as `/shop/cart`.
@@ -46,6 +71,8 @@ public struct TreeNode: Codable, Hashable, Sendable {
     public var placement: Placement
     /// The end of the node's previous life, such as `exit code 1` or `signal 9 (SIGKILL)`.
     public var lastExit: String?
+    /// The node's messages; nil when they aren't known, and of a program.
+    public var mailbox: Mailbox?
     /// The node's children, in the order of their starts.
     public var children: [TreeNode]
 
@@ -64,6 +91,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
         uptimeMilliseconds: Int64 = 0,
         placement: Placement,
         lastExit: String? = nil,
+        mailbox: Mailbox? = nil,
         children: [TreeNode] = []
     ) {
         self.key = key
@@ -79,11 +107,12 @@ public struct TreeNode: Codable, Hashable, Sendable {
         self.uptimeMilliseconds = uptimeMilliseconds
         self.placement = placement
         self.lastExit = lastExit
+        self.mailbox = mailbox
         self.children = children
     }
 
     private enum CodingKeys: String, CodingKey {
-        case key, path, type, kind, state, pid, incarnation, restarts, placement, children
+        case key, path, type, kind, state, pid, incarnation, restarts, placement, mailbox, children
         case restartAttempt = "restart_attempt"
         case nextStartMilliseconds = "next_start_ms"
         case uptimeMilliseconds = "uptime_ms"

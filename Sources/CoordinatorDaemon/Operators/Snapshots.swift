@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Control
 import Coordinators
 
@@ -19,11 +20,23 @@ extension TreeNode {
             incarnation: snapshot.incarnation,
             restarts: snapshot.restarts,
             restartAttempt: snapshot.restartAttempt,
-            nextStartMilliseconds: snapshot.nextStartMilliseconds,
-            uptimeMilliseconds: snapshot.uptimeMilliseconds ?? 0,
+            nextStartMilliseconds: snapshot.nextStart?.wholeMilliseconds,
+            uptimeMilliseconds: snapshot.uptime?.wholeMilliseconds ?? 0,
             placement: placement,
-            lastExit: snapshot.lastExit,
+            lastExit: snapshot.lastExit?.description,
+            mailbox: snapshot.mailbox.map { Mailbox($0) },
             children: snapshot.children.map { TreeNode($0) }
+        )
+    }
+}
+
+extension TreeNode.Mailbox {
+    fileprivate init(_ mailbox: CoordinatorSnapshot.Mailbox) {
+        self.init(
+            waiting: mailbox.waiting,
+            running: mailbox.running,
+            oldestWaitingMilliseconds: mailbox.oldestWaiting?.wholeMilliseconds,
+            handled: mailbox.handled
         )
     }
 }
@@ -44,7 +57,7 @@ extension ProcessList {
                     pid: pid,
                     path: snapshot.path.description,
                     startTime: snapshot.processStartTime ?? 0,
-                    uptimeMilliseconds: snapshot.uptimeMilliseconds ?? 0,
+                    uptimeMilliseconds: snapshot.uptime?.wholeMilliseconds ?? 0,
                     state: snapshot.isUnresponsive ? "unresponsive" : snapshot.state.rawValue,
                     restarts: snapshot.restarts,
                     incarnation: snapshot.incarnation

@@ -23,6 +23,12 @@ public struct Child<C: Coordinator>: Sendable {
     /// - Parameter timeout: As of `CoordinatorContext.ask`.
     /// - Throws: `unhandled` when the child has no row for the message; otherwise as `CoordinatorContext.ask`.
     public func ask<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> M.Reply {
+        guard let instruments else { return try await askUnobserved(message, timeout) }
+        return try await instruments.around(info(of: M.self, .ask)) { try await askUnobserved(message, timeout) }
+    }
+
+    @inline(__always)
+    private func askUnobserved<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> M.Reply {
         try await M.retried(within: timeout) { deadline in
             if M.coalesces {
                 return try await supervisor.node.askTogether(message, by: deadline, child: key) {
@@ -44,15 +50,15 @@ public struct Child<C: Coordinator>: Sendable {
     /// - Returns: Whether the child has a row for the message.
     @discardableResult
     public func send<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> Bool {
-        try await Envelope.isAccepted { try await deliver(message, by: timeout.map { .now + $0 }, isOneWay: true) }
+        guard let instruments else { return try await sendUnobserved(message, timeout) }
+        return try await instruments.around(info(of: M.self, .send)) { try await sendUnobserved(message, timeout) }
     }
 
     /// Asks the child for a stream of replies: only its own rows are searched.
     ///
     /// - Parameter timeout: The time after which the stream ends with `timedOut`; none by default.
     public func stream<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) -> ReplyStream<M.Reply> {
-        let deadline = timeout.map { MonotonicTime.now + $0 }
-        return ReplyStream(buffer: ReplyBuffer(.value(message), sender: supervisor.node, deadline: deadline) { dispatch($0) })
+        supervisor.node.stream(message, timeout, to: path) { dispatch($0) }
     }
 
     /// Returns the child's key as a key of the parent's type; `nil` if it isn't one.
@@ -103,6 +109,21 @@ public struct Child<C: Coordinator>: Sendable {
     /// Resumes the child, unless an ancestor is paused; messages that have waited begin in order.
     public func resume() async {
         try? await supervisor.setPaused(false, for: key, initiator: .parent)
+    }
+
+    @inline(__always)
+    private func sendUnobserved(_ message: some ResponderMessage, _ timeout: Duration?) async throws -> Bool {
+        try await Envelope.isAccepted { try await deliver(message, by: timeout.map { .now + $0 }, isOneWay: true) }
+    }
+
+    /// The instruments of the process; `nil` when there are none.
+    private var instruments: Instruments? {
+        let instruments = supervisor.node.runtime.instruments
+        return instruments.areActive ? instruments : nil
+    }
+
+    private func info<M: ResponderMessage>(of message: M.Type, _ kind: MessageInfo.Kind) -> MessageInfo {
+        MessageInfo(message, kind, sentBy: supervisor.node, to: path)
     }
 
     private func deliver(_ message: some ResponderMessage, by deadline: MonotonicTime?, isOneWay: Bool) async throws -> Answer {

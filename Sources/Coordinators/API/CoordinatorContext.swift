@@ -41,9 +41,34 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
         case .unhandled:
             try Task.checkCancellation()
             throw node.unhandled(M.name, of: path)
+        case .observed: return try await observedAsk(message, timeout)
         case nil: break
         }
-        return try await M.retried(within: timeout) { deadline in
+        return try await queuedAsk(message, timeout)
+    }
+
+    /// Asks within the instruments.
+    private func observedAsk<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> M.Reply {
+        try await node.runtime.instruments.around(MessageInfo(M.self, .ask, sentBy: node)) {
+            switch node.shortcutWithinInstruments(for: ObjectIdentifier(M.self), size: Envelope.size(of: M.self)) {
+            case .row(let row, let instance, let responder):
+                do {
+                    let ask = ObservedAsk(from: path)
+                    return try await unsafeDowncast(row, to: DirectRow<M>.self).run(message, on: instance, of: responder, observed: ask)
+                } catch is DirectRowRefusal {}
+            case .unhandled:
+                try Task.checkCancellation()
+                throw node.unhandled(M.name, of: path)
+            case .observed, nil: break
+            }
+            return try await queuedAsk(message, timeout)
+        }
+    }
+
+    /// Asks by a message that takes the whole way.
+    @inline(__always)
+    private func queuedAsk<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> M.Reply {
+        try await M.retried(within: timeout) { deadline in
             if M.coalesces {
                 return try await node.askTogether(message, by: deadline) { [node] in
                     try await node.ask(.value(message), by: deadline, isOneWay: false)
@@ -71,6 +96,14 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     /// - Throws: As `ask`, without the handler's errors.
     @discardableResult
     public func send<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> Bool {
+        guard node.runtime.instruments.areActive else { return try await sendUnobserved(message, timeout) }
+        return try await node.runtime.instruments.around(MessageInfo(M.self, .send, sentBy: node)) {
+            try await sendUnobserved(message, timeout)
+        }
+    }
+
+    @inline(__always)
+    private func sendUnobserved<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> Bool {
         try Task.checkCancellation()
         if let isAccepted = try node.sendUp(message) { return isAccepted }
         return try await Envelope.isAccepted { try await node.ask(.value(message), by: timeout.map { .now + $0 }, isOneWay: true) }
@@ -80,7 +113,7 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     ///
     /// - Parameter timeout: The time after which the stream ends with `timedOut`; none by default.
     public func stream<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) -> ReplyStream<M.Reply> {
-        ReplyStream(buffer: ReplyBuffer(.value(message), sender: node, deadline: timeout.map { .now + $0 }) { node.climb($0) })
+        node.stream(message, timeout) { node.climb($0) }
     }
 
     // MARK: The coordinator's own end

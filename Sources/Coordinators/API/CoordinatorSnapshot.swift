@@ -1,5 +1,7 @@
+public import Supervision
+
 /// The state of a coordinator and its subtree at one moment.
-public struct CoordinatorSnapshot: Sendable, Hashable, Codable {
+public struct CoordinatorSnapshot: Sendable, Hashable {
     /// The process that runs the coordinator.
     public enum Host: String, Sendable, Hashable, Codable {
         /// The process of the parent.
@@ -8,6 +10,26 @@ public struct CoordinatorSnapshot: Sendable, Hashable, Codable {
         case worker
         /// A process of its own that runs a plain program.
         case program
+    }
+
+    /// The messages of a coordinator.
+    public struct Mailbox: Sendable, Hashable {
+        /// The number of messages that wait: in the mailbox, on their way to the coordinator's executor, or for the coordinator to be started
+        /// again.
+        public var waiting: Int
+        /// The number of messages whose handlers have begun and not ended. An ask of a row that doesn't await, of an idle coordinator in its
+        /// asker's process, isn't counted while it's handled.
+        public var running: Int
+        /// The time for which the oldest waiting message has waited, since it was sent or has arrived in the coordinator's process; `nil`
+        /// when none waits.
+        public var oldestWaiting: Duration?
+        /// The number of messages that this incarnation has handled, those included whose handlers have thrown.
+        public var handled: UInt64
+
+        /// Creates the description of a mailbox.
+        public init(waiting: Int = 0, running: Int = 0, oldestWaiting: Duration? = nil, handled: UInt64 = 0) {
+            (self.waiting, self.running, self.oldestWaiting, self.handled) = (waiting, running, oldestWaiting, handled)
+        }
     }
 
     /// The coordinator's place in the tree.
@@ -28,14 +50,17 @@ public struct CoordinatorSnapshot: Sendable, Hashable, Codable {
     public var restarts = 0
     /// The number of restarts in a row, from 1, while the coordinator waits for its next start.
     public var restartAttempt: Int?
-    /// The time until the next start, in milliseconds, while the coordinator waits for it.
-    public var nextStartMilliseconds: Int64?
-    /// The time for which the coordinator has been ready, in milliseconds.
-    public var uptimeMilliseconds: Int64?
+    /// The time until the next start, while the coordinator waits for it.
+    public var nextStart: Duration?
+    /// The time for which the coordinator has been ready.
+    public var uptime: Duration?
     /// The reason why the previous incarnation ended.
-    public var lastExit: String?
+    public var lastExit: ExitReason?
     /// Whether the coordinator's process didn't answer in time, so that its children are unknown.
     public var isUnresponsive = false
+    /// The messages of the coordinator; `nil` when they aren't known: of a program, of a coordinator that isn't running, and of one whose
+    /// process doesn't answer, or doesn't tell.
+    public var mailbox: Mailbox?
     /// The coordinator's children, in start order.
     public var children: [CoordinatorSnapshot] = []
 }
@@ -45,9 +70,9 @@ extension CoordinatorSnapshot {
     var ended: CoordinatorSnapshot {
         var ended = self
         ended.state = .inactive
-        (ended.processID, ended.processStartTime, ended.uptimeMilliseconds, ended.children) = (nil, nil, nil, [])
+        (ended.processID, ended.processStartTime, ended.uptime, ended.mailbox, ended.children) = (nil, nil, nil, nil, [])
         // The exit that was the last one then isn't any more.
-        (ended.restartAttempt, ended.nextStartMilliseconds, ended.lastExit) = (nil, nil, nil)
+        (ended.restartAttempt, ended.nextStart, ended.lastExit) = (nil, nil, nil)
         return ended
     }
 }

@@ -318,10 +318,18 @@ extension ChildSlot {
             incarnation: incarnation,
             restarts: record.restarts,
             restartAttempt: next?.attempt,
-            nextStartMilliseconds: next.map { max(0, ($0.time - MonotonicTime.now.sinceOrigin).nanosecondsClamped / 1_000_000) },
-            uptimeMilliseconds: phase.life?.readySince.map { Int64((MonotonicTime.now - $0).nanosecondsClamped / 1_000_000) },
-            lastExit: record.lastExit?.description
+            nextStart: next.map { max(.zero, $0.time - MonotonicTime.now.sinceOrigin) },
+            uptime: phase.life?.readySince.map { .now - $0 },
+            lastExit: record.lastExit,
+            mailbox: parked
         )
+    }
+
+    /// The messages that wait for the child to be ready; `nil` when there are none.
+    private var parked: CoordinatorSnapshot.Mailbox? {
+        let messages = record.parking.messages
+        guard let oldest = messages.map(\.envelope.arrived).min() else { return nil }
+        return CoordinatorSnapshot.Mailbox(waiting: messages.reduce(0) { $0 + $1.envelope.count }, oldestWaiting: .now - oldest)
     }
 }
 

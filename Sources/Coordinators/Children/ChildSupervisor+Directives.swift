@@ -51,7 +51,7 @@ extension ChildSupervisor {
             pauseReasons: slot.value.pauseReasons,
             isRestart: attempt > 0,
             spares: mayHaveSpares ? slot.value.record.spares : nil,
-            areEventsWanted: !record.observers.all.isEmpty || node.type.table.observes(definition.typeName)
+            areEventsWanted: !record.observers.all.isEmpty || node.observer(ofChildren: definition.typeName) != nil
         )
         let events = HostEvents(owner: self, life: instance)
         let host = node.runtime.makeHost(definition, parent: node, inheritance: inheritance, events: events)

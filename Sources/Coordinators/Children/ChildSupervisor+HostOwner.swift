@@ -48,9 +48,8 @@ extension ChildSupervisor: HostOwner {
 
     /// Sends a child's event to the parent's rows and to every observer.
     private func emitted(_ life: ChildInstance, _ event: Answer) {
-        let typeName = notify(life.key, .event(event))
-        guard let typeName, node.type.table.observers[typeName] != nil else { return }
-        node.post(.event(AnyChild(supervisor: self, key: life.key, typeName: typeName), event))
+        guard let typeName = notify(life.key, .event(event)) else { return }
+        node.observer(ofChildren: typeName)?.post(.event(AnyChild(supervisor: self, key: life.key, typeName: typeName), event))
     }
 
     private func holdMessages(for life: ChildInstance) {

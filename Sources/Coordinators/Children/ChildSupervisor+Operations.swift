@@ -54,7 +54,9 @@ extension ChildSupervisor {
         guard let host, snapshot.state == .active || snapshot.state == .paused else { return snapshot }
         do {
             let value = try await host.operate(.inspect, on: [], budget: budget)
-            snapshot.children = try [CoordinatorSnapshot](decoding: value)
+            let description = try SelfDescription(reading: value)
+            snapshot.children = description.children
+            snapshot.mailbox = description.mailbox?.adding(snapshot.mailbox) ?? snapshot.mailbox
         } catch let error as CoordinatorError where error.code == .unsupported {
             // A plain program has no coordinators in it.
         } catch {

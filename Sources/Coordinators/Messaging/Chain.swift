@@ -80,7 +80,8 @@ struct Onward: Sendable {
             body,
             sender: envelope.sender,
             deadline: envelope.deadline,
-            trace: envelope.trace,
+            // An instrument of the interceptor, or the interceptor itself, may have continued the trace.
+            trace: TraceContext.current?.bytes ?? envelope.trace,
             isOneWay: isOneWay,
             flow: flow
         )

@@ -1,3 +1,5 @@
+import ConcurrencySupport
+
 /// A row whose body doesn't suspend: it may run in the asker's task.
 ///
 /// The order of messages is kept, because no other message waits or is handled while asks are on their way, and an executor runs the jobs
@@ -7,6 +9,30 @@ class DirectRow<M: ResponderMessage>: AnyDirectRow, @unchecked Sendable {
     ///
     /// - Throws: `DirectRowRefusal` when the coordinator doesn't accept messages any more; the error that the body throws.
     func run(_ message: M, on instance: any Coordinator, of node: Node) async throws -> M.Reply { throw DirectRowRefusal() }
+
+    /// Runs the body on its coordinator, within the instruments of the process.
+    func run(_ message: M, on instance: any Coordinator, of node: Node, observed ask: ObservedAsk) async throws -> M.Reply {
+        throw DirectRowRefusal()
+    }
+}
+
+/// An ask that runs in its asker's task, and that instruments observe.
+struct ObservedAsk {
+    let sender: CoordinatorPath
+    /// The time at which the coordinator was asked.
+    let began = MonotonicTime.now
+
+    init(from sender: CoordinatorPath) { self.sender = sender }
+
+    /// Handles the message within the instruments.
+    func handle<M: ResponderMessage>(_ message: M, at node: Node, by body: (M) throws -> M.Reply) throws -> M.Reply {
+        let info = MessageInfo(M.self, from: sender, since: began, handledBy: node)
+        do {
+            return try node.runtime.instruments.aroundAtOnce(info) { try body(message) }
+        } catch {
+            throw Failures.thrownByHandler(error)
+        }
+    }
 }
 
 /// The refusal of a coordinator that doesn't accept messages any more.
@@ -39,6 +65,11 @@ final class TypedInlineRow<C: Coordinator, M: ResponderMessage>: DirectRow<M>, @
             throw Failures.thrownByHandler(error)
         }
     }
+
+    override func run(_ message: M, on instance: any Coordinator, of node: Node, observed ask: ObservedAsk) async throws -> M.Reply {
+        // Rows are called only for coordinators of their table.
+        try ask.handle(message, at: node) { try body(unsafeDowncast(instance, to: C.self), $0) }
+    }
 }
 
 /// A direct row that knows its coordinator's type.
@@ -55,6 +86,16 @@ final class TypedDirectRow<C: Coordinator, M: ResponderMessage>: DirectRow<M>, @
     override func run(_ message: M, on instance: any Coordinator, of node: Node) async throws -> M.Reply {
         // Rows are called only for coordinators of their table.
         try await perform(message, unsafeDowncast(instance, to: C.self), node)
+    }
+
+    override func run(_ message: M, on instance: any Coordinator, of node: Node, observed ask: ObservedAsk) async throws -> M.Reply {
+        // Rows are called only for coordinators of their table.
+        try await perform(message, unsafeDowncast(instance, to: C.self), node, observed: ask)
+    }
+
+    private func perform(_ message: M, _ me: isolated C, _ node: Node, observed ask: ObservedAsk) throws -> M.Reply {
+        guard node.directAskBegins(Envelope.size(of: M.self)) else { throw DirectRowRefusal() }
+        return try ask.handle(message, at: node) { try body(me, $0) }
     }
 
     private func perform(_ message: M, _ me: isolated C, _ node: Node) throws -> M.Reply {

@@ -112,6 +112,8 @@ final class Envelope: Sendable {
     let count: Int
     /// The size that counts against limits, in bytes: that of the payload where it's encoded, else the value's own.
     let size: Int
+    /// The time at which the message was sent in this process, or arrived here.
+    let arrived = MonotonicTime.now
 
     private enum Phase { case open, answered, failed }
     private typealias Waiter = UnsafeContinuation<Result<Answer, any Error>, Never>

@@ -8,6 +8,8 @@ extension Node {
         case row(AnyDirectRow, any Coordinator, Node)
         /// No coordinator up to the root responds.
         case unhandled
+        /// Instruments observe the ask.
+        case observed
     }
 
     /// Returns the shortcut of an ask; `nil` if it has to take the whole way.
@@ -15,7 +17,14 @@ extension Node {
     /// - Parameters:
     ///   - message: The type of the message.
     ///   - size: The size of the message in bytes.
+    @inline(__always)
     func shortcut(for message: ObjectIdentifier, size: Int) -> Shortcut? {
+        runtime.instruments.areActive ? .observed : shortcutWithinInstruments(for: message, size: size)
+    }
+
+    /// Returns the shortcut of an ask that the instruments know of.
+    @inline(__always)
+    func shortcutWithinInstruments(for message: ObjectIdentifier, size: Int) -> Shortcut? {
         // Tasks that a stopped coordinator has left running can't ask.
         openAsks.isClosed ? nil : ownShortcut(for: message, size)
     }
@@ -25,7 +34,7 @@ extension Node {
     /// A recursion, so that no coordinator on the way is retained: their counts are shared by all askers.
     private func ownShortcut(for message: ObjectIdentifier, _ size: Int) -> Shortcut? {
         switch type.table.match(for: message) {
-        case .direct(let row): (row.isInline ? instanceForInlineAsk() : takeDirectAsk(size)).map { .row(row, $0, self) }
+        case .direct(let row): (row.isInline ? instanceForInlineRow() : takeDirectAsk(size)).map { .row(row, $0, self) }
         case .other: nil
         case .none: parent.map { $0.ownShortcut(for: message, size) } ?? (isRoot ? .unhandled : nil)
         }
@@ -33,7 +42,6 @@ extension Node {
 
     /// Claims the coordinator for a direct ask, if no message waits for it or is handled: the ask is then the next.
     private func takeDirectAsk(_ size: Int) -> (any Coordinator)? {
-        guard !runtime.tap.isActive else { return nil }
         let priority = Task.currentPriority
         return state.withLock { state in
             guard state.life.phase == .active, state.mailbox.reserve(size, priority) else { return nil }
@@ -46,8 +54,9 @@ extension Node {
     /// - Returns: False when the coordinator is stopping.
     func directAskBegins(_ size: Int) -> Bool {
         let (isActive, instance) = state.withLock { state -> (Bool, (any Coordinator)?) in
-            state.mailbox.endReservation(size)
-            return (state.life.phase == .active, state.instanceToDrain())
+            let isActive = state.life.phase == .active
+            state.mailbox.endReservation(size, isHandled: isActive)
+            return (isActive, state.instanceToDrain())
         }
         if let instance { beginDraining(instance) }
         return isActive

@@ -35,7 +35,7 @@ extension Node {
     /// - Returns: False when the message has to wait in the mailbox, because the coordinator isn't ready, is paused or stops, or an earlier
     ///   message for such a row waits there.
     func answer(_ envelope: Envelope, _ row: MessageRow, _ inline: InlineRow) -> Bool {
-        guard let instance = instanceForInlineRow() else { return false }
+        guard let instance = instanceForInlineRow(isForwarding: inline.isForwarding) else { return false }
         switch inline.work {
         case .answer(let body): answer(envelope, row, inline, by: body, on: instance)
         case .forward(let target): forward(envelope, to: target)
@@ -54,23 +54,20 @@ extension Node {
         if envelope.isWithdrawn { return }
         if envelope.isOneWay { envelope.complete(.success(.none)) }
         let began = MonotonicTime.now
-        let result = inTrace(of: envelope) { Result { try body(instance, envelope) } }
-        conclude(envelope, row, result, since: runtime.tap.isActive ? began : nil)
+        conclude(envelope, row, handleAtOnce(envelope) { try body(instance, envelope) })
         if case .peer = envelope.asker { noteIfSlow(inline, envelope, since: began) }
     }
 
-    /// Returns the coordinator, if an ask of an inline row may run in the asker's task.
-    func instanceForInlineAsk() -> (any Coordinator)? { runtime.tap.isActive ? nil : instanceForInlineRow() }
-
-    private func instanceForInlineRow() -> (any Coordinator)? {
+    /// Returns the coordinator, if a message of an inline row needn't wait in its mailbox; the caller then handles the message, or forwards it.
+    func instanceForInlineRow(isForwarding: Bool = false) -> (any Coordinator)? {
         state.withLock { state in
             switch state.life.phase {
             case .starting, .active: break
             case .draining, .stopping, .stopped: return nil
             }
-            guard state.mailbox.admitsInline else { return nil }
-            state.mailbox.noteArrival()
-            return state.life.instance
+            guard state.mailbox.admitsInline, let instance = state.life.instance else { return nil }
+            if !isForwarding { state.mailbox.noteHandled() }
+            return instance
         }
     }
 

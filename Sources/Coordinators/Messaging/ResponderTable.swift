@@ -32,7 +32,7 @@ final class ResponderTable: Sendable {
     /// The row for messages to a pool, and its members' table.
     private let pool: (row: MessageRow, members: ResponderTable)?
     /// The reasons, in words, why coordinators with these rows can't be started: a message of another process could be taken for a wrong one.
-    private let nameProblems: [String]
+    let nameProblems: [String]
     /// The rows for messages as processes below are told them, in order, in runs of rows that are alike in where their messages are read.
     let directory: [DirectoryRun]
 
@@ -83,13 +83,6 @@ final class ResponderTable: Sendable {
         self.directory = directory
     }
 
-    /// Checks that each name stands for one type of messages, and of errors: from another process they come by their names.
-    ///
-    /// - Parameter coordinator: The name of the coordinators' type.
-    func checkNames(of coordinator: String) throws(CoordinatorError) {
-        if let problem = nameProblems.first { throw CoordinatorError(.invalidName, "\(coordinator) can't be started: \(problem)") }
-    }
-
     /// Returns whether rows match a message, without a look at its name.
     ///
     /// - Parameter message: The type of the message.
@@ -101,6 +94,9 @@ final class ResponderTable: Sendable {
 
     /// Returns whether a row is for the events of children whose type has this name.
     func observes(_ typeName: String) -> Bool { !observers.isEmpty && observers[typeName] != nil }
+
+    /// Whether the coordinator stands for a pool.
+    var isPool: Bool { pool != nil }
 
     /// Returns the row for a message to a pool, if its members know the message.
     func poolRow(for body: Envelope.Body) -> MessageRow? {

@@ -14,7 +14,9 @@ extension Node {
                     "\(path) is this process's own coordinator: its parent has to \(operation.rawValue) it"
                 )
             }
-            return try await childSnapshots(budget).encodedAsJSON()
+            let children = await childSnapshots(budget)
+            guard budget.asksForMailbox else { return try children.encodedAsJSON() }
+            return try SelfDescription(mailbox: mailboxSnapshot, children: children).encodedAsJSON()
         }
         guard let children = existingChildren else { throw noSuchPath(key) }
         let rest = rest.dropFirst()

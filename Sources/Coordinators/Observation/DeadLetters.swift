@@ -7,19 +7,19 @@ import ConcurrencySupport
 final class DeadLetters: Sendable {
     static let kept = 256
 
-    private let tap: Tap
+    private let instruments: Instruments
     private let upward: UpwardReports<DeadLetterReport>?
     private let whole = Lock(DeadLetterReport())
 
-    init(tap: Tap, uplink: Uplink?) {
-        self.tap = tap
+    init(instruments: Instruments, uplink: Uplink?) {
+        self.instruments = instruments
         upward = uplink.map { UpwardReports($0, isPrompt: false) }
     }
 
     var report: DeadLetterReport { whole.withLock { $0 } }
 
     func record(_ letter: DeadLetter) {
-        tap.publish(TreeEvent(.dropped(letter), at: letter.target))
+        instruments.dropped(letter)
         add(DeadLetterReport(count: 1, letters: [letter]))
     }
 

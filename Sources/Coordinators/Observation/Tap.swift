@@ -89,3 +89,42 @@ extension TreeEvent {
         self.init(path: path, processID: getpid(), trace: trace, kind: kind)
     }
 }
+
+/// The tap is an instrument itself: viewers get what the installed ones get.
+extension Tap: CoordinatorInstrument {
+    func around<R: Sendable>(_ message: MessageInfo, next: () async throws -> R) async throws -> R {
+        guard isActive, message.direction == .incoming else { return try await next() }
+        let began = MonotonicTime.now
+        do {
+            let result = try await next()
+            publish(message, since: began)
+            return result
+        } catch {
+            publish(message, since: began, error)
+            throw error
+        }
+    }
+
+    func around<R: Sendable>(_ message: MessageInfo, next: () throws -> R) throws -> R {
+        guard isActive, message.direction == .incoming else { return try next() }
+        let began = MonotonicTime.now
+        do {
+            let result = try next()
+            publish(message, since: began)
+            return result
+        } catch {
+            publish(message, since: began, error)
+            throw error
+        }
+    }
+
+    private func publish(_ message: MessageInfo, since began: MonotonicTime, _ error: (any Error)? = nil) {
+        let (name, duration) = (message.name, MonotonicTime.now - began)
+        let kind = TreeEvent.Kind.handled(message: name, sender: message.sender, duration: duration, error: error.map { "\($0)" })
+        publish(TreeEvent(kind, at: message.path, trace: message.trace))
+    }
+
+    func changed(_ path: CoordinatorPath, _ change: LifecycleChange) { publish(TreeEvent(.lifecycle(change), at: path)) }
+
+    func dropped(_ letter: DeadLetter) { publish(TreeEvent(.dropped(letter), at: letter.target)) }
+}

@@ -1,5 +1,13 @@
 import ConcurrencySupport
 
+extension Node {
+    /// Returns the coordinator whose rows observe the events of children of a type; those of a pool's members are observed above the pool.
+    func observer(ofChildren typeName: String) -> Node? {
+        if type.table.observes(typeName) { return self }
+        return type.table.isPool ? parent?.observer(ofChildren: typeName) : nil
+    }
+}
+
 extension ChildSupervisor {
     /// Returns whether a child can be given messages by the pool that it's a member of.
     func readiness(of key: String) -> PoolReadiness {

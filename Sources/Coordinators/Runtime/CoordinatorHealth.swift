@@ -1,4 +1,5 @@
 import ConcurrencySupport
+public import Supervision
 
 /// The health of a tree, for the probes of an orchestrator or a load balancer.
 public struct CoordinatorHealth: Sendable, Hashable, Codable {
@@ -11,12 +12,14 @@ public struct CoordinatorHealth: Sendable, Hashable, Codable {
         /// Whether the coordinator's process didn't answer in time.
         public var isUnresponsive: Bool
         /// The reason why the previous incarnation ended, if there was one.
-        public var lastExit: String?
+        public var lastExit: ExitReason?
+        /// The reason why nothing is known of the coordinator.
+        public var problem: String?
 
         /// The finding in words, such as `/cart is restarting, after: ended by signal 9`.
         public var description: String {
             let state = isUnresponsive ? "unresponsive" : state.rawValue
-            return "\(path) is \(state)" + (lastExit.map { ", after: \($0)" } ?? "")
+            return "\(path) is \(state)" + (lastExit.map { ", after: \($0)" } ?? "") + (problem.map { ": \($0)" } ?? "")
         }
     }
 
@@ -81,7 +84,7 @@ extension CoordinatorRuntime {
         do {
             return CoordinatorHealth(of: try await snapshot(of: path))
         } catch {
-            let finding = CoordinatorHealth.Finding(path: path, state: .inactive, isUnresponsive: false, lastExit: "\(error)")
+            let finding = CoordinatorHealth.Finding(path: path, state: .inactive, isUnresponsive: false, problem: "\(error)")
             return CoordinatorHealth(isLive: true, isReady: false, findings: [finding])
         }
     }

@@ -20,14 +20,21 @@ extension CoordinatorRuntime {
 
     /// - Parameter isDirect: Whether only the rows of the coordinator at `path` are searched.
     func ask<M: ResponderMessage>(_ message: M, at path: CoordinatorPath, timeout: Duration?, isDirect: Bool) async throws -> M.Reply {
-        do {
-            return try await M.retried(within: timeout) { deadline in
-                let body = try self.body(message, at: path)
-                return try await deliver(body, at: path, by: deadline, isDirect: isDirect).decoded(as: M.Reply.self)
+        try await observed(MessageInfo(M.self, .ask, sentFor: path, isDirect: isDirect)) {
+            do {
+                return try await M.retried(within: timeout) { deadline in
+                    let body = try self.body(message, at: path)
+                    return try await deliver(body, at: path, by: deadline, isDirect: isDirect).decoded(as: M.Reply.self)
+                }
+            } catch {
+                throw Failures.restored(error, declared: M.errorTypes)
             }
-        } catch {
-            throw Failures.restored(error, declared: M.errorTypes)
         }
+    }
+
+    /// Sends a message within the instruments of the process.
+    private func observed<R: Sendable>(_ message: @autoclosure () -> MessageInfo, _ send: () async throws -> R) async throws -> R {
+        core.instruments.areActive ? try await core.instruments.around(message(), next: send) : try await send()
     }
 
     /// Returns the message itself for a coordinator of this process, and its JSON for another: a message that is routed by path may pass
@@ -41,11 +48,11 @@ extension CoordinatorRuntime {
     func stream<M: ResponderMessage>(_ message: M, at path: CoordinatorPath, timeout: Duration?) throws -> ReplyStream<M.Reply> {
         let (root, body) = (try root, try body(message, at: path))
         let deadline = timeout.map { MonotonicTime.now + $0 }
-        return ReplyStream(
-            buffer: ReplyBuffer(body, errors: M.errorTypes, sender: path, openAsks: core.openAsks, deadline: deadline) { envelope in
+        return try ReplyStream(observedBy: core.instruments, MessageInfo(M.self, .stream, sentFor: path, isDirect: true)) {
+            ReplyBuffer(body, errors: M.errorTypes, sender: path, openAsks: core.openAsks, deadline: deadline) { envelope in
                 root.deliver(envelope, to: path.components[...], isDirect: true)
             }
-        )
+        }
     }
 
     /// Asks a message without a reply, and returns when the handler has ended.
@@ -64,7 +71,9 @@ extension CoordinatorRuntime {
         at path: CoordinatorPath = .root,
         timeout: Duration = .seconds(5)
     ) async throws -> JSONValue {
-        let answer = try await deliver(try body(name, payload), at: path, by: .now + timeout)
+        let answer = try await observed(MessageInfo(name, .ask, sentFor: path)) {
+            try await deliver(try body(name, payload), at: path, by: .now + timeout)
+        }
         guard case .value(let value) = answer else { return try answer.decoded(as: JSONValue.self) }
         return try value.encodedAsJSON()
     }
@@ -79,7 +88,9 @@ extension CoordinatorRuntime {
     }
 
     func send<M: ResponderMessage>(_ message: M, at path: CoordinatorPath, timeout: Duration?, isDirect: Bool) async throws -> Bool {
-        try await send(try body(message, at: path), at: path, timeout, isDirect: isDirect)
+        try await observed(MessageInfo(M.self, .send, sentFor: path, isDirect: isDirect)) {
+            try await send(try body(message, at: path), at: path, timeout, isDirect: isDirect)
+        }
     }
 
     /// Sends a message one way, by its name.
@@ -87,7 +98,7 @@ extension CoordinatorRuntime {
     /// - Returns: Whether a coordinator from `path` upwards responds.
     @discardableResult
     public func send(named name: String, payload: JSONValue, at path: CoordinatorPath = .root) async throws -> Bool {
-        try await send(try body(name, payload), at: path, nil)
+        try await observed(MessageInfo(name, .send, sentFor: path)) { try await send(try body(name, payload), at: path, nil) }
     }
 
     private func send(_ body: Envelope.Body, at path: CoordinatorPath, _ timeout: Duration?, isDirect: Bool = false) async throws -> Bool {
@@ -107,7 +118,8 @@ extension CoordinatorRuntime {
             processID: ProcessIdentity.current.processID,
             processStartTime: ProcessIdentity.current.startTime,
             incarnation: root.incarnation,
-            uptimeMilliseconds: (try? begin.outcome?.get()).map { Int64((MonotonicTime.now - $0).nanosecondsClamped / 1_000_000) },
+            uptime: (try? begin.outcome?.get()).map { .now - $0 },
+            mailbox: root.mailboxSnapshot,
             children: await root.childSnapshots()
         )
     }

@@ -98,9 +98,11 @@ public final class CoordinatorRuntime: Service {
             // The runtime may have been stopped while the remains of a former one were ended: the host has that state.
             try await host.start()
             begin.settle(.success(.now))
+            core.instruments.changed(.root, .started)
         } catch {
+            core.instruments.changed(.root, .startFailed(.startFailed("\(error)")))
             await core.close()
-            await core.flushLog()
+            await core.flush()
             state.withLock { if case .running = $0 { $0 = .ended } }
             begin.settle(.failure(error))
             throw error
@@ -132,7 +134,7 @@ public final class CoordinatorRuntime: Service {
             host.stop(.brutalKill)
             _ = await begin.value
         }
-        if let root = host.coordinator { await Self.end(root, core) }
+        if let root = host.coordinator { await Self.end(root, core, exit.outcome ?? .shutdown) }
         state.withLock { $0 = .ended }
         exit.settle(.shutdown)
         end.settle(())
@@ -154,13 +156,15 @@ public final class CoordinatorRuntime: Service {
     deinit {
         guard case .running(let host) = state.withLock({ $0 }), let root = host.coordinator else { return }
         // The runtime is being released, so nothing can own this task, which ends with the tree.
-        Task { [core] in await Self.end(root, core) }
+        Task { [core] in await Self.end(root, core, .shutdown) }
     }
 
-    private static func end(_ root: Node, _ core: RuntimeCore) async {
+    private static func end(_ root: Node, _ core: RuntimeCore, _ reason: ExitReason) async {
         _ = await root.stop(Node.Stop(core.options.shutdown))
+        // No supervisor is above the root that could restart it.
+        core.instruments.changed(.root, reason.isNormal ? .stopped(reason) : .gaveUp(reason))
         await core.close()
-        await core.flushLog()
+        await core.flush()
     }
 
     var root: Node {

@@ -12,6 +12,7 @@ final class RuntimeCore: Sendable {
     private let logQueue = LogQueue()
     let registry = TypeRegistry()
     let tap: Tap
+    let instruments: Instruments
     let deadLetters: DeadLetters
     /// The reports of unhandled messages to the root's process; `nil` in that process itself.
     let unhandled: UpwardReports<UnhandledReport>?
@@ -62,7 +63,8 @@ final class RuntimeCore: Sendable {
             logLevel: logger.logLevel
         )
         tap = Tap(uplink: uplink)
-        deadLetters = DeadLetters(tap: tap, uplink: uplink)
+        instruments = Instruments(options.instruments, tap: tap)
+        deadLetters = DeadLetters(instruments: instruments, uplink: uplink)
         unhandled = uplink.map { UpwardReports($0, isPrompt: true) }
         restartTokens = RestartTokens(options.workerRestarts)
         for type in options.coordinators { registry.register(type) }
@@ -123,9 +125,9 @@ final class RuntimeCore: Sendable {
     }
 
     /// Whether anything but its outcome is told about a start that a coordinator has requested itself.
-    var announcesStarts: Bool { tap.isActive || logger.logLevel <= .debug }
+    var announcesStarts: Bool { instruments.areActive || logger.logLevel <= .debug }
 
-    /// Logs a change of a child and publishes it to the viewers of the tree's events.
+    /// Logs a change of a child and reports it to the instruments.
     func childChanged(_ path: @autoclosure () -> CoordinatorPath, _ change: Supervisor.Change) {
         let level: Logger.Level =
             switch change {
@@ -139,7 +141,7 @@ final class RuntimeCore: Sendable {
         announce(path(), change, change.event, level)
     }
 
-    /// Logs and publishes a change that supervision has no part in.
+    /// Logs and reports a change that supervision has no part in.
     func announce(_ path: CoordinatorPath, _ change: LifecycleChange) { announce(path, change, change, .debug) }
 
     private func announce(
@@ -149,11 +151,15 @@ final class RuntimeCore: Sendable {
         _ level: Logger.Level
     ) {
         logger.log(level: level, "a child has changed", metadata: ["coordinator.path": "\(path())", "change": "\(change)"])
-        if let event { tap.publish(TreeEvent(.lifecycle(event), at: path())) }
+        if let event, instruments.areActive { instruments.changed(path(), event) }
     }
 
-    /// Waits at most a second until the log is written, so that a blocked log doesn't keep the process from ending.
-    func flushLog() async { await logQueue.flush(within: .seconds(1)) }
+    /// Waits, at most a second for each, until the instruments have sent what they have collected, and the log is written: what is blocked
+    /// doesn't keep the process from ending.
+    func flush() async {
+        await instruments.flush()
+        await logQueue.flush(within: .seconds(1))
+    }
 
     /// Closes the resources of the process as a whole, after the last coordinator has ended.
     ///

@@ -6,8 +6,8 @@ struct IdleWatch {
     static let looks = 4
 
     var timer: Timers.Timer?
-    /// The number of messages that had arrived at the last look.
-    var arrivals: UInt32 = 0
+    /// The number of messages that had been handled at the last look.
+    var handled: UInt64 = 0
     /// The number of looks since the coordinator last worked.
     var quietLooks = 0
 }
@@ -20,7 +20,7 @@ extension Node {
         let interval = max(timeout / IdleWatch.looks, .milliseconds(1))
         state.withLock { state in
             guard state.life.phase == .active else { return }
-            state.extras.idleWatch = IdleWatch(arrivals: state.mailbox.arrivals)
+            state.extras.idleWatch = IdleWatch(handled: state.mailbox.handled)
         }
         look(after: interval)
     }
@@ -40,8 +40,8 @@ extension Node {
         let hasChildren = hasChildren
         let isIdle = state.withLock { state -> Bool? in
             guard state.life.phase == .active, var watch = state.extras.idleWatch else { return nil }
-            let isQuiet = !hasChildren && state.mailbox.arrivals == watch.arrivals && state.isQuiet
-            watch.arrivals = state.mailbox.arrivals
+            let isQuiet = !hasChildren && state.mailbox.handled == watch.handled && state.isQuiet
+            watch.handled = state.mailbox.handled
             watch.quietLooks = isQuiet ? watch.quietLooks + 1 : 0
             state.extras.idleWatch = watch
             return watch.quietLooks >= IdleWatch.looks
@@ -56,7 +56,7 @@ extension Node {
     /// - Returns: Whether the coordinator has nothing to do, and can be removed.
     func retire() -> Bool {
         let hasRetired = state.withLock { state -> Bool in
-            guard state.life.phase == .active, state.isQuiet, state.extras.idleWatch?.arrivals == state.mailbox.arrivals else {
+            guard state.life.phase == .active, state.isQuiet, state.extras.idleWatch?.handled == state.mailbox.handled else {
                 return false
             }
             // A message of the coordinator's own that comes all the same waits, and ends with the stop.

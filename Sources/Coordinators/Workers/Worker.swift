@@ -185,7 +185,7 @@ extension Worker {
     private func exit(_ reason: ExitReason) {
         state.cancelWake()
         tasks.add { [self] in
-            await runtime.flushLog()
+            await runtime.flush()
             exitCode.settle(reason.processExitCode)
         }
     }

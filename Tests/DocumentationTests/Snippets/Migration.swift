@@ -2,6 +2,11 @@ import Coordinators
 
 // MARK: radianttap/Coordinator
 
+// snippet: radianttap
+extension DependencyKeys {
+    var members: DependencyKey<any AccountStore> { .init() }
+}
+
 enum Members {
     struct Login: ResponderMessage {
         typealias Reply = String
@@ -15,15 +20,14 @@ actor MemberCoordinator: Coordinator {
 
     init(_ context: Context) { self.context = context }
 
-    // snippet: radianttap
     static let responders: Responders = [
-        .respond(to: Members.Login.self, needs: \.accounts) { me, login, accounts in
-            guard try await accounts.verify(login.username, login.password) else { throw WrongPassword() }
+        .respond(to: Members.Login.self, needs: \.members) { _, login, members in
+            guard try await members.verify(login.username, login.password) else { throw WrongPassword() }
             return login.username
         }
     ]
-    // end
 }
+// end
 
 struct WrongPassword: Error, Codable {}
 
@@ -31,6 +35,7 @@ struct WrongPassword: Error, Codable {}
 
 struct Contact: Codable, Sendable, Equatable { var name: String }
 
+// snippet: ljungberg
 enum Contacts {
     struct Edit: ResponderMessage {
         typealias Reply = Contact
@@ -40,18 +45,13 @@ enum Contacts {
 
 actor EditContactCoordinator: Coordinator {
     struct Configuration: Codable, Sendable { var contact: Contact }
-
-    let context: Context
-    private let contact: Contact
-
-    init(_ context: Context) {
-        self.context = context
-        contact = context.configuration.contact
-    }
-
     typealias Output = Contact
 
-    func run() async throws { context.finish(Contact(name: contact.name + ", edited")) }
+    let context: Context
+
+    init(_ context: Context) { self.context = context }
+
+    func run() async throws { context.finish(Contact(name: context.configuration.contact.name + ", edited")) }
 }
 
 actor ContactsCoordinator: Coordinator {
@@ -59,20 +59,18 @@ actor ContactsCoordinator: Coordinator {
 
     init(_ context: Context) { self.context = context }
 
-    // snippet: ljungberg
     static let responders: Responders = [
         .respond(to: Contacts.Edit.self) { me, edit in
             try await me.context.run(EditContactCoordinator.self, as: "edit \(edit.contact.name)", with: .init(contact: edit.contact))
         }
     ]
-    // end
 }
+// end
 
 // MARK: CoordinatorKit
 
-enum Session {
-    struct Open: ResponderMessage { var isValid: Bool }
-}
+// snippet: coordinatorkit
+enum Session { struct Open: ResponderMessage { var isValid: Bool } }
 
 actor SessionCoordinator: Coordinator {
     enum Event: Codable, Sendable { case succeeded, failed(reason: String) }
@@ -93,7 +91,6 @@ actor SessionsCoordinator: Coordinator {
 
     init(_ context: Context) { self.context = context }
 
-    // snippet: coordinatorkit
     static let responders: Responders = [
         .observe(SessionCoordinator.self) { me, child, event in
             switch event {
@@ -102,10 +99,10 @@ actor SessionsCoordinator: Coordinator {
             }
         }
     ]
-    // end
 
     func start() async throws { try await context.start(SessionCoordinator.self, as: "session") }
 }
+// end
 
 // MARK: Kulman
 
@@ -152,9 +149,8 @@ actor EntryCoordinator: Coordinator {
 
 // MARK: The tutorial
 
-enum Home {
-    struct ShowDetails: ResponderMessage {}
-}
+// snippet: tutorial
+enum Home { struct ShowDetails: ResponderMessage {} }
 
 actor DetailsCoordinator: Coordinator {
     enum Page: Codable, Sendable, Equatable { case details }
@@ -171,11 +167,10 @@ actor HomeCoordinator: Coordinator {
 
     init(_ context: Context) { self.context = context }
 
-    // snippet: tutorial
     static let responders: Responders = [
         .respond(to: Home.ShowDetails.self) { me, _ in
             try await me.context.start(DetailsCoordinator.self, as: "details", restart: .temporary)
         }
     ]
-    // end
 }
+// end

@@ -1,4 +1,5 @@
 import Coordinators
+import ServiceLifecycle
 
 // snippet: service
 protocol AccountStore: Sendable {
@@ -81,4 +82,40 @@ func runtimeWithAccounts() -> CoordinatorRuntime {
     let runtime = CoordinatorRuntime(BankCoordinator.self, options: options)
     // end
     return runtime
+}
+
+// snippet: ownService
+/// A client whose connection has to be kept up for as long as it's used.
+actor RatesClient: Service {
+    private var rates: [String: Double] = [:]
+
+    init(address: String) async throws { rates = ["EUR": 1, "CHF": 0.94] }
+
+    func rate(of currency: String) -> Double? { rates[currency] }
+
+    func run() async throws { try await gracefulShutdown() }
+}
+
+extension DependencyKeys {
+    var rates: ServiceDependencyKey<RatesClient, String> { .init { address in try await RatesClient(address: address) } }
+}
+
+actor RatesCoordinator: Coordinator {
+    let context: Context
+
+    init(_ context: Context) { self.context = context }
+
+    func start() async throws { await context.provide(\.rates, describedBy: "rates.example:5432") }
+
+    static let responders: Responders = [
+        .respond(to: Rates.Of.self, needs: \.rates) { _, message, rates in await rates.rate(of: message.currency) ?? 0 }
+    ]
+}
+// end
+
+enum Rates {
+    struct Of: ResponderMessage {
+        typealias Reply = Double
+        var currency: String
+    }
 }

@@ -94,7 +94,7 @@ struct StudioProgram {
 func operate(_ runtime: CoordinatorRuntime) async throws {
     // snippet: operate
     let snapshot = try await runtime.snapshot(of: "/renderer")
-    print(snapshot.state, snapshot.processID ?? 0, snapshot.restarts, snapshot.lastExit ?? "still in its first life")
+    print(snapshot.state, snapshot.processID ?? 0, snapshot.restarts, snapshot.lastExit?.description ?? "still in its first life")
     try await runtime.restart("/renderer")
     // end
 }

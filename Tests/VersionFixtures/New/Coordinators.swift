@@ -59,7 +59,7 @@ actor ParentCoordinator: Coordinator {
             return Set(me.seen).sorted()
         },
         .respond(to: AskChild.self) { me, _ in
-            guard let cart = me.context.child(CartCoordinator.self, as: .cart) else { return [:] }
+            guard let cart = me.context.child(.cart, as: CartCoordinator.self) else { return [:] }
             return await cart.askAll()
         },
         .intercept(prefix: "Cart.") { me, message, chain in try await me.see(message, chain) },

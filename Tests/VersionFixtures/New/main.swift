@@ -2,7 +2,7 @@ import Coordinators
 import VersionSupport
 
 // As a worker: hosts a coordinator. Else: runs a tree whose workers run the program that the argument names, and prints what came of it.
-await CoordinatorRuntime.runWorkerIfRequested([CartCoordinator.self, ClientCoordinator.self, ParentCoordinator.self])
+await CoordinatorRuntime.runWorkerIfRequested(coordinators: [CartCoordinator.self, ClientCoordinator.self, ParentCoordinator.self])
 var options = CoordinatorRuntime.Options()
 options.workerExecutable = CommandLine.arguments[1]
 let runtime = CoordinatorRuntime(ParentCoordinator.self, options: options)

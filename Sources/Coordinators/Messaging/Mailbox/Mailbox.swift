@@ -100,12 +100,13 @@ struct Mailbox {
     private var sharing: Int32 = 0
     private var events: Int32 = 0
     private var arrivalsWhileFull: Int32 = 0
-    private var eventBytes = 0
-    /// The number of messages that have arrived, by which a look can tell that there were some since the former one.
-    private(set) var arrivals: UInt32 = 0
+    // These stand in the gap that the small numbers leave.
     private(set) var isPaused = false
     private(set) var isDraining = false
     private var isClosed = false
+    private var eventBytes = 0
+    /// The number of messages that the coordinator has handled, those that failed included.
+    private(set) var handled: UInt64 = 0
     /// The asks that are on their way to the coordinator in their askers' tasks: nothing may overtake them.
     private var reservations = Reservations()
 
@@ -129,7 +130,6 @@ struct Mailbox {
         }
         count += envelope.count
         bytes += envelope.size
-        arrivals &+= 1
         if row.inline != nil { inline += 1 }
         if isNeeding {
             needing.append(Needing(lane: lane, envelope: envelope, row: row))
@@ -196,6 +196,17 @@ struct Mailbox {
     /// The number of messages that wait or run.
     var messageCount: Int { count }
 
+    /// The number of messages that have left the queue, and whose handlers have not ended.
+    var takenCount: Int { running }
+
+    /// The number of asks that are on their way to the coordinator in their askers' tasks.
+    var reservationCount: Int { reservations.count }
+
+    /// The time at which the oldest message that is queued was sent or arrived.
+    var oldestArrival: MonotonicTime? {
+        [messages.oldestArrival, needing.first?.envelope.arrived].compactMap(\.self).min()
+    }
+
     /// The messages that haven't begun.
     var waitingMessages: [Envelope] { messages.all + needing.map(\.envelope) }
 
@@ -217,7 +228,6 @@ struct Mailbox {
             guard reservations.priority == priority, !isFull else { return false }
         }
         reservations.count += 1
-        arrivals &+= 1
         reservations.bytes += size
         return true
     }
@@ -226,11 +236,13 @@ struct Mailbox {
     var isReserved: Bool { reservations.count > 0 }
 
     /// Notes a message that is handled without a place here.
-    mutating func noteArrival() { arrivals &+= 1 }
+    mutating func noteHandled() { handled &+= 1 }
 
-    mutating func endReservation(_ size: Int) {
+    /// - Parameter isHandled: Whether the ask is handled now.
+    mutating func endReservation(_ size: Int, isHandled: Bool = true) {
         reservations.count -= 1
         reservations.bytes -= size
+        if isHandled { handled &+= 1 }
     }
 
     /// Notes that draining begins, if there is a need.
@@ -255,10 +267,12 @@ struct Mailbox {
         return batch
     }
 
-    mutating func ended(_ item: Item) {
+    /// - Parameter isHandled: Whether a handler has had the item, rather than that it has been withdrawn.
+    mutating func ended(_ item: Item, isHandled: Bool = true) {
         switch item {
         case .message(let envelope, let row):
             forget(envelope, row)
+            if isHandled { handled &+= UInt64(envelope.count) }
             running -= envelope.count
             runningBytes -= envelope.size
             if row.interleaves { interleaving -= 1 } else if row.immediate == nil { places -= 1 }

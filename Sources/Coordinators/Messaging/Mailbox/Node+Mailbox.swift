@@ -139,7 +139,7 @@ extension Node {
     private func begin(_ item: Mailbox.Item, on instance: isolated any Coordinator) {
         if case .message(let envelope, let row) = item {
             // A message that was cancelled or timed out while it waited never runs.
-            if envelope.isWithdrawn { return ended(item) }
+            if envelope.isWithdrawn { return ended(item, isHandled: false) }
             envelope.release()
             if row.immediate != nil { return handle(item, envelope, row, on: instance) }
         }
@@ -164,22 +164,20 @@ extension Node {
     private func handle(_ item: Mailbox.Item, _ envelope: Envelope, _ row: MessageRow, on instance: isolated any Coordinator) {
         if envelope.isOneWay { envelope.complete(.success(.none)) }
         for _ in 1..<envelope.count {
-            let (result, began) = handle(envelope, by: row, on: instance)
-            conclude(envelope, row, result, since: began)
+            conclude(envelope, row, handleAtOnce(envelope) { try row.immediate?(instance, envelope) ?? .none })
         }
-        let (result, began) = handle(envelope, by: row, on: instance)
+        let result = handleAtOnce(envelope) { try row.immediate?(instance, envelope) ?? .none }
         // Before the answer, so that the asker's next message finds room.
         ended(item)
-        conclude(envelope, row, result, since: began)
+        conclude(envelope, row, result)
     }
 
-    private func handle(
-        _ envelope: Envelope,
-        by row: MessageRow,
-        on instance: isolated any Coordinator
-    ) -> (Result<Answer, any Error>, began: MonotonicTime?) {
-        let began = runtime.tap.isActive ? MonotonicTime.now : nil
-        return (inTrace(of: envelope) { Result { try row.immediate?(instance, envelope) ?? .none } }, began)
+    /// Runs a body that doesn't suspend, in the trace of its message and within the instruments.
+    func handleAtOnce(_ envelope: Envelope, _ body: () throws -> Answer) -> Result<Answer, any Error> {
+        inTrace(of: envelope) {
+            guard runtime.instruments.areActive else { return Result { try body() } }
+            return Result { try runtime.instruments.aroundAtOnce(MessageInfo(envelope, handledBy: self), next: body) }
+        }
     }
 
     /// Runs a handler in the trace of its message, so that its own asks belong to it.
@@ -214,26 +212,30 @@ extension Node {
 
     private func handle(_ envelope: Envelope, _ row: MessageRow, on instance: isolated any Coordinator) async {
         if envelope.isOneWay, !row.isInterceptor { envelope.complete(.success(.none)) }
-        let began = runtime.tap.isActive ? MonotonicTime.now : nil
         let result: Result<Answer, any Error>
-        do { result = .success(try await row.body(instance, envelope, self, row.index)) } catch { result = .failure(error) }
-        conclude(envelope, row, result, since: began)
+        do {
+            // What is only handed on is handled elsewhere.
+            if runtime.instruments.areActive, row.inline?.isForwarding != true {
+                let answer = try await runtime.instruments.around(MessageInfo(envelope, handledBy: self)) {
+                    try await row.body(instance, envelope, self, row.index)
+                }
+                result = .success(answer)
+            } else {
+                result = .success(try await row.body(instance, envelope, self, row.index))
+            }
+        } catch {
+            result = .failure(error)
+        }
+        conclude(envelope, row, result)
     }
 
-    func conclude(_ envelope: Envelope, _ row: MessageRow, _ result: Result<Answer, any Error>, since began: MonotonicTime?) {
-        var failure: String?
+    func conclude(_ envelope: Envelope, _ row: MessageRow, _ result: Result<Answer, any Error>) {
         switch result {
         // A one-way message was accepted before its handler began, unless the handler intercepts.
         case .success where envelope.isOneWay && !row.isInterceptor: break
         case .success(let answer): envelope.complete(.success(envelope.isOneWay ? .none : answer))
-        case .failure(let error):
-            fail(envelope, row, error)
-            failure = began.map { _ in "\(error)" }
+        case .failure(let error): fail(envelope, row, error)
         }
-        guard let began else { return }
-        let (name, duration) = (envelope.body.name, MonotonicTime.now - began)
-        let kind = TreeEvent.Kind.handled(message: name, sender: envelope.sender, duration: duration, error: failure)
-        runtime.tap.publish(TreeEvent(kind, at: path, trace: TraceContext(envelope.trace)))
     }
 
     private func fail(_ envelope: Envelope, _ row: MessageRow, _ error: any Error) {
@@ -257,10 +259,10 @@ extension Node {
         envelope.complete(.failure(isStopped ? endError(hasFailed, maybeExecuted: true) : Failures.thrownByHandler(error)))
     }
 
-    private func ended(_ item: Mailbox.Item, _ handler: UInt64? = nil, _ scope: HandlerScope? = nil) {
+    private func ended(_ item: Mailbox.Item, _ handler: UInt64? = nil, _ scope: HandlerScope? = nil, isHandled: Bool = true) {
         let wasWaiting = scope?.end() == true
         let (instance, handled, idle, former) = state.withLock { state in
-            state.mailbox.ended(item)
+            state.mailbox.ended(item, isHandled: isHandled)
             // Released outside the lock.
             let former = handler.flatMap { state.handlers.running.removeValue(forKey: $0) }
             if wasWaiting { state.mailbox.handlerWaitsNoMore() }

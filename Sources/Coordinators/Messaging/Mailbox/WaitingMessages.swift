@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import DequeModule
 
 /// The messages that wait for their turn, apart by what they wait for.
@@ -67,6 +68,9 @@ struct WaitingMessages {
         case .interleaving: interleaving.removeFirst()
         }
     }
+
+    /// The time at which the oldest message was sent or arrived.
+    var oldestArrival: MonotonicTime? { [ordinary, subtree, interleaving].compactMap { $0.first?.envelope.arrived }.min() }
 
     /// All messages, lane by lane.
     var all: [Envelope] { [ordinary, subtree, interleaving].joined().map(\.envelope) }

@@ -28,6 +28,43 @@ public struct ReplyStream<Reply: Codable & Sendable>: AsyncSequence, Sendable {
     }
 }
 
+extension ReplyStream {
+    /// Creates a stream within the instruments of a process.
+    ///
+    /// - Parameters:
+    ///   - message: The message that asks for the stream.
+    ///   - make: A function that sends the message.
+    init(observedBy instruments: Instruments, _ message: @autoclosure () -> MessageInfo, _ make: () throws -> ReplyBuffer) throws {
+        guard instruments.areActive else {
+            self.init(buffer: try make())
+            return
+        }
+        self = try instruments.aroundAtOnce(message()) { ReplyStream(buffer: try make()) }
+    }
+}
+
+extension Node {
+    /// Asks for a stream of replies by a message that `dispatch` sends.
+    ///
+    /// - Parameter target: The coordinator that is asked; `nil`: the message climbs.
+    func stream<M: ResponderMessage>(
+        _ message: M,
+        _ timeout: Duration?,
+        to target: CoordinatorPath? = nil,
+        dispatch: (Envelope) -> Void
+    ) -> ReplyStream<M.Reply> {
+        let deadline = timeout.map { MonotonicTime.now + $0 }
+        do {
+            return try ReplyStream(observedBy: runtime.instruments, MessageInfo(M.self, .stream, sentBy: self, to: target)) {
+                ReplyBuffer(.value(message), sender: self, deadline: deadline, dispatch: dispatch)
+            }
+        } catch {
+            // An instrument has refused the message.
+            return ReplyStream(buffer: ReplyBuffer(.value(message), sender: self, deadline: deadline) { $0.end(.failure(error)) })
+        }
+    }
+}
+
 /// The unread replies of a stream.
 ///
 /// When the last reader is gone, the message is cancelled.

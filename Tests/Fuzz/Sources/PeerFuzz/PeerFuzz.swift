@@ -122,7 +122,7 @@ final class Bench: Sendable {
         }
     }
 
-    private static let letters = DeadLetters(tap: Tap(uplink: nil), uplink: nil)
+    private static let letters = DeadLetters(instruments: Instruments([], tap: Tap(uplink: nil)), uplink: nil)
 
     private static func read(_ payload: Bytes, _ codec: PayloadCodec) {
         if let report = try? PayloadCoder.decode(DeadLetterReport.self, from: payload, codec: codec) { letters.add(report) }

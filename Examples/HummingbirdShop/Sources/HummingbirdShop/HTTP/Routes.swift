@@ -1,0 +1,42 @@
+import Coordinators
+import Hummingbird
+
+extension Cart.Contents: ResponseEncodable {}
+extension Cart.Receipt: ResponseEncodable {}
+
+/// Returns the routes of the shop: each asks a coordinator and returns its reply.
+func shopRouter(_ runtime: CoordinatorRuntime) -> Router<BasicRequestContext> {
+    let router = Router()
+    router.addMiddleware {
+        TraceMiddleware()
+        ErrorMiddleware()
+    }
+    router.get("/cart") { _, _ in try await runtime.cart.ask(Cart.Show()) }
+    router.post("/cart/:sku") { request, context in
+        let sku = try context.parameters.require("sku")
+        let quantity = request.uri.queryParameters.get("quantity", as: Int.self) ?? 1
+        return try await runtime.cart.ask(Cart.Add(sku: sku, quantity: quantity), timeout: .seconds(2))
+    }
+    router.post("/checkout") { request, _ in
+        let milliseconds = request.uri.queryParameters.get("milliseconds", as: Int.self) ?? 0
+        let receipt = try await runtime.cart.ask(Cart.Checkout(milliseconds: milliseconds), timeout: .seconds(2))
+        try await runtime.cart.ask(Cart.Clear())
+        return receipt
+    }
+    router.get("/cart/changes") { request, _ in eventStream(of: try runtime.cart.stream(Cart.Watch()), for: request) }
+    router.get("/live") { _, _ in await runtime.health().isLive ? HTTPResponse.Status.ok : .serviceUnavailable }
+    router.get("/ready") { _, _ in
+        let health = await runtime.health()
+        return EditedResponse(
+            status: health.isReady ? .ok : .serviceUnavailable,
+            response: health.findings.map(\.description).joined(separator: "\n")
+        )
+    }
+    return router
+}
+
+extension CoordinatorRuntime {
+    fileprivate var cart: CoordinatorHandle<CartCoordinator> {
+        get throws { try coordinator(CartCoordinator.self, at: "/cart") }
+    }
+}

@@ -1,0 +1,87 @@
+import ConcurrencySupport
+import Supervision
+
+/// Times are coded as whole milliseconds, in JSON and between processes.
+extension CoordinatorSnapshot: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case path, type, state, host, processID, processStartTime, incarnation, restarts, restartAttempt, lastExit, isUnresponsive
+        case mailbox, children
+        case nextStart = "nextStartMilliseconds"
+        case uptime = "uptimeMilliseconds"
+    }
+
+    /// Decodes a snapshot; a worker of an older build may leave fields out.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            path: try container.decode(CoordinatorPath.self, forKey: .path),
+            type: try container.decode(String.self, forKey: .type),
+            state: try container.decode(CoordinatorState.self, forKey: .state),
+            host: try container.decode(Host.self, forKey: .host),
+            processID: try container.decodeIfPresent(Int32.self, forKey: .processID),
+            processStartTime: try container.decodeIfPresent(UInt64.self, forKey: .processStartTime),
+            incarnation: try container.decode(UInt32.self, forKey: .incarnation),
+            restarts: try container.decodeIfPresent(Int.self, forKey: .restarts) ?? 0,
+            restartAttempt: try container.decodeIfPresent(Int.self, forKey: .restartAttempt),
+            nextStart: try container.decodeMilliseconds(forKey: .nextStart),
+            uptime: try container.decodeMilliseconds(forKey: .uptime),
+            lastExit: try container.decodeIfPresent(ExitReason.self, forKey: .lastExit),
+            isUnresponsive: try container.decodeIfPresent(Bool.self, forKey: .isUnresponsive) ?? false,
+            mailbox: try container.decodeIfPresent(Mailbox.self, forKey: .mailbox),
+            children: try container.decodeIfPresent([CoordinatorSnapshot].self, forKey: .children) ?? []
+        )
+    }
+
+    /// Encodes the snapshot.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(path, forKey: .path)
+        try container.encode(type, forKey: .type)
+        try container.encode(state, forKey: .state)
+        try container.encode(host, forKey: .host)
+        try container.encodeIfPresent(processID, forKey: .processID)
+        try container.encodeIfPresent(processStartTime, forKey: .processStartTime)
+        try container.encode(incarnation, forKey: .incarnation)
+        try container.encode(restarts, forKey: .restarts)
+        try container.encodeIfPresent(restartAttempt, forKey: .restartAttempt)
+        try container.encodeIfPresent(nextStart?.wholeMilliseconds, forKey: .nextStart)
+        try container.encodeIfPresent(uptime?.wholeMilliseconds, forKey: .uptime)
+        try container.encodeIfPresent(lastExit, forKey: .lastExit)
+        try container.encode(isUnresponsive, forKey: .isUnresponsive)
+        try container.encodeIfPresent(mailbox, forKey: .mailbox)
+        try container.encode(children, forKey: .children)
+    }
+}
+
+extension CoordinatorSnapshot.Mailbox: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case waiting, running, handled
+        case oldestWaiting = "oldestWaitingMilliseconds"
+    }
+
+    /// Decodes the description of a mailbox.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            waiting: try container.decode(Int.self, forKey: .waiting),
+            running: try container.decode(Int.self, forKey: .running),
+            oldestWaiting: try container.decodeMilliseconds(forKey: .oldestWaiting),
+            handled: try container.decode(UInt64.self, forKey: .handled)
+        )
+    }
+
+    /// Encodes the description.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(waiting, forKey: .waiting)
+        try container.encode(running, forKey: .running)
+        try container.encodeIfPresent(oldestWaiting?.wholeMilliseconds, forKey: .oldestWaiting)
+        try container.encode(handled, forKey: .handled)
+    }
+}
+
+extension KeyedDecodingContainer {
+    fileprivate func decodeMilliseconds(forKey key: Key) throws -> Duration? {
+        try decodeIfPresent(Int64.self, forKey: key).map { .milliseconds($0) }
+    }
+}

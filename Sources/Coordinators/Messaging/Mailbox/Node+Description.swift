@@ -1,0 +1,65 @@
+import ConcurrencySupport
+import WireProtocol
+
+extension Node {
+    /// The coordinator's messages at the moment.
+    var mailboxSnapshot: CoordinatorSnapshot.Mailbox { state.withLock { $0.mailboxSnapshot } }
+}
+
+extension Node.State {
+    fileprivate var mailboxSnapshot: CoordinatorSnapshot.Mailbox {
+        let running = handlers.running.values.count { $0.envelope.map { !$0.isStreamOfEvents } ?? false }
+        // Of what was taken from the queue, a row that doesn't await handles one message at a time, and the others wait for it.
+        let atOnce = max(mailbox.takenCount - running, 0)
+        let waitingInBatch = max(atOnce - 1, 0)
+        let oldest = [mailbox.oldestArrival, oldestArrival(inBatch: waitingInBatch)].compactMap(\.self).min()
+        return CoordinatorSnapshot.Mailbox(
+            waiting: mailbox.messageCount - mailbox.takenCount + waitingInBatch + mailbox.reservationCount,
+            running: running + min(atOnce, 1),
+            oldestWaiting: oldest.map { max(.now - $0, .zero) },
+            handled: mailbox.handled
+        )
+    }
+
+    /// Returns the time of arrival of the oldest among the messages at the end of the batch that begins at the moment.
+    private func oldestArrival(inBatch count: Int) -> MonotonicTime? {
+        var rest = count
+        var oldest: MonotonicTime?
+        for envelope in handlers.batch.reversed().lazy.compactMap(\.envelope) where rest > 0 {
+            oldest = min(oldest ?? envelope.arrived, envelope.arrived)
+            rest -= envelope.count
+        }
+        return oldest
+    }
+}
+
+extension Envelope {
+    /// Whether this is another coordinator's request for a child's events, for which nothing runs in the coordinator.
+    fileprivate var isStreamOfEvents: Bool { isBuiltin && flow != nil }
+}
+
+/// The description of a coordinator by its own process: its messages, and its children with their subtrees.
+struct SelfDescription: Codable, Sendable {
+    var mailbox: CoordinatorSnapshot.Mailbox?
+    var children: [CoordinatorSnapshot]
+
+    init(mailbox: CoordinatorSnapshot.Mailbox?, children: [CoordinatorSnapshot]) { (self.mailbox, self.children) = (mailbox, children) }
+
+    /// Reads a description; a process that doesn't tell of messages sends the list of the children.
+    init(reading json: JSONValue) throws(CoordinatorError) {
+        if case .array = json { self.init(mailbox: nil, children: try [CoordinatorSnapshot](decoding: json)) } else { try self.init(decoding: json) }
+    }
+}
+
+extension CoordinatorSnapshot.Mailbox {
+    /// Returns the messages of a coordinator together with those that wait for its next life.
+    func adding(_ other: Self?) -> Self {
+        guard let other else { return self }
+        return Self(
+            waiting: waiting + other.waiting,
+            running: running + other.running,
+            oldestWaiting: [oldestWaiting, other.oldestWaiting].compactMap(\.self).max(),
+            handled: handled + other.handled
+        )
+    }
+}

@@ -1,0 +1,67 @@
+/// An observer of everything that one process does: the place for metrics, tracing and audit.
+///
+///     struct Latencies: CoordinatorInstrument {
+///         func around<R: Sendable>(
+///             _ message: MessageInfo,
+///             next: nonisolated(nonsending) () async throws -> R
+///         ) async throws -> R {
+///             let began = ContinuousClock.now
+///             defer { record(message, ContinuousClock.now - began) }
+///             return try await next()
+///         }
+///
+///         func around<R: Sendable>(_ message: MessageInfo, next: () throws -> R) throws -> R {
+///             let began = ContinuousClock.now
+///             defer { record(message, ContinuousClock.now - began) }
+///             return try next()
+///         }
+///     }
+///
+/// Instruments are installed by `CoordinatorRuntime.Options.instruments`, in each process of the tree by that process's own options. Of
+/// several the first is the outermost. A process without instruments pays nothing for them.
+///
+/// An instrument runs where the message is sent or handled, in the task that does it, and must not wait there: what it has to write or to
+/// send belongs into a task of its own. It holds back its message for as long as it runs.
+public protocol CoordinatorInstrument: Sendable {
+    /// Surrounds the handling of a message by a row that awaits, or the sending of a message up to its end: the answer to an ask, or the
+    /// acceptance of a one-way message.
+    ///
+    /// The instrument calls `next` once. What `next` returns is the result, and what it throws is the failure, which the instrument lets
+    /// pass. An error of the instrument's own ends the message as an error of the handler would. Task-local values that are set around `next`
+    /// hold in the handler; a ``TraceContext/current`` that is set around the sending goes with the message.
+    ///
+    /// Messages begin in the order in which they were sent as long as instruments don't suspend before they call `next`. In a module without
+    /// the upcoming feature `NonisolatedNonsendingByDefault` this method has to be declared `nonisolated(nonsending)` for that, as `next` is
+    /// here.
+    func around<R: Sendable>(_ message: MessageInfo, next: nonisolated(nonsending) () async throws -> R) async throws -> R
+
+    /// Surrounds the handling of a message by a row that doesn't await, or the sending of a request for a stream, whose replies come later.
+    ///
+    /// The rules are those of the method for rows that await. Such a row ends before the next message begins, also with instruments.
+    func around<R: Sendable>(_ message: MessageInfo, next: () throws -> R) throws -> R
+
+    /// Notes a change of a coordinator or a program.
+    ///
+    /// Each change is noted once in the whole tree: in the process of the parent, and that of the root in its own. A restart is `crashed`
+    /// with the reason, and then `restarted`.
+    func changed(_ path: CoordinatorPath, _ change: LifecycleChange)
+
+    /// Notes a message or event that was dropped, in the process that has dropped it.
+    func dropped(_ letter: DeadLetter)
+
+    /// Sends or writes what the instrument has collected.
+    ///
+    /// The runtime calls this at the end of the process, when nothing is left of its coordinators, and waits a second at most.
+    func flush() async
+}
+
+extension CoordinatorInstrument {
+    /// Does nothing.
+    public func changed(_ path: CoordinatorPath, _ change: LifecycleChange) {}
+
+    /// Does nothing.
+    public func dropped(_ letter: DeadLetter) {}
+
+    /// Does nothing.
+    public func flush() async {}
+}

@@ -23,7 +23,7 @@ public struct RestartLimits: Sendable, Hashable, Codable {
 
     /// Creates limits.
     ///
-    /// The values aren't checked here; see ``ChildSpecification/validate(under:)``.
+    /// The values aren't checked here, but when a child is started with them.
     public init(intensity: Intensity? = nil, period: Duration? = nil, backoff: Backoff? = nil) {
         self.intensity = intensity
         self.period = period

@@ -20,7 +20,9 @@ public struct Child<C: Coordinator>: Sendable {
     ///
     /// While the child is restarted the ask waits, until the deadline.
     ///
-    /// - Parameter timeout: As of `CoordinatorContext.ask`.
+    /// - Parameters:
+    ///   - message: The message that is asked.
+    ///   - timeout: As of `CoordinatorContext.ask`.
     /// - Throws: `unhandled` when the child has no row for the message; otherwise as `CoordinatorContext.ask`.
     public func ask<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> M.Reply {
         guard let instruments else { return try await askUnobserved(message, timeout) }
@@ -46,7 +48,9 @@ public struct Child<C: Coordinator>: Sendable {
 
     /// Sends the child a message one way.
     ///
-    /// - Parameter timeout: The time after which a message that still waits is withdrawn, and the call fails with `timedOut`; `nil`: none.
+    /// - Parameters:
+    ///   - message: The message that is sent.
+    ///   - timeout: The time after which a message that still waits is withdrawn, and the call fails with `timedOut`; `nil`: none.
     /// - Returns: Whether the child has a row for the message.
     @discardableResult
     public func send<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> Bool {
@@ -56,7 +60,9 @@ public struct Child<C: Coordinator>: Sendable {
 
     /// Asks the child for a stream of replies: only its own rows are searched.
     ///
-    /// - Parameter timeout: The time after which the stream ends with `timedOut`; none by default.
+    /// - Parameters:
+    ///   - message: The message whose replies are wanted.
+    ///   - timeout: The time after which the stream ends with `timedOut`; none by default.
     public func stream<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) -> ReplyStream<M.Reply> {
         supervisor.node.stream(message, timeout, to: path) { dispatch($0) }
     }

@@ -12,6 +12,9 @@ extension CoordinatorContext {
     ///     try await context.start(CartCoordinator.self, as: .cart, in: .worker) { $0.currency = "EUR" }
     ///
     /// - Parameters:
+    ///   - type: The type of the child.
+    ///   - key: The child's key.
+    ///   - placement: The process in which the child runs; by default this coordinator's.
     ///   - restart: The rule for when the child is restarted; `permanent` by default.
     ///   - isSignificant: Whether the child's end by itself may end this coordinator too: see `SupervisionPolicy.autoShutdown`. Such a
     ///     child must be transient or temporary.
@@ -69,8 +72,11 @@ extension CoordinatorContext {
     /// wait for the child too, it goes on, and only the cancelled call ends.
     ///
     /// - Parameters:
-    ///   - ifRunning: What to do when a child lives under the key already; by default the call throws `keyInUse`. No call gets the output of
-    ///     a child that it hasn't started, unless it says `.join`.
+    ///   - type: The type of the child.
+    ///   - key: The child's key.
+    ///   - placement: The process in which the child runs; by default this coordinator's.
+    ///   - ifRunning: What to do when a child lives under the key already; by default the call throws `keyInUse`. No call gets the output
+    ///     of a child that it hasn't started, unless it says `.join`.
     ///   - shutdown: The time that the child is given to end; five seconds by default.
     ///   - configure: A function that sets the configuration before the child starts.
     /// - Throws: An error when the child ends for good without finishing: `dismissed`, `stopped`, or the error that its last `start` threw.
@@ -105,7 +111,15 @@ extension CoordinatorContext {
     /// Starts a coordinator by its type's name, in a worker whose program may be another one, as a configuration file can.
     ///
     /// - Parameters:
+    ///   - typeName: The name of the coordinator's type.
+    ///   - key: The child's key.
+    ///   - executable: The executable that the worker runs; `nil`: that of this process.
+    ///   - arguments: The executable's arguments.
+    ///   - environment: Variables that are added to this process's.
+    ///   - directory: The working directory; `nil`: this process's.
     ///   - configuration: The fields that differ from the type's defaults.
+    ///   - restart: The rule for when the child is restarted; `permanent` by default.
+    ///   - shutdown: The time that the child is given to end; five seconds by default.
     ///   - restartLimits: The limits on the child's restarts where they differ from this coordinator's policy.
     ///   - retriesFirstStart: Whether a first start that fails is retried as the policy says, instead of ending the child. The call then
     ///     returns when the child is ready, or throws when it's given up.
@@ -133,7 +147,13 @@ extension CoordinatorContext {
 
     /// Starts any program as a supervised child.
     ///
-    /// - Parameter restartLimits: The limits on the child's restarts where they differ from this coordinator's policy.
+    /// - Parameters:
+    ///   - program: The program.
+    ///   - key: The child's key.
+    ///   - restart: The rule for when the child is restarted; `permanent` by default.
+    ///   - shutdown: The time that the child is given to end; five seconds by default.
+    ///   - restartLimits: The limits on the child's restarts where they differ from this coordinator's policy.
+    ///   - retriesFirstStart: Whether a first start that fails is retried as the policy says, instead of ending the child.
     @discardableResult
     public func start(
         program: ProgramSpecification,

@@ -24,10 +24,12 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     /// Messages of one sender to one receiver begin in the order in which they were sent. Cancelling the asking task cancels the handler.
     /// What is retried, and whether equal asks share one, is for the message's type to say.
     ///
-    /// - Parameter timeout: The time after which the handler is cancelled and the ask fails with `timedOut`; `nil`: the type's
-    ///   ``ResponderMessage/timeout``. Within the handler of an ask it's at most what remains until that ask's deadline. A row that doesn't
-    ///   await, of an idle coordinator in this process, runs in the asking task instead: the ask then returns when the row does, however
-    ///   long that takes.
+    /// - Parameters:
+    ///   - message: The message that is asked.
+    ///   - timeout: The time after which the handler is cancelled and the ask fails with `timedOut`; `nil`: the type's
+    ///     ``ResponderMessage/timeout``. Within the handler of an ask it's at most what remains until that ask's deadline. A row that
+    ///     doesn't await, of an idle coordinator in this process, runs in the asking task instead: the ask then returns when the row does,
+    ///     however long that takes.
     /// - Throws: A `CoordinatorError` with `unhandled` at once when no coordinator responds, `timedOut`, `peerLost`, `stopped`,
     ///   `draining`, `restarting`, `mailboxFull`, `tooManyOpenAsks`, `messageTooLarge`, `coding`; the error that the handler threw, or a `RemoteError`
     ///   if that can't cross processes; `CancellationError`.
@@ -89,8 +91,10 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     /// which no interceptor there sees first, doesn't wait for the mailbox: the call returns once the message is in the batch that leaves
     /// next, and waits only for credit; what the mailbox refuses is a dead letter. Cancelling the task withdraws a message that still waits.
     ///
-    /// - Parameter timeout: The time after which a message that still waits is withdrawn, and the call fails with `timedOut`; `nil`: none.
-    ///   The deadline of a message that is handled doesn't count: what is sent one way outlives its sender's handler.
+    /// - Parameters:
+    ///   - message: The message that is sent.
+    ///   - timeout: The time after which a message that still waits is withdrawn, and the call fails with `timedOut`; `nil`: none. The
+    ///     deadline of a message that is handled doesn't count: what is sent one way outlives its sender's handler.
     /// - Returns: Whether a coordinator responds, which is known without leaving the process. A handler that fails later is counted among
     ///   the dead letters.
     /// - Throws: As `ask`, without the handler's errors.
@@ -111,7 +115,9 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
 
     /// Asks for a stream of replies: the values that are known already, then each new one.
     ///
-    /// - Parameter timeout: The time after which the stream ends with `timedOut`; none by default.
+    /// - Parameters:
+    ///   - message: The message whose replies are wanted.
+    ///   - timeout: The time after which the stream ends with `timedOut`; none by default.
     public func stream<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) -> ReplyStream<M.Reply> {
         node.stream(message, timeout) { node.climb($0) }
     }

@@ -26,8 +26,11 @@ extension Responder {
     /// The asker gets the error that the body throws as it was thrown if the message declares it as its `Failure`, or if it's Codable and the
     /// asker's program has the same type, and else a `RemoteError`. No deadline ends a body that doesn't await.
     ///
-    /// - Parameter interleaves: Whether the body begins though as many handlers run as the coordinator's `MailboxPolicy` allows, and others
-    ///   begin though it runs; it may overtake earlier messages, and be overtaken.
+    /// - Parameters:
+    ///   - message: The type of the messages.
+    ///   - interleaves: Whether the body begins though as many handlers run as the coordinator's `MailboxPolicy` allows, and others begin
+    ///     though it runs; it may overtake earlier messages, and be overtaken.
+    ///   - body: A function that answers a message.
     @_disfavoredOverload
     public static func respond<M: ResponderMessage>(
         to message: M.Type,
@@ -217,7 +220,9 @@ extension Responder {
 extension Responder {
     /// Hands messages of a type on to a child, as they are; the row with a prefix describes how.
     ///
-    /// - Parameter child: The key of the child.
+    /// - Parameters:
+    ///   - message: The type of the messages.
+    ///   - child: The key of the child.
     public static func forward<M: ResponderMessage>(_ message: M.Type, to child: C.ChildKey) -> Responder {
         Responder(row: .message(MessageRow(.type(M.self), forwardingTo: .key(child.description))))
     }
@@ -233,11 +238,13 @@ extension Responder {
     /// Only the child's own rows are searched. A message for which it has none fails with `unhandled`, also if it came from the child.
     /// Messages that this coordinator answers itself need rows before this one.
     ///
-    /// A child that doesn't live is opened by ``Coordinator/open(_:)``, once for all messages that arrive meanwhile: these wait, bounded and
+    /// A child that doesn't live is opened by ``Coordinator/open(section:)``, once for all messages that arrive meanwhile: these wait, bounded and
     /// until their deadlines, and are delivered in order. The default of that hook throws `noSuchChild`, which the asker gets. A child that
     /// is being restarted gets the message when it's ready.
     ///
-    /// - Parameter child: The key of the child.
+    /// - Parameters:
+    ///   - prefix: The beginning of the messages' names.
+    ///   - child: The key of the child.
     public static func forward(prefix: String, to child: C.ChildKey) -> Responder {
         Responder(row: .message(MessageRow(.prefix(prefix), forwardingTo: .key(child.description))))
     }

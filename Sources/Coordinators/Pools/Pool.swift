@@ -11,6 +11,9 @@ extension CoordinatorContext {
     /// If a pool of the same type lives under the key with the same configuration and placement, it's returned as it is.
     ///
     /// - Parameters:
+    ///   - type: The type of the child.
+    ///   - key: The child's key.
+    ///   - pool: The number, the placement and the routing of the members.
     ///   - shutdown: The time that each member is given to end; five seconds by default.
     ///   - configure: A function that sets the configuration of all members.
     /// - Throws: What the start of a member throws; the pool is then removed.

@@ -19,7 +19,9 @@ public struct CoordinatorHandle<C: Coordinator>: Sendable {
     ///
     /// A message to a coordinator of this process isn't encoded. While the coordinator is restarted the ask waits, until the deadline.
     ///
-    /// - Parameter timeout: As of `CoordinatorContext.ask`.
+    /// - Parameters:
+    ///   - message: The message that is asked.
+    ///   - timeout: As of `CoordinatorContext.ask`.
     /// - Throws: `noSuchPath`; `unhandled` when the coordinator has no row for the message; otherwise as `CoordinatorContext.ask`. The
     ///   error of the handler is thrown as it was if the message declares it as its `Failure`. Cancelling the task cancels the handler.
     public func ask<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> M.Reply {
@@ -33,7 +35,9 @@ public struct CoordinatorHandle<C: Coordinator>: Sendable {
 
     /// Sends the coordinator a message one way.
     ///
-    /// - Parameter timeout: The time after which a message that still waits is withdrawn, and the call fails with `timedOut`; `nil`: none.
+    /// - Parameters:
+    ///   - message: The message that is sent.
+    ///   - timeout: The time after which a message that still waits is withdrawn, and the call fails with `timedOut`; `nil`: none.
     /// - Returns: Whether the coordinator has a row for the message.
     /// - Throws: As `ask`, without the handler's errors.
     @discardableResult
@@ -43,7 +47,9 @@ public struct CoordinatorHandle<C: Coordinator>: Sendable {
 
     /// Asks the coordinator for a stream of replies.
     ///
-    /// - Parameter timeout: The time after which the stream ends with `timedOut`; none by default.
+    /// - Parameters:
+    ///   - message: The message whose replies are wanted.
+    ///   - timeout: The time after which the stream ends with `timedOut`; none by default.
     /// - Throws: `stopped` when the runtime isn't running. The stream throws what `ask` does.
     public func stream<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) throws -> ReplyStream<M.Reply> {
         try running.stream(message, at: path, timeout: timeout)

@@ -10,7 +10,9 @@ extension CoordinatorRuntime {
     /// Returns when the tree has ended; SIGTERM and SIGINT end it gracefully. In a worker it doesn't return.
     ///
     /// - Parameters:
+    ///   - root: The type of the root.
     ///   - coordinators: The other coordinators that a parent may start in a process of this executable.
+    ///   - options: The settings of the runtime.
     ///   - configure: A function that sets the root's configuration.
     public static func main<Root: Coordinator>(
         _ root: Root.Type,
@@ -42,7 +44,9 @@ extension CoordinatorRuntime {
     /// Call this first in the `main` of a program that embeds the runtime, on the main thread: it arms the signal that ends a worker with
     /// its parent.
     ///
-    /// - Parameter coordinators: The coordinators that a parent may start in a process of this executable.
+    /// - Parameters:
+    ///   - coordinators: The coordinators that a parent may start in a process of this executable.
+    ///   - options: The settings of the runtime.
     public static func runWorkerIfRequested(coordinators: [any Coordinator.Type], options: Options = Options()) async {
         _ = await runWorkerIfRequested(with: options, adding: coordinators)
     }

@@ -8,7 +8,10 @@ extension CoordinatorRuntime {
     /// The message is encoded, as JSON, only if the coordinator at `path` is in another process. An error that the message declares as its
     /// `Failure` is thrown as it was.
     ///
-    /// - Parameter timeout: As of `CoordinatorContext.ask`.
+    /// - Parameters:
+    ///   - message: The message that is asked.
+    ///   - path: The coordinator in whose name the message is sent; the root by default.
+    ///   - timeout: As of `CoordinatorContext.ask`.
     /// - Throws: As `CoordinatorContext.ask`, and `noSuchPath`.
     public func ask<M: ResponderMessage>(
         _ message: M,
@@ -80,7 +83,10 @@ extension CoordinatorRuntime {
 
     /// Sends a message one way, in the name of the coordinator at `path`.
     ///
-    /// - Parameter timeout: The time after which a message that still waits is withdrawn, and the call fails with `timedOut`; `nil`: none.
+    /// - Parameters:
+    ///   - message: The message that is sent.
+    ///   - path: The coordinator in whose name the message is sent; the root by default.
+    ///   - timeout: The time after which a message that still waits is withdrawn, and the call fails with `timedOut`; `nil`: none.
     /// - Returns: Whether a coordinator from `path` upwards responds.
     @discardableResult
     public func send<M: ResponderMessage>(_ message: M, at path: CoordinatorPath = .root, timeout: Duration? = nil) async throws -> Bool {

@@ -13,7 +13,9 @@ extension CoordinatorContext {
     /// The runtime cancels a call that runs when the coordinator stops, and waits for it within the grace. Timers end with the incarnation: a
     /// coordinator that needs one after a restart sets it in `start`.
     ///
-    /// - Parameter interval: The time from one call to the next; at least a millisecond.
+    /// - Parameters:
+    ///   - interval: The time from one call to the next; at least a millisecond.
+    ///   - body: The closure.
     /// - Returns: The timer. Cancelling it is the only use; it needn't be kept.
     @discardableResult
     public func every(
@@ -28,7 +30,9 @@ extension CoordinatorContext {
     ///
     /// An error that the closure throws is logged. While the coordinator is paused, a call that is due waits until it's resumed.
     ///
-    /// - Parameter delay: The time until the call, by the monotonic clock; zero or less: at once.
+    /// - Parameters:
+    ///   - delay: The time until the call, by the monotonic clock; zero or less: at once.
+    ///   - body: The closure.
     /// - Returns: The timer. Cancelling it is the only use; it needn't be kept.
     @discardableResult
     public func after(
@@ -42,8 +46,10 @@ extension CoordinatorContext {
     ///
     /// The asks of the task have deadlines of their own, whatever handler starts it.
     ///
-    /// - Parameter reaction: What an error that the task throws leads to; by default it's logged. An error after the cancellation by a stop
-    ///   leads to nothing.
+    /// - Parameters:
+    ///   - reaction: What an error that the task throws leads to; by default it's logged. An error after the cancellation by a stop leads
+    ///     to nothing.
+    ///   - operation: The task's body.
     public func task(onError reaction: TaskErrorReaction = .log, _ operation: @escaping @Sendable () async throws -> Void) {
         HandlerScope.perform(in: nil) {
             _ = node.handle { [node] in

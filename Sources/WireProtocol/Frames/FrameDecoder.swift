@@ -11,9 +11,12 @@ public struct FrameDecoder: Sendable {
 
     /// Creates a decoder for the body of one message of the link.
     ///
-    /// - Parameter copiesSmallPayloads: Whether payloads get memory of their own, except for one that is most of the batch: that shares the
-    ///   batch's memory, and keeps all of it alive. False by default: all payloads do. Those of one-way messages do in any case; see
-    ///   ``ownMemory(for:of:)``.
+    /// - Parameters:
+    ///   - batch: The body of the message.
+    ///   - limits: The limits of frames and names.
+    ///   - copiesSmallPayloads: Whether payloads get memory of their own, except for one that is most of the batch: that shares the batch's
+    ///     memory, and keeps all of it alive. False by default: all payloads do. Those of one-way messages do in any case; see
+    ///     ``ownMemory(for:of:)``.
     public init(_ batch: [UInt8], limits: FrameLimits = .default, copiesSmallPayloads: Bool = false) {
         self.batch = batch
         self.limits = limits

@@ -4,6 +4,7 @@ import Coordinators
 enum Cart {
     struct Add: ResponderMessage {
         typealias Reply = Cart.Contents
+        typealias Failure = OneOf<Cart.UnknownProduct, Cart.SoldOut>
         var sku: String
         var quantity: Int
     }
@@ -34,14 +35,15 @@ enum Cart {
         var trace: String?
     }
 
-    struct UnknownProduct: Error, Codable { var sku: String }
-    struct SoldOut: Error, Codable { var sku: String, left: Int }
+    struct UnknownProduct: ResponderError { var sku: String }
+    struct SoldOut: ResponderError { var sku: String, left: Int }
 }
 
 /// The messages that the shop itself responds to.
 enum Stock {
     struct Price: ResponderMessage {
         typealias Reply = Int
+        typealias Failure = Cart.UnknownProduct
         static var isIdempotent: Bool { true }
         var sku: String
     }

@@ -30,6 +30,8 @@ struct DaemonTests {
             #expect(tree.children.map(\.path) == ["/app", "/sleeper"])
             #expect(tree.children.map(\.kind) == [.coordinator, .program])
             #expect(tree.children[0].children.map(\.path) == ["/app/a", "/app/b"])
+            #expect(tree.children[0].mailbox == TreeNode.Mailbox() && tree.children[1].mailbox == nil)
+            #expect(tree.children[0].children.allSatisfy { $0.mailbox == TreeNode.Mailbox() })
             #expect(tree.children[0].children.allSatisfy { $0.state == "active" && $0.incarnation == 1 && $0.restarts == 0 })
             #expect(Set(try await daemon.processes()).count == 4)
             let printed = try await daemon.control("tree")

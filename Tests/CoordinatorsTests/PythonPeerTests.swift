@@ -66,6 +66,10 @@ struct PythonPeerTests {
                 #expect(answers.count == 2_000)
             }
 
+            // A worker that lists only its children, of which it has none, is described all the same.
+            let described = try await runtime.snapshot(of: "/python")
+            #expect(described.mailbox == nil && !described.isUnresponsive && described.state == .active)
+
             kill(peer.processID, SIGKILL)
             try await eventually("another peer answers") {
                 try? await runtime.ask(named: "Fixture.Echo", payload: ["text": "again"], at: "/python") == "AGAIN"

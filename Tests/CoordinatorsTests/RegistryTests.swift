@@ -24,6 +24,18 @@ private enum Other {
     }
 }
 
+private enum Twins {
+    struct First: ResponderMessage { static let name = "Twin" }
+    struct Second: ResponderMessage { static let name = "Twin" }
+}
+
+private actor Confused: Coordinator {
+    static let responders: Responders = [.respond(to: Twins.First.self) { _, _ in }, .respond(to: Twins.Second.self) { _, _ in }]
+
+    nonisolated let context: Context
+    init(_ context: Context) { self.context = context }
+}
+
 private actor Plain: Coordinator {
     nonisolated let context: Context
     init(_ context: Context) { self.context = context }
@@ -59,6 +71,25 @@ struct RegistryTests {
         #expect(name.hasPrefix("(private ") && name.hasSuffix(").Unused"))
         #expect(!name.contains("$"))
         #expect(TypeNames.name(of: Other.Namesake.self) != TypeNames.name(of: Unused.self))
+    }
+
+    @Test("A table with two messages of one name is refused, and a message with two rows isn't")
+    func twins() throws {
+        func check(_ rows: [Responder<Unused>]) throws { try ResponderTable(rows.map(\.row)).checkNames(of: "Unused") }
+        let first = Responder<Unused>.respond(to: Twins.First.self) { _, _ in }
+        let second = Responder<Unused>.respond(to: Twins.Second.self) { _, _ in }
+        let error = #expect(throws: CoordinatorError.self) { try check([first, second]) }
+        #expect(error?.code == .invalidName)
+        #expect(error?.message.contains("'Twin'") == true)
+        try check([first, first])
+    }
+
+    @Test("A coordinator whose rows have messages of one name doesn't start, and says why")
+    func twinsAtStart() async {
+        let runtime = CoordinatorRuntime(Confused.self, options: Self.quiet)
+        let error = await #expect(throws: CoordinatorError.self) { try await runtime.start() }
+        #expect(error?.code == .invalidName)
+        await runtime.stop()
     }
 
     @Test("A program with two coordinators of one name doesn't start, and says why")

@@ -140,6 +140,19 @@ struct WireNamesTests {
         }
     }
 
+    @Test("A pool hashes a message alike under each of its names")
+    func hashed() throws {
+        let routing = PoolRouting.hashing(\Renamed.Add.sku)
+        func hash(_ body: Envelope.Body) throws -> UInt64? { try routing.hash(of: Envelope(body, sender: .root, deadline: nil)) }
+        let expected = try #require(try hash(.value(Renamed.Add(sku: "jam"))))
+        for name in Renamed.Add.names + [Renamed.Add.wireName, "New.Put|OldNames.AddItem"] {
+            let found = try hash(.encoded(name: name, .json, Payload(Array(#"{"sku":"jam"}"#.utf8)[...])))
+            #expect(found == expected, "\(name)")
+        }
+        let other = try hash(.value(Renamed.Plain()))
+        #expect(other == nil)
+    }
+
     @Test("Names that several types claim, and impossible ones, are refused in words that name the types")
     func refused() throws {
         #expect(NameRegistry.add(Renamed.Add.self).isEmpty)

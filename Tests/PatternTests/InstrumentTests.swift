@@ -22,36 +22,56 @@ struct InstrumentTests {
             for try await reply in try child.stream(Observed.Count(to: 3)) { replies.append(reply) }
             #expect(replies == [1, 2, 3])
             let remote = place.isWorker ? " remote" : ""
-            try await tree.expectSent("Observed.Quick", [
-                "outgoing ask Observed.Quick /child /child outside awaits []", "end outgoing Observed.Quick",
-            ])
-            try await tree.expectHandled("Observed.Quick", [
-                "incoming ask Observed.Quick /child /child ObservedCoordinator at once\(remote) [>]", "end incoming Observed.Quick",
-            ])
-            try await tree.expectHandled("Observed.Slow", [
-                "incoming ask Observed.Slow /child /child ObservedCoordinator awaits\(remote) [>]", "end incoming Observed.Slow",
-            ])
-            try await tree.expectHandled("Observed.Instant", [
-                "incoming ask Observed.Instant /child /child ObservedCoordinator at once\(remote) [>]", "end incoming Observed.Instant",
-            ])
-            try await tree.expectSent("Observed.Failing", [
-                "outgoing ask Observed.Failing /child /child outside awaits []", "Broken outgoing Observed.Failing",
-            ])
-            try await tree.expectHandled("Observed.Failing", [
-                "incoming ask Observed.Failing /child /child ObservedCoordinator at once\(remote) [>]", "Broken incoming Observed.Failing",
-            ])
-            try await tree.expectSent("Observed.Note", [
-                "outgoing send Observed.Note /child /child outside awaits []", "end outgoing Observed.Note",
-            ])
-            try await tree.expectHandled("Observed.Note", [
-                "incoming send Observed.Note /child /child ObservedCoordinator at once\(remote) [>]", "end incoming Observed.Note",
-            ])
-            try await tree.expectSent("Observed.Count", [
-                "outgoing stream Observed.Count /child /child outside at once []", "end outgoing Observed.Count",
-            ])
-            try await tree.expectHandled("Observed.Count", [
-                "incoming stream Observed.Count /child /child ObservedCoordinator awaits\(remote) [>]", "end incoming Observed.Count",
-            ])
+            try await tree.expectSent(
+                "Observed.Quick",
+                "outgoing ask Observed.Quick /child /child outside awaits []",
+                "end outgoing Observed.Quick"
+            )
+            try await tree.expectHandled(
+                "Observed.Quick",
+                "incoming ask Observed.Quick /child /child ObservedCoordinator at once\(remote) [>]",
+                "end incoming Observed.Quick"
+            )
+            try await tree.expectHandled(
+                "Observed.Slow",
+                "incoming ask Observed.Slow /child /child ObservedCoordinator awaits\(remote) [>]",
+                "end incoming Observed.Slow"
+            )
+            try await tree.expectHandled(
+                "Observed.Instant",
+                "incoming ask Observed.Instant /child /child ObservedCoordinator at once\(remote) [>]",
+                "end incoming Observed.Instant"
+            )
+            try await tree.expectSent(
+                "Observed.Failing",
+                "outgoing ask Observed.Failing /child /child outside awaits []",
+                "Broken outgoing Observed.Failing"
+            )
+            try await tree.expectHandled(
+                "Observed.Failing",
+                "incoming ask Observed.Failing /child /child ObservedCoordinator at once\(remote) [>]",
+                "Broken incoming Observed.Failing"
+            )
+            try await tree.expectSent(
+                "Observed.Note",
+                "outgoing send Observed.Note /child /child outside awaits []",
+                "end outgoing Observed.Note"
+            )
+            try await tree.expectHandled(
+                "Observed.Note",
+                "incoming send Observed.Note /child /child ObservedCoordinator at once\(remote) [>]",
+                "end incoming Observed.Note"
+            )
+            try await tree.expectSent(
+                "Observed.Count",
+                "outgoing stream Observed.Count /child /child outside at once []",
+                "end outgoing Observed.Count"
+            )
+            try await tree.expectHandled(
+                "Observed.Count",
+                "incoming stream Observed.Count /child /child ObservedCoordinator awaits\(remote) [>]",
+                "end incoming Observed.Count"
+            )
         }
     }
 
@@ -98,7 +118,9 @@ struct InstrumentTests {
 
     @Test("An instrument that throws ends the message, which no handler gets", arguments: [MessageInfo.Direction.incoming, .outgoing])
     func refusal(_ direction: MessageInfo.Direction) async throws {
-        let recorder = Recorder { $0.direction == direction && ["Observed.Note", "Observed.NoteSlowly", "Observed.Count"].contains($0.name) }
+        let recorder = Recorder {
+            $0.direction == direction && ["Observed.Note", "Observed.NoteSlowly", "Observed.Count"].contains($0.name)
+        }
         try await ObservedTree.run(.inProcess, [recorder]) { tree in
             let child = try tree.runtime.coordinator(ObservedCoordinator.self, at: "/child")
             await #expect(throws: Recorder.Refusal("Observed.Note")) { try await child.ask(Observed.Note(1), timeout: .seconds(20)) }
@@ -107,6 +129,9 @@ struct InstrumentTests {
             }
             await #expect(throws: Recorder.Refusal("Observed.Count")) {
                 for try await _ in try child.stream(Observed.Count(to: 3)) {}
+            }
+            await #expect(throws: Recorder.Refusal("Observed.Count")) {
+                try await tree.runtime.ask(Observed.Climb("count"), at: "/child", timeout: .seconds(20))
             }
             if direction == .outgoing {
                 await #expect(throws: Recorder.Refusal("Observed.Note")) { try await child.send(Observed.Note(3)) }
@@ -126,10 +151,14 @@ struct InstrumentTests {
             try await tree.expect(1, "incoming", "Observed.Hold", in: nil)
             asking.cancel()
             await #expect(throws: CancellationError.self) { try await asking.value }
-            try await tree.expectSent("Observed.Hold", [
-                "outgoing ask Observed.Hold /child up outside awaits []", "CancellationError outgoing Observed.Hold",
-            ])
-            try await eventually("the handler has ended") { try await tree.handled("Observed.Hold").last == "CancellationError incoming Observed.Hold" }
+            try await tree.expectSent(
+                "Observed.Hold",
+                "outgoing ask Observed.Hold /child up outside awaits []",
+                "CancellationError outgoing Observed.Hold"
+            )
+            try await eventually("the handler has ended") {
+                try await tree.handled("Observed.Hold").last == "CancellationError incoming Observed.Hold"
+            }
         }
     }
 
@@ -189,7 +218,9 @@ struct InstrumentTests {
             await tree.runtime.stop()
             var handled: [String] = []
             for await event in events {
-                if case .handled(let message, let sender, _, let error) = event.kind { handled.append("\(message) \(sender) \(error ?? "-")") }
+                if case .handled(let message, let sender, _, let error) = event.kind {
+                    handled.append("\(message) \(sender) \(error ?? "-")")
+                }
             }
             #expect(handled == ["Observed.Upper /child -", "Observed.Climb /child -"])
         }
@@ -250,12 +281,12 @@ struct ObservedTree: Sendable {
     }
 
     /// Expects that the test's process has noted down a message that it has sent, and nothing else of the message but its handling here.
-    func expectSent(_ name: String, _ expected: [String], sourceLocation: SourceLocation = #_sourceLocation) async throws {
+    func expectSent(_ name: String, _ expected: String..., sourceLocation: SourceLocation = #_sourceLocation) async throws {
         let sent = recorder.all(name).filter { $0.contains("outgoing") }
         #expect(sent == expected, sourceLocation: sourceLocation)
     }
 
-    func expectHandled(_ name: String, _ expected: [String], sourceLocation: SourceLocation = #_sourceLocation) async throws {
+    func expectHandled(_ name: String, _ expected: String..., sourceLocation: SourceLocation = #_sourceLocation) async throws {
         try await eventually("\(name) is handled", sourceLocation: sourceLocation) { try await handled(name).count >= expected.count }
         let found = try await handled(name)
         #expect(found == expected, sourceLocation: sourceLocation)

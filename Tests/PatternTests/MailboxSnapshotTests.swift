@@ -79,6 +79,12 @@ struct MailboxSnapshotTests {
     @Test("What waits for a restart waits", arguments: Where.allCases)
     func parked(_ place: Where) async throws {
         try await run(place, configure: { $0.restartSeconds = 600 }) { tree, _ in
+            // The first restart is immediate.
+            try await tree.runtime.ask(Observed.Break(), at: "/child", timeout: .seconds(20))
+            try await eventually("it's restarted") {
+                let child = try await tree.runtime.snapshot(of: "/child")
+                return child.incarnation == 2 && child.state == .active
+            }
             try await tree.runtime.ask(Observed.Break(), at: "/child", timeout: .seconds(20))
             try await eventually("it's restarted later") { try await tree.runtime.snapshot(of: "/child").nextStart ?? .zero > .seconds(60) }
             let asking = Task { try await tree.runtime.ask(Observed.Quick(), at: "/child", timeout: .seconds(3_600)) }
@@ -95,10 +101,10 @@ struct MailboxSnapshotTests {
     @Test("Snapshots stay what they are when they're encoded and decoded")
     func coding() throws {
         let text = """
-            {"path": "/a", "type": "A", "state": "restarting", "placement": "worker", "incarnation": 3, "restarts": 2, "restartAttempt": 1,
+            {"path": "/a", "type": "A", "state": "restarting", "host": "worker", "incarnation": 3, "restarts": 2, "restartAttempt": 1,
              "nextStartMilliseconds": 1500, "uptimeMilliseconds": 20, "lastExit": {"signaled": {"_0": 9}}, "isUnresponsive": false,
              "mailbox": {"waiting": 1, "running": 2, "oldestWaitingMilliseconds": 3, "handled": 4},
-             "children": [{"path": "/a/b", "type": "B", "state": "active", "placement": "program", "incarnation": 1}]}
+             "children": [{"path": "/a/b", "type": "B", "state": "active", "host": "program", "incarnation": 1}]}
             """
         let snapshot = try JSONDecoder().decode(CoordinatorSnapshot.self, from: Data(text.utf8))
         #expect(snapshot.nextStart == .milliseconds(1_500) && snapshot.uptime == .milliseconds(20) && snapshot.lastExit == .signaled(9))
@@ -107,7 +113,7 @@ struct MailboxSnapshotTests {
         let json = try JSONEncoder().encode(snapshot)
         #expect(try JSONDecoder().decode(CoordinatorSnapshot.self, from: json) == snapshot)
         // A worker of an older build leaves out what it doesn't know.
-        let old = #"{"path": "/a", "type": "A", "state": "active", "placement": "worker", "incarnation": 1, "uptimeMilliseconds": 7}"#
+        let old = #"{"path": "/a", "type": "A", "state": "active", "host": "worker", "incarnation": 1, "uptimeMilliseconds": 7}"#
         let read = try JSONDecoder().decode(CoordinatorSnapshot.self, from: Data(old.utf8))
         #expect(read.mailbox == nil && read.uptime == .milliseconds(7) && read.children.isEmpty)
     }

@@ -37,7 +37,7 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
         public static let noSuchPath = Code(kind: .noSuchPath)
         /// The worker's program doesn't know the coordinator's type.
         public static let unknownType = Code(kind: .unknownType)
-        /// A name by which messages or coordinators are known to other processes stands for several types.
+        /// A name by which messages, errors or coordinators are known to other processes stands for several types, or can't be a name.
         public static let invalidName = Code(kind: .invalidName)
         /// The coordinator has failed, and no supervisor above restarts it.
         public static let failed = Code(kind: .failed)

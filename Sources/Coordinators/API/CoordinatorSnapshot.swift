@@ -17,8 +17,9 @@ public struct CoordinatorSnapshot: Sendable, Hashable {
         /// The number of messages that wait: in the mailbox, on their way to the coordinator's executor, or for the coordinator to be started
         /// again.
         public var waiting: Int
-        /// The number of messages whose handlers have begun and not ended. An ask of a row that doesn't await, of an idle coordinator in its
-        /// asker's process, isn't counted while it's handled.
+        /// The number of messages whose handlers have begun and not ended.
+        ///
+        /// An ask of a row that doesn't await, of an idle coordinator in its asker's process, isn't counted while it's handled.
         public var running: Int
         /// The time for which the oldest waiting message has waited, since it was sent or has arrived in the coordinator's process; `nil`
         /// when none waits.

@@ -32,7 +32,7 @@ final class ResponderTable: Sendable {
     /// The row for messages to a pool, and its members' table.
     private let pool: (row: MessageRow, members: ResponderTable)?
     /// The reasons, in words, why coordinators with these rows can't be started: a message of another process could be taken for a wrong one.
-    let nameProblems: [String]
+    private let nameProblems: [String]
     /// The rows for messages as processes below are told them, in order, in runs of rows that are alike in where their messages are read.
     let directory: [DirectoryRun]
 
@@ -81,6 +81,13 @@ final class ResponderTable: Sendable {
         self.dismissal = dismissal
         self.pool = pool
         self.directory = directory
+    }
+
+    /// Checks that each name stands for one type of messages, and of errors: from another process they come by their names.
+    ///
+    /// - Parameter coordinator: The name of the coordinators' type.
+    func checkNames(of coordinator: String) throws(CoordinatorError) {
+        if let problem = nameProblems.first { throw CoordinatorError(.invalidName, "\(coordinator) can't be started: \(problem)") }
     }
 
     /// Returns whether rows match a message, without a look at its name.

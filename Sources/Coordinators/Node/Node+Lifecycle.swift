@@ -32,7 +32,7 @@ extension Node {
         } catch {
             throw CoordinatorError(.startFailed, "\(path): the supervision policy of \(type.name): \(error)")
         }
-        if let problem = type.table.nameProblems.first { throw CoordinatorError(.invalidName, "\(path), a \(type.name): \(problem)") }
+        try type.table.checkNames(of: type.name)
         return try type.make(self, configuration)
     }
 

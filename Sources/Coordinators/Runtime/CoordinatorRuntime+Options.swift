@@ -67,12 +67,11 @@ extension CoordinatorRuntime {
         /// path of the process's first coordinator. A program that embeds the runtime bootstraps its own process itself. A ``logger`` that
         /// was set before isn't affected. An error ends the process: `main` throws it, and a worker exits with code 78.
         public var bootstrap: (@Sendable (CoordinatorPath) async throws -> Void)?
-        /// The instruments of the process, which observe its messages and changes: for metrics, tracing and audit. The first is the
-        /// outermost.
+        /// The instruments of the process, which observe its messages and changes: for metrics, tracing and audit.
         ///
         ///     options.instruments = [Tracing(), Latencies()]
         ///
-        /// A worker has the instruments that its own program sets here. What an instrument needs of a system that ``bootstrap`` sets up it
+        /// The first is the outermost. A worker has the instruments that its own program sets here. What an instrument needs of a system that ``bootstrap`` sets up it
         /// has to make when it's first used.
         public var instruments: [any CoordinatorInstrument] = []
 

@@ -98,6 +98,39 @@ import Testing
         #expect(leaf.text == "NAME  STATE   PID  LIFE  RESTARTS  UPTIME  TYPE\n/     active    -     0         0     0ms  T\n")
     }
 
+    @Test("The tree shows how many messages wait and for how long, and a node's details show all of its mailbox")
+    func waitingMessages() {
+        let mailbox = TreeNode.Mailbox(waiting: 3, running: 2, oldestWaitingMilliseconds: 1_500, handled: 70)
+        let idle = TreeNode(key: "a", path: "/a", type: "A", kind: .coordinator, state: "active", placement: .worker, mailbox: .init())
+        let root = TreeNode(
+            key: "/",
+            path: "/",
+            type: "T",
+            kind: .root,
+            state: "active",
+            placement: .inProcess,
+            mailbox: mailbox,
+            children: [idle]
+        )
+        #expect(
+            root.text == """
+                NAME  STATE   PID  LIFE  RESTARTS  UPTIME   WAITING  TYPE
+                /     active    -     0         0     0ms  3 for 1s  T
+                └─ a  active    -     0         0     0ms            A
+
+                """
+        )
+        #expect(root.details.contains("waiting:      3 for 1s\nrunning:      2\nhandled:      70\n"))
+        #expect(idle.details.contains("waiting:      0\n"))
+    }
+
+    @Test("The JSON of a mailbox has the API's names")
+    func mailboxJSON() throws {
+        let mailbox = TreeNode.Mailbox(waiting: 3, running: 2, oldestWaitingMilliseconds: 1_500, handled: 70)
+        let json = try ControlJSON.text(of: mailbox)
+        #expect(json == #"{"handled":70,"oldest_waiting_ms":1500,"running":2,"waiting":3}"#)
+    }
+
     @Test("Control characters in names are escaped")
     func namesCannotDriveTheTerminal() {
         let leaf = TreeNode(key: "a\u{1B}[2Jb\n\u{202E}", path: "/", type: "T\r", kind: .root, state: "x\u{7}", placement: .inProcess)

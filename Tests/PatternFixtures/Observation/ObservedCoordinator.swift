@@ -136,6 +136,10 @@ public actor ObservedCoordinator: Coordinator {
             switch climb.message {
             case "ask": return try await me.context.ask(Observed.Upper())
             case "send": return "\(try await me.context.send(Observed.Upper()))"
+            case "count":
+                var last = 0
+                for try await number in me.context.stream(Observed.Count(to: 3)) { last = number }
+                return "\(last)"
             default: return try await me.context.ask(Observed.Guarded())
             }
         },

@@ -51,10 +51,10 @@ enum Failures {
     /// Returns the error as its asker gets it: as it was thrown, if this program has the type.
     ///
     /// - Parameter declared: The types that the message declares.
-    static func restored(_ error: any Error, declared: [any ResponderError.Type] = []) -> any Error {
+    static func restored(_ error: any Error, declared: @autoclosure () -> [any ResponderError.Type] = []) -> any Error {
         guard let encoded = (error as? RemoteError)?.encoded else { return error }
         let name = encoded.failure.type
-        guard let type = ErrorTypes.type(named: name, among: declared) ?? ErrorTypes.type(named: name) else { return error }
+        guard let type = ErrorTypes.type(named: name, among: declared()) ?? ErrorTypes.type(named: name) else { return error }
         let restored: (any Error)? = try? PayloadCoder.decode(type, from: encoded.failure.payload, codec: encoded.codec)
         return restored ?? error
     }

@@ -47,7 +47,11 @@ struct SelfDescription: Codable, Sendable {
 
     /// Reads a description; a process that doesn't tell of messages sends the list of the children.
     init(reading json: JSONValue) throws(CoordinatorError) {
-        if case .array = json { self.init(mailbox: nil, children: try [CoordinatorSnapshot](decoding: json)) } else { try self.init(decoding: json) }
+        if case .array = json {
+            self.init(mailbox: nil, children: try [CoordinatorSnapshot](decoding: json))
+        } else {
+            try self.init(decoding: json)
+        }
     }
 }
 

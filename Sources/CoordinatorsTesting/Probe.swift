@@ -68,7 +68,11 @@ public final class Probe: Sendable {
 
     /// Takes the oldest message of a type that hasn't been taken, and waits for it if none has arrived.
     ///
-    /// - Parameter limit: The longest wait, in real time.
+    /// - Parameters:
+    ///   - message: The type of the message.
+    ///   - limit: The longest wait, in real time.
+    ///   - fileID: The file of the caller.
+    ///   - line: The line of the caller.
     /// - Throws: ``ProbeError`` when the time is over; it names what has arrived instead.
     public func expect<M: ResponderMessage>(
         _ message: M.Type,

@@ -8,6 +8,8 @@
 /// - Parameters:
 ///   - what: What is waited for, in words that follow "never:".
 ///   - limit: The longest wait, in real time.
+///   - fileID: The file of the caller.
+///   - line: The line of the caller.
 ///   - condition: A function that is called every two milliseconds; `nil` means no.
 /// - Throws: ``NeverHeld`` when the time is over; the condition's own error.
 public func eventually(

@@ -90,7 +90,7 @@ struct TestingSnippets {
         // snippet: standin
         let clerk = Probe()
         clerk.answer(Clerk.Enter.self) { $0.name == "ada" }
-        try await withRuntime(Office.self, standIns: [StandIn(for: ClerkCoordinator.self, clerk)]) { runtime in
+        try await withRuntime(Office.self, workers: .inProcess, standIns: [StandIn(for: ClerkCoordinator.self, clerk)]) { runtime in
             let isIn = try await runtime.ask(Clerk.Enter(name: "ada"), at: "/clerk")
             #expect(isIn)
             #expect(clerk.received.map(\.name) == ["Clerk.Enter"])

@@ -72,7 +72,7 @@ let package = Package(
                 deque, logging, serviceLifecycle, unixSignals,
             ]
         ),
-        .target(name: "CoordinatorsTesting", dependencies: ["Coordinators"]),
+        .target(name: "CoordinatorsTesting", dependencies: ["ConcurrencySupport", "Coordinators"]),
 
         // Shells: the daemon, and the operator's way to it.
         .target(name: "Control", dependencies: ["ConcurrencySupport", "NNG", "Processes", "WireProtocol"]),
@@ -125,7 +125,7 @@ let package = Package(
         .example("Registration"),
 
         // Tests.
-        .target(name: "TestSupport", dependencies: ["ConcurrencySupport", "Processes", "Supervision"], path: "Tests/TestSupport"),
+        .target(name: "TestSupport", dependencies: ["ConcurrencySupport", "CoordinatorsTesting", "Processes", "Supervision"], path: "Tests/TestSupport"),
         // The fixture is a program of coordinators that the tests' workers run.
         .target(name: "Fixtures", dependencies: ["ConcurrencySupport", "Coordinators", serviceLifecycle], path: "Tests/Fixtures"),
         .executableTarget(
@@ -170,8 +170,8 @@ let package = Package(
         .testTarget(
             name: "CoordinatorDaemonTests",
             dependencies: [
-                "ConcurrencySupport", "Control", "CoordinatorDaemon", "Processes", "TestSupport", "WireProtocol", "FixtureWorker",
-                "coordinatorctl", "coordinatord", logging,
+                "ConcurrencySupport", "Control", "CoordinatorDaemon", "CoordinatorsTesting", "Processes", "TestSupport", "WireProtocol",
+                "FixtureWorker", "coordinatorctl", "coordinatord", logging,
             ]
         ),
         .testTarget(name: "ConcurrencySupportTests", dependencies: ["ConcurrencySupport", "TestSupport"]),

@@ -11,21 +11,25 @@ package final class Grace: Sendable {
         var timer: Timers.Timer?
     }
 
+    private let time: TimeSource
     private let state: Lock<State>
 
     /// - Parameter limit: The time; `nil`: unlimited.
-    package init(_ limit: Duration?) { state = Lock(State(limit: limit)) }
+    package init(_ limit: Duration?, _ time: TimeSource = .monotonic) {
+        self.time = time
+        state = Lock(State(limit: limit))
+    }
 
     /// Begins to count the time, before the first step.
     package func begin() {
         state.withLock { state in
-            if state.deadline == nil { state.deadline = state.limit.map { .now + $0 } }
+            if state.deadline == nil { state.deadline = state.limit.map { time.now + $0 } }
         }
     }
 
     /// The time that is left; `nil`: unlimited.
     package var remaining: Duration? {
-        state.withLock { state in state.deadline.map { max($0 - .now, .zero) } ?? state.limit }
+        state.withLock { state in state.deadline.map { max($0 - time.now, .zero) } ?? state.limit }
     }
 
     /// Waits for a step of the end, whether the waiting task is cancelled or not; one step at a time.
@@ -35,9 +39,9 @@ package final class Grace: Sendable {
         let ending = OneShot<Bool>()
         state.withLock { state in
             state.step = ending
-            if state.deadline == nil { state.deadline = state.limit.map { .now + $0 } }
+            if state.deadline == nil { state.deadline = state.limit.map { time.now + $0 } }
         }
-        _ = Task.immediate {
+        _ = Task.immediate(executorPreference: time.executor) {
             await step()
             ending.settle(true)
         }
@@ -47,7 +51,7 @@ package final class Grace: Sendable {
             defer { (state.step, state.timer) = (nil, nil) }
             return state.timer
         }
-        if let timer { Timers.shared.cancel(timer) }
+        if let timer { time.cancel(timer) }
         return isDone
     }
 
@@ -56,7 +60,7 @@ package final class Grace: Sendable {
         state.withLock { state in
             state.limit = min(state.limit ?? limit, limit)
             state.haste = min(state.haste ?? limit, limit)
-            if state.step != nil || state.deadline != nil { state.deadline = min(state.deadline ?? .distantFuture, .now + limit) }
+            if state.step != nil || state.deadline != nil { state.deadline = min(state.deadline ?? .distantFuture, time.now + limit) }
         }
         schedule()
     }
@@ -70,13 +74,13 @@ package final class Grace: Sendable {
     private func schedule() {
         let (step, deadline) = state.withLock { ($0.step, $0.deadline) }
         guard let step, let deadline else { return }
-        let timer = Timers.shared.schedule(at: deadline) { step.settle(false) }
+        let timer = time.schedule(at: deadline) { step.settle(false) }
         let former = state.withLock { state -> Timers.Timer? in
             // The step may be over, or the time may have been shortened since: then that caller schedules the timer.
             guard state.step === step, state.deadline == deadline else { return timer }
             defer { state.timer = timer }
             return state.timer
         }
-        if let former { Timers.shared.cancel(former) }
+        if let former { time.cancel(former) }
     }
 }

@@ -15,9 +15,12 @@ public protocol MachineState {
 /// The type is public, its members aren't: in other targets the compiler specializes only what belongs to public types.
 public struct MachineShell<State: MachineState>: ~Copyable, Sendable {
     @usableFromInline let state: Lock<State>
-    private let timer = WakeTimer()
+    private let timer: WakeTimer
 
-    package init(_ initialState: consuming sending State) { state = Lock(initialState) }
+    package init(_ initialState: consuming sending State, time: TimeSource = .monotonic) {
+        state = Lock(initialState)
+        timer = WakeTimer(time)
+    }
 
     /// Reads or changes the state without feeding the machine.
     @inlinable
@@ -44,7 +47,9 @@ public struct MachineShell<State: MachineState>: ~Copyable, Sendable {
 
     /// Calls `fire` at a time on the machine's clock, and not at any that was set before.
     package borrowing func wake(at time: Duration, _ fire: @escaping @Sendable () -> Void) {
-        timer.set(at: MonotonicTime(sinceOrigin: time), fire)
+        // Rounded up: at an earlier time the machine would see that nothing is due, and want the same wake again.
+        let start = MonotonicTime(sinceOrigin: time)
+        timer.set(at: start.sinceOrigin < time ? start + .nanoseconds(1) : start, fire)
     }
 
     /// Cancels the wake that is set.

@@ -1,10 +1,11 @@
 import Glibc
 
 /// A moment on the monotonic clock: steps of the wall clock don't move it.
+@usableFromInline
 package struct MonotonicTime: Sendable, Hashable, Comparable {
     package let nanoseconds: Int64
 
-    package static var now: MonotonicTime {
+    @usableFromInline package static var now: MonotonicTime {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return MonotonicTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
@@ -19,7 +20,7 @@ package struct MonotonicTime: Sendable, Hashable, Comparable {
 
     package init(sinceOrigin duration: Duration) { self.init(nanoseconds: duration.nanosecondsClamped) }
 
-    package static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
+    @usableFromInline package static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
 
     package static func + (time: Self, duration: Duration) -> Self {
         let (sum, overflow) = time.nanoseconds.addingReportingOverflow(duration.nanosecondsClamped)

@@ -62,13 +62,13 @@ public final class OneShot<Outcome: Sendable>: Sendable {
     /// Waits for the outcome until a time, whether the waiting task is cancelled or not.
     ///
     /// - Returns: `nil` when the time came first.
-    package func value(before time: MonotonicTime) async -> Outcome? {
+    package func value(before time: MonotonicTime, of source: TimeSource = .monotonic) async -> Outcome? {
         let timer = Lock<Timers.Timer?>(nil)
         let outcome = await wait { id in
-            let scheduled = Timers.shared.schedule(at: time) { self.giveUp(id) }
+            let scheduled = source.schedule(at: time) { self.giveUp(id) }
             timer.withLock { $0 = scheduled }
         }
-        if let scheduled = timer.withLock({ $0 }) { Timers.shared.cancel(scheduled) }
+        if let scheduled = timer.withLock({ $0 }) { source.cancel(scheduled) }
         return outcome
     }
 

@@ -10,13 +10,15 @@ package final class OwnedTasks: Sendable {
 
     private let state = Lock(State())
 
-    package init() {}
+    private let time: TimeSource
+
+    package init(_ time: TimeSource = .monotonic) { self.time = time }
 
     /// Begins a task; one that is begun after the end is cancelled from the start.
     package func add(_ operation: @escaping @Sendable () async -> Void) {
         let id = state.withLock { $0.tasks.insert(nil) }
         // Outside the lock, which the task takes at its end: that may come before this returns.
-        let task = Task {
+        let task = time.task {
             await operation()
             self.remove(id)
         }

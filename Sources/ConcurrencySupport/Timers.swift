@@ -11,13 +11,16 @@ package final class Timers: Sendable {
     /// A scheduled call.
     package final class Timer: Sendable {
         fileprivate let bucket: Int64
-        fileprivate let fire: @Sendable () -> Void
+        let fire: @Sendable () -> Void
         /// Guarded by the buckets' mutex; -1: not scheduled any more.
         nonisolated(unsafe) fileprivate var index: Int
+        /// The number of a timer of a virtual time.
+        let number: Int
 
-        fileprivate init(bucket: Int64, index: Int, fire: @escaping @Sendable () -> Void) {
+        init(bucket: Int64, index: Int, fire: @escaping @Sendable () -> Void) {
             self.bucket = bucket
             self.index = index
+            number = index
             self.fire = fire
         }
     }

@@ -1,14 +1,15 @@
 /// The single timer of a machine: a later call replaces a former one.
 package final class WakeTimer: Sendable {
+    private let time: TimeSource
     private let timer = Lock<Timers.Timer?>(nil)
 
-    package init() {}
+    package init(_ time: TimeSource = .monotonic) { self.time = time }
 
     deinit { cancel() }
 
     /// Calls `fire` at a time, and not at any that was set before.
     package func set(at time: MonotonicTime, _ fire: @escaping @Sendable () -> Void) {
-        replace(with: Timers.shared.schedule(at: time, fire))
+        replace(with: self.time.schedule(at: time, fire))
     }
 
     /// Cancels the timer.
@@ -19,6 +20,6 @@ package final class WakeTimer: Sendable {
             defer { timer = new }
             return timer
         }
-        if let former { Timers.shared.cancel(former) }
+        if let former { time.cancel(former) }
     }
 }

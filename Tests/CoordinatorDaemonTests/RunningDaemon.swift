@@ -1,4 +1,5 @@
 import Control
+import CoordinatorsTesting
 import Glibc
 import Processes
 import TestSupport
@@ -125,7 +126,7 @@ final class RunningDaemon: Sendable {
         sourceLocation: SourceLocation = #_sourceLocation,
         _ condition: () async throws -> Bool
     ) async throws {
-        try await TestSupport.eventually(what(), sourceLocation: sourceLocation) { try? await condition() }
+        try await CoordinatorsTesting.eventually(what(), fileID: sourceLocation.fileID, line: sourceLocation.line) { try? await condition() }
     }
 
     var sockets: [String] { Files.names(in: "\(directory)/run").filter { $0.hasSuffix(".sock") } }

@@ -9,12 +9,8 @@ import Testing
 struct AskingPolicyTests {
     @Test("The type's time-out holds unless the ask gives another")
     func timeoutOfTheType() async throws {
-        try await withRuntime(Answering.self) { runtime in
-            let answering = try await runtime.ask(Answering.AskBelow(.hasty(milliseconds: nil)), timeout: .seconds(60))
-            #expect(answering == "timedOut")
-            let patient = try await runtime.ask(Answering.AskBelow(.hasty(milliseconds: 60_000)), timeout: .seconds(60))
-            #expect(patient == "answered")
-        }
+        #expect(try await outcome(of: .hasty(milliseconds: nil), after: .milliseconds(100)) == "timedOut")
+        #expect(try await outcome(of: .hasty(milliseconds: 60_000), after: .milliseconds(500)) == "answered")
     }
 
     @Test("An ask within a handler ends with the ask that is handled", arguments: [Where.inProcess, .worker])
@@ -32,12 +28,8 @@ struct AskingPolicyTests {
 
     @Test("A refusal is retried as the type's policy says")
     func retriesRefusals() async throws {
-        try await withRuntime(Answering.self) { runtime in
-            let outcomes = try await runtime.ask(Answering.AskBelow(.crowd(20, retries: true)), timeout: .seconds(60))
-            #expect(outcomes == "20 answered, 0 refused, begun 20")
-            let refused = try await runtime.ask(Answering.AskBelow(.crowd(20, retries: false)), timeout: .seconds(60))
-            #expect(refused.hasSuffix("refused, begun 2"), "\(refused)")
-        }
+        #expect(try await outcome(of: .crowd(20, retries: true), after: .seconds(30)) == "20 answered, 0 refused, begun 20")
+        #expect(try await outcome(of: .crowd(20, retries: false), after: .seconds(4)) == "2 answered, 18 refused, begun 2")
     }
 
     @Test("The same code, thrown by a handler, is no refusal")
@@ -58,9 +50,16 @@ struct AskingPolicyTests {
 
     @Test("A send that finds no room in time is withdrawn")
     func sendTimesOut() async throws {
-        try await withRuntime(Answering.self) { runtime in
-            let outcome = try await runtime.ask(Answering.AskBelow(.sendToFull), timeout: .seconds(60))
-            #expect(outcome == "timedOut")
+        #expect(try await outcome(of: .sendToFull, after: .milliseconds(100)) == "timedOut")
+    }
+
+    /// Returns what comes of an ask that has so much time, and no more.
+    private func outcome(of way: Answering.Way, after duration: Duration) async throws -> String {
+        let time = ManualTime()
+        return try await withRuntime(Answering.self, time: time) { runtime in
+            async let outcome = runtime.ask(Answering.AskBelow(way), timeout: .seconds(60))
+            await time.advance(by: duration)
+            return try await outcome
         }
     }
 }
@@ -178,7 +177,7 @@ private actor Narrow: Coordinator {
     static let mailbox = MailboxPolicy(running: 1, waiting: 1, whenFull: .fail)
 
     static let responders: Responders = [
-        .respond(to: Hasty.self) { _, _ in try await Task.sleep(for: .milliseconds(500)) },
+        .respond(to: Hasty.self) { me, _ in try await me.context.clock.sleep(for: .milliseconds(500)) },
         .respond(to: Persistent.self) { me, _ in try await me.work(.milliseconds(2)) },
         .respond(to: Once.self) { me, _ in try await me.work(.milliseconds(300)) },
         .respond(to: Throw.self) { me, _ in
@@ -191,7 +190,7 @@ private actor Narrow: Coordinator {
 
     private func work(_ duration: Duration) async throws {
         begun.add(1, ordering: .relaxed)
-        try await Task.sleep(for: duration)
+        try await context.clock.sleep(for: duration)
     }
 }
 
@@ -205,7 +204,7 @@ private actor Wide: Coordinator {
 
     static let mailbox = MailboxPolicy(running: 1, waiting: 1)
 
-    static let responders: Responders = [.respond(to: Hold.self) { _, _ in try await Task.sleep(for: .seconds(600)) }]
+    static let responders: Responders = [.respond(to: Hold.self) { me, _ in try await me.context.clock.sleep(for: .seconds(600)) }]
 }
 
 /// Answers when it's told to.

@@ -8,7 +8,7 @@ import Testing
 struct DeadlineWatchTests {
     @Test("Every ask ends at its own deadline, in whichever order they are made")
     func deadlines() async throws {
-        let asks = OpenAsks()
+        let asks = OpenAsks(.monotonic)
         let start = MonotonicTime.now
         let delays = [400, 50, 300, 100, 100, 200, 60_000]
         let ended = Lock<[Int: Duration]>([:])
@@ -30,7 +30,7 @@ struct DeadlineWatchTests {
 
     @Test("Asks of many threads with ever shorter times lose no deadline")
     func concurrent() async throws {
-        let asks = OpenAsks()
+        let asks = OpenAsks(.monotonic)
         let ended = (0..<2_000).map { _ in OneShot<Void>() }
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<2_000 {

@@ -69,7 +69,7 @@ struct ServicesTests {
         var options = Support.options
         let directory = try TemporaryDirectory()
         options.dependencies.probe = try await Fixture.makeProbe(in: directory.path)
-        try await withRuntime(RootCoordinator.self, options: options, inOneProcess: inOneProcess) { runtime in
+        try await withRuntime(RootCoordinator.self, options: options, workers: inOneProcess ? .inProcess : nil) { runtime in
             try await runtime.startChild("a", .worker)
             do {
                 _ = try await runtime.ask(Fixture.UseProbe(), at: "/a", timeout: .seconds(60))

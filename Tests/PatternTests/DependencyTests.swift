@@ -49,7 +49,7 @@ struct DependencyTests {
                 $0.greeting = "the test's"
                 $0.ledger = Ledger("a fake")
             },
-            inOneProcess: inOneProcess
+            workers: inOneProcess ? .inProcess : nil
         ) { runtime in
             let root = try #require(HandedContexts.take(for: notebook))
             await root.provide(\.greeting, "the tree's")

@@ -10,10 +10,13 @@ struct PageTree: Sendable {
     let runtime: CoordinatorRuntime
     let root: FlowRoot.Context
     let notebook: Notebook
+    /// The time of the tree, if the test moves it.
+    var time: ManualTime?
 
     static func run(
         options: CoordinatorRuntime.Options = Support.options,
         configure: (inout FlowRoot.Configuration) -> Void = { _ in },
+        time: ManualTime? = nil,
         _ body: (PageTree) async throws -> Void
     ) async throws {
         let notebook = try Notebook.temporary()
@@ -24,11 +27,22 @@ struct PageTree: Sendable {
             configure: {
                 $0.notebook = notebook
                 configure(&$0)
-            }
+            },
+            time: time
         ) { runtime in
             let root = try #require(HandedContexts.take(for: notebook))
-            try await body(PageTree(runtime: runtime, root: root, notebook: notebook))
+            try await body(PageTree(runtime: runtime, root: root, notebook: notebook, time: time))
         }
+    }
+
+    /// Runs a tree whose coordinator at this place lives by a time that the test moves, if it's in the test's process.
+    static func run(timed place: Where, _ body: (PageTree) async throws -> Void) async throws {
+        try await run(time: place.isWorker ? nil : ManualTime(), body)
+    }
+
+    /// Lets time pass.
+    func pass(_ duration: Duration) async throws {
+        if let time { await time.advance(by: duration) } else { try await Task.sleep(for: duration) }
     }
 
     /// Starts a step coordinator as a child of the root.
@@ -115,7 +129,7 @@ struct PageTree: Sendable {
     /// Waits until the stack is this: pages never block, so their effect is seen a moment later.
     func shows(_ expected: [String], _ location: SourceLocation = #_sourceLocation) async throws {
         var last: [String] = []
-        try await eventually("the stack is \(expected); it's \(last)", sourceLocation: location) {
+        try await eventually("the stack is \(expected); it's \(last)", fileID: location.fileID, line: location.line) {
             last = try await stack()
             return last == expected
         }

@@ -30,12 +30,13 @@ struct PatternTimeTests {
 
     @Test("A single call comes once, and a cancelled one never", arguments: Where.allCases)
     func after(_ place: Where) async throws {
-        try await PageTree.run { tree in
+        try await PageTree.run(timed: place) { tree in
             let ticker = try await tree.ticker(place)
             try await ticker.ask(Ticker.After(30_000, "never"), timeout: .seconds(20))
             try await ticker.ask(Ticker.Every(1_000_000), timeout: .seconds(20))
             try await ticker.ask(Ticker.Cancel(), timeout: .seconds(20))
             for word in ["a", "b"] { try await ticker.ask(Ticker.After(word == "a" ? 20 : 40, word), timeout: .seconds(20)) }
+            try await tree.pass(.milliseconds(60))
             try await tree.reads("/ticker b")
             #expect(tree.notebook.words(at: ticker.path) == ["a", "b"])
         }
@@ -43,32 +44,34 @@ struct PatternTimeTests {
 
     @Test("A paused coordinator isn't called; what was due comes once when it's resumed", arguments: Where.allCases)
     func pause(_ place: Where) async throws {
-        try await PageTree.run { tree in
+        try await PageTree.run(timed: place) { tree in
             let ticker = try await tree.ticker(place)
             try await ticker.ask(Ticker.Every(10), timeout: .seconds(20))
             try await ticker.ask(Ticker.After(200, "late"), timeout: .seconds(20))
             await ticker.pause()
             // A call that had begun may still note it.
-            try await Task.sleep(for: .milliseconds(50))
+            try await tree.pass(.milliseconds(50))
             let before = tree.notebook.words(at: ticker.path)
-            try await Task.sleep(for: .milliseconds(400))
+            try await tree.pass(.milliseconds(400))
             #expect(tree.notebook.words(at: ticker.path) == before)
             await ticker.resume()
             try await tree.reads("/ticker late")
+            try await tree.pass(.milliseconds(100))
             try await eventually("it's called again") { tree.notebook.words(at: ticker.path).count > before.count + 3 }
         }
     }
 
     @Test("Timers end with their coordinator", arguments: Where.allCases)
     func stop(_ place: Where) async throws {
-        try await PageTree.run { tree in
+        try await PageTree.run(timed: place) { tree in
             let ticker = try await tree.ticker(place)
             try await ticker.ask(Ticker.Every(5), timeout: .seconds(20))
             try await ticker.ask(Ticker.After(100, "late"), timeout: .seconds(20))
+            try await tree.pass(.milliseconds(20))
             try await eventually("it's called") { !tree.notebook.words(at: ticker.path).isEmpty }
             await ticker.remove()
             let lines = tree.notebook.words(at: ticker.path)
-            try await Task.sleep(for: .milliseconds(150))
+            try await tree.pass(.milliseconds(150))
             #expect(tree.notebook.words(at: ticker.path) == lines)
         }
     }

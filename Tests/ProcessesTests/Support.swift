@@ -9,7 +9,7 @@ typealias ExitStatus = Processes.ExitStatus
 extension Transcript {
     /// The first line, when it is there.
     func line(sourceLocation: SourceLocation = #_sourceLocation) async throws -> String {
-        try await eventually("a line of output", sourceLocation: sourceLocation) { self.text.contains("\n") }
+        try await eventually("a line of output", fileID: sourceLocation.fileID, line: sourceLocation.line) { self.text.contains("\n") }
         return String(text.prefix { $0 != "\n" })
     }
 

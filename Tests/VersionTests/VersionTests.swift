@@ -66,6 +66,14 @@ struct VersionTests {
         #expect(trial.results["path"] == Expected.new(currency: "CHF", replies: "old1"))
     }
 
+    @Test("A row for a private type keeps a worker from starting under a parent of another build only")
+    func privateNames() async throws {
+        let apart = try #require(try await trial(of: Self.old, Self.new).results["private"]?["start"])
+        #expect(apart.hasPrefix("invalidName: SecretiveCoordinator can't be started"), "\(apart)")
+        #expect(apart.contains("Whisper"))
+        #expect(try await trial(of: Self.new, Self.new).results["private"] == ["start": "started"])
+    }
+
     @Test("Processes of one build understand each other by the compact codec, renamed types too")
     func oneBuild() async throws {
         let trial = try await trial(of: Self.new, Self.new)

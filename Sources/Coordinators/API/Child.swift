@@ -31,7 +31,7 @@ public struct Child<C: Coordinator>: Sendable {
 
     @inline(__always)
     private func askUnobserved<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> M.Reply {
-        try await M.retried(within: timeout) { deadline in
+        try await M.retried(within: timeout, supervisor.node.runtime.time) { deadline in
             if M.coalesces {
                 return try await supervisor.node.askTogether(message, by: deadline, child: key) {
                     try await deliver(message, by: deadline, isOneWay: false)
@@ -119,7 +119,8 @@ public struct Child<C: Coordinator>: Sendable {
 
     @inline(__always)
     private func sendUnobserved(_ message: some ResponderMessage, _ timeout: Duration?) async throws -> Bool {
-        try await Envelope.isAccepted { try await deliver(message, by: timeout.map { .now + $0 }, isOneWay: true) }
+        let deadline = timeout.map { supervisor.node.runtime.time.now + $0 }
+        return try await Envelope.isAccepted { try await deliver(message, by: deadline, isOneWay: true) }
     }
 
     /// The instruments of the process; `nil` when there are none.

@@ -70,7 +70,7 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     /// Asks by a message that takes the whole way.
     @inline(__always)
     private func queuedAsk<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> M.Reply {
-        try await M.retried(within: timeout) { deadline in
+        try await M.retried(within: timeout, node.runtime.time) { deadline in
             if M.coalesces {
                 return try await node.askTogether(message, by: deadline) { [node] in
                     try await node.ask(.value(message), by: deadline, isOneWay: false)
@@ -110,7 +110,8 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     private func sendUnobserved<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> Bool {
         try Task.checkCancellation()
         if let isAccepted = try node.sendUp(message) { return isAccepted }
-        return try await Envelope.isAccepted { try await node.ask(.value(message), by: timeout.map { .now + $0 }, isOneWay: true) }
+        let deadline = timeout.map { node.runtime.time.now + $0 }
+        return try await Envelope.isAccepted { try await node.ask(.value(message), by: deadline, isOneWay: true) }
     }
 
     /// Asks for a stream of replies: the values that are known already, then each new one.

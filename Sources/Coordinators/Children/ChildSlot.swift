@@ -301,7 +301,7 @@ extension ChildSlot {
         }
     }
 
-    func snapshot(at path: CoordinatorPath, _ machine: ChildState?) -> CoordinatorSnapshot {
+    func snapshot(at path: CoordinatorPath, _ machine: ChildState?, now: MonotonicTime) -> CoordinatorSnapshot {
         let place: CoordinatorSnapshot.Host =
             switch definition.kind {
             case .program: .program
@@ -318,8 +318,8 @@ extension ChildSlot {
             incarnation: incarnation,
             restarts: record.restarts,
             restartAttempt: next?.attempt,
-            nextStart: next.map { max(.zero, $0.time - MonotonicTime.now.sinceOrigin) },
-            uptime: phase.life?.readySince.map { .now - $0 },
+            nextStart: next.map { max(.zero, $0.time - now.sinceOrigin) },
+            uptime: phase.life?.readySince.map { now - $0 },
             lastExit: record.lastExit,
             mailbox: parked
         )

@@ -78,7 +78,7 @@ extension ChildSupervisor {
         guard state.withLock({ $0.isRunning(key) }) else { return .restart }
         do {
             let request = Reconfigure(configuration: CarriedConfiguration(value: value))
-            let answer = try await node.request(request, by: .now + timeout) { deliver($0, to: key, [], isDirect: true) }
+            let answer = try await node.request(request, by: node.runtime.time.now + timeout) { deliver($0, to: key, [], isDirect: true) }
             return try answer.decoded(as: Reconfiguration.self)
         } catch let error as CoordinatorError where [.peerLost, .restarting, .unhandled, .noSuchPath].contains(error.code) {
             // The life was lost, and the next one begins with the new value; or its program doesn't know the request.

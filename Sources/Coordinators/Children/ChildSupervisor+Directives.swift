@@ -101,7 +101,7 @@ extension ChildSupervisor {
         }
         let mustAnnounce = node.runtime.announcesStarts
         let (starts, own, spares) = mutateAndPerform { state -> ([ChildSlot.Start], ChildSlot.Start?, SparePool?) in
-            let now = MonotonicTime.now
+            let now = state.time.now
             let decided = state.machine.handle(.started(key, incarnation), now: now.sinceOrigin)
             // The usual outcome concerns only the calls that wait for it, and needs no turn.
             if !mustAnnounce, state.outbox.isIdle, decided.count == 1, case .report(_, _, .started) = decided[0],
@@ -206,7 +206,7 @@ extension ChildSupervisor {
 
     /// Turns a report of the machine into the state of handles, the answers of waiting callers and the coordinator's events.
     func report(_ key: String, _ incarnation: Incarnation, _ change: Supervisor.Change) {
-        var transition = ChildTransition(key, under: node.path, incarnation, change)
+        var transition = ChildTransition(key, under: node.path, incarnation, change, at: node.runtime.time)
         let typeName = state.withLock { state -> String in
             let isAlive = transition.isEndOfLife && state.isAlive(key)
             let entered = state.slots.with(key) { slot in

@@ -13,7 +13,8 @@ extension ChildSupervisor {
 
     /// Has a child's process carry out a request; while the child is between two lives, without a process or a link, the call waits for it.
     func relay(_ operation: Operation, to key: String, _ rest: ArraySlice<Substring>, _ budget: TimeoutBudget) async throws -> JSONValue {
-        let deadline = MonotonicTime.now + budget.duration
+        let time = node.runtime.time
+        let deadline = time.now + budget.duration
         while true {
             let wasBetweenLives = isBetweenLives(key)
             do {
@@ -23,8 +24,8 @@ extension ChildSupervisor {
                 let mayRepeat = !error.maybeExecuted || operation != .restart && operation != .kill
                 // A life that has only begun may not have started its children yet.
                 let isWaitedFor = wasBetweenLives || error.code != .noSuchPath && isBetweenLives(key)
-                guard mayRepeat, isWaitedFor, MonotonicTime.now < deadline else { throw error }
-                try await Task.sleep(for: .milliseconds(20))
+                guard mayRepeat, isWaitedFor, time.now < deadline else { throw error }
+                try await time.sleep(until: time.now + .milliseconds(20))
             }
         }
     }
@@ -43,7 +44,7 @@ extension ChildSupervisor {
     func summary(of key: String) throws -> (snapshot: CoordinatorSnapshot, host: (any ChildHost)?) {
         let found = state.withLock { state -> (CoordinatorSnapshot, (any ChildHost)?)? in
             let machine = state.machine.state(of: key)
-            return state.slots.with(key) { ($0.snapshot(at: node.path.appending(key), machine), $0.host) }
+            return state.slots.with(key) { ($0.snapshot(at: node.path.appending(key), machine, now: node.runtime.time.now), $0.host) }
         }
         guard let found else { throw node.noSuchPath(key) }
         return found

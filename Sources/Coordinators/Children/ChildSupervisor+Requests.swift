@@ -197,13 +197,14 @@ extension ChildSupervisor {
     func dismissalRequested(by life: ChildInstance, timeout: Duration) async -> Bool {
         guard let child = handle(of: life.key), child.incarnation == life.incarnation else { return false }
         let answer = OneShot<DismissalDecision>()
-        let deadline = MonotonicTime.now + timeout
+        let time = node.runtime.time
+        let deadline = time.now + timeout
         if node.type.table.dismissal != nil {
             node.post(.dismissal(child, answer))
         } else {
             answer.settle(node.isFirstOnOwnStack(child.path) ? .forward : .dismiss)
         }
-        switch await answer.value(before: deadline) {
+        switch await answer.value(before: deadline, of: time) {
         case .refuse, nil: return false
         case .forward: return await node.requestDismissal(timeout: timeout)
         case .dismiss: return dismiss(life.key, life.incarnation, "was dismissed")
@@ -255,7 +256,7 @@ extension ChildSupervisor.State {
         }
         let tenancy = slot.value.tenancy.number
         if present?.kind == .running { return .ready(tenancy: tenancy) }
-        let decided = machine.handle(.startRequested(definition.specification), now: MonotonicTime.now.sinceOrigin)
+        let decided = machine.handle(.startRequested(definition.specification), now: time.now.sinceOrigin)
         // The usual decision is carried out by this thread: the children of a burst of starts don't wait for one another. It must not
         // overtake others, which may concern the former life of the key.
         if outbox.isIdle, definition.isInProcess, decided.count == 1, case .start(_, let incarnation, let attempt) = decided[0] {

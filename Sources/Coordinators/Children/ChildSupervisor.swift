@@ -23,6 +23,7 @@ final class ChildSupervisor: Sendable {
 
     struct State: MachineState {
         var machine: Supervisor
+        let time: TimeSource
         var outbox = Outbox<Supervisor.Directive>()
         var slots = ChildSlots()
         var phase = Phase.open
@@ -37,20 +38,21 @@ final class ChildSupervisor: Sendable {
     }
 
     let node: Node
-    let tasks = OwnedTasks()
+    let tasks: OwnedTasks
     let state: MachineShell<State>
     /// Settled when nothing is left of the children.
     let closed = OneShot<Void>()
 
     init(node: Node) {
         self.node = node
+        tasks = OwnedTasks(node.runtime.time)
         let machine = Supervisor(
             policy: (node.isRoot ? node.runtime.options.supervision : nil) ?? node.type.policy,
-            seed: UInt64.random(in: .min ... .max),
+            seed: node.runtime.time.seed,
             // A child of the root that exceeds its restart intensity fails alone, while its siblings go on: the root has no parent.
             isolatesFailures: node.isRoot
         )
-        state = MachineShell(State(machine: machine))
+        state = MachineShell(State(machine: machine, time: node.runtime.time), time: node.runtime.time)
     }
 
     /// Changes the state and feeds the machine under the lock, and carries out after it what the machine has decided.
@@ -105,7 +107,7 @@ final class ChildSupervisor: Sendable {
 extension ChildSupervisor.State {
     /// Has the machine decide; the caller of `mutateAndPerform` carries out the decision.
     mutating func feed(_ event: Supervisor.Event) {
-        outbox.add(machine.handle(event, now: MonotonicTime.now.sinceOrigin))
+        outbox.add(machine.handle(event, now: time.now.sinceOrigin))
     }
 
     /// Whether any message is kept for a child.

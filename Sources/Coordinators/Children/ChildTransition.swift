@@ -7,6 +7,7 @@ struct ChildTransition {
     let key: String
     let incarnation: Incarnation
     let change: Supervisor.Change
+    private let time: TimeSource
 
     /// The change for the observers, which haven't caused it.
     private(set) var observed: LifecycleChange?
@@ -27,11 +28,12 @@ struct ChildTransition {
     /// Whether messages have waited for the child, and are to be delivered now.
     private(set) var mustFlush = false
 
-    init(_ key: String, under parent: CoordinatorPath, _ incarnation: Incarnation, _ change: Supervisor.Change) {
+    init(_ key: String, under parent: CoordinatorPath, _ incarnation: Incarnation, _ change: Supervisor.Change, at time: TimeSource) {
         self.parent = parent
         self.key = key
         self.incarnation = incarnation
         self.change = change
+        self.time = time
     }
 
     /// The child's path, made when it's needed: a start without observers needs none.
@@ -79,7 +81,7 @@ struct ChildTransition {
 
     private mutating func begin(_ slot: inout ChildSlot, _ record: inout ChildSlot.Record) {
         if let host = slot.host {
-            let life = ChildSlot.Life(host: host, readySince: .now)
+            let life = ChildSlot.Life(host: host, readySince: time.now)
             mustFlush = record.parking.isBusy
             slot.phase = mustFlush ? .flushing(life) : .active(life)
         }

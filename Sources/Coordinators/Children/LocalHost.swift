@@ -96,7 +96,7 @@ final class LocalHost: ChildHost {
         }
         // The timeout and the stop cancel the hook; one that ignores that is abandoned.
         let hook = HandlerScope.perform(in: nil) {
-            Task {
+            node.runtime.time.task {
                 do {
                     try await work()
                     self.conclude(.success(()), node)
@@ -105,7 +105,8 @@ final class LocalHost: ChildHost {
                 }
             }
         }
-        let timer = Timers.shared.schedule(at: .now + limit) {
+        let time = node.runtime.time
+        let timer = time.schedule(at: time.now + limit) {
             // Before the cancellation, because the error that a cancelled hook throws is not the reason.
             self.conclude(.failure(CoordinatorError(.startTimedOut, "\(node.path) was not ready within \(limit)")), node)
             hook.cancel()
@@ -115,7 +116,7 @@ final class LocalHost: ChildHost {
             beginning.value.hook = (hook, timer)
             return beginning.value
         }
-        if let beginning { cancelIfStopped(beginning) } else { Timers.shared.cancel(timer) }
+        if let beginning { cancelIfStopped(beginning) } else { time.cancel(timer) }
     }
 
     /// Creates the coordinator under one lock: dependencies arrive either before, and are among the parameters, or after, and go to the
@@ -131,7 +132,14 @@ final class LocalHost: ChildHost {
                 state.phase = .ended
                 throw CoordinatorError.hasStopped(parameters.path)
             }
-            let (configuration, limit) = (parameters.configuration, parameters.startTimeout)
+            let limit = parameters.startTimeout
+            let configuration: ConfigurationValue
+            do throws(CoordinatorError) {
+                configuration = try parameters.crossedConfiguration()
+            } catch {
+                state.phase = .ended
+                throw error
+            }
             let node = Node(parameters, host: self)
             state.node = node
             return (node, configuration, limit)
@@ -160,15 +168,15 @@ final class LocalHost: ChildHost {
         }
         // The phase has changed: from now on no other thread uses the box.
         guard let beginning, let concluded = beginning.value.concluded else { return }
-        if let timer = beginning.value.hook?.timer { Timers.shared.cancel(timer) }
+        if let timer = beginning.value.hook?.timer { node.runtime.time.cancel(timer) }
         let shutdown = beginning.value.shutdown
         if case .success = result, shutdown == nil {
             if let earlyEnd = beginning.value.earlyEnd { endByItself(earlyEnd) }
             return concluded(.success(()))
         }
         // The task ends with the coordinator; nothing may cancel the task.
-        Task {
-            _ = await node.stop(Node.Stop(shutdown ?? .timeout(.seconds(5))))
+        node.runtime.time.task {
+            _ = await node.stop(Node.Stop(shutdown ?? .timeout(.seconds(5)), node.runtime.time))
             if case .failure(let error) = result, shutdown == nil || !(error is CancellationError) { return concluded(.failure(error)) }
             concluded(.failure(CoordinatorError.hasStopped(node.path)))
         }
@@ -179,7 +187,8 @@ final class LocalHost: ChildHost {
         guard let hook = beginning.hook, let shutdown = beginning.shutdown, let node = coordinator else { return }
         hook.task.cancel()
         guard let grace = shutdown.grace else { return }
-        _ = Timers.shared.schedule(at: .now + grace) { self.conclude(.failure(CoordinatorError.hasStopped(node.path)), node) }
+        let time = node.runtime.time
+        _ = time.schedule(at: time.now + grace) { self.conclude(.failure(CoordinatorError.hasStopped(node.path)), node) }
     }
 
     func stop(_ shutdown: Shutdown) {
@@ -192,7 +201,7 @@ final class LocalHost: ChildHost {
                 return (beginning.value, false, nil)
             case .ready:
                 state.phase = .ended
-                state.stop = Node.Stop(shutdown)
+                state.stop = state.node.map { Node.Stop(shutdown, $0.runtime.time) }
                 return (nil, true, nil)
             case .ended:
                 if let grace = shutdown.grace { state.stop?.shorten(to: grace) }
@@ -213,7 +222,7 @@ final class LocalHost: ChildHost {
                 return false
             case .ready:
                 state.phase = .ended
-                state.stop = Node.Stop(.timeout(.seconds(5)), hasFailed: !reason.isNormal)
+                state.stop = state.node.map { Node.Stop(.timeout(.seconds(5)), hasFailed: !reason.isNormal, $0.runtime.time) }
                 return true
             case .ended:
                 return false
@@ -229,14 +238,16 @@ final class LocalHost: ChildHost {
         let (node, stop) = state.withLock { ($0.node, $0.stop) }
         guard let node, let stop else { return }
         // The task ends with the coordinator, whose end is the event that the owner waits for; nothing may cancel the task.
-        Task { [events] in
+        node.runtime.time.task { [events] in
             let isClean = await node.stop(stop)
             events.send(.exited(isClean ? reason : .stopTimedOut))
         }
     }
 
     func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
-        coordinator?.deliver(envelope, to: rest, isDirect: isDirect)
+        guard let node = coordinator else { return }
+        guard let border = node.border else { return node.deliver(envelope, to: rest, isDirect: isDirect) }
+        border.cross(envelope) { node.deliver($0, to: rest, isDirect: isDirect) }
     }
 
     func operate(_ operation: Operation, on rest: ArraySlice<Substring>, budget: TimeoutBudget) async throws -> JSONValue {

@@ -47,9 +47,10 @@ final class ProcessServices: Sendable {
     private static let graces: (graceful: Duration, cancelled: Duration) = (.seconds(5), .seconds(1))
 
     private let logger: Logger
+    private let time: TimeSource
     private let state = Lock(State())
 
-    init(logger: Logger) { self.logger = logger }
+    init(logger: Logger, _ time: TimeSource) { (self.logger, self.time) = (logger, time) }
 
     /// Sets the function that ends the process's first coordinator when a service has failed.
     func whenOneFails(_ failed: @escaping @Sendable (ExitReason) -> Void) { state.withLock { $0.failed = failed } }
@@ -61,7 +62,7 @@ final class ProcessServices: Sendable {
         let group = ServiceGroup(services: [service], logger: logger)
         let isEnding = state.withLock { state in
             if state.isEnding { return true }
-            let task = Task { [weak self] in
+            let task = time.task { [weak self] in
                 let cause: String
                 do {
                     try await group.run()
@@ -95,13 +96,13 @@ final class ProcessServices: Sendable {
     }
 
     private func end(_ service: Running) async {
-        let hasEnded = await Grace(Self.graces.graceful).within {
+        let hasEnded = await Grace(Self.graces.graceful, time).within {
             await service.group.triggerGracefulShutdown()
             await service.task.value
         }
         if hasEnded { return }
         service.task.cancel()
-        if await Grace(Self.graces.cancelled).within({ await service.task.value }) { return }
+        if await Grace(Self.graces.cancelled, time).within({ await service.task.value }) { return }
         logger.error("a service ignores its cancellation, and is abandoned", metadata: ["dependency": "\(service.name)"])
     }
 }

@@ -109,7 +109,7 @@ extension Responder {
         let needs = MessageRow.Needs(first, repeat each more)
         let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, envelope, node, _ in
             let first = try await node.required(first)
-            let context = MessageContext(envelope)
+            let context = MessageContext(envelope, node.runtime.time)
             return .value(try await body(me, message, context, first, repeat try await node.required(each more)))
         }
         return Responder(row: .message(row))
@@ -125,7 +125,7 @@ extension Responder {
         let needs = MessageRow.Needs(first)
         let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, envelope, node, _ in
             let needed = (try await node.required(first))
-            try await body(me, message, MessageContext(envelope), needed)
+            try await body(me, message, MessageContext(envelope, node.runtime.time), needed)
             return .value(NoReply())
         }
         return Responder(row: .message(row))
@@ -142,7 +142,7 @@ extension Responder {
         let needs = MessageRow.Needs(first, second)
         let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, envelope, node, _ in
             let needed = (try await node.required(first), try await node.required(second))
-            try await body(me, message, MessageContext(envelope), needed.0, needed.1)
+            try await body(me, message, MessageContext(envelope, node.runtime.time), needed.0, needed.1)
             return .value(NoReply())
         }
         return Responder(row: .message(row))
@@ -164,7 +164,8 @@ extension Responder {
         let needs = MessageRow.Needs(first, repeat each more)
         let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: true) { me, message, envelope, node, _ in
             let first = try await node.required(first)
-            try await body(me, message, Replies(envelope: envelope), first, repeat try await node.required(each more))
+            let replies = Replies<M>(envelope: envelope, time: node.runtime.time)
+            try await body(me, message, replies, first, repeat try await node.required(each more))
             return try envelope.endOfReplies()
         }
         return Responder(row: .message(row))

@@ -1,9 +1,11 @@
+import ConcurrencySupport
+
 /// The rest of the chain, as an interceptor sees it.
 public struct Chain<M: ResponderMessage>: Sendable {
     let onward: Onward
 
     /// The sender, deadline and trace of the message.
-    public var context: MessageContext { MessageContext(onward.envelope) }
+    public var context: MessageContext { MessageContext(onward.envelope, onward.node.runtime.time) }
 
     /// Lets the message climb further, and waits for the reply.
     ///
@@ -30,12 +32,16 @@ public struct AnyChain: Sendable {
 /// A message whose type doesn't matter, known by its name.
 public struct AnyMessage: Sendable {
     let envelope: Envelope
+    let time: TimeSource
 
     /// The wire name, "Cart.Add".
     public var name: String { envelope.body.name }
 
     /// The sender, deadline and trace of the message.
-    public var context: MessageContext { MessageContext(envelope) }
+    public var context: MessageContext { MessageContext(envelope, time) }
+
+    /// Whether the sender waits for no answer.
+    package var isOneWay: Bool { envelope.isOneWay }
 
     /// Returns the message as a value of its type.
     ///

@@ -10,9 +10,9 @@ public struct MessageContext: Sendable {
     /// The trace that the message belongs to.
     public let trace: TraceContext?
 
-    init(_ envelope: Envelope) {
+    init(_ envelope: Envelope, _ time: TimeSource) {
         sender = envelope.sender
-        remainingTime = envelope.deadline.map { max($0 - .now, .zero) }
+        remainingTime = envelope.deadline.map { max($0 - time.now, .zero) }
         trace = TraceContext(envelope.trace)
     }
 }

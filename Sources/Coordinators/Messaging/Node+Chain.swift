@@ -12,6 +12,7 @@ extension Node {
         while true {
             if let row = node.type.table.row(for: envelope.body, after: index) { return node.accept(envelope, row) }
             guard let parent = node.parent else { return node.leaveProcess(envelope) }
+            if let border = node.border { return border.cross(envelope) { parent.climb($0) } }
             node = parent
             index = -1
         }

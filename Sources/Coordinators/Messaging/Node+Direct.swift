@@ -36,6 +36,7 @@ extension Node {
         switch type.table.match(for: message) {
         case .direct(let row): (row.isInline ? instanceForInlineRow() : takeDirectAsk(size)).map { .row(row, $0, self) }
         case .other: nil
+        case .none where border != nil: nil
         case .none: parent.map { $0.ownShortcut(for: message, size) } ?? (isRoot ? .unhandled : nil)
         }
     }

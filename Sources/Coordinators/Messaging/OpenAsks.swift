@@ -8,10 +8,13 @@ final class OpenAsks: Sendable {
         var watch = DeadlineWatch()
     }
 
+    let time: TimeSource
     private let state = Lock(State())
 
     /// Set under the lock, read without it by asks that don't wait here.
     private let hasClosed = Atomic(false)
+
+    init(_ time: TimeSource) { self.time = time }
 
     /// Whether the coordinator has stopped.
     var isClosed: Bool { hasClosed.load(ordering: .acquiring) }
@@ -50,12 +53,14 @@ extension OpenAsks: DeadlineWatcher {
     }
 
     func pass(_ deadline: MonotonicTime) -> (overdue: [Envelope], next: MonotonicTime?) {
-        state.withLock { $0.watch.pass(deadline, $0.envelopes.elements) }
+        state.withLock { $0.watch.pass(deadline, $0.envelopes.elements, now: time.now) }
     }
 }
 
 /// An owner of messages whose deadlines one timer watches.
 protocol DeadlineWatcher: AnyObject, Sendable {
+    /// The time of the deadlines.
+    var time: TimeSource { get }
     /// Takes note of a timer that was set; see ``DeadlineWatch/keep(_:for:)``.
     func keep(_ timer: Timers.Timer, for deadline: MonotonicTime) -> Timers.Timer?
     /// Takes note that a timer has fired; see ``DeadlineWatch/pass(_:_:)``.
@@ -67,12 +72,12 @@ extension DeadlineWatcher {
     ///
     /// The timer keeps the owner alive until it fires or is cancelled: a weak reference would make every other one slower.
     func watch(until deadline: MonotonicTime) {
-        let timer = Timers.shared.schedule(at: deadline) {
+        let timer = time.schedule(at: deadline) {
             let (overdue, next) = self.pass(deadline)
             for envelope in overdue { envelope.timeOut() }
             if let next { self.watch(until: next) }
         }
-        if let former = keep(timer, for: deadline) { Timers.shared.cancel(former) }
+        if let former = keep(timer, for: deadline) { time.cancel(former) }
     }
 }
 
@@ -109,11 +114,15 @@ struct DeadlineWatch {
     /// - Parameters:
     ///   - time: The time for which the timer was set.
     ///   - envelopes: All messages that are watched.
+    ///   - now: The present time.
     /// - Returns: The messages whose deadlines have passed, and the time for which to set the timer, if any.
-    mutating func pass(_ time: MonotonicTime, _ envelopes: some Sequence<Envelope>) -> (overdue: [Envelope], next: MonotonicTime?) {
+    mutating func pass(
+        _ time: MonotonicTime,
+        _ envelopes: some Sequence<Envelope>,
+        now: MonotonicTime
+    ) -> (overdue: [Envelope], next: MonotonicTime?) {
         // A timer that was set earlier for a later time has been replaced.
         guard self.time == time else { return ([], nil) }
-        let now = MonotonicTime.now
         var overdue: [Envelope] = []
         self.time = nil
         for envelope in envelopes {

@@ -84,8 +84,8 @@ extension Responder {
         interleaves: Bool = false,
         _ body: @escaping @Sendable (isolated C, M, MessageContext) async throws -> M.Reply
     ) -> Responder {
-        let row = MessageRow(M.self, of: C.self, interleaves: interleaves) { me, message, envelope, _, _ in
-            .value(try await body(me, message, MessageContext(envelope)))
+        let row = MessageRow(M.self, of: C.self, interleaves: interleaves) { me, message, envelope, node, _ in
+            .value(try await body(me, message, MessageContext(envelope, node.runtime.time)))
         }
         return Responder(row: .message(row))
     }
@@ -111,8 +111,8 @@ extension Responder {
         _ message: M.Type,
         _ body: @escaping @Sendable (isolated C, M, Replies<M>) async throws -> Void
     ) -> Responder {
-        let row = MessageRow(M.self, of: C.self, interleaves: true) { me, message, envelope, _, _ in
-            try await body(me, message, Replies(envelope: envelope))
+        let row = MessageRow(M.self, of: C.self, interleaves: true) { me, message, envelope, node, _ in
+            try await body(me, message, Replies(envelope: envelope, time: node.runtime.time))
             return try envelope.endOfReplies()
         }
         return Responder(row: .message(row))
@@ -208,7 +208,7 @@ extension Responder {
         let row = MessageRow(.prefix(prefix), isInterceptor: true, interleaves: interleaves) { coordinator, envelope, node, index in
             let me: C = try MessageRow.cast(coordinator)
             let chain = AnyChain(onward: Onward(node: node, envelope: envelope, index: index))
-            let reply = try await body(me, AnyMessage(envelope: envelope), chain)
+            let reply = try await body(me, AnyMessage(envelope: envelope, time: node.runtime.time), chain)
             return envelope.hasReplied ? .none : reply.answer
         }
         return Responder(row: .message(row))

@@ -51,9 +51,10 @@ extension ResponderMessage {
     ///   - ask: A function that asks once.
     static func retried<Reply>(
         within timeout: Duration?,
+        _ time: TimeSource,
         _ ask: (_ deadline: MonotonicTime) async throws -> Reply
     ) async throws -> Reply {
-        let deadline = HandlerScope.deadline(.now + (timeout ?? Self.timeout))
+        let deadline = HandlerScope.deadline(time.now + (timeout ?? Self.timeout))
         var attempt = 1
         while true {
             do {
@@ -61,9 +62,10 @@ extension ResponderMessage {
             } catch let error as CoordinatorError {
                 let policy = retry
                 guard policy.allows(attempt + 1, after: error, isIdempotent: isIdempotent) else { throw error }
-                let pause = policy.pause(before: attempt + 1)
-                guard .now + pause < deadline else { throw error }
-                try await Task.sleep(for: pause)
+                let pause = policy.pause(before: attempt + 1, by: time)
+                let resumption = time.now + pause
+                guard resumption < deadline else { throw error }
+                try await time.sleep(until: resumption)
                 attempt += 1
             }
         }

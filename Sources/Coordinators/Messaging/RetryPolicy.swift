@@ -1,3 +1,4 @@
+import ConcurrencySupport
 public import Supervision
 
 /// The rule by which a failed ask is repeated.
@@ -51,5 +52,8 @@ public struct RetryPolicy: Sendable, Hashable {
     }
 
     /// Returns the pause before an attempt, the second or a later one.
-    func pause(before attempt: Int) -> Duration { backoff.delay(attempt: attempt, random: .random(in: 0..<1)) }
+    func pause(before attempt: Int, by time: TimeSource) -> Duration {
+        var generator = SplitMix64(seed: time.seed)
+        return backoff.delay(attempt: attempt, random: .random(in: 0..<1, using: &generator))
+    }
 }

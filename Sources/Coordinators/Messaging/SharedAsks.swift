@@ -41,7 +41,10 @@ final class SharedAsks: Sendable {
         var number: UInt64 = 0
     }
 
+    private let time: TimeSource
     private let state = Lock(State())
+
+    init(_ time: TimeSource) { self.time = time }
 
     /// Asks, or joins an equal ask that is open.
     ///
@@ -55,7 +58,7 @@ final class SharedAsks: Sendable {
             let number = join(key, wait)
             if let number { begin(key, number, ask) }
             let outcome = await withTaskCancellationHandler {
-                await wait.value(before: deadline)
+                await wait.value(before: deadline, of: time)
             } onCancel: {
                 leave(key, wait)
                 wait.settle(.failure(CancellationError()))
@@ -64,7 +67,9 @@ final class SharedAsks: Sendable {
                 leave(key, wait)
                 throw CoordinatorError(.timedOut, "a shared ask was not answered in time")
             }
-            if number == nil, case .failure(let error as CoordinatorError) = outcome, error.code == .timedOut, .now < deadline { continue }
+            if number == nil, case .failure(let error as CoordinatorError) = outcome, error.code == .timedOut, time.now < deadline {
+                continue
+            }
             return try outcome.get()
         }
     }
@@ -85,7 +90,7 @@ final class SharedAsks: Sendable {
     private func begin(_ key: Key, _ number: UInt64, _ ask: @escaping @Sendable () async throws -> Answer) {
         // The ask is no part of the handler that begins it, which may end before others that have joined it.
         let task = HandlerScope.perform(in: nil) {
-            Task.immediate {
+            Task.immediate(executorPreference: time.executor) {
                 let outcome: Result<Answer, any Error>
                 do { outcome = .success(try await ask()) } catch { outcome = .failure(error) }
                 for wait in self.remove(key, number)?.waits ?? [] { wait.settle(outcome) }
@@ -119,7 +124,7 @@ extension Node {
     private var sharedAsks: SharedAsks {
         state.withLock { state in
             if let asks = state.extras.sharedAsks { return asks }
-            let asks = SharedAsks()
+            let asks = SharedAsks(runtime.time)
             state.extras.sharedAsks = asks
             return asks
         }

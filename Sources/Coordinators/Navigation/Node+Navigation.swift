@@ -59,7 +59,7 @@ extension Node {
 
     /// Returns the whole stack, wherever its owner is.
     func navigationEntries() async throws -> [NavigationEntry] {
-        try await request(ReadNavigation(), by: .now + .seconds(5)) { climb($0) }.decoded(as: [NavigationEntry].self)
+        try await request(ReadNavigation(), by: runtime.time.now + .seconds(5)) { climb($0) }.decoded(as: [NavigationEntry].self)
     }
 
     private func send(_ message: some BuiltinMessage) {

@@ -19,6 +19,6 @@ extension Node {
 
     /// Opens a route below this coordinator, in its turn among the coordinator's messages.
     func open(_ route: Route, timeout: Duration) async throws {
-        _ = try await request(OpenRoute(page: nil, rest: route.steps), by: .now + timeout) { acceptBuiltin($0) }
+        _ = try await request(OpenRoute(page: nil, rest: route.steps), by: runtime.time.now + timeout) { acceptBuiltin($0) }
     }
 }

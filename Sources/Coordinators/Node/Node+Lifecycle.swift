@@ -70,7 +70,7 @@ extension Node {
     private func beginRunHook(_ instance: any Coordinator) {
         if let timeout = type.idleTimeout { watchIdleness(timeout) }
         if type.lacks(.run) { return }
-        let task = Task.immediate {
+        let task = Task.immediate(executorPreference: runtime.time.executor) {
             do {
                 try await instance.run()
                 self.end(.returned)

@@ -58,9 +58,9 @@ final class Node: Sendable {
         /// The end of the stop, settled with whether no code had to be abandoned.
         let end = OneShot<Bool>()
 
-        init(_ shutdown: Shutdown, hasFailed: Bool = false) {
-            grace = Grace(shutdown.grace)
-            drain = shutdown.drain.map { Grace($0) }
+        init(_ shutdown: Shutdown, hasFailed: Bool = false, _ time: TimeSource) {
+            grace = Grace(shutdown.grace, time)
+            drain = shutdown.drain.map { Grace($0, time) }
             self.hasFailed = hasFailed
         }
 
@@ -164,6 +164,8 @@ final class Node: Sendable {
     /// The parent, held strongly: a parent drops its child, and with it this reference, when the child ends.
     let parent: Node?
     let runtime: RuntimeCore
+    /// The border that messages to and from the coordinator cross, if it stands for a worker in a test.
+    let border: Border?
     let state: Lock<State>
     /// The open asks, made when the coordinator asks first.
     private let ownOpenAsks = AtomicLazyReference<OpenAsks>()
@@ -184,6 +186,7 @@ final class Node: Sendable {
         runtime = parameters.runtime
         ownNavigation = type.ownsNavigation || Self.isRoot(under: parent, runtime) ? NavigationStack() : nil
         let inheritance = parameters.inheritance
+        border = inheritance.isBehindBorder && runtime.options.encodesBorders ? Border(of: path, runtime.time) : nil
         state = Lock(
             State(
                 life: Life(host: host),
@@ -206,7 +209,7 @@ final class Node: Sendable {
 
     private static func isRoot(under parent: Node?, _ runtime: RuntimeCore) -> Bool { parent == nil && runtime.uplink == nil }
 
-    var openAsks: OpenAsks { ownOpenAsks.load() ?? ownOpenAsks.storeIfNil(OpenAsks()) }
+    var openAsks: OpenAsks { ownOpenAsks.load() ?? ownOpenAsks.storeIfNil(OpenAsks(runtime.time)) }
 
     var existingOpenAsks: OpenAsks? { ownOpenAsks.load() }
 
@@ -249,8 +252,21 @@ final class Node: Sendable {
 
     /// Sends an event to the delegates.
     func emit(_ event: Answer) {
+        guard let event = crossed(event, "an event") else { return }
         host?.events.send(.emitted(event))
         runtime.tap.publish(TreeEvent(.event(type: type.name), at: path))
+    }
+
+    /// Returns an event or output as it arrives across the border, if there is one; `nil` if it can't cross.
+    private func crossed(_ answer: Answer, _ what: String) -> Answer? {
+        guard let border else { return answer }
+        do {
+            return try border.crossed(answer, of: "\(what) of \(type.name)")
+        } catch {
+            logger.error("what a coordinator tells can't cross to another process", metadata: ["error": "\(error)"])
+            runtime.deadLetters.record(DeadLetter(name: type.name, sender: path, target: path, reason: .undeliverable(error.message)))
+            return nil
+        }
     }
 
     /// Ends the coordinator, which has finished or failed by itself; only the first call counts.
@@ -265,7 +281,11 @@ final class Node: Sendable {
         }
         guard isFirst, let host else { return }
         switch end {
-        case .finished(let output): host.events.send(.finished(output))
+        case .finished(let output):
+            guard let output = crossed(output, "the output") else {
+                return host.endByItself(.failed("its output can't cross to its parent's process"))
+            }
+            host.events.send(.finished(output))
         case .returned: host.endByItself(.normal)
         case .failed(let reason): host.endByItself(reason)
         }
@@ -303,5 +323,11 @@ final class NodeParameters: @unchecked Sendable {
         self.runtime = runtime
         self.startTimeout = startTimeout
         self.inheritance = inheritance
+    }
+
+    /// Returns the configuration as it arrives across the border, if there is one.
+    func crossedConfiguration() throws(CoordinatorError) -> ConfigurationValue {
+        guard inheritance.isBehindBorder, runtime.options.encodesBorders else { return configuration }
+        return try Border.crossed(configuration, to: path)
     }
 }

@@ -48,7 +48,7 @@ public struct MessageInfo: Sendable {
     /// Names that begin with "coordinators." are the runtime's own: a route is opened, or a configuration has changed.
     public var name: String {
         switch named {
-        case .text(let name): name
+        case .text(let names): WireNames.first(in: names)
         case .type(let type): type.name
         }
     }

@@ -261,13 +261,16 @@ extension Peer {
 }
 
 extension Peer: DeadlineWatcher {
+    /// Another process lives by the clock.
+    var time: TimeSource { .monotonic }
+
     func keep(_ timer: Timers.Timer, for deadline: MonotonicTime) -> Timers.Timer? {
         // The end of the link has cancelled the former timer, and no later one is kept.
         state.withLock { $0.phase.isClosed ? timer : $0.watch.keep(timer, for: deadline) }
     }
 
     func pass(_ deadline: MonotonicTime) -> (overdue: [Envelope], next: MonotonicTime?) {
-        state.withLock { $0.watch.pass(deadline, $0.incoming.values) }
+        state.withLock { $0.watch.pass(deadline, $0.incoming.values, now: .now) }
     }
 }
 

@@ -259,7 +259,8 @@ extension PoolCoordinator {
         guard router.load(of: number) > 0 else { return }
         let idle = OneShot<Void>()
         idleWaits[number] = idle
-        if let grace = plan.shutdown.grace { _ = await idle.value(before: .now + grace) } else { await idle.value }
+        let time = context.node.runtime.time
+        if let grace = plan.shutdown.grace { _ = await idle.value(before: time.now + grace, of: time) } else { await idle.value }
         idleWaits[number] = nil
     }
 

@@ -25,7 +25,7 @@ extension CoordinatorRuntime {
     func ask<M: ResponderMessage>(_ message: M, at path: CoordinatorPath, timeout: Duration?, isDirect: Bool) async throws -> M.Reply {
         try await observed(MessageInfo(M.self, .ask, sentFor: path, isDirect: isDirect)) {
             do {
-                return try await M.retried(within: timeout) { deadline in
+                return try await M.retried(within: timeout, core.time) { deadline in
                     let body = try self.body(message, at: path)
                     return try await deliver(body, at: path, by: deadline, isDirect: isDirect).decoded(as: M.Reply.self)
                 }
@@ -50,7 +50,7 @@ extension CoordinatorRuntime {
     /// Asks the coordinator at a path for a stream of replies.
     func stream<M: ResponderMessage>(_ message: M, at path: CoordinatorPath, timeout: Duration?) throws -> ReplyStream<M.Reply> {
         let (root, body) = (try root, try body(message, at: path))
-        let deadline = timeout.map { MonotonicTime.now + $0 }
+        let deadline = timeout.map { core.time.now + $0 }
         return try ReplyStream(observedBy: core.instruments, MessageInfo(M.self, .stream, sentFor: path, isDirect: true)) {
             ReplyBuffer(body, errors: M.errorTypes, sender: path, openAsks: core.openAsks, deadline: deadline) { envelope in
                 root.deliver(envelope, to: path.components[...], isDirect: true)
@@ -75,7 +75,7 @@ extension CoordinatorRuntime {
         timeout: Duration = .seconds(5)
     ) async throws -> JSONValue {
         let answer = try await observed(MessageInfo(name, .ask, sentFor: path)) {
-            try await deliver(try body(name, payload), at: path, by: .now + timeout)
+            try await deliver(try body(name, payload), at: path, by: core.time.now + timeout)
         }
         guard case .value(let value) = answer else { return try answer.decoded(as: JSONValue.self) }
         return try value.encodedAsJSON()
@@ -109,7 +109,7 @@ extension CoordinatorRuntime {
 
     private func send(_ body: Envelope.Body, at path: CoordinatorPath, _ timeout: Duration?, isDirect: Bool = false) async throws -> Bool {
         try await Envelope.isAccepted {
-            try await deliver(body, at: path, by: timeout.map { .now + $0 }, isOneWay: true, isDirect: isDirect)
+            try await deliver(body, at: path, by: timeout.map { core.time.now + $0 }, isOneWay: true, isDirect: isDirect)
         }
     }
 
@@ -124,7 +124,7 @@ extension CoordinatorRuntime {
             processID: ProcessIdentity.current.processID,
             processStartTime: ProcessIdentity.current.startTime,
             incarnation: root.incarnation,
-            uptime: (try? begin.outcome?.get()).map { .now - $0 },
+            uptime: (try? begin.outcome?.get()).map { core.time.now - $0 },
             mailbox: root.mailboxSnapshot,
             children: await root.childSnapshots()
         )

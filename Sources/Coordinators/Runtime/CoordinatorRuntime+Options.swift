@@ -1,3 +1,4 @@
+package import ConcurrencySupport
 public import Logging
 
 extension CoordinatorRuntime {
@@ -45,6 +46,12 @@ extension CoordinatorRuntime {
         package var isSubreaper = false
         /// Whether children that are placed in workers run in this process instead: for tests.
         package var runsInOneProcess = false
+        /// Whether messages of a coordinator that runs here instead of in a worker are encoded, as they would be between two processes.
+        package var encodesBorders = false
+        /// The types of coordinators that others stand for.
+        package var standIns: [String: any Coordinator.Type] = [:]
+        /// The time that the tree lives by, for tests: its workers would live by the clock all the same.
+        package var time = TimeSource.monotonic
         /// The logger of the runtime and its coordinators.
         ///
         /// In a worker the level is that of the parent's log, unless the worker's program sets another here, or has bootstrapped the

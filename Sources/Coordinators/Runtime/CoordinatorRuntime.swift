@@ -97,7 +97,7 @@ public final class CoordinatorRuntime: Service {
             try await core.takeOver()
             // The runtime may have been stopped while the remains of a former one were ended: the host has that state.
             try await host.start()
-            begin.settle(.success(.now))
+            begin.settle(.success(core.time.now))
             core.instruments.changed(.root, .started)
         } catch {
             core.instruments.changed(.root, .startFailed(.startFailed("\(error)")))
@@ -156,11 +156,11 @@ public final class CoordinatorRuntime: Service {
     deinit {
         guard case .running(let host) = state.withLock({ $0 }), let root = host.coordinator else { return }
         // The runtime is being released, so nothing can own this task, which ends with the tree.
-        Task { [core] in await Self.end(root, core, .shutdown) }
+        core.time.task { [core] in await Self.end(root, core, .shutdown) }
     }
 
     private static func end(_ root: Node, _ core: RuntimeCore, _ reason: ExitReason) async {
-        _ = await root.stop(Node.Stop(core.options.shutdown))
+        _ = await root.stop(Node.Stop(core.options.shutdown, core.time))
         // No supervisor is above the root that could restart it.
         core.instruments.changed(.root, reason.isNormal ? .stopped(reason) : .gaveUp(reason))
         await core.close()

@@ -7,6 +7,8 @@ import Synchronization
 /// The state and services that all coordinators of one process share.
 final class RuntimeCore: Sendable {
     let options: CoordinatorRuntime.Options
+    /// The time that the coordinators of this process live by.
+    let time: TimeSource
     /// The logger, which never waits for its entries to be written.
     let logger: Logger
     private let logQueue = LogQueue()
@@ -18,17 +20,17 @@ final class RuntimeCore: Sendable {
     let unhandled: UpwardReports<UnhandledReport>?
     let counts: LiveCounts
     /// The asks that no coordinator of the tree has made.
-    let openAsks = OpenAsks()
+    let openAsks: OpenAsks
     let restartTokens: RestartTokens
     /// The dependencies that can't cross to workers and for which this has been logged.
     let staying = Lock<Set<String>>([])
     /// Whether any coordinator of this process, or below, has ever shown a page.
     let hasNavigated = Atomic(false)
-    let tasks = OwnedTasks()
+    let tasks: OwnedTasks
     /// The services that this process has made.
     let services: ProcessServices
     /// The tasks of spares: one for each process that was started as a spare, until nothing is left of it.
-    let spares = OwnedTasks()
+    let spares: OwnedTasks
     let directory: RuntimeFiles
     /// The record of started processes, for the next runtime in a directory that stays.
     let journal: ProcessJournal?
@@ -44,10 +46,12 @@ final class RuntimeCore: Sendable {
 
     init(_ options: CoordinatorRuntime.Options, counts: LiveCounts = LiveCounts(), uplink: Uplink? = nil) {
         self.options = options
+        time = options.time
+        (openAsks, tasks, spares) = (OpenAsks(options.time), OwnedTasks(options.time), OwnedTasks(options.time))
         self.counts = counts
         self.uplink = uplink
         logger = options.logger.queued(by: logQueue)
-        services = ProcessServices(logger: logger)
+        services = ProcessServices(logger: logger, options.time)
         directory = RuntimeFiles(options.runtimeDirectory)
         // A worker uses the mark of its process; the root adds an entry of this runtime.
         let number = Self.numbers.add(1, ordering: .relaxed).newValue
@@ -99,9 +103,10 @@ final class RuntimeCore: Sendable {
             case .inProcess(let type), .insteadOfWorker(let type):
                 var inheritance = inheritance
                 if case .insteadOfWorker = coordinator.place { inheritance.isBehindBorder = true }
+                let standIn = options.standIns.isEmpty ? nil : options.standIns[type.name].map { CoordinatorType.of($0) }
                 let parameters = NodeParameters(
-                    type: type,
-                    configuration: coordinator.configuration,
+                    type: standIn ?? type,
+                    configuration: standIn == nil ? coordinator.configuration : .value(NoConfiguration()),
                     path: path,
                     incarnation: events.life.incarnation,
                     parent: parent,
@@ -171,7 +176,7 @@ final class RuntimeCore: Sendable {
         journal?.close()
         hub.close()
         // Reading a dependency runs the user's code, which may not end.
-        _ = await Grace(.seconds(1)).within { await self.tasks.end() }
+        _ = await Grace(.seconds(1), time).within { await self.tasks.end() }
         tap.close()
         directory.remove()
     }

@@ -16,6 +16,9 @@ enum TypeNames {
         return name
     }
 
+    /// Returns whether a name is that of a private type, which differs from build to build.
+    static func isPrivate(_ name: String) -> Bool { name.contains("(private ") || name.contains("(unknown context at $") }
+
     /// Replaces the addresses in a private type's name, which Swift makes from the place of its file's context in memory, different in each
     /// process.
     ///

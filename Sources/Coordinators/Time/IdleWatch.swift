@@ -26,13 +26,13 @@ extension Node {
     }
 
     private func look(after interval: Duration) {
-        let timer = Timers.shared.schedule(at: .now + interval) { [weak self] in self?.lookForWork(every: interval) }
+        let timer = runtime.time.schedule(at: runtime.time.now + interval) { [weak self] in self?.lookForWork(every: interval) }
         let isWanted = state.withLock { state -> Bool in
             guard state.life.phase == .active, state.extras.idleWatch != nil else { return false }
             state.extras.idleWatch?.timer = timer
             return true
         }
-        if !isWanted { Timers.shared.cancel(timer) }
+        if !isWanted { runtime.time.cancel(timer) }
     }
 
     private func lookForWork(every interval: Duration) {
@@ -77,7 +77,7 @@ extension Node {
             state.extras.idleWatch = nil
             return watch.timer
         }
-        if let timer { Timers.shared.cancel(timer) }
+        if let timer { runtime.time.cancel(timer) }
     }
 }
 
@@ -130,7 +130,8 @@ extension ChildSupervisor {
     private func retire(_ life: ChildInstance, _ host: any ChildHost) async {
         guard !host.isBusy else { return goOn(life) }
         do {
-            let answer = try await node.request(Retire(), by: .now + .seconds(5)) { host.deliver($0, to: [], isDirect: true) }
+            let deadline = node.runtime.time.now + .seconds(5)
+            let answer = try await node.request(Retire(), by: deadline) { host.deliver($0, to: [], isDirect: true) }
             guard try answer.decoded(as: Bool.self) else { return goOn(life) }
         } catch {
             // The child may have retired: only a fresh life is sure to take messages.

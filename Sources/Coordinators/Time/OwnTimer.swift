@@ -21,15 +21,17 @@ final class OwnTimer: Sendable {
         var due: MonotonicTime
     }
 
+    private let time: TimeSource
     /// The time from one call to the next; `nil`: there is one call.
     let interval: Duration?
     let body: Body
     private let state: Lock<State>
 
-    init(due: MonotonicTime, every interval: Duration?, _ body: @escaping Body) {
+    init(after delay: Duration, every interval: Duration?, by time: TimeSource, _ body: @escaping Body) {
+        self.time = time
         self.interval = interval
         self.body = body
-        state = Lock(State(due: due))
+        state = Lock(State(due: time.now + delay))
     }
 
     var hasEnded: Bool {
@@ -40,7 +42,7 @@ final class OwnTimer: Sendable {
     func arm(for node: Node) {
         state.withLock { state in
             guard case .waiting = state.phase else { return }
-            state.phase = .waiting(Timers.shared.schedule(at: state.due) { [weak node] in node?.fire(self) })
+            state.phase = .waiting(time.schedule(at: state.due) { [weak node] in node?.fire(self) })
         }
     }
 
@@ -78,7 +80,7 @@ final class OwnTimer: Sendable {
                 state.phase = .ended
                 return false
             }
-            let elapsed = max(MonotonicTime.now - state.due, .zero)
+            let elapsed = max(time.now - state.due, .zero)
             state.due = state.due + interval * (Int(elapsed / interval) + 1)
             state.phase = .waiting(nil)
             return true
@@ -90,14 +92,14 @@ final class OwnTimer: Sendable {
             defer { state.phase = .ended }
             if case .waiting(let timer) = state.phase { return timer } else { return nil }
         }
-        if let timer { Timers.shared.cancel(timer) }
+        if let timer { time.cancel(timer) }
     }
 }
 
 extension Node {
     /// Schedules calls of a closure, until the coordinator stops.
     func schedule(after delay: Duration, every interval: Duration?, _ body: @escaping OwnTimer.Body) -> CoordinatorTimer {
-        let timer = OwnTimer(due: .now + delay, every: interval, body)
+        let timer = OwnTimer(after: delay, every: interval, by: runtime.time, body)
         let isAccepted = state.withLock { state -> Bool in
             guard state.life.phase == .starting || state.life.phase == .active else { return false }
             state.extras.timers.removeAll(where: \.hasEnded)

@@ -118,8 +118,10 @@ extension Worker {
         let (order, incarnation, inheritance) = state.withLock { ($0.order, $0.incarnation, $0.inheritance) }
         guard let order else { return }
         do {
+            let type = try runtime.registry.type(named: order.start.type)
+            if !uplink.isCompact { try type.table.checkNamesBetweenBuilds(of: type.name) }
             let parameters = NodeParameters(
-                type: try runtime.registry.type(named: order.start.type),
+                type: type,
                 configuration: .encoded(
                     order.frame.codec,
                     order.start.configuration,

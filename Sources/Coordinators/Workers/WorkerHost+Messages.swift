@@ -1,11 +1,18 @@
 import ConcurrencySupport
 import Glibc
 import Processes
+import Synchronization
 import WireProtocol
 import WorkerLifecycle
 
 extension WorkerHost {
     func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
+        let slowness = slowness.load(ordering: .relaxed)
+        guard slowness > 0 else { return forward(envelope, to: rest, isDirect: isDirect) }
+        _ = Timers.shared.schedule(at: .now + .nanoseconds(slowness)) { self.forward(envelope, to: rest, isDirect: isDirect) }
+    }
+
+    private func forward(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
         // On a link that isn't welcomed yet, no frame may be sent before the welcome.
         let peer = state.withLock { $0.linkedPeer }
         // A message that was not sent waits for the link, or for the next life.

@@ -38,7 +38,7 @@ actor ClientCoordinator: Coordinator {
 
 /// Answers the children by a child of its own, and sees their messages pass.
 actor ParentCoordinator: Coordinator {
-    enum ChildKey: String, CoordinatorKey { case answering, cart, client }
+    enum ChildKey: String, CoordinatorKey { case answering, cart, client, secretive }
 
     let context: Context
     private var seen: [String] = []
@@ -49,6 +49,12 @@ actor ParentCoordinator: Coordinator {
         .respond(to: SeenNames.self) { me, _ in
             defer { me.seen = [] }
             return Set(me.seen).sorted()
+        },
+        .respond(to: StartSecretive.self) { me, _ in
+            await outcome {
+                try await me.context.start(SecretiveCoordinator.self, as: .secretive, in: .worker)
+                return "started"
+            }
         },
         .respond(to: AskChild.self) { me, _ in
             guard let cart = me.context.child(.cart, as: CartCoordinator.self) else { return [:] }

@@ -2,7 +2,9 @@ import Coordinators
 import VersionSupport
 
 // As a worker: hosts a coordinator. Else: runs a tree whose workers run the program that the argument names, and prints what came of it.
-await CoordinatorRuntime.runWorkerIfRequested(coordinators: [CartCoordinator.self, ClientCoordinator.self, ParentCoordinator.self])
+await CoordinatorRuntime.runWorkerIfRequested(
+    coordinators: [CartCoordinator.self, ClientCoordinator.self, ParentCoordinator.self, SecretiveCoordinator.self]
+)
 var options = CoordinatorRuntime.Options()
 options.workerExecutable = CommandLine.arguments[1]
 let runtime = CoordinatorRuntime(ParentCoordinator.self, options: options)
@@ -13,5 +15,6 @@ trial.seen = try await runtime.ask(SeenNames())
 trial.results["path"] = await Place("/cart", in: runtime).askAll()
 trial.results["handle"] = try await runtime.coordinator(CartCoordinator.self, at: "/cart").askAll()
 trial.results["child"] = try await runtime.ask(AskChild())
+trial.results["private"] = ["start": try await runtime.ask(StartSecretive(), timeout: .seconds(60))]
 await runtime.stop()
 print(try trial.json)

@@ -100,6 +100,12 @@ public struct AskChild: ResponderMessage {
     public init() {}
 }
 
+/// Has a parent start a child in a worker whose rows have a private type; the reply says what came of it.
+public struct StartSecretive: ResponderMessage {
+    public typealias Reply = String
+    public init() {}
+}
+
 /// Reads the names of the messages that a prefix row has seen, and forgets them.
 public struct SeenNames: ResponderMessage {
     public typealias Reply = [String]

@@ -118,7 +118,11 @@ extension Node {
 
     func beginDraining(_ instance: any Coordinator) {
         // The task is detached, because handlers of many senders begin there, and none may inherit another's task-local values.
-        Task.detached { await self.drain(on: instance) }
+        if let executor = runtime.time.executor {
+            Task.detached(executorPreference: executor) { await self.drain(on: instance) }
+        } else {
+            Task.detached { await self.drain(on: instance) }
+        }
     }
 
     /// Begins the waiting items one after the other, each up to its first suspension.
@@ -150,7 +154,7 @@ extension Node {
         let scope = HandlerScope.of(self, handling: item.envelope, isObserved: isObserved)
         let task = inTrace(of: item.envelope) {
             HandlerScope.perform(in: scope) {
-                Task.immediate {
+                Task.immediate(executorPreference: runtime.time.executor) {
                     await self.perform(item, on: instance)
                     self.ended(item, id, scope)
                 }
@@ -282,7 +286,7 @@ extension Node {
     @discardableResult
     func handle(_ envelope: Envelope? = nil, by operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
         let id = noteHandler(envelope)
-        let task = Task {
+        let task = runtime.time.task {
             await operation()
             self.handlerEnded(id)
         }
@@ -326,7 +330,7 @@ extension Node {
             return (instance, state.handlers.add(Handler(hook: done)))
         }
         guard let (instance, id) = begun else { return }
-        let task = Task.immediate {
+        let task = Task.immediate(executorPreference: runtime.time.executor) {
             await hook(instance)
             done.settle(())
         }

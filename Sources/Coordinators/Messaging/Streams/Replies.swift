@@ -1,9 +1,12 @@
+import ConcurrencySupport
+
 /// The replies of a `.stream` row, which its body sends.
 public struct Replies<M: ResponderMessage>: Sendable {
     let envelope: Envelope
+    let time: TimeSource
 
     /// The sender, remaining time and trace of the message.
-    public var context: MessageContext { MessageContext(envelope) }
+    public var context: MessageContext { MessageContext(envelope, time) }
 
     /// Sends one reply, and waits while the asker has 64 unread.
     ///

@@ -53,7 +53,7 @@ extension Node {
         to target: CoordinatorPath? = nil,
         dispatch: (Envelope) -> Void
     ) -> ReplyStream<M.Reply> {
-        let deadline = timeout.map { MonotonicTime.now + $0 }
+        let deadline = timeout.map { runtime.time.now + $0 }
         do {
             return try ReplyStream(observedBy: runtime.instruments, MessageInfo(M.self, .stream, sentBy: self, to: target)) {
                 ReplyBuffer(.value(message), sender: self, deadline: deadline, dispatch: dispatch)

@@ -1,0 +1,99 @@
+import ConcurrencySupport
+import WireProtocol
+
+/// The border of a coordinator that stands for a worker in a test: messages cross it in their encoded form, as they would between processes.
+final class Border: Sendable {
+    private struct State {
+        var isLost = false
+        var delay: Duration?
+    }
+
+    private static let codec = PayloadCodec.compact
+
+    private let path: CoordinatorPath
+    private let time: TimeSource
+    private let state = Lock(State())
+
+    init(of path: CoordinatorPath, _ time: TimeSource) { (self.path, self.time) = (path, time) }
+
+    /// Loses or restores the link that the border stands for.
+    func lose(_ isLost: Bool) { state.withLock { $0.isLost = isLost } }
+
+    /// Delays every message that crosses from now on; `nil`: no more.
+    func delay(by delay: Duration?) { state.withLock { $0.delay = delay } }
+
+    /// Takes a message across, and its answer back.
+    func cross(_ envelope: Envelope, _ onward: @escaping @Sendable (Envelope) -> Void) {
+        if envelope.isBuiltin { return onward(envelope) }
+        let (isLost, delay) = state.withLock { ($0.isLost, $0.delay) }
+        if isLost {
+            let message = "the link of \(path) is lost, because the test says so"
+            return envelope.end(.failure(CoordinatorError(.peerLost, message, maybeExecuted: false)))
+        }
+        do throws(CoordinatorError) {
+            let inner = try encoded(envelope)
+            envelope.work(.function { inner.cancel() })
+            guard let delay else { return onward(inner) }
+            _ = time.schedule(at: time.now + delay) { onward(inner) }
+        } catch {
+            envelope.end(.failure(error))
+        }
+    }
+
+    /// Returns an answer or an event as the other side gets it.
+    func crossed(_ answer: Answer, of name: String) throws(CoordinatorError) -> Answer {
+        guard case .value(let value) = answer else { return answer }
+        do throws(CoordinatorError) {
+            return .encoded(Self.codec, try PayloadCoder.encode(value, as: Self.codec))
+        } catch {
+            throw cannotCross("\(name)", error)
+        }
+    }
+
+    /// Returns a configuration as the coordinator gets it.
+    static func crossed(_ value: ConfigurationValue, to path: CoordinatorPath) throws(CoordinatorError) -> ConfigurationValue {
+        do throws(CoordinatorError) {
+            let (codec, bytes, isComplete) = try value.encoded(as: codec)
+            return .encoded(codec, bytes, isComplete: isComplete)
+        } catch {
+            throw CoordinatorError(.coding, "the configuration of \(path) can't cross to a worker: \(error.message)")
+        }
+    }
+
+    private func encoded(_ envelope: Envelope) throws(CoordinatorError) -> Envelope {
+        let body = try crossed(envelope.body)
+        let name = envelope.body.name
+        let flow = envelope.flow.map { flow in ReplyFlow { try flow.pass(self.crossed($0, of: "a reply to \(name)")) } }
+        let inner = Envelope(
+            body,
+            asker: .function { envelope.complete(self.crossed($0, of: "the reply to \(name)")) },
+            sender: envelope.sender,
+            deadline: envelope.deadline,
+            trace: envelope.trace,
+            isOneWay: envelope.isOneWay,
+            flow: flow
+        )
+        if let flow { envelope.flow?.relayGrants(to: flow) }
+        return inner
+    }
+
+    private func crossed(_ body: Envelope.Body) throws(CoordinatorError) -> Envelope.Body {
+        guard case .value(let message) = body else { return body }
+        do throws(CoordinatorError) {
+            return .encoded(name: body.name, Self.codec, Payload(try PayloadCoder.encode(message, as: Self.codec)))
+        } catch {
+            throw cannotCross(body.name, error)
+        }
+    }
+
+    private func crossed(_ result: Result<Answer, any Error>, of name: String) -> Result<Answer, any Error> {
+        switch result {
+        case .success(let answer): Result { try crossed(answer, of: name) }
+        case .failure(let error): .failure(Failures.decode(Failures.encode(error, codec: Self.codec), codec: Self.codec))
+        }
+    }
+
+    private func cannotCross(_ what: String, _ error: CoordinatorError) -> CoordinatorError {
+        CoordinatorError(.coding, "\(what) can't cross between \(path) and its parent's process: \(error.message)")
+    }
+}

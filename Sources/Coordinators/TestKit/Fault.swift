@@ -1,0 +1,117 @@
+import ConcurrencySupport
+import Processes
+import Synchronization
+
+/// A fault that a test wants.
+package enum InjectedFault: Sendable {
+    /// The coordinator fails; a worker's process is killed.
+    case crash
+    /// The coordinator begins no message; a worker's process is stopped.
+    case hang
+    /// The link to a worker is closed.
+    case lostLink
+    /// Messages to a worker arrive later.
+    case slowLink(Duration)
+}
+
+extension CoordinatorRuntime {
+    /// Causes a fault.
+    ///
+    /// - Returns: A function that ends the fault, as far as it lasts.
+    /// - Throws: `noSuchPath`, `stopped`; `unsupported` if such a fault can't be caused there.
+    package func inject(_ fault: InjectedFault, at path: CoordinatorPath) async throws -> @Sendable () -> Void {
+        let root = try root
+        if let node = root.inThisProcess(path.components[...]) { return try node.inject(fault) }
+        if let parent = path.parent.flatMap({ root.inThisProcess($0.components[...]) }),
+            let host = try parent.existingChildren?.host(of: path.key) as? WorkerHost
+        {
+            return try host.inject(fault)
+        }
+        // The coordinator is in a worker of a worker, or there is none.
+        let snapshot = try await snapshot(of: path)
+        guard snapshot.host == .worker, let id = snapshot.processID, let startTime = snapshot.processStartTime else {
+            throw CoordinatorError(
+                .unsupported,
+                "\(path) is within a worker: faults hit a whole worker, or a coordinator of the test's process"
+            )
+        }
+        let process = ProcessIdentity(processID: id, startTime: startTime)
+        switch fault {
+        case .crash:
+            try process.send(.kill)
+            return {}
+        case .hang: return try process.hang()
+        case .lostLink, .slowLink:
+            throw CoordinatorError(
+                .unsupported,
+                "the link of \(path) isn't one of the test's process: only \(path)'s parent could break it"
+            )
+        }
+    }
+}
+
+extension Node {
+    fileprivate func inject(_ fault: InjectedFault) throws(CoordinatorError) -> @Sendable () -> Void {
+        switch fault {
+        case .crash:
+            end(.failed(.failed("the test wants a crash")))
+            return {}
+        case .hang:
+            state.withLock { if !$0.mailbox.isPaused { $0.mailbox.pause() } }
+            return { self.goOn() }
+        case .lostLink:
+            let border = try borderOrRefusal()
+            border.lose(true)
+            return { border.lose(false) }
+        case .slowLink(let delay):
+            let border = try borderOrRefusal()
+            border.delay(by: delay)
+            return { border.delay(by: nil) }
+        }
+    }
+
+    private func borderOrRefusal() throws(CoordinatorError) -> Border {
+        if let border { return border }
+        throw CoordinatorError(
+            .unsupported,
+            "\(path) has no link: only a worker has one, and what stands for a worker behind an encoded border"
+        )
+    }
+
+    /// Begins the messages that have waited while the coordinator hung.
+    private func goOn() {
+        let instance = state.withLock { state -> (any Coordinator)? in
+            guard state.pauseReasons.isEmpty, state.mailbox.isPaused else { return nil }
+            state.mailbox.resume()
+            return state.instanceToDrain()
+        }
+        if let instance { beginDraining(instance) }
+    }
+}
+
+extension WorkerHost {
+    fileprivate func inject(_ fault: InjectedFault) throws -> @Sendable () -> Void {
+        switch fault {
+        case .crash:
+            try kill()
+            return {}
+        case .hang:
+            guard let process else { throw CoordinatorError(.stopped, "\(path) has no process at the moment") }
+            return try process.hang()
+        case .lostLink:
+            for peer in state.withLock({ $0.links.attached.values.map(\.peer) }) { peer.close() }
+            return {}
+        case .slowLink(let delay):
+            slowness.store(delay.nanosecondsClamped, ordering: .relaxed)
+            return { [weak self] in self?.slowness.store(0, ordering: .relaxed) }
+        }
+    }
+}
+
+extension ProcessIdentity {
+    /// Stops the process; the function that is returned has it go on.
+    fileprivate func hang() throws -> @Sendable () -> Void {
+        try send(.stop)
+        return { try? send(.continue) }
+    }
+}

@@ -287,7 +287,7 @@ struct ObservedTree: Sendable {
     }
 
     func expectHandled(_ name: String, _ expected: String..., sourceLocation: SourceLocation = #_sourceLocation) async throws {
-        try await eventually("\(name) is handled", sourceLocation: sourceLocation) { try await handled(name).count >= expected.count }
+        try await eventually("\(name) is handled") { try await handled(name).count >= expected.count }
         let found = try await handled(name)
         #expect(found == expected, sourceLocation: sourceLocation)
         // What a worker handles is no concern of its parent's instrument.
@@ -307,7 +307,7 @@ struct ObservedTree: Sendable {
         func lines() async throws -> [String] {
             if let recorder { recorder.all(name) } else { try await handled(name) }
         }
-        try await eventually("\(count) of \(name)", sourceLocation: sourceLocation) {
+        try await eventually("\(count) of \(name)") {
             try await lines().count { $0.hasPrefix(word) } >= count
         }
         let found = try await lines().count { $0.hasPrefix(word) }

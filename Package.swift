@@ -125,7 +125,11 @@ let package = Package(
         .example("Registration"),
 
         // Tests.
-        .target(name: "TestSupport", dependencies: ["ConcurrencySupport", "CoordinatorsTesting", "Processes", "Supervision"], path: "Tests/TestSupport"),
+        .target(
+            name: "TestSupport",
+            dependencies: ["ConcurrencySupport", "CoordinatorsTesting", "Processes", "Supervision"],
+            path: "Tests/TestSupport"
+        ),
         // The fixture is a program of coordinators that the tests' workers run.
         .target(name: "Fixtures", dependencies: ["ConcurrencySupport", "Coordinators", serviceLifecycle], path: "Tests/Fixtures"),
         .executableTarget(

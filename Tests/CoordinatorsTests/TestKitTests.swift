@@ -187,11 +187,11 @@ struct TestKitTests {
 
     @Test("Only coordinators of the tree are hit, and an executable that isn't built is named")
     func refusals() async throws {
-        try await withRuntime(Mall.self, workers: .inProcess) { runtime in
+        _ = try await withRuntime(Mall.self, workers: .inProcess) { runtime in
             await #expect(throws: CoordinatorError.self) { try await runtime.fault(.crash, at: "/nobody") }
         }
         let error = await #expect(throws: CoordinatorError.self) {
-            try await withRuntime(Mall.self, workers: .built("NoSuchProgram")) { _ in () }
+            try await withRuntime(Mall.self, workers: .built("NoSuchProgram")) { _ in }
         }
         #expect(error?.message.contains("'NoSuchProgram' to the dependencies of the test target") == true)
     }

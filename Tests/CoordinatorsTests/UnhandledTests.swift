@@ -55,6 +55,15 @@ struct UnhandledTests {
         }
     }
 
+    @Test("The error of a private type's message says why programs of other builds can't answer it")
+    func privateType() async throws {
+        try await withRuntime(Root.self) { runtime in
+            let error = await #expect(throws: CoordinatorError.self) { try await runtime.ask(Nobody()) }
+            #expect(error?.code == .unhandled)
+            #expect(error?.message.contains("the type is private") == true)
+        }
+    }
+
     @Test("A root without a hook for them is asked to observe them once")
     func withoutHook() async throws {
         try await withRuntime(Root.self) { runtime in

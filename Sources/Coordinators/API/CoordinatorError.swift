@@ -81,7 +81,8 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
     public var message: String {
         switch explanation {
         case .text(let text): text
-        case .unhandled(let message): "nobody from \(message.sender) up to \(CoordinatorPath.root) responds to \(message.name)"
+        case .unhandled(let message):
+            "nobody from \(message.sender) up to \(CoordinatorPath.root) responds to \(message.name)\(TypeNames.advice(on: message.name))"
         }
     }
     /// Whether the handler may have begun, for codes that leave that open; true of every error that a handler has thrown itself.

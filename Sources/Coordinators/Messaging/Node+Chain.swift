@@ -76,7 +76,9 @@ extension Node {
         if envelope.isBuiltin { return acceptBuiltin(envelope) }
         if let row = type.table.row(for: envelope.body) { return accept(envelope, row) }
         if let row = type.table.poolRow(for: envelope.body) { return accept(envelope, row) }
-        envelope.end(.failure(CoordinatorError(.unhandled, "\(path), a \(type.name), has no row for \(envelope.body.name)")))
+        let name = envelope.body.name
+        let text = "\(path), a \(type.name), has no row for \(name)\(TypeNames.advice(on: name))"
+        envelope.end(.failure(CoordinatorError(.unhandled, text)))
     }
 
     /// Searches a row for a message to this coordinator; from the members of a pool messages climb past it.

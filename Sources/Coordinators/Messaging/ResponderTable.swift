@@ -33,8 +33,6 @@ final class ResponderTable: Sendable {
     private let pool: (row: MessageRow, members: ResponderTable)?
     /// The reasons, in words, why coordinators with these rows can't be started: a message of another process could be taken for a wrong one.
     private let nameProblems: [String]
-    /// The names that only this program knows, because their types are private.
-    private let privateNames: [String]
     /// The rows for messages as processes below are told them, in order, in runs of rows that are alike in where their messages are read.
     let directory: [DirectoryRun]
 
@@ -55,7 +53,6 @@ final class ResponderTable: Sendable {
         var pool: (row: MessageRow, members: ResponderTable)?
         var directory: [DirectoryRun] = []
         var nameProblems: [String] = []
-        var privateNames: [String] = []
         for (index, row) in rows.enumerated() {
             switch row {
             case .message(let template):
@@ -63,10 +60,7 @@ final class ResponderTable: Sendable {
                 directory.add(row)
                 switch row.match {
                 case .type(let type):
-                    if byType[ObjectIdentifier(type)] == nil {
-                        nameProblems += NameRegistry.add(type)
-                        privateNames += type.names.filter(TypeNames.isPrivate)
-                    }
+                    if byType[ObjectIdentifier(type)] == nil { nameProblems += NameRegistry.add(type) }
                     byType[ObjectIdentifier(type), default: []].append(row)
                     for name in Set(type.names + [type.wireName]) { byName[name, default: []].append(row) }
                 case .prefix:
@@ -82,7 +76,6 @@ final class ResponderTable: Sendable {
         self.byName = byName
         self.prefixed = prefixed
         self.nameProblems = nameProblems
-        self.privateNames = privateNames
         self.lifecycle = lifecycle
         self.observers = observers
         self.dismissal = dismissal
@@ -95,18 +88,6 @@ final class ResponderTable: Sendable {
     /// - Parameter coordinator: The name of the coordinators' type.
     func checkNames(of coordinator: String) throws(CoordinatorError) {
         if let problem = nameProblems.first { throw CoordinatorError(.invalidName, "\(coordinator) can't be started: \(problem)") }
-    }
-
-    /// Checks that programs of other builds can know the names of all messages.
-    ///
-    /// - Parameter coordinator: The name of the coordinators' type.
-    func checkNamesBetweenBuilds(of coordinator: String) throws(CoordinatorError) {
-        guard let name = privateNames.first else { return }
-        throw CoordinatorError(
-            .invalidName,
-            "\(coordinator) can't be started under a parent of another build: it responds to \(name), and the name of a private type is known to its "
-                + "own program only: make the type internal, or give it a `static let name`"
-        )
     }
 
     /// Returns whether rows match a message, without a look at its name.

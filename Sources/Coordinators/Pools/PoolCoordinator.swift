@@ -117,8 +117,16 @@ extension PoolCoordinator {
                     onward.node.children.deliver(inner, to: key(of: number), [], isDirect: true)
                 }
                 return envelope.hasReplied ? .none : answer
-            } catch is PoolMove {}
+            } catch is PoolMove {
+            } catch let error as CoordinatorError where Self.isUntaken(error) {}
         }
+    }
+
+    /// Returns whether an error proves that a member has gone before it took the message, which another member can then take.
+    ///
+    /// The message's answer may say so before the member's end has been noticed.
+    private static func isUntaken(_ error: CoordinatorError) -> Bool {
+        error.provesNothingExecuted && (error.code == .restarting || error.code == .peerLost)
     }
 
     /// Waits until a member takes a message, in order of arrival.

@@ -128,6 +128,7 @@ final class TypeRegistry: Sendable {
         throw CoordinatorError(
             .unknownType,
             "this program hosts no coordinator '\(name)'; it hosts \(known.joined(separator: ", ")): add it to `coordinators:`"
+                + TypeNames.advice(on: name)
         )
     }
 

@@ -16,8 +16,11 @@ enum TypeNames {
         return name
     }
 
-    /// Returns whether a name is that of a private type, which differs from build to build.
-    static func isPrivate(_ name: String) -> Bool { name.contains("(private ") || name.contains("(unknown context at $") }
+    /// Returns what an error adds about a name that isn't known: nothing, unless the name is that of a private type.
+    static func advice(on name: String) -> String {
+        guard name.contains("(private ") || name.contains("(unknown context at $") else { return "" }
+        return "; the type is private, and programs of other builds don't know its name: make it internal, or give it a `static let name`"
+    }
 
     /// Replaces the addresses in a private type's name, which Swift makes from the place of its file's context in memory, different in each
     /// process.

@@ -118,10 +118,8 @@ extension Worker {
         let (order, incarnation, inheritance) = state.withLock { ($0.order, $0.incarnation, $0.inheritance) }
         guard let order else { return }
         do {
-            let type = try runtime.registry.type(named: order.start.type)
-            if !uplink.isCompact { try type.table.checkNamesBetweenBuilds(of: type.name) }
             let parameters = NodeParameters(
-                type: type,
+                type: try runtime.registry.type(named: order.start.type),
                 configuration: .encoded(
                     order.frame.codec,
                     order.start.configuration,

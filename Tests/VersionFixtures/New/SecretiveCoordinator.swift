@@ -1,12 +1,14 @@
 import Coordinators
 
 /// Its name differs from build to build.
-private struct Whisper: ResponderMessage {}
-
-/// Responds to a message that only its program knows.
-actor SecretiveCoordinator: Coordinator {
+private actor SecretiveCoordinator: Coordinator {
     let context: Context
     init(_ context: Context) { self.context = context }
+}
 
-    static let responders: Responders = [.respond(to: Whisper.self) { _, _ in }]
+let secretive: any Coordinator.Type = SecretiveCoordinator.self
+
+func startSecretive(below context: ParentCoordinator.Context) async throws -> String {
+    try await context.start(SecretiveCoordinator.self, as: .secretive, in: .worker)
+    return "started"
 }

@@ -3,7 +3,7 @@ import VersionSupport
 
 // As a worker: hosts a coordinator. Else: runs a tree whose workers run the program that the argument names, and prints what came of it.
 await CoordinatorRuntime.runWorkerIfRequested(
-    coordinators: [CartCoordinator.self, ClientCoordinator.self, ParentCoordinator.self, SecretiveCoordinator.self]
+    coordinators: [CartCoordinator.self, ClientCoordinator.self, ParentCoordinator.self, secretive]
 )
 var options = CoordinatorRuntime.Options()
 options.workerExecutable = CommandLine.arguments[1]

@@ -51,10 +51,7 @@ actor ParentCoordinator: Coordinator {
             return Set(me.seen).sorted()
         },
         .respond(to: StartSecretive.self) { me, _ in
-            await outcome {
-                try await me.context.start(SecretiveCoordinator.self, as: .secretive, in: .worker)
-                return "started"
-            }
+            await outcome { try await startSecretive(below: me.context) }
         },
         .respond(to: AskChild.self) { me, _ in
             guard let cart = me.context.child(.cart, as: CartCoordinator.self) else { return [:] }

@@ -100,7 +100,7 @@ public struct AskChild: ResponderMessage {
     public init() {}
 }
 
-/// Has a parent start a child in a worker whose rows have a private type; the reply says what came of it.
+/// Has a parent start a child of a private type in a worker; the reply says what came of it.
 public struct StartSecretive: ResponderMessage {
     public typealias Reply = String
     public init() {}

@@ -9,6 +9,9 @@ public struct Fault: Sendable {
     public static let crash = Fault(injected: .crash)
 
     /// The coordinator doesn't answer: its worker's process is stopped, as by `kill -STOP`; without a worker of its own it begins no message.
+    ///
+    /// A worker that hangs is killed by its parent after `CoordinatorRuntime.Options.heartbeatTimeout`, and what stands for one behind an
+    /// encoded border fails after that time, with the reason `hung`.
     public static let hang = Fault(injected: .hang)
 
     /// The link between the coordinator's worker and its parent's process is lost.

@@ -153,6 +153,27 @@ struct TestKitTests {
         }
     }
 
+    @Test("What stands for a worker, and hangs, misses its heartbeats in manual time, and is restarted")
+    func heartbeats() async throws {
+        var options = CoordinatorRuntime.Options()
+        options.heartbeatTimeout = .seconds(10)
+        let time = ManualTime()
+        try await withRuntime(Mall.self, options: options, workers: .encoded, time: time) { runtime in
+            let brief = try await runtime.fault(.hang, at: "/till")
+            await time.advance(by: .seconds(9))
+            brief.undo()
+            await time.advance(by: .seconds(60))
+            #expect(try await runtime.snapshot(of: "/till").restarts == 0)
+            try await runtime.fault(.hang, at: "/till")
+            await time.advance(by: .seconds(9))
+            #expect(try await runtime.snapshot(of: "/till").incarnation == 1)
+            await time.advance(by: .seconds(1))
+            let till = try await runtime.snapshot(of: "/till")
+            #expect(till.state == .active && till.incarnation == 2 && till.lastExit == .hung)
+            #expect(try await runtime.ask(Mall.Buy(item: "pear")) == 4)
+        }
+    }
+
     @Test("Faults of real workers: a crash, a hang, a lost and a slow link; the rest is undone at the end")
     func realFaults() async throws {
         var options = Support.options

@@ -58,7 +58,11 @@ extension Node {
             return {}
         case .hang:
             state.withLock { if !$0.mailbox.isPaused { $0.mailbox.pause() } }
-            return { self.goOn() }
+            let heartbeat = missedHeartbeat()
+            return {
+                if let heartbeat { self.runtime.time.cancel(heartbeat) }
+                self.goOn()
+            }
         case .lostLink:
             let border = try borderOrRefusal()
             border.lose(true)
@@ -68,6 +72,13 @@ extension Node {
             border.delay(by: delay)
             return { border.delay(by: nil) }
         }
+    }
+
+    /// Has the coordinator fail when its parent would have killed the worker that it stands for, which answers no heartbeat.
+    private func missedHeartbeat() -> Timers.Timer? {
+        guard border != nil else { return nil }
+        let time = runtime.time
+        return time.schedule(at: time.now + runtime.options.heartbeatTimeout) { [weak self] in self?.end(.failed(.hung)) }
     }
 
     private func borderOrRefusal() throws(CoordinatorError) -> Border {

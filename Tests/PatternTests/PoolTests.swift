@@ -130,7 +130,7 @@ struct PatternPoolTests {
         }
     }
 
-    @Test("One-way messages, and messages that the members don't know", arguments: Where.allCases)
+    @Test("One-way messages, streams, and messages that the members don't know", arguments: Where.allCases)
     func ways(_ place: Where) async throws {
         try await PoolTree.run(2, place) { tree in
             for number in 0..<20 {
@@ -138,6 +138,9 @@ struct PatternPoolTests {
                 #expect(isAccepted)
             }
             try await eventually("all are noted down") { tree.notebook.lines.filter { $0.hasPrefix("note ") }.count == 20 }
+            var sheets: [Int] = []
+            for try await sheet in tree.pool.stream(Press.Sheets(100), timeout: .seconds(20)) { sheets.append(sheet) }
+            #expect(sheets == Array(1...100))
             let isKnown = try await tree.pool.send(Flow.Echo("who"))
             #expect(!isKnown)
             await Support.expect(.unhandled) { _ = try await tree.pool.ask(Flow.Echo("who"), timeout: .seconds(20)) }
@@ -186,7 +189,7 @@ struct PatternPoolTests {
             let again = try await tree.start(2)
             #expect(again.members.count == 2)
             await Support.expect(.configurationDiffers) { _ = try await tree.start(3) }
-            #expect(tree.root.pool(PressCoordinator.self, as: "presses")?.size == 2)
+            #expect(tree.root.pool("presses", as: PressCoordinator.self)?.size == 2)
             await tree.pool.remove()
             #expect(tree.root.children.isEmpty && tree.pool.members.isEmpty && tree.pool.size == 0)
         }

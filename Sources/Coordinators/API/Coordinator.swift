@@ -125,7 +125,7 @@ extension Coordinator {
     /// The default limits: 1,024 running handlers, 1,024 waiting messages and 4 MiB, after which senders wait.
     public static var mailbox: MailboxPolicy { MailboxPolicy() }
     /// Does nothing.
-    public func stopped() async { context.node.type.note(absent: .stop) }
+    public func stopped() async { context.node.type.note(absent: .stopped) }
     /// Does nothing.
     public func paused() async {}
     /// Does nothing.
@@ -159,7 +159,7 @@ struct AbsentHooks: OptionSet {
 
     static let start = AbsentHooks(rawValue: 1 << 0)
     static let run = AbsentHooks(rawValue: 1 << 1)
-    static let stop = AbsentHooks(rawValue: 1 << 2)
+    static let stopped = AbsentHooks(rawValue: 1 << 2)
     static let unhandled = AbsentHooks(rawValue: 1 << 3)
 }
 

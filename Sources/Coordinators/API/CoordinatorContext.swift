@@ -11,7 +11,7 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     /// The number of the coordinator's incarnation, counted from 1.
     public var incarnation: UInt32 { node.incarnation }
 
-    /// The configuration that the coordinator was started with.
+    /// The coordinator's present configuration: the one that it was started with, or that its parent has changed it to since.
     public var configuration: C.Configuration { node.configuration(as: C.Configuration.self) }
 
     /// A logger whose metadata names the coordinator.

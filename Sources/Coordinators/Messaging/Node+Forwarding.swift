@@ -27,7 +27,7 @@ extension MessageRow {
     }
 }
 
-/// The messages that wait for children which the coordinator's `open` hook is about to start, by key.
+/// The messages that wait for children which the coordinator's `open(section:)` hook is about to start, by key.
 typealias WaitingForChildren = [String: ChildSlot.Parking]
 
 extension Node {

@@ -227,6 +227,13 @@ extension Responder {
         Responder(row: .message(MessageRow(.type(M.self), forwardingTo: .key(child.description))))
     }
 
+    /// Hands every message of a type on to the first child of a type.
+    ///
+    /// The message is handed on as by the row with a key. Without such a child the ask fails with `noSuchChild`.
+    public static func forward<M: ResponderMessage, K: Coordinator>(_ message: M.Type, to child: K.Type) -> Responder {
+        Responder(row: .message(MessageRow(.type(M.self), forwardingTo: .type(name: TypeNames.name(of: child)))))
+    }
+
     /// Hands every message whose name begins with the prefix on to a child, as it is.
     ///
     ///     .forward(prefix: "Cart.", to: .cart)

@@ -15,7 +15,7 @@ extension CoordinatorContext {
 
     /// Removes the coordinator's topmost page and everything above it.
     ///
-    /// Popping the first page finishes the coordinator: it's stopped and removed, and a caller of `run` gets `dismissed`.
+    /// Popping the first page ends the coordinator: it's removed without an output, and a caller of `run` gets `dismissed`.
     public func pop() { node.navigate(.pop) }
 
     /// Removes everything above a page of the coordinator; without effect when it doesn't show that page.

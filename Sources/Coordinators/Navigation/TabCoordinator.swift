@@ -16,7 +16,7 @@ extension CoordinatorContext where C: TabCoordinator {
     ///
     /// Selections are made one after the other. When the child can't be started, the former one is resumed, and stays selected.
     ///
-    /// - Throws: The error that `open` threw; `stopped`.
+    /// - Throws: The error that `open(section:)` threw; `stopped`.
     public func select(_ key: C.ChildKey) async throws {
         try await node.selections.pass { [node] in
             try await node.select(key.description) { coordinator in

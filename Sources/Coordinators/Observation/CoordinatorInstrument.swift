@@ -1,7 +1,7 @@
 /// An observer of everything that one process does: the place for metrics, tracing and audit.
 ///
 ///     struct Latencies: CoordinatorInstrument {
-///         func around<R: Sendable>(
+///         nonisolated(nonsending) func around<R: Sendable>(
 ///             _ message: MessageInfo,
 ///             next: nonisolated(nonsending) () async throws -> R
 ///         ) async throws -> R {

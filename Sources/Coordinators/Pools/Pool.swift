@@ -52,8 +52,8 @@ extension CoordinatorContext {
         return Pool(child: child)
     }
 
-    /// Returns the pool with a key, if its members are of a type.
-    public func pool<K: Coordinator>(_ type: K.Type, as key: C.ChildKey) -> Pool<K>? {
+    /// Returns the pool with a key as one of members of a type; `nil` when there is none, or its members are of another type.
+    public func pool<K: Coordinator>(_ key: C.ChildKey, as type: K.Type) -> Pool<K>? {
         child(key, as: PoolCoordinator<K>.self).map { Pool(child: $0) }
     }
 }
@@ -85,21 +85,34 @@ public struct Pool<Member: Coordinator>: Sendable {
     /// While no member can take the message, it waits in the pool, until the deadline. Messages of one sender begin in the order in which
     /// they were sent only within one member.
     ///
+    /// - Parameter timeout: As of `CoordinatorContext.ask`.
     /// - Throws: `unhandled` when the members have no row for the message; otherwise as `Child.ask`.
-    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration = .seconds(5)) async throws -> M.Reply {
+    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> M.Reply {
         try await child.ask(message, timeout: timeout)
     }
 
     /// Asks one of the members a message without a reply, and returns when the handler has ended.
-    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration = .seconds(5)) async throws where M.Reply == NoReply {
+    public func ask<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws where M.Reply == NoReply {
         let _: NoReply = try await child.ask(message, timeout: timeout)
     }
 
     /// Sends one of the members a message one way.
     ///
+    /// - Parameter timeout: The time after which a message that still waits is withdrawn, and the call fails with `timedOut`; `nil`: none.
     /// - Returns: Whether the members have a row for the message.
     @discardableResult
-    public func send<M: ResponderMessage>(_ message: M) async throws -> Bool { try await child.send(message) }
+    public func send<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> Bool {
+        try await child.send(message, timeout: timeout)
+    }
+
+    /// Asks one of the members for a stream of replies.
+    ///
+    /// The member has the stream among the messages that it handles until it ends. If the member dies, the stream ends with its error.
+    ///
+    /// - Parameter timeout: The time after which the stream ends with `timedOut`; none by default.
+    public func stream<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) -> ReplyStream<M.Reply> {
+        child.stream(message, timeout: timeout)
+    }
 
     /// Changes the number of members, and returns when the new ones are ready, and nothing is left of those with the highest numbers.
     ///

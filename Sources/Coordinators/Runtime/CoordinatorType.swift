@@ -45,7 +45,7 @@ final class CoordinatorType: Sendable {
     var startsAtOnce: Bool { lacks(.start) && !ownsScene }
 
     /// Whether a coordinator that ends is known to have nothing to wait for but its children and its handlers.
-    var stopsAtOnce: Bool { lacks(.stop) && !ownsScene }
+    var stopsAtOnce: Bool { lacks(.stopped) && !ownsScene }
 
     private init<C: Coordinator>(_ type: C.Type) {
         name = TypeNames.name(of: type)

@@ -40,7 +40,7 @@ actor ScalingGallery: Coordinator {
     static let responders: Responders = [
         // snippet: handle
         .respond(to: Gallery.Scale.self) { me, scale in
-            guard let pool = me.context.pool(RendererCoordinator.self, as: .renderers) else {
+            guard let pool = me.context.pool(.renderers, as: RendererCoordinator.self) else {
                 throw CoordinatorError(.noSuchChild, "there is no pool of renderers")
             }
             try await pool.resize(to: scale.size)

@@ -48,7 +48,7 @@ public enum Serial {
             case start
             /// It runs a child that asks back, and finishes then.
             case run
-            /// It stops its helper, whose `stop` hook asks back.
+            /// It removes its helper, whose `stopped` hook asks back.
             case stop
             /// It holds until it's released, and then asks its helper, which answers when an earlier ask of its own is answered.
             case later

@@ -90,9 +90,13 @@ public final class Probe: Sendable {
         }
         if let arrival { return try Request(arrival) }
         if let arrival = await wait.value(before: .now + limit * slowness) { return try Request(arrival) }
-        state.withLock { $0.waiters.removeAll { $0.request === wait } }
-        // A message may have arrived at the last moment.
-        if let arrival = wait.outcome { return try Request(arrival) }
+        let isWithdrawn = state.withLock { state in
+            let index = state.waiters.firstIndex { $0.request === wait }
+            if let index { state.waiters.remove(at: index) }
+            return index != nil
+        }
+        // A message has arrived at the last moment, and is on its way here.
+        if !isWithdrawn { return try Request(await wait.value) }
         throw ProbeError(
             "no \(M.name) has arrived within \(limit), \(fileID):\(line); \(received.isEmpty ? "nothing has" : "what has: \(received)")"
         )
@@ -137,7 +141,10 @@ public final class Probe: Sendable {
         if let answering { return try await answering(message) }
         waiter?.settle(arrival)
         if message.isOneWay { return AnyReply(NoReply()) }
-        guard let reply = await arrival.reply.valueUnlessCancelled() else { throw CancellationError() }
+        guard let reply = await arrival.reply.valueUnlessCancelled() else {
+            state.withLock { $0.arrivals.removeAll { $0.reply === arrival.reply } }
+            throw CancellationError()
+        }
         return try reply.get()
     }
 
@@ -168,7 +175,12 @@ extension Probe {
         private let arrival: Arrival
 
         init(_ arrival: Arrival) throws {
-            message = try arrival.message.decoded(as: M.self)
+            do {
+                message = try arrival.message.decoded(as: M.self)
+            } catch {
+                arrival.reply.settle(.failure(error))
+                throw error
+            }
             self.arrival = arrival
         }
 

@@ -29,16 +29,24 @@ actor ProbeRoot<Subject: Coordinator>: Coordinator {
     func start() async throws {
         let key = CoordinatorPath.subject.key
         let configuration = context.configuration
-        try await context.start(Subject.self, as: key, restart: .transient, with: configuration)
         let (context, probe) = (context, try probe())
-        context.task {
+        // The run is requested first: a subject may finish as soon as it has started, and would then be started again.
+        let run = Task.immediate {
             do {
-                let output = try await context.run(Subject.self, as: key, ifRunning: .join, with: configuration)
+                let output = try await context.run(Subject.self, as: key, with: configuration)
                 probe.note(output: .success(output))
             } catch {
                 probe.note(output: .failure(error))
             }
         }
+        context.task {
+            await withTaskCancellationHandler {
+                await run.value
+            } onCancel: {
+                run.cancel()
+            }
+        }
+        if context.child(key) != nil { try await context.start(Subject.self, as: key, restart: .transient, with: configuration) }
     }
 
     private func probe() throws -> Probe {

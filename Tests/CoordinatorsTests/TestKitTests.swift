@@ -75,7 +75,8 @@ struct TestKitTests {
             try await runtime.fault(.crash, at: .subject)
             try await eventually("the restart") { probe.changes.contains { $0.change == .restarted } }
             try await runtime.send(Till.Close(), at: .subject)
-            #expect(try await probe.output(as: Int.self) == 7)
+            let output = try await probe.output(as: Int.self)
+            #expect(output == 7)
         }
     }
 
@@ -153,6 +154,49 @@ struct TestKitTests {
         }
     }
 
+    @Test("A subject that finishes at once lives once")
+    func briefSubject() async throws {
+        let probe = Probe()
+        try await withRuntime(Brief.self, time: ManualTime(), under: probe) { _ in
+            let output = try await probe.output(as: Int.self)
+            #expect(output == 7)
+        }
+        #expect(probe.received.map(\.name) == [Brief.Begun.name])
+    }
+
+    @Test("Timers that came due while a coordinator hung are called when it goes on")
+    func timersOfTheHung() async throws {
+        let time = ManualTime()
+        try await withRuntime(Clockwork.self, time: time) { runtime in
+            await time.advance(by: .seconds(3))
+            let before = try await runtime.ask(Clockwork.Ticks())
+            #expect(before == 3)
+            let fault = try await runtime.fault(.hang, at: "/")
+            await time.advance(by: .seconds(10))
+            fault.undo()
+            await time.advance(by: .seconds(3))
+            let ticks = try await runtime.ask(Clockwork.Ticks())
+            #expect(ticks >= 6)
+        }
+    }
+
+    @Test("A link that is fast again keeps the order of what is under way")
+    func orderAfterASlowLink() async throws {
+        let time = ManualTime()
+        try await withRuntime(Mall.self, workers: .encoded, time: time) { runtime in
+            let slow = try await runtime.fault(.slowLink(.seconds(2)), at: "/till")
+            async let first = runtime.ask(Mall.Buy(item: "fig"), timeout: .seconds(60))
+            await time.advance(by: .zero)
+            slow.undo()
+            async let second = runtime.ask(Mall.Buy(item: "pear"), timeout: .seconds(60))
+            await time.advance(by: .seconds(1))
+            #expect(time.elapsed == .seconds(1))
+            await time.advance(by: .seconds(10))
+            #expect(try await first == 3)
+            #expect(try await second == 4)
+        }
+    }
+
     @Test("What stands for a worker, and hangs, misses its heartbeats in manual time, and is restarted")
     func heartbeats() async throws {
         var options = CoordinatorRuntime.Options()
@@ -224,6 +268,35 @@ struct TestKitTests {
         }
         #expect(error?.description.contains("never: pigs fly") == true)
     }
+}
+
+/// Finishes as soon as it runs.
+private actor Brief: Coordinator {
+    typealias Output = Int
+    struct Begun: ResponderMessage {}
+
+    let context: Context
+
+    init(_ context: Context) { self.context = context }
+
+    func run() async throws {
+        try await context.send(Begun())
+        context.finish(7)
+    }
+}
+
+/// Counts the calls of its timer.
+private actor Clockwork: Coordinator {
+    struct Ticks: ResponderMessage { typealias Reply = Int }
+
+    static let responders: Responders = [.respond(to: Ticks.self) { me, _ in me.ticks }]
+
+    let context: Context
+    private var ticks = 0
+
+    init(_ context: Context) { self.context = context }
+
+    func start() { context.every(.seconds(1)) { $0.ticks += 1 } }
 }
 
 /// The messages that a till asks those above.

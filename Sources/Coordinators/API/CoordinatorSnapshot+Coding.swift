@@ -10,14 +10,14 @@ extension CoordinatorSnapshot: Codable {
         case uptime = "uptimeMilliseconds"
     }
 
-    /// Decodes a snapshot; a worker of an older build may leave fields out.
+    /// Decodes a snapshot; a worker of another build may leave fields out, and know other states and exit reasons.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
             path: try container.decode(CoordinatorPath.self, forKey: .path),
             type: try container.decode(String.self, forKey: .type),
-            state: try container.decode(CoordinatorState.self, forKey: .state),
-            host: try container.decode(Host.self, forKey: .host),
+            state: CoordinatorState(rawValue: try container.decode(String.self, forKey: .state)) ?? .active,
+            host: Host(rawValue: try container.decodeIfPresent(String.self, forKey: .host) ?? "") ?? .inProcess,
             processID: try container.decodeIfPresent(Int32.self, forKey: .processID),
             processStartTime: try container.decodeIfPresent(UInt64.self, forKey: .processStartTime),
             incarnation: try container.decode(UInt32.self, forKey: .incarnation),
@@ -25,7 +25,7 @@ extension CoordinatorSnapshot: Codable {
             restartAttempt: try container.decodeIfPresent(Int.self, forKey: .restartAttempt),
             nextStart: try container.decodeMilliseconds(forKey: .nextStart),
             uptime: try container.decodeMilliseconds(forKey: .uptime),
-            lastExit: try container.decodeIfPresent(ExitReason.self, forKey: .lastExit),
+            lastExit: container.contains(.lastExit) ? (try? container.decode(ExitReason.self, forKey: .lastExit)) ?? .unknown : nil,
             isUnresponsive: try container.decodeIfPresent(Bool.self, forKey: .isUnresponsive) ?? false,
             mailbox: try container.decodeIfPresent(Mailbox.self, forKey: .mailbox),
             children: try container.decodeIfPresent([CoordinatorSnapshot].self, forKey: .children) ?? []

@@ -81,7 +81,8 @@ extension Node {
                 for message in messages where !message.envelope.hasEnded { children.deliver(message.envelope, to: key, [], isDirect: true) }
             }
         } catch {
-            let failure = Failures.crossable(isStopping && error is CancellationError ? CoordinatorError.hasStopped(path) : error)
+            let failure =
+                isStopping && error is CancellationError ? CoordinatorError.hasStopped(path) : Failures.thrownByHandler(error)
             let waiting = state.withLock { $0.extras.waitingForChildren.removeValue(forKey: key) }
             for message in waiting?.messages ?? [] { message.envelope.end(.failure(failure)) }
         }

@@ -107,6 +107,7 @@ extension PoolCoordinator {
         let hash = try plan.routing.hash(of: envelope)
         while true {
             let number = try await member(for: hash)
+            let incarnation = incarnation(of: number)
             var message: ObjectIdentifier?
             defer { release(number, message) }
             do {
@@ -118,16 +119,19 @@ extension PoolCoordinator {
                 }
                 return envelope.hasReplied ? .none : answer
             } catch is PoolMove {
-            } catch let error as CoordinatorError where Self.isUntaken(error) {}
+            } catch let error as CoordinatorError where hasGone(number, incarnation, before: error) {}
         }
     }
 
-    /// Returns whether an error proves that a member has gone before it took the message, which another member can then take.
+    /// Returns whether a member has gone before it took a message, which another member can then take.
     ///
-    /// The message's answer may say so before the member's end has been noticed.
-    private static func isUntaken(_ error: CoordinatorError) -> Bool {
-        error.provesNothingExecuted && (error.code == .restarting || error.code == .peerLost)
+    /// Usually such a message is withdrawn; the error may come first. A member that lives on has passed on a refusal from below it.
+    private func hasGone(_ number: Int, _ incarnation: UInt32, before error: CoordinatorError) -> Bool {
+        guard error.provesNothingExecuted, error.code == .restarting || error.code == .peerLost else { return false }
+        return self.incarnation(of: number) != incarnation || readiness(number) != .ready
     }
+
+    private func incarnation(of number: Int) -> UInt32 { context.node.children.incarnation(of: key(of: number)) }
 
     /// Waits until a member takes a message, in order of arrival.
     private func member(for hash: UInt64?) async throws -> Int {

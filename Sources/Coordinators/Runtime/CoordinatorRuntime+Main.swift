@@ -28,15 +28,17 @@ extension CoordinatorRuntime {
     }
 
     /// Runs the whole `main` of a program of coordinators whose root's configuration has fields without defaults.
+    ///
+    /// - Parameter configuration: The root's configuration, which is made in the root's process only.
     public static func main<Root: Coordinator>(
         _ root: Root.Type,
         coordinators: [any Coordinator.Type] = [],
         options: Options = Options(),
-        with configuration: Root.Configuration
+        with configuration: @autoclosure () throws -> Root.Configuration
     ) async throws {
         let options = await runWorkerIfRequested(with: options, adding: coordinators + [root])
         try await options.bootstrap?(.root)
-        try await run(root, with: configuration, options)
+        try await run(root, with: configuration(), options)
     }
 
     /// Runs this process as a worker if a parent has spawned it as one, and ends it then; otherwise returns at once.

@@ -5,36 +5,34 @@ import WireProtocol
 final class Border: Sendable {
     private struct State {
         var isLost = false
-        var delay: Duration?
     }
 
     private static let codec = PayloadCodec.compact
 
     private let path: CoordinatorPath
-    private let time: TimeSource
     private let state = Lock(State())
+    private let delayLine: DelayLine
 
-    init(of path: CoordinatorPath, _ time: TimeSource) { (self.path, self.time) = (path, time) }
+    init(of path: CoordinatorPath, _ time: TimeSource) { (self.path, delayLine) = (path, DelayLine(time)) }
 
     /// Loses or restores the link that the border stands for.
     func lose(_ isLost: Bool) { state.withLock { $0.isLost = isLost } }
 
     /// Delays every message that crosses from now on; `nil`: no more.
-    func delay(by delay: Duration?) { state.withLock { $0.delay = delay } }
+    func delay(by delay: Duration?) { delayLine.delay(by: delay) }
 
     /// Takes a message across, and its answer back.
     func cross(_ envelope: Envelope, _ onward: @escaping @Sendable (Envelope) -> Void) {
         if envelope.isBuiltin { return onward(envelope) }
-        let (isLost, delay) = state.withLock { ($0.isLost, $0.delay) }
-        if isLost {
+        if state.withLock({ $0.isLost }) {
             let message = "the link of \(path) is lost, because the test says so"
             return envelope.end(.failure(CoordinatorError(.peerLost, message, maybeExecuted: false)))
         }
         do throws(CoordinatorError) {
             let inner = try encoded(envelope)
             envelope.work(.function { inner.cancel() })
-            guard let delay else { return onward(inner) }
-            _ = time.schedule(at: time.now + delay) { onward(inner) }
+            guard delayLine.isInUse else { return onward(inner) }
+            delayLine.pass { onward(inner) }
         } catch {
             envelope.end(.failure(error))
         }

@@ -97,6 +97,7 @@ extension Node {
             return state.instanceToDrain()
         }
         if let instance { beginDraining(instance) }
+        callHeldTimers()
     }
 }
 
@@ -113,8 +114,8 @@ extension WorkerHost {
             for peer in state.withLock({ $0.links.attached.values.map(\.peer) }) { peer.close() }
             return {}
         case .slowLink(let delay):
-            slowness.store(delay.nanosecondsClamped, ordering: .relaxed)
-            return { [weak self] in self?.slowness.store(0, ordering: .relaxed) }
+            delayLine.delay(by: delay)
+            return { [weak self] in self?.delayLine.delay(by: nil) }
         }
     }
 }

@@ -7,9 +7,8 @@ import WorkerLifecycle
 
 extension WorkerHost {
     func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
-        let slowness = slowness.load(ordering: .relaxed)
-        guard slowness > 0 else { return forward(envelope, to: rest, isDirect: isDirect) }
-        _ = Timers.shared.schedule(at: .now + .nanoseconds(slowness)) { self.forward(envelope, to: rest, isDirect: isDirect) }
+        guard delayLine.isInUse else { return forward(envelope, to: rest, isDirect: isDirect) }
+        delayLine.pass { self.forward(envelope, to: rest, isDirect: isDirect) }
     }
 
     private func forward(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {

@@ -47,8 +47,8 @@ final class WorkerHost: ChildHost {
     let state: MachineShell<State>
     let secret = Secret.make()
     let tasks = OwnedTasks()
-    /// The nanoseconds by which messages to the worker are delayed, because a test wants a slow link.
-    let slowness = Atomic<Int64>(0)
+    /// The messages to the worker that are delayed, because a test wants a slow link.
+    let delayLine = DelayLine(.monotonic)
     let readiness = OneShot<Result<Void, any Error>>()
     /// The signal that a start that waits for its turn has to wait no more.
     let turn = OneShot<Void>()

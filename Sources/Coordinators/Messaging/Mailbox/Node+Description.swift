@@ -60,10 +60,11 @@ extension CoordinatorSnapshot.Mailbox {
     func adding(_ other: Self?) -> Self {
         guard let other else { return self }
         return Self(
-            waiting: waiting + other.waiting,
-            running: running + other.running,
+            // A worker's numbers may be any.
+            waiting: waiting.addingSaturating(other.waiting),
+            running: running.addingSaturating(other.running),
             oldestWaiting: [oldestWaiting, other.oldestWaiting].compactMap(\.self).max(),
-            handled: handled + other.handled
+            handled: handled.addingSaturating(other.handled)
         )
     }
 }

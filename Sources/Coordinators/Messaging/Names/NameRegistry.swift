@@ -22,7 +22,10 @@ enum NameRegistry {
     ///
     /// - Returns: The reasons, in words, why the type can't be used under its names; none as a rule.
     static func add<M: ResponderMessage>(_ message: M.Type) -> [String] {
-        problems(.message, message) + M.errorTypes.flatMap { problems(.error, $0) }
+        guard M.wireName.utf8.count <= WireNames.limit else {
+            return ["the names of \(_typeName(message, qualified: true)) have more than \(WireNames.limit) bytes together: shorten them"]
+        }
+        return problems(.message, message) + M.errorTypes.flatMap { problems(.error, $0) }
     }
 
     private static func problems(_ kind: Kind, _ type: any WireNamed.Type) -> [String] {

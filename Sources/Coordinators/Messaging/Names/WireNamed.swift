@@ -34,6 +34,9 @@ extension WireNamed {
 enum WireNames {
     private static let separator: Character = "|"
 
+    /// The bytes of a text that a link takes.
+    static let limit = 1_024
+
     /// The texts of the types that have former names.
     private static let combined = Lock<[ObjectIdentifier: String]>([:])
 

@@ -155,12 +155,11 @@ struct WireNamesTests {
 
     @Test("Names that several types claim, and impossible ones, are refused in words that name the types")
     func refused() throws {
-        #expect(NameRegistry.add(Renamed.Add.self).isEmpty)
-        #expect(NameRegistry.add(Renamed.Add.self).isEmpty)
-        #expect(NameRegistry.add(Renamed.Plain.self).isEmpty)
-        #expect(NameRegistry.add(Renamed.Buy.self).isEmpty)
+        let registry = NameRegistry()
+        #expect(registry.add([Renamed.Add.self]).isEmpty)
+        #expect(registry.add([Renamed.Add.self, Renamed.Plain.self, Renamed.Buy.self]).isEmpty)
         func problem<M: ResponderMessage>(_ message: M.Type) throws -> String {
-            let problems = NameRegistry.add(message)
+            let problems = registry.add([message])
             #expect(problems.count == 1, "\(problems)")
             return try #require(problems.first)
         }
@@ -176,6 +175,15 @@ struct WireNamesTests {
         #expect(try problem(Renamed.Impossible.self).contains("'|'"))
         #expect(try problem(Renamed.Impostor.self).contains("the runtime's own"))
         #expect(try problem(Renamed.Sell.self).contains("the name 'WireNames.Full'"))
+    }
+
+    @Test("Trees that share a process may have different types of one name, and a refused table claims nothing")
+    func apart() {
+        #expect(NameRegistry().add([Renamed.Twin.self]).isEmpty)
+        let registry = NameRegistry()
+        #expect(registry.add([Renamed.Add.self]).isEmpty)
+        #expect(registry.add([Renamed.Plain.self, Renamed.Twin.self]).count == 1)
+        #expect(registry.add([Renamed.Claimant.self]).isEmpty)
     }
 
     @Test("A coordinator whose rows claim one name twice isn't started, and the error says why")

@@ -31,8 +31,8 @@ final class ResponderTable: Sendable {
     let dismissal: Row.Dismissal?
     /// The row for messages to a pool, and its members' table.
     private let pool: (row: MessageRow, members: ResponderTable)?
-    /// The reasons, in words, why coordinators with these rows can't be started: a message of another process could be taken for a wrong one.
-    private let nameProblems: [String]
+    /// The types of messages that rows name, each once.
+    let messages: [any ResponderMessage.Type]
     /// The rows for messages as processes below are told them, in order, in runs of rows that are alike in where their messages are read.
     let directory: [DirectoryRun]
 
@@ -52,7 +52,7 @@ final class ResponderTable: Sendable {
         var dismissal: Row.Dismissal?
         var pool: (row: MessageRow, members: ResponderTable)?
         var directory: [DirectoryRun] = []
-        var nameProblems: [String] = []
+        var messages: [any ResponderMessage.Type] = []
         for (index, row) in rows.enumerated() {
             switch row {
             case .message(let template):
@@ -60,7 +60,7 @@ final class ResponderTable: Sendable {
                 directory.add(row)
                 switch row.match {
                 case .type(let type):
-                    if byType[ObjectIdentifier(type)] == nil { nameProblems += NameRegistry.add(type) }
+                    if byType[ObjectIdentifier(type)] == nil { messages.append(type) }
                     byType[ObjectIdentifier(type), default: []].append(row)
                     for name in Set(type.names + [type.wireName]) { byName[name, default: []].append(row) }
                 case .prefix:
@@ -75,19 +75,12 @@ final class ResponderTable: Sendable {
         self.byType = TypeMap(byType.mapValues { TypeRows(rows: $0, direct: $0.count == 1 ? $0[0].direct : nil) })
         self.byName = byName
         self.prefixed = prefixed
-        self.nameProblems = nameProblems
+        self.messages = messages
         self.lifecycle = lifecycle
         self.observers = observers
         self.dismissal = dismissal
         self.pool = pool
         self.directory = directory
-    }
-
-    /// Checks that each name stands for one type of messages, and of errors: from another process they come by their names.
-    ///
-    /// - Parameter coordinator: The name of the coordinators' type.
-    func checkNames(of coordinator: String) throws(CoordinatorError) {
-        if let problem = nameProblems.first { throw CoordinatorError(.invalidName, "\(coordinator) can't be started: \(problem)") }
     }
 
     /// Returns whether rows match a message, without a look at its name.

@@ -32,7 +32,7 @@ extension Node {
         } catch {
             throw CoordinatorError(.startFailed, "\(path): the supervision policy of \(type.name): \(error)")
         }
-        try type.table.checkNames(of: type.name)
+        try runtime.names.check(type)
         return try type.make(self, configuration)
     }
 

@@ -22,6 +22,8 @@ final class CoordinatorType: Sendable {
     let ownsScene: Bool
 
     private let absentHooks = Atomic<UInt8>(0)
+    /// The number of the registry that has checked the names of the type's messages last; 0: none.
+    private let checker = Atomic<UInt64>(0)
 
     private static let known = Lock<[ObjectIdentifier: CoordinatorType]>([:])
 
@@ -40,6 +42,12 @@ final class CoordinatorType: Sendable {
 
     /// Returns whether the type is known to leave a hook to its default.
     func lacks(_ hook: AbsentHooks) -> Bool { AbsentHooks(rawValue: absentHooks.load(ordering: .relaxed)).contains(hook) }
+
+    /// Returns whether a registry has checked the type's names, and no other since.
+    func isChecked(by registry: UInt64) -> Bool { checker.load(ordering: .relaxed) == registry }
+
+    /// Notes that a registry has checked the type's names.
+    func noteCheck(by registry: UInt64) { checker.store(registry, ordering: .relaxed) }
 
     /// Whether the start of such a coordinator is known to have nothing to wait for: it has no `start` hook, and no scene.
     var startsAtOnce: Bool { lacks(.start) && !ownsScene }

@@ -13,6 +13,7 @@ final class RuntimeCore: Sendable {
     let logger: Logger
     private let logQueue = LogQueue()
     let registry = TypeRegistry()
+    let names = NameRegistry()
     let tap: Tap
     let instruments: Instruments
     let deadLetters: DeadLetters

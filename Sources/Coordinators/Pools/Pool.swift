@@ -85,7 +85,9 @@ public struct Pool<Member: Coordinator>: Sendable {
     /// While no member can take the message, it waits in the pool, until the deadline. Messages of one sender begin in the order in which
     /// they were sent only within one member.
     ///
-    /// - Parameter timeout: As of `CoordinatorContext.ask`.
+    /// - Parameters:
+    ///   - message: The message.
+    ///   - timeout: As of `CoordinatorContext.ask`.
     /// - Throws: `unhandled` when the members have no row for the message; otherwise as `Child.ask`.
     public func ask<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> M.Reply {
         try await child.ask(message, timeout: timeout)
@@ -98,7 +100,9 @@ public struct Pool<Member: Coordinator>: Sendable {
 
     /// Sends one of the members a message one way.
     ///
-    /// - Parameter timeout: The time after which a message that still waits is withdrawn, and the call fails with `timedOut`; `nil`: none.
+    /// - Parameters:
+    ///   - message: The message.
+    ///   - timeout: The time after which a message that still waits is withdrawn, and the call fails with `timedOut`; `nil`: none.
     /// - Returns: Whether the members have a row for the message.
     @discardableResult
     public func send<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> Bool {
@@ -109,7 +113,9 @@ public struct Pool<Member: Coordinator>: Sendable {
     ///
     /// The member has the stream among the messages that it handles until it ends. If the member dies, the stream ends with its error.
     ///
-    /// - Parameter timeout: The time after which the stream ends with `timedOut`; none by default.
+    /// - Parameters:
+    ///   - message: The message.
+    ///   - timeout: The time after which the stream ends with `timedOut`; none by default.
     public func stream<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) -> ReplyStream<M.Reply> {
         child.stream(message, timeout: timeout)
     }

@@ -29,7 +29,11 @@ extension CoordinatorRuntime {
 
     /// Runs the whole `main` of a program of coordinators whose root's configuration has fields without defaults.
     ///
-    /// - Parameter configuration: The root's configuration, which is made in the root's process only.
+    /// - Parameters:
+    ///   - root: The type of the root.
+    ///   - coordinators: The other coordinators that a parent may start in a process of this executable.
+    ///   - options: The settings of the runtime.
+    ///   - configuration: The root's configuration, which is made in the root's process only.
     public static func main<Root: Coordinator>(
         _ root: Root.Type,
         coordinators: [any Coordinator.Type] = [],

@@ -1,22 +1,19 @@
 import ConcurrencySupport
+import Synchronization
 import WireProtocol
 
 /// The border of a coordinator that stands for a worker in a test: messages cross it in their encoded form, as they would between processes.
 final class Border: Sendable {
-    private struct State {
-        var isLost = false
-    }
-
     private static let codec = PayloadCodec.compact
 
     private let path: CoordinatorPath
-    private let state = Lock(State())
+    private let isLost = Atomic(false)
     private let delayLine: DelayLine
 
     init(of path: CoordinatorPath, _ time: TimeSource) { (self.path, delayLine) = (path, DelayLine(time)) }
 
     /// Loses or restores the link that the border stands for.
-    func lose(_ isLost: Bool) { state.withLock { $0.isLost = isLost } }
+    func lose(_ isLost: Bool) { self.isLost.store(isLost, ordering: .relaxed) }
 
     /// Delays every message that crosses from now on; `nil`: no more.
     func delay(by delay: Duration?) { delayLine.delay(by: delay) }
@@ -24,7 +21,7 @@ final class Border: Sendable {
     /// Takes a message across, and its answer back.
     func cross(_ envelope: Envelope, _ onward: @escaping @Sendable (Envelope) -> Void) {
         if envelope.isBuiltin { return onward(envelope) }
-        if state.withLock({ $0.isLost }) {
+        if isLost.load(ordering: .relaxed) {
             let message = "the link of \(path) is lost, because the test says so"
             return envelope.end(.failure(CoordinatorError(.peerLost, message, maybeExecuted: false)))
         }

@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import WireProtocol
 
 /// A type that processes know by its name: a message, or an error that responders throw.
 ///
@@ -35,7 +36,7 @@ enum WireNames {
     private static let separator: Character = "|"
 
     /// The bytes of a text that a link takes.
-    static let limit = 1_024
+    static let limit = FrameLimits.default.maximumNameLength
 
     /// The texts of the types that have former names.
     private static let combined = Lock<[ObjectIdentifier: String]>([:])

@@ -4,25 +4,31 @@
 
 #include "CProcess.h"
 
-#include <sys/resource.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <limits.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 // The headers of glibc 2.36 don't have this yet.
@@ -32,13 +38,13 @@
 
 extern char **environ;
 
-// Between clone and execve the child runs in the parent's memory, where the thread sanitizer keeps its records of the parent. Its functions
-// would note there what the child does: closed descriptors, forgotten signal handlers, calls that never return. So the child's functions
-// aren't instrumented, and make their system calls themselves. The sanitizer's clone(2) refuses CLONE_VM; the C library's functions have
-// second names, which the sanitizer doesn't replace.
+// Between clone and execve the child runs in the parent's memory, where a sanitizer keeps its records of the parent. Its functions would
+// note there what the child does: closed descriptors, forgotten signal handlers, calls that never return. So the child's functions aren't
+// instrumented, and make their system calls themselves. The thread sanitizer's clone(2) refuses CLONE_VM; the C library's functions have
+// second names, which the sanitizers don't replace.
 #define IN_CHILD
 #if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
 extern int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...);
 extern int __sigaction(int signal, const struct sigaction *action, struct sigaction *former);
 #undef IN_CHILD
@@ -79,8 +85,13 @@ struct spawn {
     const struct coordinator_process_descriptor *descriptors;
     int count;
     int dies_with_parent;
+    const struct coordinator_process_attributes *attributes;
     pid_t parent;
+    // The file by which the child joins its control group, if it isn't born in it; -1: none.
+    int group;
     int error;
+    // The step that has failed; 0: one that the error number alone explains.
+    int step;
 };
 
 // Every signal is blocked here, so no handler of the parent runs in the child before the handlers are reset.
@@ -148,27 +159,119 @@ IN_CHILD static void execute(const struct spawn *spawn) {
     errno = was_refused ? EACCES : ENOENT;
 }
 
+// Makes the system calls itself: the C library's functions change the user of all threads, and find those of the parent.
+IN_CHILD static int change_user(struct spawn *spawn, const struct coordinator_process_attributes *attributes) {
+    spawn->step = COORDINATOR_PROCESS_GROUPS;
+    if (syscall(SYS_setgroups, (size_t)attributes->group_count, attributes->groups) != 0) return -1;
+    spawn->step = COORDINATOR_PROCESS_GROUP;
+    if (syscall(SYS_setresgid, attributes->group, attributes->group, attributes->group) != 0) return -1;
+    spawn->step = COORDINATOR_PROCESS_USER;
+    if (syscall(SYS_setresuid, attributes->user, attributes->user, attributes->user) != 0) return -1;
+    return 0;
+}
+
+// The user comes last, since another one may not raise limits and priority.
+IN_CHILD static int apply(struct spawn *spawn, const struct coordinator_process_attributes *attributes) {
+    for (int index = 0; index < attributes->limit_count; index++) {
+        const struct coordinator_process_limit *given = &attributes->limits[index];
+        struct rlimit limit = {.rlim_cur = given->soft, .rlim_max = given->hard};
+        spawn->step = COORDINATOR_PROCESS_LIMIT + index;
+        if (syscall(SYS_prlimit64, 0, given->resource, &limit, NULL) != 0) return -1;
+    }
+    spawn->step = COORDINATOR_PROCESS_PRIORITY;
+    if (attributes->has_nice && syscall(SYS_setpriority, PRIO_PROCESS, 0, attributes->nice) != 0) return -1;
+    if (attributes->umask >= 0) syscall(SYS_umask, attributes->umask);
+    if (attributes->changes_user && change_user(spawn, attributes) != 0) return -1;
+    spawn->step = 0;
+    return 0;
+}
+
+// A change of the user disarms the signal, so this follows it.
+IN_CHILD static int arm_parent_death_signal(const struct spawn *spawn) {
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return -1;
+    // The check comes after arming: a parent that ended in between would be missed.
+    if (getppid() == spawn->parent) return 0;
+    errno = ESRCH;
+    return -1;
+}
+
 IN_CHILD static int become(void *context) {
     struct spawn *spawn = context;
-    if (spawn->dies_with_parent) {
-        if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) goto failed;
-        // The check comes after arming: a parent that ended in between would be missed.
-        if (getppid() != spawn->parent) {
-            errno = ESRCH;
-            goto failed;
-        }
-    }
+    // Where this fails, the child stays in the parent's group: the group is a further way to find the child's descendants, not the only one.
+    if (spawn->group >= 0) syscall(SYS_write, spawn->group, "0", 1);
     // Before the other steps: a stop of the terminal's group would stop the child too, and with it the parent, which waits for it.
     if (setsid() < 0) goto failed;
     reset_signals();
-    if (spawn->working_directory != NULL && chdir(spawn->working_directory) != 0) goto failed;
+    // Before the limits, one of which may be a number of descriptors.
     if (move_descriptors(spawn->descriptors, spawn->count) != 0) goto failed;
+    if (spawn->attributes != NULL && apply(spawn, spawn->attributes) != 0) goto failed;
+    if (spawn->dies_with_parent && arm_parent_death_signal(spawn) != 0) goto failed;
+    // As the child's user, who may not be allowed to enter every directory.
+    if (spawn->working_directory != NULL && chdir(spawn->working_directory) != 0) {
+        spawn->step = COORDINATOR_PROCESS_DIRECTORY;
+        goto failed;
+    }
     unblock_signals();
     execute(spawn);
 failed:
     spawn->error = errno != 0 ? errno : EIO;
     // Unlike _exit(2) it has no other meaning to the sanitizer, which would report on the parent now.
     _Exit(127);
+}
+
+// Clones the child as posix_spawn(3) does: it runs in the parent's memory, and the parent waits until the child has become the program or
+// ended.
+static pid_t clone_in_memory(struct spawn *spawn) {
+    size_t size = 256 * 1024;
+    char *stack = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+    if (stack == MAP_FAILED) return -errno;
+    pid_t process = clone(become, stack + size, CLONE_VM | CLONE_VFORK | SIGCHLD, spawn);
+    int error = errno;
+    munmap(stack, size);
+    return process < 0 ? -error : process;
+}
+
+// Clones the child with a copy of the parent's memory, and with it of the stack; only `spawn` is shared. The parent waits as above.
+//
+// With a group the child is born in it: a child that joins by itself takes milliseconds, since the kernel stops all forks for that. The C
+// library has no clone3(2).
+static pid_t clone_apart(struct spawn *spawn, int group) {
+    struct spawn *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) return -errno;
+    *shared = *spawn;
+    struct clone_args arguments = {
+        .flags = CLONE_VFORK | (group < 0 ? 0 : CLONE_INTO_CGROUP),
+        .exit_signal = SIGCHLD,
+        .cgroup = group < 0 ? 0 : (uint64_t)group,
+    };
+    long process = group < 0 ? syscall(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0) : syscall(SYS_clone3, &arguments, sizeof arguments);
+    if (process == 0) become(shared);
+    int error = errno;
+    spawn->error = shared->error;
+    spawn->step = shared->step;
+    munmap(shared, sizeof *shared);
+    return process < 0 ? -error : (pid_t)process;
+}
+
+// Clones the child without a group. One that becomes another user's doesn't share the parent's memory meanwhile: the kernel would treat that
+// memory as the other user's business, and forbid that the parent is traced.
+static pid_t clone_outside(struct spawn *spawn) {
+    return spawn->attributes != NULL && spawn->attributes->changes_user ? clone_apart(spawn, -1) : clone_in_memory(spawn);
+}
+
+// Clones the child, if possible into the control group of this directory.
+static pid_t clone_child(struct spawn *spawn, const char *group) {
+    int directory = group == NULL ? -1 : open(group, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (directory < 0) return clone_outside(spawn);
+    pid_t process = clone_apart(spawn, directory);
+    if (process < 0) {
+        // Old kernels, and containers that hide the call.
+        spawn->group = openat(directory, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+        process = clone_outside(spawn);
+        if (spawn->group >= 0) close(spawn->group);
+    }
+    close(directory);
+    return process;
 }
 
 pid_t coordinator_process_spawn(
@@ -178,7 +281,9 @@ pid_t coordinator_process_spawn(
     const char *working_directory,
     const struct coordinator_process_descriptor *descriptors,
     int count,
-    int dies_with_parent)
+    int dies_with_parent,
+    const char *control_group,
+    const struct coordinator_process_attributes *attributes)
 {
     struct spawn spawn = {
         .executable = executable,
@@ -188,21 +293,18 @@ pid_t coordinator_process_spawn(
         .descriptors = descriptors,
         .count = count,
         .dies_with_parent = dies_with_parent,
+        .attributes = attributes,
         .parent = getpid(),
+        .group = -1,
     };
-    size_t size = 256 * 1024;
-    char *stack = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
-    if (stack == MAP_FAILED) return -errno;
     sigset_t all, former;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &former);
-    // The parent waits until the child has become the program or ended, as posix_spawn(3) does: until then the child runs in its memory.
-    pid_t process = clone(become, stack + size, CLONE_VM | CLONE_VFORK | SIGCHLD, &spawn);
-    int error = process < 0 ? errno : spawn.error;
+    pid_t process = clone_child(&spawn, control_group);
+    int error = process < 0 ? -process : spawn.error;
     pthread_sigmask(SIG_SETMASK, &former, NULL);
-    munmap(stack, size);
     if (process > 0 && error != 0) coordinator_process_reap_number(process, 1);
-    return error == 0 ? process : -error;
+    return error == 0 ? process : -(spawn.step << COORDINATOR_PROCESS_STEP_SHIFT | error);
 }
 
 static int result_of(long result) {
@@ -290,6 +392,81 @@ int coordinator_process_available(int descriptor) {
     return bytes;
 }
 
+int coordinator_process_open_fifo(const char *path) {
+    struct stat information;
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+    if (descriptor < 0) return -errno;
+    int error = fstat(descriptor, &information) < 0 ? errno : 0;
+    if (error == 0 && information.st_uid != geteuid()) error = EPERM;
+    if (error == 0 && !S_ISFIFO(information.st_mode)) error = EINVAL;
+    if (error == 0) return descriptor;
+    close(descriptor);
+    return -error;
+}
+
+int coordinator_process_make_fifo(const char *path, int size, int *reading, int *writing) {
+    if (mkfifo(path, 0600) < 0) return -errno;
+    int error;
+    // Opened for both directions, so that neither open waits for the other end, and the file description that the child gets blocks.
+    int writer = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (writer < 0) {
+        error = errno;
+    } else {
+        if (size > 0) fcntl(writer, F_SETPIPE_SZ, size);
+        int reader = coordinator_process_open_fifo(path);
+        if (reader >= 0) {
+            *reading = reader;
+            *writing = writer;
+            return 0;
+        }
+        error = -reader;
+        close(writer);
+    }
+    unlink(path);
+    return -error;
+}
+
+static int is_at(int descriptor, const char *path) {
+    struct stat opened, present;
+    if (fstat(descriptor, &opened) < 0 || lstat(path, &present) < 0) return 0;
+    return opened.st_dev == present.st_dev && opened.st_ino == present.st_ino;
+}
+
+int coordinator_process_lock_file(const char *path) {
+    while (1) {
+        int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (descriptor < 0) return -errno;
+        if (flock(descriptor, LOCK_EX | LOCK_NB) < 0) {
+            int error = errno;
+            close(descriptor);
+            if (error == EINTR) continue;
+            return -error;
+        }
+        if (is_at(descriptor, path)) return descriptor;
+        // The former holder has removed the file between the two calls: a lock on it would exclude nobody.
+        close(descriptor);
+    }
+}
+
+int coordinator_process_datagram_socket(const char *path, uid_t owner) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path) return -ENAMETOOLONG;
+    strcpy(address.sun_path, path);
+    int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (descriptor < 0) return -errno;
+    // The mode of the open socket becomes that of the file: no other user can send at any moment.
+    if (fchmod(descriptor, 0600) == 0 && bind(descriptor, (struct sockaddr *)&address, sizeof address) == 0) {
+        if (owner == geteuid() || lchown(path, owner, (gid_t)-1) == 0) return descriptor;
+        int error = errno;
+        unlink(path);
+        close(descriptor);
+        return -error;
+    }
+    int error = errno;
+    close(descriptor);
+    return -error;
+}
+
 int coordinator_process_event_descriptor(void) {
     return result_of(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 }
@@ -362,6 +539,11 @@ ssize_t coordinator_process_read_file(const char *path, void *buffer, size_t cou
     return result < 0 ? result : (ssize_t)filled;
 }
 
+ssize_t coordinator_process_attribute(const char *path, const char *name, void *buffer, size_t count) {
+    ssize_t result = getxattr(path, name, buffer, count);
+    return result < 0 ? -errno : result;
+}
+
 int coordinator_process_count_descriptors(void) {
     struct stat information;
     // Since Linux 6.2 the directory's size is the count; before, it is 0 and the entries have to be counted.
@@ -415,3 +597,7 @@ int coordinator_process_limit_data(pid_t pid, uint64_t bytes) {
     struct rlimit limit = {.rlim_cur = bytes, .rlim_max = bytes};
     return prlimit(pid, RLIMIT_DATA, &limit, NULL) == 0 ? 0 : errno;
 }
+
+void coordinator_process_trim_memory(void) { malloc_trim(0); }
+
+void coordinator_process_limit_arenas(int count) { mallopt(M_ARENA_MAX, count); }

@@ -2,15 +2,15 @@
 ///
 /// Each side first sends 8 bytes of greeting; then every message is `0x01`, its length as 64-bit big-endian number, and its body.
 /// Sources: nanomsg's RFC "sp-tcp-mapping-01" for the greeting, and nng's IPC transport for the message header.
-enum PairFraming {
+package enum PairFraming {
     /// Zero, "SP", version 0, protocol 0x0010 (pair 0) big-endian, two reserved zeros.
-    static let greeting: [UInt8] = [0x00, 0x53, 0x50, 0x00, 0x00, 0x10, 0x00, 0x00]
+    package static let greeting: [UInt8] = [0x00, 0x53, 0x50, 0x00, 0x00, 0x10, 0x00, 0x00]
 
     /// A message's header: its type and its length.
-    static let headerLength = 9
+    package static let headerLength = 9
     private static let messageType: UInt8 = 1
 
-    enum Header: Equatable {
+    package enum Header: Equatable {
         /// Fewer bytes than a header.
         case incomplete
         case message(length: Int)
@@ -21,7 +21,7 @@ enum PairFraming {
     ///
     /// A length over the limit is refused here, before memory is allocated for it.
     @inline(__always)
-    static func parse(_ bytes: UnsafeRawBufferPointer, maximum: Int) -> Header {
+    package static func parse(_ bytes: UnsafeRawBufferPointer, maximum: Int) -> Header {
         guard bytes.count >= headerLength else {
             // The type is checked as soon as it is there: a peer that speaks something else may never send nine bytes.
             return bytes.isEmpty || bytes[0] == messageType ? .incomplete : .invalid(.protocolError)
@@ -33,7 +33,7 @@ enum PairFraming {
     }
 
     @inline(__always)
-    static func writeHeader(of length: Int, to bytes: UnsafeMutableRawBufferPointer) {
+    package static func writeHeader(of length: Int, to bytes: UnsafeMutableRawBufferPointer) {
         bytes[0] = messageType
         bytes.storeBytes(of: UInt64(length).bigEndian, toByteOffset: 1, as: UInt64.self)
     }

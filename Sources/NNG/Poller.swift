@@ -14,7 +14,7 @@ enum Poller {
     private static let batch: Int32 = 3
 
     /// The thread's number, under the lock that one dial after the other takes; nil when there is none of that name.
-    private static let thread = Lock(find())
+    static let thread = Lock(find())
 
     /// Calls a function that connects; the thread doesn't take the caller's place meanwhile.
     static func standBack(during connect: () -> Void) {

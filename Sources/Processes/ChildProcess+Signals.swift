@@ -47,14 +47,14 @@ extension ChildProcess {
         try check(result, action)
     }
 
-    /// Ends the process in steps: SIGTERM and SIGCONT to the process, `grace`, SIGKILL to its group, the confirmed exit.
+    /// Ends the process in steps: the signal (SIGTERM) and SIGCONT to the process, `grace`, SIGKILL to its group, the confirmed exit.
     ///
     /// When the process ends within the grace, the rest of its group gets SIGKILL at that moment; output that a killed group had not
     /// written yet may be lost. Descendants that made groups of their own are not reached. A second call can shorten the grace, not
     /// lengthen it. Cancellation has no effect: the process is going to end. The process thread measures the grace, on the clock that
     /// stands still while the machine sleeps. A process that the kernel can't end (one that waits for a broken disk, or another user's)
     /// keeps the caller waiting.
-    public func terminate(grace: Duration) async -> ExitStatus {
+    public func terminate(by signal: Signal = .terminate, grace: Duration) async -> ExitStatus {
         let isRunning = state.withLock { state in
             guard case .running = state.life else { return false }
             state.killsGroupAtExit = true
@@ -62,7 +62,7 @@ extension ChildProcess {
         }
         if isRunning {
             // If these are refused, the last step remains. SIGCONT, because a stopped process can't act on SIGTERM.
-            try? send(.terminate)
+            try? send(signal)
             try? sendToGroup(.continue)
             // Clamped so that no sum overflows. The thread can't have ended: it serves this child.
             let grace = min(max(grace, .zero), .seconds(31_536_000))
@@ -74,7 +74,10 @@ extension ChildProcess {
     /// Signals the group by pidfd where the kernel can (Linux 6.9), else by number, which the process keeps because it is not reaped.
     private func signalGroup(_ descriptor: Int32, _ signal: Signal) -> Int32 {
         let result = systemCalls.signalGroupOfProcess(descriptor, signal.rawValue)
-        return result == -EINVAL ? systemCalls.signalGroup(identity.processID, signal.rawValue) : result
+        guard result == -EINVAL else { return result }
+        // Another process reaps an adopted one, whose number may then be a stranger's: what is left of its group, its family's end finds.
+        if isAdopted, (try? identity.statistics(systemCalls)) == nil { return -ESRCH }
+        return systemCalls.signalGroup(identity.processID, signal.rawValue)
     }
 
     private func check(_ result: Int32, _ action: String) throws(ProcessError) {

@@ -1,10 +1,10 @@
 import ConcurrencySupport
 import Glibc
 
-/// A process that this one has started.
+/// A process that this one has started, or adopted.
 ///
 /// The process thread reaps the process whether or not there is a reference to this handle or a waiting task; releasing the handle doesn't
-/// end the process.
+/// end the process. The exit of an adopted process is known, but not its status: the kernel tells that to the process's parent alone.
 public final class ChildProcess: Sendable {
     enum Life {
         /// The pidfd is open, and the process number can't be used again. Can transition to: ended.
@@ -41,6 +41,8 @@ public final class ChildProcess: Sendable {
     ///
     /// The number is also that of the process's session and process group.
     public let identity: ProcessIdentity
+    /// Whether another process has started this one, and so is told its exit status.
+    let isAdopted: Bool
     /// The token under which the process thread knows this child.
     let token: UInt64
     let thread: ProcessThread
@@ -48,8 +50,16 @@ public final class ChildProcess: Sendable {
     // Signals are sent under the lock: only there is it certain that the descriptor is open, and that the number is still the child's.
     let state: Lock<State>
 
-    init(identity: ProcessIdentity, descriptor: Int32, token: UInt64, killsGroupAtExit: Bool, thread: ProcessThread) {
+    init(
+        identity: ProcessIdentity,
+        descriptor: Int32,
+        token: UInt64,
+        killsGroupAtExit: Bool,
+        isAdopted: Bool = false,
+        thread: ProcessThread
+    ) {
         self.identity = identity
+        self.isAdopted = isAdopted
         self.token = token
         self.thread = thread
         self.systemCalls = thread.systemCalls

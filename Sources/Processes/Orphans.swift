@@ -155,11 +155,14 @@ package enum Strays {
     ///
     /// This examines every process on the machine; the current process and those above it are spared.
     ///
-    /// - Parameter killed: A function that gets the processes that are killed.
+    /// - Parameters:
+    ///   - marks: Entries of which a process that has one is left alone.
+    ///   - killed: A function that gets the processes that are killed.
     /// - Returns: The processes that still live at the deadline.
     package static func end(
         by deadline: ContinuousClock.Instant,
         where isSought: (_ entry: String) -> Bool,
+        sparing marks: Set<String> = [],
         killed: (Set<ProcessIdentity>) -> Void = { _ in }
     ) async -> [ProcessIdentity] {
         await ProcessFamily.end(by: deadline, killed: killed) { () async throws(ProcessError) in
@@ -170,7 +173,7 @@ package enum Strays {
                 var scan = Scan()
                 // The newest numbers are examined first, and no process twice.
                 for number in try ProcessTable.numbers().reversed() where !spared.contains(number) && !strangers.contains(number) {
-                    let look = try look(at: number, &dead, where: isSought)
+                    let look = try look(at: number, &dead, where: isSought, sparing: marks)
                     if look == .stranger { strangers.insert(number) }
                     scan.count(number, look)
                 }
@@ -194,7 +197,8 @@ package enum Strays {
     private static func look(
         at number: Int32,
         _ dead: inout Set<ProcessIdentity>,
-        where isSought: (_ entry: String) -> Bool
+        where isSought: (_ entry: String) -> Bool,
+        sparing marks: Set<String>
     ) throws(ProcessError) -> Scan.Look {
         guard let statistics = try ProcessTable.statistics(of: number) else { return .unsettled }
         let identity = ProcessIdentity(processID: number, startTime: statistics.startTime)
@@ -206,7 +210,8 @@ package enum Strays {
             let isKernels = number == 2 || statistics.parentID == 2
             return isKernels || ProcessTable.isWithoutEnvironment(number) ? .stranger : .unsettled
         case .bytes(let environment):
-            guard ProcessMark.mark(in: environment)?.entries.contains(where: isSought) == true else { return .stranger }
+            guard let entries = ProcessMark.mark(in: environment)?.entries, entries.contains(where: isSought) else { return .stranger }
+            if !marks.isDisjoint(with: entries) { return .stranger }
             // The environment was that process's, if the process is still there.
             return identity.isAlive ? .sought : .unsettled
         case .hidden:

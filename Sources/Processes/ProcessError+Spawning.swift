@@ -3,18 +3,9 @@ import Glibc
 extension ProcessError {
     /// Creates the error of a failed spawn.
     ///
-    /// One error number stands for the executable, its interpreter or the directory, so those are examined.
+    /// One error number stands for the executable or its interpreter, so those are examined.
     init(spawning executable: String, in workingDirectory: String?, failedWith errno: Int32) {
         let explanation = Self.explanation(of: errno)
-        if let workingDirectory, [ENOENT, ENOTDIR, EACCES].contains(errno), access(workingDirectory + "/.", X_OK) != 0 {
-            self.init(
-                code: .workingDirectoryUnavailable,
-                errno: errno,
-                message: "Could not start \"\(executable)\": its working directory \"\(workingDirectory)\" can't be entered: "
-                    + "\(explanation). Create it, or correct the path or its permissions."
-            )
-            return
-        }
         let place = Self.place(of: executable, in: workingDirectory)
         switch errno {
         case ENOENT where executable.contains("/") && access(place, F_OK) == 0:

@@ -39,8 +39,15 @@ package struct ProcessFamily: Sendable, Hashable {
         let families = Array(families)
         let entries = Set(families.map(\.entry))
         var certain = areRemembered ? [] : Set(families)
+        let groups = entries.compactMap { ControlGroup.existing(for: $0) }
+        defer { for group in groups { group.remove() } }
         return await end(by: deadline, killed: killed) { () async throws(ProcessError) in
             var found: [ProcessIdentity] = []
+            for group in groups {
+                found += try ProcessTable.living(group.processes)
+                // Everything at once, also what forks all the time; the search goes on for what isn't in the group.
+                group.kill()
+            }
             for family in families {
                 if try family.leader.statistics(.live) != nil { certain.insert(family) }
                 found += try family.ledBy(isCertain: certain.contains(family))

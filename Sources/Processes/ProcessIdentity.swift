@@ -59,6 +59,23 @@ public struct ProcessIdentity: Sendable, Hashable, Codable {
         }
     }
 
+    /// Whether the process exists and has been stopped, by a signal or a debugger: it does nothing until it is continued.
+    public var isStopped: Bool {
+        let states: [UInt8] = [UInt8(ascii: "T"), UInt8(ascii: "t")]
+        return (try? statistics(.live)).map { states.contains($0.state) } ?? false
+    }
+
+    /// Whether the process is this one or was, by way of its parents, started by it, as the kernel knows it now.
+    public func isInSubtree(of root: ProcessIdentity) -> Bool {
+        guard root.isAlive, (try? statistics(.live)) != nil else { return false }
+        var (next, depth) = (processID, 0)
+        while next != root.processID {
+            guard depth < 1_000, next > 1, let parent = (try? ProcessTable.statistics(of: next))?.parentID else { return false }
+            (next, depth) = (parent, depth + 1)
+        }
+        return true
+    }
+
     /// The session of the process: the number of the process that created it; nil when the process is gone.
     public var sessionID: Int32? {
         (try? statistics(.live))?.sessionID

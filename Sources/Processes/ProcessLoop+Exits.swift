@@ -25,7 +25,8 @@ extension ProcessLoop {
             }
         }
         guard case .ended(let status, let groupWasKilled) = ending else { return }
-        if !abandoned.contains(child.identity.processID) { forget(child.identity.processID) }
+        // An adopted process was never in the list, and its number may be that of a child by now.
+        if !child.isAdopted, !abandoned.contains(child.identity.processID) { forget(child.identity.processID) }
         children[token] = nil
         deadlines[token] = nil
         failedReaps[token] = nil

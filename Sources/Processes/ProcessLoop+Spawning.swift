@@ -8,30 +8,15 @@ extension ProcessLoop {
     func spawn(_ specification: ProcessSpecification) throws(ProcessError) -> ChildProcess {
         try specification.validate()
         try refuseWithoutDescriptors(specification)
-        var descriptors = try SpawnDescriptors(specification, systemCalls: systemCalls)
+        var descriptors = try SpawnDescriptors(specification, systemCalls: systemCalls, fifoSize: fifoSize)
         let request = SpawnRequest(specification, descriptors: descriptors.inherited)
 
         let token = nextToken()
-        var registered: [(token: UInt64, capture: Capture)] = []
-        func forgetCaptures() {
-            for (_, capture) in registered {
-                systemCalls.pollRemove(poll, capture.descriptor)
-                systemCalls.close(capture.descriptor)
-            }
-        }
-        var failure: Int32 = 0
-        for end in descriptors.takeReadingEnds() {
-            let capture = Capture(descriptor: end.descriptor, receive: end.receive, child: token)
-            let captureToken = nextToken()
-            registered.append((captureToken, capture))
-            // After a failure the remaining ends are only collected, to be closed.
-            if failure == 0 { failure = min(0, systemCalls.pollAdd(poll, end.descriptor, captureToken)) }
-        }
-        guard failure == 0 else {
-            forgetCaptures()
-            throw ProcessError(-failure, action: "watch the output of \"\(specification.executable)\"")
-        }
-
+        let registered = try register(
+            descriptors.takeReadingEnds(),
+            of: token,
+            action: "watch the output of \"\(specification.executable)\""
+        )
         // The thread that reaps orphans must not find a spawned child before it is recorded as one.
         let processID = thread.spawned.withLock { spawned in
             let processID = systemCalls.spawn(request)
@@ -40,20 +25,17 @@ extension ProcessLoop {
         }
         Subreaper.childSpawned()
         guard processID > 0 else {
-            forgetCaptures()
-            throw ProcessError(
-                spawning: specification.executable,
-                in: specification.workingDirectory,
-                failedWith: processID == 0 ? EIO : -processID
-            )
+            forget(registered)
+            throw ProcessError(spawning: specification, request.attributes, failedWith: processID == 0 ? EIO : -processID)
         }
         do throws(ProcessError) {
-            let child = try adopt(processID, token: token, specification)
-            for (token, capture) in registered { captures[token] = capture }
+            let child = try keep(processID, token: token, specification)
+            specification.whenSpawned?(child.identity)
+            captures.merge(registered) { $1 }
             children[token] = child
             return child
         } catch {
-            forgetCaptures()
+            forget(registered)
             throw error
         }
     }
@@ -63,7 +45,7 @@ extension ProcessLoop {
     /// On failure the child is killed and reaped.
     ///
     /// The child has not been reaped, so its number can't belong to another process.
-    private func adopt(_ processID: Int32, token: UInt64, _ specification: ProcessSpecification) throws(ProcessError) -> ChildProcess {
+    private func keep(_ processID: Int32, token: UInt64, _ specification: ProcessSpecification) throws(ProcessError) -> ChildProcess {
         let descriptor = systemCalls.openProcess(processID)
         guard descriptor >= 0 else {
             // The child is gone: this program ignores SIGCHLD or waits for any child, and the child has ended.
@@ -95,12 +77,18 @@ extension ProcessLoop {
         )
     }
 
+    /// The capacity to ask for when a FIFO is made: 1 MiB for the first ones, the default size after that.
+    ///
+    /// When a user's pipes exceed `fs.pipe-user-pages-soft`, 64 MiB as a rule, all further pipes of that user are tiny; see pipe(7). So
+    /// the large ones take half of that at most.
+    private var fifoSize: Int32 { captures.values.count { $0.end.isFIFO } < Self.largeFIFOs ? 1 << 20 : 0 }
+
     /// Refuses a spawn that would take the last descriptors, which are reserved for the rest of the program: without them a supervisor
     /// could neither accept connections nor report the failure.
     private func refuseWithoutDescriptors(_ specification: ProcessSpecification) throws(ProcessError) {
         // A pidfd, /proc/PID/stat, two ends and a copy for each pipe, a copy of each other source.
-        let pipes = [specification.standardOutput, specification.standardError].count { if case .captured = $0 { true } else { false } }
-        let needed = 2 + 3 * pipes + (3 - pipes) + specification.descriptors.count
+        let pipes = [specification.standardOutput, specification.standardError].count { $0.isRead }
+        let needed = 2 + 3 * (pipes + specification.channels.count) + (3 - pipes) + specification.descriptors.count
         let (open, limit) = systemCalls.descriptorUsage()
         guard limit - open < needed + Self.reservedDescriptors else { return }
         throw ProcessError(

@@ -9,9 +9,11 @@ import Glibc
 final class ProcessLoop {
     /// The reading end of a child's output.
     struct Capture {
-        let descriptor: Int32
-        let receive: @Sendable ([UInt8]) -> Void
+        let end: ReadingEnd
         let child: UInt64
+        var waiting = Waiting.no
+
+        var descriptor: Int32 { end.descriptor }
     }
 
     /// A process that a task waits for.
@@ -21,8 +23,22 @@ final class ProcessLoop {
         let continuation: CheckedContinuation<ProcessWatch.Outcome, Never>
     }
 
+    /// Whether output stays in its pipe, because what gets it is full.
+    enum Waiting {
+        /// Output is read as it comes. Can transition to: waits.
+        case no
+        /// The pipe isn't watched. Can transition to: no, overdue.
+        case waits(since: SuspendingClock.Instant)
+        /// The output has waited for as long as it may, and is read until there is room again. Can transition to: no.
+        case overdue
+    }
+
     /// The number of descriptors that a spawn leaves to the rest of the program.
     static let reservedDescriptors = 16
+    /// The number of FIFOs at the same time that get the capacity of 1 MiB.
+    static let largeFIFOs = 32
+    /// The milliseconds between two looks whether output that waits may go on.
+    private static let waitingInterval: Int32 = 10
     /// The size of the read buffer: as much as a pipe holds by default.
     static let bufferSize = 65_536
 
@@ -44,6 +60,8 @@ final class ProcessLoop {
     // Unsafe pointers, because the kernel fills them; used by this thread only, freed in deinit.
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferSize, alignment: 16)
     private let tokens = UnsafeMutableBufferPointer<UInt64>.allocate(capacity: 64)
+    /// The captures whose output waits.
+    var waitingCaptures: Set<UInt64> = []
     private var lastToken = ProcessThread.wakeToken
     private var isEnding = false
 
@@ -69,6 +87,7 @@ final class ProcessLoop {
         while true {
             for command in thread.takeCommands() { run(command) }
             killOverdueGroups()
+            resumeCaptures()
             reapAbandoned()
             if isEnding, children.isEmpty, captures.isEmpty, watched.isEmpty, thread.endIfEmpty() { return }
 
@@ -86,6 +105,12 @@ final class ProcessLoop {
         case .spawn(let specification, let continuation):
             do throws(ProcessError) {
                 continuation.resume(returning: .success(try spawn(specification)))
+            } catch {
+                continuation.resume(returning: .failure(error))
+            }
+        case .adopt(let adoption, let continuation):
+            do throws(ProcessError) {
+                continuation.resume(returning: .success(try adopt(adoption)))
             } catch {
                 continuation.resume(returning: .failure(error))
             }
@@ -123,6 +148,7 @@ final class ProcessLoop {
     }
 
     private func millisecondsToNextDeadline() -> Int32 {
+        if !waitingCaptures.isEmpty { return Self.waitingInterval }
         guard let next = deadlines.values.min() else { return -1 }
         // Rounded up: waking early would mean another sleep of zero.
         return SuspendingClock.now.duration(to: next).millisecondsRoundedUp

@@ -31,9 +31,39 @@ public final class ProcessSpawner: Sendable {
     /// A failure leaves nothing behind: no process, no descriptor. A spawn is refused with `.outOfDescriptors` before the last 16
     /// descriptors of this process are gone. Cancellation has no effect: a process that was started is returned.
     public func spawn(_ specification: ProcessSpecification) async throws(ProcessError) -> ChildProcess {
+        var resolved = specification
+        if !specification.attributes.isEmpty { try await resolved.resolve() }
+        let specification = resolved
         let result: Result<ChildProcess, ProcessError> = await withCheckedContinuation { continuation in
             do throws(ProcessError) {
                 try thread.post(.spawn(specification, continuation))
+            } catch {
+                continuation.resume(returning: .failure(error))
+            }
+        }
+        return try result.get()
+    }
+
+    /// Takes over a process that another one has started as a leader of its own session, such as this program in a former life.
+    ///
+    /// The handle serves as if the process had been spawned here, but its exit status is ``ExitStatus/unknown``. A failure changes nothing:
+    /// the process lives on. Cancellation has no effect.
+    ///
+    /// - Parameters:
+    ///   - output: The FIFO that the process writes to, and the function that gets its content from now on; any other destination leaves
+    ///     the output where it goes.
+    ///   - killsGroupAtExit: Whether the remaining members of the process's group are killed when it ends by itself.
+    /// - Throws: `.noSuchProcess` when the process has ended, `.permissionDenied` when this one may not signal it,
+    ///   `.invalidSpecification` when it doesn't lead a session.
+    public func adopt(
+        _ identity: ProcessIdentity,
+        output: OutputDestination = .inherit,
+        killsGroupAtExit: Bool = false
+    ) async throws(ProcessError) -> ChildProcess {
+        let adoption = Adoption(identity: identity, output: output, killsGroupAtExit: killsGroupAtExit)
+        let result: Result<ChildProcess, ProcessError> = await withCheckedContinuation { continuation in
+            do throws(ProcessError) {
+                try thread.post(.adopt(adoption, continuation))
             } catch {
                 continuation.resume(returning: .failure(error))
             }

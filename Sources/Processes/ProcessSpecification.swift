@@ -1,3 +1,5 @@
+import Glibc
+
 /// A program to start as a child process, and its surroundings.
 ///
 /// A child begins in a session and process group of its own, with no signal blocked or ignored, and with standard input, output, error
@@ -31,9 +33,29 @@ public struct ProcessSpecification: Sendable {
     public var killsGroupAtExit: Bool
     /// Whether the kernel kills the child when this process ends, in whatever way.
     ///
-    /// The kernel drops this setting when the child changes its user or runs a program with privileges of its own. Follows
+    /// The kernel drops this setting when the child itself changes its user or runs a program with privileges of its own. Follows
     /// https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html.
     public var diesWithParent: Bool
+    /// What the child has of its own instead of inheriting it: its user, its priority, its limits.
+    public var attributes: ProcessAttributes
+    /// The account that the attributes name; known when the child is spawned.
+    var account: Account?
+    /// The further ways by which the child tells this process something.
+    package var channels: [ProcessChannel] = []
+    /// The control group in which the child begins; nil: that of this process.
+    package var controlGroup: ControlGroup?
+
+    /// A function that is called when the child runs, before any of its output is delivered.
+    ///
+    /// It runs on the one thread that serves all children, as the functions that get output do.
+    package var whenSpawned: (@Sendable (ProcessIdentity) -> Void)?
+    /// Whether what gets the child's output would like it to wait.
+    ///
+    /// As long as it does, for ``longestWait`` at most, the output stays in its pipe, which blocks the child once it is full. Then the output
+    /// is delivered all the same.
+    package var isOutputFull: (@Sendable () -> Bool)?
+    /// The longest time for which a child's output waits.
+    package static let longestWait = Duration.seconds(1)
 
     /// Creates a specification.
     ///
@@ -49,7 +71,8 @@ public struct ProcessSpecification: Sendable {
         standardError: OutputDestination = .inherit,
         descriptors: [InheritedDescriptor] = [],
         killsGroupAtExit: Bool = false,
-        diesWithParent: Bool = false
+        diesWithParent: Bool = false,
+        attributes: ProcessAttributes = ProcessAttributes()
     ) {
         self.executable = executable
         self.arguments = arguments
@@ -62,6 +85,29 @@ public struct ProcessSpecification: Sendable {
         self.descriptors = descriptors
         self.killsGroupAtExit = killsGroupAtExit
         self.diesWithParent = diesWithParent
+        self.attributes = attributes
+    }
+}
+
+extension ProcessSpecification {
+    /// Finds the account of the child, and adds the user's variables to the environment.
+    mutating func resolve() async throws(ProcessError) {
+        account = try await Account.find(attributes)
+        guard let account, !account.environment.isEmpty else { return }
+        environment = (environment ?? Self.ownEnvironment).merging(account.environment) { given, _ in given }
+    }
+
+    /// The variables of this process, except those of its own user.
+    private static var ownEnvironment: [String: String] {
+        var variables: [String: String] = [:]
+        var entry = environ
+        while let text = entry.pointee {
+            let parts = String(cString: text).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            if parts.count == 2 { variables[String(parts[0])] = String(parts[1]) }
+            entry += 1
+        }
+        for name in ["HOME", "USER", "LOGNAME", "SHELL"] { variables[name] = nil }
+        return variables
     }
 }
 
@@ -86,10 +132,10 @@ extension ProcessSpecification {
             throw .invalid("Could not start \"\(executable)\": \"\(name)\" can't be a variable of an environment. Correct name and value.")
         }
         var targets: Set<Int32> = [0, 1, 2]
-        for descriptor in descriptors {
-            guard (3...Self.highestTarget).contains(descriptor.target), targets.insert(descriptor.target).inserted else {
+        for target in descriptors.map(\.target) + channels.compactMap(\.target) {
+            guard (3...Self.highestTarget).contains(target), targets.insert(target).inserted else {
                 throw .invalid(
-                    "Could not start \"\(executable)\": descriptor \(descriptor.target) of the child is given twice or lies outside "
+                    "Could not start \"\(executable)\": descriptor \(target) of the child is given twice or lies outside "
                         + "3...\(Self.highestTarget). Choose another number."
                 )
             }

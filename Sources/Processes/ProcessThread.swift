@@ -8,6 +8,7 @@ package final class ProcessThread: Sendable {
     /// A command to the thread.
     enum Command: Sendable {
         case spawn(ProcessSpecification, CheckedContinuation<Result<ChildProcess, ProcessError>, Never>)
+        case adopt(Adoption, CheckedContinuation<Result<ChildProcess, ProcessError>, Never>)
         case watch(ProcessWatch, CheckedContinuation<ProcessWatch.Outcome, Never>)
         case cancelWatch(ProcessWatch)
         case killGroup(child: UInt64, at: SuspendingClock.Instant)

@@ -2,7 +2,7 @@ import CProcess
 import Glibc
 
 /// A signal of the operating system; see signal(7).
-public struct Signal: RawRepresentable, Sendable, Hashable {
+public struct Signal: RawRepresentable, Sendable, Hashable, Codable {
     /// The kernel's number of the signal.
     public let rawValue: Int32
 
@@ -36,6 +36,15 @@ public struct Signal: RawRepresentable, Sendable, Hashable {
     public var name: String {
         guard let name = coordinator_process_signal_name(rawValue) else { return "signal \(rawValue)" }
         return "SIG" + String(cString: name)
+    }
+}
+
+extension Signal {
+    /// Creates the signal with a name, such as "TERM" or "SIGTERM"; nil when there is none.
+    public init?(name: String) {
+        let name = name.hasPrefix("SIG") ? name : "SIG" + name
+        guard let signal = (Int32(1)..<32).lazy.map(Signal.init(rawValue:)).first(where: { $0.name == name }) else { return nil }
+        self = signal
     }
 }
 

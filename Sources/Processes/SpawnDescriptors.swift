@@ -4,11 +4,6 @@ import Glibc
 ///
 /// It owns them until the child has its copies, and closes the remaining ones, whatever fails.
 struct SpawnDescriptors: ~Copyable {
-    /// The reading end of a pipe, and the function that gets its content.
-    struct ReadingEnd {
-        let descriptor: Int32
-        let receive: @Sendable ([UInt8]) -> Void
-    }
 
     private let systemCalls: SystemCalls
     private let executable: String
@@ -18,10 +13,16 @@ struct SpawnDescriptors: ~Copyable {
     private var temporary: [Int32] = []
     private let highestTarget: Int32
 
-    init(_ specification: borrowing ProcessSpecification, systemCalls: SystemCalls) throws(ProcessError) {
+    /// The capacity to ask for when a FIFO is made; 0 for the default one.
+    private let fifoSize: Int32
+    private let isFull: (@Sendable () -> Bool)?
+
+    init(_ specification: borrowing ProcessSpecification, systemCalls: SystemCalls, fifoSize: Int32 = 0) throws(ProcessError) {
         self.systemCalls = systemCalls
+        self.fifoSize = fifoSize
+        isFull = specification.isOutputFull
         executable = specification.executable
-        highestTarget = max(2, specification.descriptors.map(\.target).max() ?? 2)
+        highestTarget = (specification.descriptors.map(\.target) + specification.channels.compactMap(\.target)).max() ?? 2
 
         switch specification.standardInput {
         case .null: add(source: -1, target: 0)
@@ -35,11 +36,12 @@ struct SpawnDescriptors: ~Copyable {
             try add(specification.standardError, target: 2)
         }
         for descriptor in specification.descriptors { try addMoved(descriptor.source, target: descriptor.target) }
+        for channel in specification.channels { try add(channel, of: specification.account) }
     }
 
     deinit {
         for descriptor in temporary { systemCalls.close(descriptor) }
-        for end in readingEnds { systemCalls.close(end.descriptor) }
+        for end in readingEnds { end.close(systemCalls) }
     }
 
     /// Hands the reading ends over to the caller, which closes them.
@@ -56,10 +58,36 @@ struct SpawnDescriptors: ~Copyable {
         case .captured(let receive):
             let (reading, writing) = systemCalls.pipe()
             guard reading >= 0 else { throw ProcessError(-reading, action: "open a pipe for the output of \"\(executable)\"") }
-            readingEnds.append(ReadingEnd(descriptor: reading, receive: receive))
-            temporary.append(writing)
-            try addMoved(writing, target: target)
+            try addOutput(reading, writing, target, fifo: nil, receive)
+        case .fifo(let path, let receive):
+            let (reading, writing) = systemCalls.makeFIFO(path, fifoSize)
+            guard reading >= 0 else { throw ProcessError(-reading, action: "make the FIFO \(path) for the output of \"\(executable)\"") }
+            try addOutput(reading, writing, target, fifo: path, receive)
         }
+    }
+
+    private mutating func add(_ channel: ProcessChannel, of account: Account?) throws(ProcessError) {
+        switch channel {
+        case .pipe(let target, let receive): try add(.captured(receive), target: target)
+        case .datagrams(let path, let receive):
+            let socket = systemCalls.datagramSocket(path, account?.user ?? geteuid())
+            guard socket >= 0 else { throw ProcessError(-socket, action: "make the socket \(path) for \"\(executable)\"") }
+            readingEnds.append(ReadingEnd(descriptor: socket, receive: receive, path: path))
+        }
+    }
+
+    private mutating func addOutput(
+        _ reading: Int32,
+        _ writing: Int32,
+        _ target: Int32,
+        fifo: String?,
+        _ receive: @escaping @Sendable ([UInt8]) -> Void
+    ) throws(ProcessError) {
+        readingEnds.append(
+            ReadingEnd(descriptor: reading, receive: receive, path: fifo, isFIFO: fifo != nil, isFull: isFull)
+        )
+        temporary.append(writing)
+        try addMoved(writing, target: target)
     }
 
     private mutating func add(source: Int32, target: Int32) {

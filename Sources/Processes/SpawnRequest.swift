@@ -12,14 +12,20 @@ package struct SpawnRequest: Sendable {
     /// A source of -1 stands for /dev/null.
     package var descriptors: [InheritedDescriptor]
     package var diesWithParent: Bool
+    /// The directory of the control group in which the child begins; nil: that of this process.
+    package var controlGroup: String?
+    /// What the child doesn't inherit; nil: it inherits all.
+    var attributes: SpawnAttributes?
 
     init(_ specification: ProcessSpecification, descriptors: [InheritedDescriptor]) {
         executable = specification.executable
         arguments = [specification.processName ?? specification.executable] + specification.arguments
         environment = specification.environment.map { Self.merged($0, over: specification.inheritedEnvironment) }
+        attributes = SpawnAttributes(specification.attributes, specification.account)
         workingDirectory = specification.workingDirectory
         self.descriptors = descriptors
         diesWithParent = specification.diesWithParent
+        controlGroup = specification.controlGroup?.directory
     }
 
     /// Spawns the child and returns its number, or the negated errno.
@@ -36,15 +42,20 @@ package struct SpawnRequest: Sendable {
         _ environment: UnsafePointer<UnsafeMutablePointer<CChar>?>?,
         _ descriptors: [coordinator_process_descriptor]
     ) -> Int32 {
-        coordinator_process_spawn(
-            executable,
-            arguments,
-            environment,
-            workingDirectory,
-            descriptors,
-            Int32(descriptors.count),
-            diesWithParent ? 1 : 0
-        )
+        func spawn(_ attributes: UnsafePointer<coordinator_process_attributes>?) -> Int32 {
+            coordinator_process_spawn(
+                executable,
+                arguments,
+                environment,
+                workingDirectory,
+                descriptors,
+                Int32(descriptors.count),
+                diesWithParent ? 1 : 0,
+                controlGroup,
+                attributes
+            )
+        }
+        return attributes?.withC { spawn($0) } ?? spawn(nil)
     }
 
     private static func merged(_ overlay: [String: String], over inherited: [[UInt8]]) -> [[UInt8]] {

@@ -39,6 +39,16 @@ extension SystemCalls {
             let result = coordinator_process_pipe(&reading, &writing)
             return result < 0 ? (result, -1) : (reading, writing)
         },
+        makeFIFO: { path, size in
+            var reading: Int32 = -1
+            var writing: Int32 = -1
+            let result = coordinator_process_make_fifo(path, size, &reading, &writing)
+            return result < 0 ? (result, -1) : (reading, writing)
+        },
+        datagramSocket: { coordinator_process_datagram_socket($0, $1) },
+        openFIFO: { coordinator_process_open_fifo($0) },
+        lockFile: { coordinator_process_lock_file($0) },
+        unlink: { _ = Glibc.unlink($0) },
         duplicate: { coordinator_process_duplicate($0, $1) },
         close: { _ = Glibc.close($0) },
         read: { coordinator_process_read($0, $1.baseAddress, $1.count) },

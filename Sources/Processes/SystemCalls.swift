@@ -50,6 +50,16 @@ package struct SystemCalls: Sendable {
     package var statistics: @Sendable (_ processID: Int32) -> Contents
     /// pipe2(2): (reading, writing), or (negated errno, -1).
     package var pipe: @Sendable () -> (Int32, Int32)
+    /// mkfifo(3) and open(2), with a capacity to ask for: (reading, writing), or (negated errno, -1).
+    package var makeFIFO: @Sendable (_ path: String, _ size: Int32) -> (Int32, Int32)
+    /// socket(2) and bind(2): a socket for datagrams, to which only its owner and root can send.
+    package var datagramSocket: @Sendable (_ path: String, _ owner: UInt32) -> Int32
+    /// open(2) of an existing FIFO, for reading.
+    package var openFIFO: @Sendable (_ path: String) -> Int32
+    /// open(2) and flock(2), without waiting: -EWOULDBLOCK when another process has the lock.
+    package var lockFile: @Sendable (_ path: String) -> Int32
+    /// unlink(2).
+    package var unlink: @Sendable (_ path: String) -> Void
     /// fcntl F_DUPFD_CLOEXEC.
     package var duplicate: @Sendable (_ descriptor: Int32, _ minimum: Int32) -> Int32
     /// close(2).

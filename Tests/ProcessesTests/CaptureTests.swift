@@ -32,6 +32,17 @@ extension ProcessesTests {
             #expect(output.bytes.allSatisfy { $0 == UInt8(ascii: "x") })
         }
 
+        @Test func outputWaitsWhileItsReceiverIsFullForASecondAtMost() async throws {
+            let output = Transcript()
+            var specification = shell("head -c 1000000 /dev/zero | tr '\\0' x; echo; sleep 1000").collecting(output)
+            specification.isOutputFull = { true }
+            let began = ContinuousClock.now
+            try await withChild(specification) { _ in
+                try await eventually("the output is delivered though the receiver is full") { output.bytes.count == 1_000_001 }
+                #expect(ContinuousClock.now - began >= .milliseconds(900))
+            }
+        }
+
         @Test func aGrandchildThatHoldsThePipeDelaysNobody() async throws {
             let output = Transcript()
             // The grandchild leaves the group, so that only closing the pipe can end the capture.

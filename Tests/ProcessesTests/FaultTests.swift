@@ -13,6 +13,7 @@ extension ProcessesTests {
                 (.spawn, EAGAIN, .outOfProcesses), (.spawn, ENOMEM, .outOfMemory), (.spawn, ENOENT, .executableNotFound),
                 (.spawn, EMFILE, .outOfDescriptors), (.openProcess, EMFILE, .outOfDescriptors), (.openProcess, ENFILE, .outOfDescriptors),
                 (.openProcess, ENOMEM, .outOfMemory), (.statistics, EMFILE, .spawnFailed), (.pipe, EMFILE, .outOfDescriptors),
+                (.makeFIFO, EMFILE, .outOfDescriptors), (.makeFIFO, ENOSPC, .systemCallFailed),
                 (.duplicate, EMFILE, .outOfDescriptors), (.pollAdd, ENOSPC, .systemCallFailed), (.pollAdd, ENOMEM, .outOfMemory),
                 (.pollDescriptor, EMFILE, .outOfDescriptors), (.eventDescriptor, ENFILE, .outOfDescriptors),
                 (.startThread, EAGAIN, .outOfProcesses),
@@ -193,7 +194,12 @@ extension ProcessesTests {
             let error = Transcript()
             let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
             defer { close(descriptor) }
+            let directory = try TemporaryDirectory()
             var specification = shell("echo out; echo err >&2; exit 7").collecting(output, error: error)
+            if case .captured(let receive) = output.destination {
+                specification.standardOutput = .fifo(at: directory.file("output"), receive)
+            }
+            defer { #expect(directory.entries.isEmpty, "the FIFO is left") }
             specification.standardInput = .inherit
             specification.descriptors = (0..<Int32(descriptors)).map { .init(source: descriptor, target: 200 + $0) }
             let child = try await spawner.spawn(specification)

@@ -6,7 +6,8 @@ import Processes
 final class Ledger: Sendable {
     /// The calls that can fail.
     enum Call: String, CaseIterable, Sendable {
-        case spawn, openProcess, statistics, pipe, duplicate, pollAdd, pollDescriptor, eventDescriptor, startThread
+        case spawn, openProcess, statistics, pipe, makeFIFO, openFIFO, lockFile, duplicate, pollAdd, pollDescriptor, eventDescriptor,
+            startThread
         case signalProcess, signalGroupOfProcess, signalGroup, reap, reapNumber, read, available, pollWait
     }
 
@@ -76,6 +77,14 @@ final class Ledger: Sendable {
             let (reading, writing) = live.pipe()
             return (opened(reading), opened(writing))
         }
+        calls.makeFIFO = { [self] path, size in
+            if let failure = failure(.makeFIFO) { return (failure, -1) }
+            let (reading, writing) = live.makeFIFO(path, size)
+            return (opened(reading), opened(writing))
+        }
+        calls.datagramSocket = { [self] in opened(live.datagramSocket($0, $1)) }
+        calls.openFIFO = { [self] in failure(.openFIFO) ?? opened(live.openFIFO($0)) }
+        calls.lockFile = { [self] in failure(.lockFile) ?? opened(live.lockFile($0)) }
         calls.duplicate = { [self] in failure(.duplicate) ?? opened(live.duplicate($0, $1)) }
         calls.pollAdd = { [self] in failure(.pollAdd) ?? live.pollAdd($0, $1, $2) }
         calls.pollDescriptor = { [self] in failure(.pollDescriptor) ?? opened(live.pollDescriptor()) }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "CAccounts.h"
 #include "CSignals.h"
 
 // The few kernel calls that Swift can't make by itself: variadic functions, packed structures, macros. Linux and glibc 2.34 or newer.
@@ -23,9 +24,43 @@ struct coordinator_process_exit {
     int core_dumped;
 };
 
+// A limit of setrlimit(2).
+struct coordinator_process_limit {
+    int resource;
+    uint64_t soft;
+    uint64_t hard;
+};
+
+// What a child has of its own beside its program. A `umask` of -1 is inherited; the groups are the supplementary ones.
+struct coordinator_process_attributes {
+    int changes_user;
+    uid_t user;
+    gid_t group;
+    const gid_t *groups;
+    int group_count;
+    int umask;
+    int has_nice;
+    int nice;
+    const struct coordinator_process_limit *limits;
+    int limit_count;
+};
+
+// The steps of a spawn whose failure is reported with the error number. COORDINATOR_PROCESS_LIMIT is the first limit's, and so on.
+enum coordinator_process_step {
+    COORDINATOR_PROCESS_STEP_SHIFT = 16,
+    COORDINATOR_PROCESS_PRIORITY = 1,
+    COORDINATOR_PROCESS_GROUPS = 2,
+    COORDINATOR_PROCESS_GROUP = 3,
+    COORDINATOR_PROCESS_USER = 4,
+    COORDINATOR_PROCESS_DIRECTORY = 5,
+    COORDINATOR_PROCESS_LIMIT = 16,
+};
+
 // Spawns a child in a new session, with no signal blocked or ignored and exactly the given descriptors, like posix_spawnp(3), which can't
 // arm the parent-death signal: with `dies_with_parent` the kernel kills the child when the calling *thread* ends, see
 // PR_SET_PDEATHSIG(2const). Every source must be above every target. NULL for `environment` or `working_directory` inherits the caller's.
+// `control_group` is the directory of a control group for the child, or NULL; a child that can't be put there is spawned all the same.
+// NULL for `attributes` inherits all of them. Of a step that has failed the result is the negated `step << 16 | errno`.
 pid_t coordinator_process_spawn(
     const char *executable,
     char *const *arguments,
@@ -33,7 +68,9 @@ pid_t coordinator_process_spawn(
     const char *working_directory,
     const struct coordinator_process_descriptor *descriptors,
     int count,
-    int dies_with_parent);
+    int dies_with_parent,
+    const char *control_group,
+    const struct coordinator_process_attributes *attributes);
 
 // pidfd_open(2), pidfd_send_signal(2): to the process, or to the process group that it leads or led (Linux 6.9, else -EINVAL).
 int coordinator_process_open(pid_t process);
@@ -51,6 +88,19 @@ int coordinator_process_duplicate(int descriptor, int minimum);
 ssize_t coordinator_process_read(int descriptor, void *buffer, size_t count);
 int coordinator_process_available(int descriptor);
 
+// mkfifo(3), mode 0600: `writing` is for a child, which then holds the FIFO open for reading and writing; `reading` doesn't block. A `size`
+// above 0 is the capacity to ask for (F_SETPIPE_SZ), which the kernel may refuse. The second opens an existing FIFO of this user for
+// reading, without blocking; -EPERM when the file is another user's, -EINVAL when it isn't a FIFO.
+int coordinator_process_make_fifo(const char *path, int size, int *reading, int *writing);
+int coordinator_process_open_fifo(const char *path);
+
+// socket(2) and bind(2): a socket for datagrams at a path, to which only root and the owner can send. It doesn't block.
+int coordinator_process_datagram_socket(const char *path, uid_t owner);
+
+// Opens a file, made with mode 0600 if it doesn't exist, and locks it (LOCK_EX of flock(2)); -EWOULDBLOCK when another process has the lock.
+// The locked file is the one at the path, also when another process removes it at this moment.
+int coordinator_process_lock_file(const char *path);
+
 // epoll(7) and eventfd(2). Sources are known by a token, level-triggered, for reading.
 int coordinator_process_event_descriptor(void);
 int coordinator_process_poll_descriptor(void);
@@ -63,6 +113,9 @@ int coordinator_process_start_thread(void (*body)(void *), void *context);
 
 // Up to `count` bytes of a small file such as /proc/PID/stat.
 ssize_t coordinator_process_read_file(const char *path, void *buffer, size_t count);
+
+// getxattr(2).
+ssize_t coordinator_process_attribute(const char *path, const char *name, void *buffer, size_t count);
 
 // The number of entries of /proc/self/fd.
 int coordinator_process_count_descriptors(void);
@@ -89,5 +142,10 @@ void coordinator_process_ignore_broken_pipes(void);
 // "TERM" of 15 and "ENOENT" of 2, or NULL.
 const char *coordinator_process_signal_name(int signal);
 const char *coordinator_process_error_name(int error);
+
+// malloc_trim(3): gives the kernel back the pages that nothing allocated is in. mallopt(3), M_ARENA_MAX: the number of arenas of the heap,
+// which holds for those that are made later.
+void coordinator_process_trim_memory(void);
+void coordinator_process_limit_arenas(int count);
 
 #endif

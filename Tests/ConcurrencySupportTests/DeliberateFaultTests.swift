@@ -1,9 +1,19 @@
 import Glibc
 import Testing
 
-/// A race that is there on purpose: `Deploy/test --sanitize thread` runs it alone, and fails unless the sanitizer reports it.
-@Suite struct DeliberateRaceTests {
-    @Test(.enabled(if: getenv("COORDINATORS_TEST_RACE") != nil, "the sanitizer reports it"))
+/// Faults that are there on purpose: `Deploy/test --sanitize` runs the one of its sanitizer alone, and fails unless it is reported.
+@Suite struct DeliberateFaultTests {
+    private static let requested = getenv("COORDINATORS_TEST_FAULT").map { String(cString: $0) }
+
+    @Test(.enabled(if: requested == "address", "the sanitizer reports it"))
+    func memoryIsReadThatWasFreed() {
+        let memory = UnsafeMutablePointer<Int>.allocate(capacity: 1)
+        memory.initialize(to: 1)
+        memory.deallocate()
+        print("freed memory has \(memory.pointee)")
+    }
+
+    @Test(.enabled(if: requested == "thread", "the sanitizer reports it"))
     func twoThreadsWriteToTheSameMemoryWithoutALock() throws {
         let memory = UnsafeMutablePointer<Int>.allocate(capacity: 1)
         memory.initialize(to: 0)

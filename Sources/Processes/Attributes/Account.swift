@@ -1,0 +1,120 @@
+import CProcess
+import ConcurrencySupport
+import Glibc
+
+/// The user and the groups of a child, as the system's lists of accounts have them at this moment.
+package struct Account: Sendable, Hashable {
+    package let user: UInt32
+    package let group: UInt32
+    /// The supplementary groups.
+    package let groups: [UInt32]
+    /// The variables of a user's session, if the user was chosen.
+    package let environment: [String: String]
+
+    /// Whether a process that runs as this one does has the account already.
+    private var isOurs: Bool { geteuid() != 0 && user == geteuid() && group == getegid() }
+
+    /// Finds the account that attributes name, on a thread of its own: the lists may be on a server.
+    ///
+    /// - Returns: nil when nothing is to be changed.
+    static func find(_ attributes: ProcessAttributes) async throws(ProcessError) -> Account? {
+        guard attributes.user != nil || attributes.group != nil else { return nil }
+        let result: Result<Account, ProcessError> = await withCheckedContinuation { continuation in
+            let isRunning = DetachedThread.run {
+                continuation.resume(returning: Result { () throws(ProcessError) in try Account(of: attributes) })
+            }
+            if !isRunning { continuation.resume(returning: .failure(ProcessError(EAGAIN, action: "look up a user"))) }
+        }
+        let account = try result.get()
+        return account.isOurs ? nil : account
+    }
+
+    /// Finds the account that attributes name; may block.
+    package init(of attributes: ProcessAttributes) throws(ProcessError) {
+        let entry = try Self.entry(of: attributes.user)
+        let group = try attributes.group.map { group throws(ProcessError) in try Self.group(group) }
+        if let entry {
+            self.user = entry.user
+            self.group = group ?? entry.group
+            groups = Self.groups(of: entry.name, self.group)
+            environment = attributes.user == nil ? [:] : entry.environment
+            return
+        }
+        // A number needs no entry, as long as its group is known.
+        guard let user = attributes.user.flatMap(UInt32.init) ?? (attributes.user == nil ? geteuid() : nil) else {
+            throw .invalid("There is no user \"\(attributes.user ?? "")\". Correct the name, or create the user.")
+        }
+        guard let group else { throw .invalid("The user \(user) has no entry in the list of users. Name its group too.") }
+        (self.user, self.group, groups, environment) = (user, group, [group], [:])
+    }
+
+    /// Whether attributes name the user and the group of this process, or none; false when the names are unknown.
+    ///
+    /// May block.
+    package static func isOurs(_ attributes: ProcessAttributes) -> Bool {
+        guard attributes.user != nil || attributes.group != nil else { return true }
+        return (try? Account(of: attributes))?.isOurs ?? false
+    }
+
+    /// Returns a description of what is wrong with the names in attributes; nil when they are known.
+    ///
+    /// May block.
+    package static func problem(with attributes: ProcessAttributes) -> String? {
+        guard attributes.user != nil || attributes.group != nil else { return nil }
+        do throws(ProcessError) {
+            _ = try Account(of: attributes)
+            return nil
+        } catch {
+            return error.message
+        }
+    }
+
+    private struct Entry {
+        let name: String
+        let user: UInt32
+        let group: UInt32
+        let environment: [String: String]
+    }
+
+    private static func entry(of user: String?) throws(ProcessError) -> Entry? {
+        var account = coordinator_account()
+        var result = user.map { coordinator_account_of_user($0, 0, &account) } ?? 0
+        if result == 0, let number = user.map({ UInt32($0) }) ?? geteuid() {
+            result = coordinator_account_of_user(nil, number, &account)
+        }
+        guard result >= 0 else { throw ProcessError(-result, action: "look up the user \"\(user ?? "of this process")\"") }
+        guard result > 0 else { return nil }
+        defer { coordinator_account_release(&account) }
+        let name = text(account.name)
+        return Entry(
+            name: name,
+            user: account.user,
+            group: account.group,
+            environment: ["HOME": text(account.home), "USER": name, "LOGNAME": name, "SHELL": text(account.shell)]
+        )
+    }
+
+    private static func group(_ name: String) throws(ProcessError) -> UInt32 {
+        var group: gid_t = 0
+        let result = coordinator_account_of_group(name, &group)
+        guard result >= 0 else { throw ProcessError(-result, action: "look up the group \"\(name)\"") }
+        if result > 0 { return group }
+        guard let number = UInt32(name) else {
+            throw .invalid("There is no group \"\(name)\". Correct the name, or create the group.")
+        }
+        return number
+    }
+
+    private static func groups(of name: String, _ group: UInt32) -> [UInt32] {
+        var groups = [gid_t](repeating: 0, count: 64)
+        // The second call has room for what the first one has counted.
+        for _ in 0..<2 {
+            let count = Int(coordinator_account_groups(name, group, &groups, Int32(groups.count)))
+            if count <= groups.count { return Array(groups[..<max(count, 0)]) }
+            groups = Array(repeating: 0, count: count)
+        }
+        return groups
+    }
+
+    private static func text(_ characters: UnsafePointer<CChar>?) -> String { characters.map { String(cString: $0) } ?? "" }
+}

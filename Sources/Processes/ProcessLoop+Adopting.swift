@@ -1,0 +1,101 @@
+import Glibc
+
+/// A process to be adopted, and its surroundings.
+struct Adoption: Sendable {
+    let identity: ProcessIdentity
+    let output: OutputDestination
+    let killsGroupAtExit: Bool
+
+    /// What is being done, for errors: it continues "could not".
+    var action: String { "adopt process \(identity.processID)" }
+}
+
+extension ProcessLoop {
+    /// Takes over a process that another one has started.
+    ///
+    /// When a step fails, nothing has changed: the process lives on, and its FIFO stays.
+    func adopt(_ adoption: Adoption) throws(ProcessError) -> ChildProcess {
+        let descriptor = try openProcess(adoption)
+        do throws(ProcessError) {
+            let token = nextToken()
+            let capture = try openOutput(adoption, token)
+            do throws(ProcessError) {
+                try watch(descriptor, token, adoption)
+            } catch {
+                if let capture { stopReading(capture.value) }
+                throw error
+            }
+            if let capture { captures[capture.key] = capture.value }
+            let child = ChildProcess(
+                identity: adoption.identity,
+                descriptor: descriptor,
+                token: token,
+                killsGroupAtExit: adoption.killsGroupAtExit,
+                isAdopted: true,
+                thread: thread
+            )
+            children[token] = child
+            return child
+        } catch {
+            systemCalls.close(descriptor)
+            throw error
+        }
+    }
+
+    /// Opens a pidfd, and checks that the process is one that this spawner could have started, and may signal.
+    private func openProcess(_ adoption: Adoption) throws(ProcessError) -> Int32 {
+        let descriptor: Int32
+        switch adoption.identity.open(systemCalls) {
+        case .opened(let opened): descriptor = opened
+        case .gone: throw ProcessError(ESRCH, action: adoption.action)
+        case .failed(let errno): throw ProcessError(errno, action: adoption.action)
+        }
+        do throws(ProcessError) {
+            try check(adoption, descriptor)
+            return descriptor
+        } catch {
+            systemCalls.close(descriptor)
+            throw error
+        }
+    }
+
+    private func check(_ adoption: Adoption, _ descriptor: Int32) throws(ProcessError) {
+        let number = adoption.identity.processID
+        guard let statistics = try adoption.identity.statistics(systemCalls), !statistics.isZombie else {
+            throw ProcessError(ESRCH, action: adoption.action)
+        }
+        guard statistics.sessionID == number, statistics.groupID == number else {
+            throw .invalid(
+                "Could not \(adoption.action): it doesn't lead a session of its own, as every process does that is spawned here."
+            )
+        }
+        // Signal 0 tells whether a signal would be allowed.
+        let result = systemCalls.signalProcess(descriptor, 0)
+        guard result >= 0 else { throw ProcessError(-result, action: adoption.action) }
+    }
+
+    private func openOutput(_ adoption: Adoption, _ child: UInt64) throws(ProcessError) -> (key: UInt64, value: Capture)? {
+        guard case .fifo(let path, let receive) = adoption.output else { return nil }
+        let descriptor = systemCalls.openFIFO(path)
+        guard descriptor >= 0 else { throw ProcessError(-descriptor, action: "\(adoption.action): its output, the FIFO \(path)") }
+        let capture = Capture(end: ReadingEnd(descriptor: descriptor, receive: receive, path: path, isFIFO: true), child: child)
+        let token = nextToken()
+        let result = systemCalls.pollAdd(poll, descriptor, token)
+        guard result >= 0 else {
+            systemCalls.close(descriptor)
+            throw ProcessError(-result, action: "\(adoption.action): watch its output")
+        }
+        return (token, capture)
+    }
+
+    private func watch(_ descriptor: Int32, _ token: UInt64, _ adoption: Adoption) throws(ProcessError) {
+        let result = systemCalls.pollAdd(poll, descriptor, token)
+        guard result >= 0 else { throw ProcessError(-result, action: adoption.action) }
+    }
+
+    /// Closes a reading end whose FIFO is still in use.
+    private func stopReading(_ capture: Capture) {
+        systemCalls.pollRemove(poll, capture.descriptor)
+        systemCalls.close(capture.descriptor)
+    }
+}

@@ -1,0 +1,16 @@
+/// The end of a child's pipe, FIFO or socket that is read here, and the function that gets its content.
+struct ReadingEnd {
+    let descriptor: Int32
+    let receive: @Sendable ([UInt8]) -> Void
+    /// The path of the FIFO or socket; `nil`: it's a pipe.
+    let path: String?
+    var isFIFO = false
+    /// Whether what gets the output would like it to wait.
+    var isFull: (@Sendable () -> Bool)?
+
+    /// Closes the end, and removes the file.
+    func close(_ systemCalls: SystemCalls) {
+        systemCalls.close(descriptor)
+        if let path { systemCalls.unlink(path) }
+    }
+}

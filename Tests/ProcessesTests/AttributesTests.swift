@@ -1,0 +1,112 @@
+import ConcurrencySupport
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Processes
+
+extension ProcessesTests {
+    @Suite struct Attributes {
+        private static func with(_ attributes: ProcessAttributes, _ script: String) -> ProcessSpecification {
+            var specification = shell(script)
+            specification.attributes = attributes
+            specification.workingDirectory = "/"
+            return specification
+        }
+
+        @Test func umaskNicenessAndLimitsAreThoseThatWereGiven() async throws {
+            var attributes = ProcessAttributes(umask: 0o027, nice: 7)
+            attributes.limits = [.openFiles: .init(soft: 50, hard: 60), .core: .init(0), .cpuTime: .unlimited]
+            let script = "umask; nice; ulimit -Sn; ulimit -Hn; ulimit -c; ulimit -t"
+            #expect(try await run(Self.with(attributes, script)).1 == "0027\n7\n50\n60\n0\nunlimited\n")
+        }
+
+        @Test(.enabled(if: geteuid() == 0, "only root can become another user"), arguments: [false, true])
+        func theUserBringsItsGroupsAndVariables(inGroup: Bool) async throws {
+            let script = "id -u; id -G; echo $HOME $USER $LOGNAME; cat /proc/self/status"
+            var specification = Self.with(ProcessAttributes(user: "nobody"), script)
+            specification.environment = ["PATH": "/usr/bin:/bin", "LOGNAME": "given"]
+            if inGroup { specification.controlGroup = ControlGroup.make(for: "attributes") }
+            defer { specification.controlGroup?.remove() }
+            let (status, output) = try await run(specification)
+            #expect(status == .exited(code: 0))
+            let lines = output.split(separator: "\n")
+            #expect(lines[..<3] == ["65534", "65534", "/nonexistent nobody given"])
+            #expect(lines.contains { $0.hasPrefix("CapEff:") && $0.hasSuffix("\t0000000000000000") }, "none of root's powers are left")
+            // The kernel makes the files of a process that must not be traced root's; that of this one has stayed as it was.
+            #expect(Files.mode(of: "/proc/self/environ") == 0o400)
+        }
+
+        @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
+        func aUserOrAGroupMayBeANumber() async throws {
+            #expect(try await run(Self.with(.init(user: "4711", group: "4712"), "id -u; id -g; id -G")).1 == "4711\n4712\n4712\n")
+            #expect(try await run(Self.with(.init(group: "nogroup"), "id -u; id -g")).1 == "0\n65534\n")
+        }
+
+        @Test(arguments: [
+            (ProcessAttributes(user: "no-such-user"), "There is no user \"no-such-user\""),
+            (ProcessAttributes(group: "no-such-group"), "There is no group \"no-such-group\""),
+            (ProcessAttributes(user: "4711"), "The user 4711 has no entry"),
+        ])
+        func anUnknownNameIsRefusedBeforeTheSpawn(attributes: ProcessAttributes, message: String) async throws {
+            let error = await #expect(throws: ProcessError.self) { try await run(Self.with(attributes, "true")) }
+            #expect(error?.message.hasPrefix(message) == true, "\(error?.message ?? "")")
+            #expect(Account.problem(with: attributes)?.hasPrefix(message) == true)
+        }
+
+        @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
+        func whatCanNotBeSetIsNamedWithItsReason() async throws {
+            // More than the kernel allows anyone (fs.nr_open).
+            let tooMany = ProcessAttributes(limits: [.core: .init(0), .openFiles: .init(1 << 40)])
+            var error = await #expect(throws: ProcessError.self) { try await run(Self.with(tooMany, "true")) }
+            let message = error?.message ?? ""
+            #expect(message.contains("its limit open_files can't be set: Operation not permitted (EPERM)"), "\(message)")
+            #expect(error?.code == .permissionDenied)
+            // As the user, not as root, who may enter any directory.
+            error = await #expect(throws: ProcessError.self) {
+                var specification = Self.with(.init(user: "nobody"), "true")
+                specification.workingDirectory = "/root"
+                _ = try await run(specification)
+            }
+            #expect(error?.code == .workingDirectoryUnavailable)
+            #expect(error?.message.contains("\"/root\" can't be entered by user 65534: Permission denied (EACCES)") == true)
+        }
+    }
+
+    @Suite struct Channels {
+        @Test func whatIsWrittenToTheDescriptorArrives() async throws {
+            let pipe = Transcript()
+            var specification = shell("printf 'x\\n' >&7; exec 7>&-; sleep 0.1")
+            specification.channels = [.pipe(target: 7) { pipe.append($0) }]
+            #expect(try await run(specification).0 == .exited(code: 0))
+            #expect(pipe.text == "x\n")
+            #expect(pipe.ends == 1)
+        }
+
+        @Test(.enabled(if: access("/usr/bin/python3", X_OK) == 0, "needs /usr/bin/python3"))
+        func eachDatagramArrivesByItselfFromTheOwnerAlone() async throws {
+            let directory = try TemporaryDirectory()
+            chmod(directory.path, 0o755)
+            let socket = directory.file("notices")
+            let pieces = Lock<[String]>([])
+            let script = """
+                import os, socket, sys
+                connection = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+                for text in (b"one", b"two"): connection.sendto(text, sys.argv[1])
+                if os.geteuid() == 0:
+                    os.setresuid(65534, 65534, 65534)
+                    try: connection.sendto(b"three", sys.argv[1])
+                    except PermissionError: sys.exit(3)
+                """
+            var specification = ProcessSpecification(executable: "/usr/bin/python3", arguments: ["-c", script, socket])
+            specification.killsGroupAtExit = true
+            specification.channels = [
+                .datagrams(path: socket) { bytes in pieces.withLock { $0.append(String(decoding: bytes, as: UTF8.self)) } }
+            ]
+            let (status, _) = try await run(specification)
+            #expect(status == .exited(code: geteuid() == 0 ? 3 : 0))
+            #expect(pieces.withLock { $0 } == ["one", "two", ""])
+            #expect(access(socket, F_OK) != 0, "the socket is gone")
+        }
+    }
+}

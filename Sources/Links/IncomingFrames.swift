@@ -8,6 +8,8 @@ public struct IncomingFrames {
     private let link: Link
     private var decoder: FrameDecoder
     private let count: Int
+    /// The epoch of the frames that are accepted, besides those without one; 0: all are.
+    private let epoch: UInt32
     /// The number of definitions of names that were taken.
     public private(set) var definitions = 0
     /// Whether all frames were taken, or the rest can't be read.
@@ -15,8 +17,9 @@ public struct IncomingFrames {
     /// The reason why the rest can't be read.
     private(set) var error: LinkError?
 
-    init(_ batch: [UInt8], of link: Link, limits: FrameLimits) {
+    init(_ batch: [UInt8], of link: Link, limits: FrameLimits, epoch: UInt32) {
         self.link = link
+        self.epoch = epoch
         count = batch.count
         // A message that waits for its handler must not keep the whole batch alive.
         decoder = FrameDecoder(batch, limits: limits, copiesSmallPayloads: true)
@@ -26,10 +29,13 @@ public struct IncomingFrames {
     public mutating func next() -> Frame? {
         do throws(WireError) {
             while let frame = try decoder.next() {
+                if epoch != 0, frame.epoch != epoch, frame.epoch != 0 {
+                    return end(LinkError(.violation, "the peer sent a frame of epoch \(frame.epoch), and the link's is \(epoch)"))
+                }
                 guard case .defineName(let definition) = frame.content else { return frame }
                 definitions += 1
                 if link.define(definition) { continue }
-                return end(LinkError(.malformed, "the peer defined name \(definition.id), which is out of range"))
+                return end(LinkError(.malformed, "the peer defined name \(definition.id), which is out of range, or came before its hello"))
             }
             return end(nil)
         } catch {

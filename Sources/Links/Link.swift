@@ -54,12 +54,16 @@ public final class Link: Sendable {
     private let connection: PairConnection
     private let limits: FrameLimits
     private let outbound: Lock<Outbound>
-    private let inbound = Lock(Inbound())
+    private let inbound: Lock<Inbound>
 
     /// Wraps a negotiated connection.
-    init(_ connection: PairConnection, limits: FrameLimits = .default) {
+    ///
+    /// - Parameter takesNames: Whether the peer may define names. A peer that hasn't said hello may not, because names are
+    ///   kept, and it's still a stranger; ``hand(over:)`` allows it.
+    init(_ connection: PairConnection, limits: FrameLimits = .default, takesNames: Bool = true) {
         self.connection = connection
         self.limits = limits
+        inbound = Lock(Inbound(takesNames: takesNames))
         outbound = Lock(Outbound(maximumFrameSize: limits.maximumFrameSize))
     }
 
@@ -73,10 +77,26 @@ public final class Link: Sendable {
         connection.peer.map { PeerIdentity(processID: $0.processID, userID: $0.userID) }
     }
 
+    /// Whether the link is closed, on this side or the other.
+    public var isClosed: Bool { outbound.withLock { $0.closed != nil } }
+
     /// Limits the frames that are sent from now on to the size that the other side accepts.
     public func limitFrames(to size: Int) {
         outbound.withLock { $0.maximumFrameSize = min(limits.maximumFrameSize, size) }
     }
+
+    /// Sends all frames from now on under the epoch of the parent's life, and closes the link when a frame of another one arrives.
+    ///
+    /// This is called once, during the handshake. A frame without an epoch is accepted, from peers that know of none. 0: no epoch is used.
+    public func useEpoch(_ epoch: UInt32) {
+        outbound.withLock { $0.epoch = epoch }
+        inbound.withLock { $0.epoch = epoch }
+    }
+
+    /// The newest epoch that the worker at the other end has seen, as its hello says; 0 when it knows of none.
+    public var helloEpoch: UInt32 { inbound.withLock { $0.helloEpoch } }
+
+    func note(helloEpoch: UInt32) { inbound.withLock { $0.helloEpoch = helloEpoch } }
 
     /// The size of the largest frame that may be sent, in bytes.
     public var maximumFrameSize: Int { outbound.withLock { $0.maximumFrameSize } }
@@ -97,7 +117,10 @@ public final class Link: Sendable {
     ///
     /// If the link has closed meanwhile, the handler is told now.
     public func hand(over handler: Handler) {
-        inbound.withLock { $0.handler = handler }
+        inbound.withLock { inbound in
+            inbound.handler = handler
+            inbound.takesNames = true
+        }
         if let error = outbound.withLock({ $0.closed }) { takeHandler()?.closed(self, error) }
     }
 
@@ -127,10 +150,11 @@ public final class Link: Sendable {
         let refusal = outbound.withLock { outbound -> LinkError? in
             if let error = outbound.closed { return error }
             var refusal: LinkError?
-            let frame = frame { text in
+            var frame = frame { text in
                 refusal = refusal ?? limits.refusal(ofName: text)
                 return refusal == nil ? outbound.intern(text) : 0
             }
+            if outbound.epoch != 0 { frame.epoch = outbound.epoch }
             if let refusal = refusal ?? limits.refusal(ofTextsIn: frame.content) { return refusal }
             do throws(LinkError) {
                 try outbound.batches.append(frame, lane: lane, limit: outbound.maximumFrameSize)
@@ -194,7 +218,7 @@ public final class Link: Sendable {
     }
 
     private func receive(_ batch: [UInt8]) {
-        var frames = IncomingFrames(batch, of: self, limits: limits)
+        var frames = IncomingFrames(batch, of: self, limits: limits, epoch: inbound.withLock { $0.epoch })
         // A handshake hands the link over in the middle of a batch.
         while !frames.areTaken, let handler = inbound.withLock({ $0.handler }) { handler.framesReceived(self, &frames) }
         if let error = frames.error { close(error) }
@@ -202,8 +226,8 @@ public final class Link: Sendable {
 
     /// Takes the definition of a name.
     ///
-    /// - Returns: False when its number is out of order.
-    func define(_ definition: DefineName) -> Bool { inbound.withLock { $0.names.define(definition) } }
+    /// - Returns: False when its number is out of order, or the peer hasn't said hello.
+    func define(_ definition: DefineName) -> Bool { inbound.withLock { $0.takesNames && $0.names.define(definition) } }
 
     private func close(_ error: LinkError) {
         let isFirst = outbound.withLock { outbound in
@@ -225,8 +249,11 @@ public final class Link: Sendable {
     }
 
     private struct Inbound {
+        var takesNames: Bool
         var handler: Handler?
         var names = InboundNames()
+        var epoch: UInt32 = 0
+        var helloEpoch: UInt32 = 0
     }
 }
 

@@ -80,12 +80,13 @@ public final class LinkListener: Sendable {
         } catch {
             return stream.close()
         }
-        let link = Link(connection, limits: limits)
+        let link = Link(connection, limits: limits, takesNames: false)
         let (outcomes, outcome) = AsyncStream.makeStream(of: Bool.self)
         link.start(
             Link.Handler(
                 frameReceived: { link, frame in
                     defer { outcome.finish() }
+                    link.note(helloEpoch: frame.epoch)
                     guard case .hello(let hello) = frame.content, let handler = try? welcome(link, hello) else { return link.close() }
                     link.hand(over: handler)
                     outcome.yield(true)

@@ -15,6 +15,8 @@ struct Outbound {
     private(set) var closed: LinkError?
     /// The size of the largest frame that the other side accepts, in bytes.
     var maximumFrameSize: Int
+    /// The epoch of all frames; 0: they have none.
+    var epoch: UInt32 = 0
     /// The number of batches that have been handed to the connection.
     private(set) var transmissions: UInt64 = 0
     private var isTransmitting = false

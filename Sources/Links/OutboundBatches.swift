@@ -62,13 +62,27 @@ struct OutboundBatches {
     /// Keeps frames that are appended from now on behind all that wait.
     mutating func seal() {
         guard !control.isEmpty || firstBulk < bulk.count else { return }
-        let waiting = bulk[firstBulk...]
         // Batches that were sealed before stay first: control frames since then may have given their names another meaning.
-        let sealed = waiting.prefix(sealedCount) + [Batch(bytes: control)] + waiting.dropFirst(sealedCount)
+        let unsealed = Array(bulk[(firstBulk + sealedCount)...])
+        bulk.removeLast(unsealed.count)
+        appendSealed(Batch(bytes: control))
+        for batch in unsealed { appendSealed(batch) }
         control = []
-        bulk = sealed.filter { !$0.bytes.isEmpty } + [Batch()]
-        firstBulk = 0
-        sealedCount = bulk.count - 1
+        bulk.append(Batch())
+    }
+
+    /// Appends to the sealed batches, after which none that isn't sealed follows now.
+    ///
+    /// Their order is settled, so that small ones leave together: a link that has no room for names seals once for each frame.
+    private mutating func appendSealed(_ batch: Batch) {
+        guard !batch.bytes.isEmpty else { return }
+        guard sealedCount > 0, bulk[bulk.count - 1].bytes.count + batch.bytes.count <= Self.batchSize else {
+            bulk.append(batch)
+            sealedCount += 1
+            return
+        }
+        bulk[bulk.count - 1].bytes += batch.bytes
+        bulk[bulk.count - 1].notices += batch.notices
     }
 
     /// Takes out the bytes that leave next.

@@ -59,6 +59,43 @@ struct LinkTests {
         #expect(first?.content == .ready)
     }
 
+    @Test("Frames whose order is settled leave together")
+    func seals() throws {
+        var batches = OutboundBatches()
+        let count = 20_000
+        for number in 0..<count {
+            try batches.append(Frame(.ack, correlation: UInt64(number)), lane: number % 7 == 0 ? .control : .bulk, limit: 1 << 20)
+            batches.seal()
+        }
+        var received: [UInt64] = []
+        var sent = 0
+        while let batch = batches.next() {
+            sent += 1
+            #expect(batch.count <= OutboundBatches.batchSize)
+            var decoder = FrameDecoder(batch)
+            while let frame = try decoder.next() { received.append(frame.correlation) }
+        }
+        #expect(received == (0..<UInt64(count)).map { $0 })
+        #expect(sent < 20)
+        #expect(batches.count == 0)
+    }
+
+    @Test("Frames carry the link's epoch, one without an epoch is accepted, and one of another life closes the link")
+    func epochs() async throws {
+        try await LinkPair.with { pair in
+            pair.parent.useEpoch(3)
+            try pair.child.send(Frame(.ack, correlation: 1))
+            pair.child.useEpoch(3)
+            try pair.child.send(Frame(.ack, correlation: 2))
+            #expect(await pair.parentReceived(2).map(\.epoch) == [0, 3])
+            #expect(!pair.parent.isClosed)
+            pair.child.useEpoch(2)
+            try pair.child.send(Frame(.ack, correlation: 3))
+            try await eventually("the link is closed") { pair.parent.isClosed }
+            #expect(await pair.parentReceived(2).count == 2)
+        }
+    }
+
     @Test("A frame over the limit is refused, and the link lives on")
     func tooLarge() async throws {
         try await LinkPair.with { pair in

@@ -10,6 +10,7 @@ import os
 import signal
 import struct
 import sys
+import time
 
 import pynng
 
@@ -17,6 +18,7 @@ HEADER = struct.Struct("<IBBBBQQIIQ")
 HELLO, ASK, REPLY, SEND, START, STOP, READY, EXITED = 1, 3, 4, 7, 14, 15, 18, 20
 PAUSE, RESUME, INSPECT, PING, PONG, CREDIT, GOODBYE, DEFINE_NAME = 16, 17, 22, 23, 24, 25, 26, 27
 JSON = 1
+DIRECT, ACKNOWLEDGED = 1, 2
 # What the parent may have under way on the link; a route has a sixteenth of the messages and a sixty-fourth of the bytes.
 WINDOW = (256, 1 << 20)
 
@@ -104,9 +106,12 @@ class Worker:
         self.next_correlation, self.open_asks = 1, {}
         self.credit = Credit()
         self.batch = []
+        # Acknowledged messages: what was taken, what is sent. The worker ends with its link, and so remembers them for as long.
+        self.born, self.taken, self.handled = time.monotonic_ns(), {}, 0
+        self.origin, self.sequence, self.open_sequences = int.from_bytes(os.urandom(8), "little") | 1, 0, set()
 
-    def frame(self, kind, body=b"", correlation=0, codec=0, flags=0):
-        header = HEADER.pack(HEADER.size + len(body), 1, kind, flags, codec, 0, 0, 0, self.incarnation, correlation)
+    def frame(self, kind, body=b"", correlation=0, codec=0, flags=0, sequence=0, floor=0):
+        header = HEADER.pack(HEADER.size + len(body), 1, kind, flags, codec, sequence, floor, 0, self.incarnation, correlation)
         self.batch.append(header + body)
 
     def flush(self):
@@ -136,6 +141,26 @@ class Worker:
             body = names + struct.pack("<Q", 5_000_000) + blob(b"") + payload
             self.frame(ASK, body, self.next_correlation, JSON)
 
+    def send_acknowledged(self, message, payload, then):
+        """Sends a message twice, as if a link had been lost in between: the parent handles it once, and answers both."""
+        self.sequence += 1
+        sequence, answers = self.sequence, []
+        self.open_sequences.add(sequence)
+
+        def answered(result):
+            answers.append(result)
+            if len(answers) == 2:
+                self.open_sequences.discard(sequence)
+                then(answers)
+
+        names = struct.pack("<III", 0, self.name(self.path), self.name(message))
+        body = names + struct.pack("<Q", 0) + blob(b"") + json.dumps(payload).encode()
+        for since in (0, time.monotonic_ns()):
+            self.next_correlation += 1
+            self.open_asks[self.next_correlation] = answered
+            label = struct.pack("<QQ", self.origin, since)
+            self.frame(ASK, label + body, self.next_correlation, JSON, ACKNOWLEDGED, sequence, min(self.open_sequences))
+
     def give_back(self, target, message, size):
         """The message is being handled: the parent may send another to its route."""
         route = self.parent_names[target] or self.parent_names[message]
@@ -151,6 +176,11 @@ class Worker:
         names = message.split("|")  # the present name and former ones
         if "Fixture.Echo" in names:
             self.reply(correlation, payload["text"].upper())
+        elif "Python.Count" in names:
+            self.handled += 1
+            self.reply(correlation, self.handled)
+        elif "Python.SendAbove" in names:
+            self.send_acknowledged("Fixture.Note", {"number": payload["number"]}, lambda answers: self.reply(correlation, [a[0] for a in answers]))
         elif "Python.AskAbove" in names:
             self.ask(payload.get("name", "Fixture.Echo"), {"text": payload["text"]}, lambda result: self.pass_on(correlation, result))
         else:
@@ -163,7 +193,16 @@ class Worker:
             failure = Reader(result[1:])
             self.fail(correlation, failure.text(), failure.text() + failure.text())
 
-    def receive(self, kind, body, correlation):
+    def take(self, key, floor, since):
+        """Whether an acknowledged message is to be handled; what was taken before gets the answer that it got."""
+        self.taken = {other: answer for other, answer in self.taken.items() if other[0] != key[0] or other[1] >= floor}
+        if key in self.taken:
+            return self.taken[key]
+        if 0 < since < self.born:
+            return b"\1" + text("peerLost") + text("") + text("a former life may have handled it") + b"\1"
+        return None
+
+    def receive(self, kind, body, correlation, flags, sequence, floor):
         if kind == DEFINE_NAME:
             number = body.unpack("I")
             self.parent_names[number] = body.text()
@@ -173,10 +212,17 @@ class Worker:
             self.frame(CREDIT, struct.pack("<IIQ", 0, *WINDOW))
             self.frame(READY, correlation=correlation)
         elif kind == ASK:
+            origin, since = body.unpack("QQ") if flags & ACKNOWLEDGED else (0, 0)
             target, _, message, _ = body.unpack("IIIQ")
             body.bytes()
             self.give_back(target, message, len(body.rest()))
+            known = self.take((origin, sequence), floor, since) if origin else None
+            if known is not None:
+                self.frame(REPLY, known, correlation, JSON)
+                return True
             self.answer(self.parent_names[message], json.loads(body.rest()), correlation)
+            if origin:
+                self.taken[origin, sequence] = b"\0{}"
         elif kind == SEND:
             target, _, message = body.unpack("III")
             body.bytes()
@@ -216,11 +262,11 @@ class Worker:
             while True:
                 batch, position = self.socket.recv(), 0
                 while position < len(batch):
-                    length, version, kind, _, _, _, _, _, _, correlation = HEADER.unpack_from(batch, position)
+                    length, version, kind, flags, _, sequence, floor, _, _, correlation = HEADER.unpack_from(batch, position)
                     body = Reader(batch[position + HEADER.size : position + length])
                     position += length
                     assert version == 1, "unknown version of a frame"
-                    if not self.receive(kind, body, correlation):
+                    if not self.receive(kind, body, correlation, flags, sequence, floor):
                         return
                 self.flush()
 

@@ -4,11 +4,17 @@ import WireProtocol
 extension SeededGenerator {
     /// Returns a frame of a random kind with random fields.
     mutating func frame() -> Frame {
-        Frame(
-            content(),
+        let content = content(Int.random(in: 0..<Self.kinds, using: &self))
+        var flags = Flags(rawValue: number())
+        // An ask has the flag if it has an origin, and only then.
+        if case .ask(let ask) = content {
+            if ask.origin == 0 { flags.remove(.acknowledged) } else { flags.insert(.acknowledged) }
+        }
+        return Frame(
+            content,
             correlation: next(),
             codec: PayloadCodec(rawValue: number()),
-            flags: Flags(rawValue: number()),
+            flags: flags,
             incarnation: number(),
             sequence: next(),
             acknowledgement: next(),
@@ -38,6 +44,7 @@ extension SeededGenerator {
             )
         case 1: return .welcome(Welcome(version: number(), buildID: text(), maximumFrameSize: number(), heartbeatMilliseconds: number()))
         case 2:
+            let origin: UInt64 = number()
             return .ask(
                 Ask(
                     target: number(),
@@ -45,7 +52,9 @@ extension SeededGenerator {
                     message: number(),
                     timeoutMicroseconds: number(),
                     trace: slice(upTo: 200),
-                    payload: slice()
+                    payload: slice(),
+                    origin: origin,
+                    since: origin == 0 ? 0 : number()
                 )
             )
         case 3: return .reply(Bool.random(using: &self) ? .success(slice()) : .failure(failure()))

@@ -45,6 +45,26 @@ enum Samples {
             codec: .json,
             incarnation: 7
         ),
+        "ask-acknowledged": Frame(
+            .ask(
+                Ask(
+                    target: 1,
+                    sender: 2,
+                    message: 3,
+                    timeoutMicroseconds: 5_000_000,
+                    trace: [0xAA, 0xBB],
+                    payload: json(#"{"sku":"a"}"#),
+                    origin: 0x1234_5678_9ABC_DEF0,
+                    since: 123_456_789
+                )
+            ),
+            correlation: 99,
+            codec: .json,
+            flags: .acknowledged,
+            incarnation: 7,
+            sequence: 8,
+            acknowledgement: 7
+        ),
         "reply-success": Frame(.reply(.success(json("42"))), correlation: 99, codec: .json, incarnation: 7),
         "reply-failure": Frame(
             .reply(.failure(Failure(code: "unhandled", message: "nobody responds"))),

@@ -1,5 +1,15 @@
 /// A message that is answered.
+///
+/// An acknowledged message is an ask with the flag ``Flags/acknowledged``: it has an ``origin`` and a ``since``, and the frame's header its
+/// number and the floor of its origin.
 public struct Ask: Sendable, Hashable {
+    /// The random number of the runtime that has sent an acknowledged message; 0 for every other message, which has no such field.
+    ///
+    /// A frame has the flag ``Flags/acknowledged`` if this isn't 0, and only then.
+    public var origin: UInt64
+    /// The time of the first transmission by which an acknowledged message may have been handled already, in nanoseconds of the machine's
+    /// monotonic clock; 0: there was none.
+    public var since: UInt64
     /// The path of the coordinator that the message is for; 0 while the message climbs towards a responder.
     public var target: NameID
     /// The path of the coordinator that asks.
@@ -20,8 +30,12 @@ public struct Ask: Sendable, Hashable {
         message: NameID,
         timeoutMicroseconds: UInt64 = 0,
         trace: Bytes = [],
-        payload: Bytes = []
+        payload: Bytes = [],
+        origin: UInt64 = 0,
+        since: UInt64 = 0
     ) {
+        self.origin = origin
+        self.since = since
         self.target = target
         self.sender = sender
         self.message = message
@@ -34,6 +48,10 @@ public struct Ask: Sendable, Hashable {
 extension Ask {
     @inline(__always)
     func encode(into batch: inout [UInt8]) {
+        if origin != 0 {
+            batch.appendInteger(origin)
+            batch.appendInteger(since)
+        }
         let numbers = (
             target.littleEndian, sender.littleEndian, message.littleEndian,
             UInt32(truncatingIfNeeded: timeoutMicroseconds).littleEndian,
@@ -43,6 +61,16 @@ extension Ask {
         withUnsafeBytes(of: numbers) { batch.append(contentsOf: $0) }
         batch.appendField(trace)
         batch.append(contentsOf: payload)
+    }
+
+    /// Reads the body of an acknowledged message.
+    @inline(never)
+    init(acknowledgedFrom body: inout ByteReader) throws(WireError) {
+        let start = body.position
+        let (origin, since): (UInt64, UInt64) = (try body.integer(), try body.integer())
+        guard origin != 0 else { throw WireError(.malformed, "an acknowledged message has no origin", offset: start) }
+        try self.init(from: &body)
+        (self.origin, self.since) = (origin, since)
     }
 
     @inline(__always)

@@ -15,8 +15,6 @@ public struct Probe: Sendable, Hashable {
         /// The reader of the link.
         public static let link = Kind(rawValue: 0)
         /// The executor that coordinators run on, which answers late when they don't yield.
-        ///
-        /// Reserved for the detection of hangs: not sent today, and answered like ``link``.
         public static let executor = Kind(rawValue: 1)
     }
 

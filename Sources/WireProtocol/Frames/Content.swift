@@ -14,9 +14,7 @@ public enum Content: Sendable, Hashable {
     case streamEnd(Failure?)
     /// A message whose handling is not waited for; with a correlation, the reply says whether the message was taken.
     case send(Send)
-    /// A content that is empty: the frame carries only the header's acknowledgement.
-    ///
-    /// Reserved for acknowledged messages: not sent today, and ignored.
+    /// A content that is empty: not sent, and ignored.
     case ack
     /// The cancellation of the ask with the same correlation.
     case cancel

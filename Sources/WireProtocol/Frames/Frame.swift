@@ -9,13 +9,11 @@ public struct Frame: Sendable, Hashable {
     public var codec: PayloadCodec
     /// Switches that change how the content is handled.
     public var flags: Flags
-    /// The frame's number in its direction of the link.
-    ///
-    /// Reserved for acknowledged messages: 0 today, and ignored.
+    /// The number of an acknowledged message among those of its origin, from 1 on; 0 in every other frame, and ignored there.
     public var sequence: UInt64
-    /// The highest number that the sender has taken from the other direction.
+    /// The floor of an acknowledged message's origin: every message with a smaller number has ended there, so that receivers can forget it.
     ///
-    /// Reserved for acknowledged messages: 0 today, and ignored.
+    /// 0 in every other frame, and ignored there.
     public var acknowledgement: UInt64
     /// The number of the link among those that a worker has dialled.
     ///
@@ -57,7 +55,7 @@ extension Frame {
 
 /// Switches in a frame's header.
 ///
-/// Bits without a name are kept as they came; bit 1 is free.
+/// Bits without a name are kept as they came.
 public struct Flags: OptionSet, Sendable, Hashable {
     /// The byte in the header.
     public let rawValue: UInt8
@@ -69,6 +67,8 @@ public struct Flags: OptionSet, Sendable, Hashable {
 
     /// A message that only its target may answer: it doesn't climb.
     public static let direct = Flags(rawValue: 1 << 0)
+    /// An ask that is an acknowledged message: it's handled once, however often it's transmitted.
+    public static let acknowledged = Flags(rawValue: 1 << 1)
     /// An ask whose sender takes several answers: ``Content/streamItem(_:)`` each, then ``Content/streamEnd(_:)``.
     public static let stream = Flags(rawValue: 1 << 2)
     /// A stop that lets the worker handle what it has taken, within the grace, before anything is cancelled.

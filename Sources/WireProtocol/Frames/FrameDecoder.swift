@@ -59,7 +59,8 @@ public struct FrameDecoder: Sendable {
         let end = position + length
         // Receivers gather one-way messages, and copy their payloads then.
         var body = ByteReader(batch, from: position + Frame.headerSize, to: end, copyLimit: kind == .send ? 0 : copyLimit)
-        let content = try Self.content(of: kind, from: &body, limits: limits)
+        let isAcknowledged = flags & Flags.acknowledged.rawValue != 0
+        let content = try Self.content(of: kind, isAcknowledged: isAcknowledged, from: &body, limits: limits)
         guard body.position == end else {
             throw WireError(.trailingBytes, "\(body.remaining) bytes follow the content of kind \(kind)", offset: body.position)
         }
@@ -94,9 +95,14 @@ public struct FrameDecoder: Sendable {
 
     /// Reads the body of a frame; the kinds that carry traffic are inlined.
     @inline(__always)
-    private static func content(of kind: FrameKind, from body: inout ByteReader, limits: FrameLimits) throws(WireError) -> Content {
+    private static func content(
+        of kind: FrameKind,
+        isAcknowledged: Bool,
+        from body: inout ByteReader,
+        limits: FrameLimits
+    ) throws(WireError) -> Content {
         switch kind {
-        case .ask: .ask(try Ask(from: &body))
+        case .ask: .ask(isAcknowledged ? try Ask(acknowledgedFrom: &body) : try Ask(from: &body))
         case .send: .send(try Send(from: &body))
         case .reply: .reply(try Reply(from: &body, limits: limits))
         case .streamItem: .streamItem(body.rest())
@@ -133,7 +139,7 @@ public struct FrameDecoder: Sendable {
         case .defineName: .defineName(try DefineName(from: &body, limits: limits))
         case .directory: .directory(try Directory(from: &body, limits: limits))
         case .ask, .reply, .streamItem, .send, .ack, .cancel, .ready, .finish:
-            // `content(of:from:limits:)` reads these itself.
+            // `content(of:isAcknowledged:from:limits:)` reads these itself.
             throw WireError(.unknownKind, "kind \(kind) carries traffic", offset: body.position)
         }
     }

@@ -24,11 +24,9 @@ public struct Ticket: Sendable, Hashable {
     public var parentProcessID: Int32
     /// Whether the worker dies with its parent.
     public var isStrict: Bool
-    /// The time that a worker that isn't strict waits to be adopted, in milliseconds.
+    /// The time that a worker that isn't strict searches for its parent, or for one that adopts it, in milliseconds.
     public var orphanGraceMilliseconds: UInt32
-    /// The number of the first link.
-    ///
-    /// Reserved for adoption by another parent: 0 today, and ignored.
+    /// The number of the parent's life among those in its directory: the parent that has the next number adopts the worker; 0: none does.
     public var epoch: UInt32
 
     /// Creates a ticket.

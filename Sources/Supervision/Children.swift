@@ -111,6 +111,14 @@ struct Children: Sendable {
         return child
     }
 
+    /// Puts children into this order, behind those that aren't named.
+    mutating func arrange(_ ids: [String]) {
+        let named = Set(ids)
+        let others = slots.compactMap { $0 }.filter { !named.contains($0.id) }
+        slots = others + ids.compactMap { self[$0] }
+        renumber()
+    }
+
     private mutating func count(_ tally: Child.Tally, _ change: Int) {
         counts[tally.kind.rawValue] += change
         if tally.isSignificantAndActive { significantCount += change }
@@ -118,6 +126,10 @@ struct Children: Sendable {
 
     private mutating func closeGaps() {
         slots.removeAll { $0 == nil }
+        renumber()
+    }
+
+    private mutating func renumber() {
         latest = nil
         for place in slots.indices {
             guard let child = slots[place] else { continue }

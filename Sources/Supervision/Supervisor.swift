@@ -98,6 +98,12 @@ package struct Supervisor: Sendable {
         self.random = SplitMix64(seed: seed)
     }
 
+    /// Continues the numbering of an id that isn't a child: its next incarnation follows this one, or the last that is known here.
+    package mutating func continueNumbering(of id: String, after incarnation: Incarnation) {
+        guard incarnation > 0, table[id] == nil else { return }
+        forgotten.remember(id, max(forgotten.recall(id), incarnation))
+    }
+
     /// Handles an event and returns the directives that follow from it, in the order in which the owner carries them out.
     ///
     /// - Parameter now: The monotonic time since any fixed origin; it never runs backwards from one event to the next.

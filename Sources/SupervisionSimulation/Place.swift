@@ -5,12 +5,19 @@ package struct Place: Hashable, Sendable {
     /// Its number among the children that this supervisor may have.
     package var slot: Int
 
+    /// Creates a place.
+    package init(group: Int, slot: Int) {
+        self.group = group
+        self.slot = slot
+    }
+
     /// The id by which its supervisor knows it.
-    var id: String { Self.ids[slot] }
+    package var id: String { Self.ids[slot] }
 
     static let ids = ["a", "b", "c", "d", "e", "f"]
 
-    static func slot(of id: String) -> Int? {
+    /// Returns the number of the child with this id; nil if no place has it.
+    package static func slot(of id: String) -> Int? {
         ids.firstIndex(of: id)
     }
 }

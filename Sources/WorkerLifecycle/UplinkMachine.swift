@@ -21,8 +21,12 @@ public struct UplinkMachine: Sendable {
         public var handshake = Duration.seconds(15)
         /// The time that the worker looks for its parent after the link was lost.
         public var orphanGrace = Duration.seconds(2)
-        /// The time between two dials.
+        /// The time after the first dial of a search that fails; it doubles with each dial, up to ``pause``.
+        public var firstPause = Duration.milliseconds(10)
+        /// The longest time between two dials.
         public var pause = Duration.milliseconds(100)
+        /// Whether a parent that can't be dialled the first time is searched for too, because another may come in its place.
+        public var searchesAtFirst = false
 
         /// Creates limits with their defaults.
         public init() {}
@@ -72,7 +76,7 @@ public struct UplinkMachine: Sendable {
     public enum State: Sendable, Hashable {
         /// Nothing has been dialled. Can transition to: connecting, ending.
         case idle
-        /// The parent is dialled for the first time. Can transition to: greeting, unreachable, ending.
+        /// The parent is dialled for the first time. Can transition to: greeting, searching, unreachable, ending.
         case connecting(LinkID)
         /// The hello has been sent, and the welcome is awaited. Can transition to: linked, searching, orphaned, ending.
         case greeting(Greeting)
@@ -84,7 +88,7 @@ public struct UplinkMachine: Sendable {
         case ending(Farewell)
         /// The parent was given up. Can transition to: nothing.
         case orphaned
-        /// The first dial has failed. Can transition to: nothing.
+        /// The first dial has failed, and there is no search after it. Can transition to: nothing.
         case unreachable
     }
 
@@ -101,6 +105,8 @@ public struct UplinkMachine: Sendable {
     public struct Search: Sendable, Hashable {
         /// The time at which the worker gives its parent up.
         let surrender: Duration
+        /// The pause after the present dial, if it fails.
+        var pause: Duration
         var attempt: Attempt
     }
 
@@ -140,6 +146,14 @@ public struct UplinkMachine: Sendable {
         switch state {
         case .linked(let link), .ending(.linked(let link)): link
         case .idle, .connecting, .greeting, .searching, .ending(.greeting), .ending(.none), .orphaned, .unreachable: nil
+        }
+    }
+
+    /// Whether a link is in use, or may still come.
+    public var mayBeLinked: Bool {
+        switch state {
+        case .idle, .connecting, .greeting, .linked, .searching, .ending(.greeting), .ending(.linked): true
+        case .ending(.none), .orphaned, .unreachable: false
         }
     }
 
@@ -186,7 +200,8 @@ extension UplinkMachine {
     private mutating func hearConnecting(_ event: Event, _ dial: LinkID) -> State {
         switch event {
         case .dialled(dial): return greet(dial, surrender: nil)
-        case .dialFailed(dial, let reason): return beUnreachable(reason)
+        case .dialFailed(dial, let reason):
+            return limits.searchesAtFirst ? search(until: nil, after: limits.firstPause) : beUnreachable(reason)
         case .parentEnded: return beUnreachable("its process has ended")
         case .endRequested: return .ending(.none)
         case .connectRequested, .dialled, .dialFailed, .welcomed, .linkLost, .timePassed: return state  // Another link's, or too soon.
@@ -198,6 +213,7 @@ extension UplinkMachine {
         case .welcomed(greeting.link):
             directives.append(.introduce(greeting.link))
             return .linked(greeting.link)
+        // A parent that is there, and hangs up, isn't dialled more often.
         case .linkLost(greeting.link): return search(until: greeting.surrender, after: limits.pause)
         case .timePassed:
             guard now >= greeting.deadline else { return rewake(at: greeting.deadline) }
@@ -222,10 +238,10 @@ extension UplinkMachine {
         case .dialled(let dial):
             return search.attempt == .dialling(dial) ? greet(dial, surrender: search.surrender) : state
         case .dialFailed(let dial, _):
-            return search.attempt == .dialling(dial) ? self.search(until: search.surrender, after: limits.pause) : state
+            return search.attempt == .dialling(dial) ? self.search(until: search.surrender, after: search.pause) : state
         case .timePassed:
             guard case .pausing(let time) = search.attempt else { return state }
-            return now >= time ? self.search(until: search.surrender, after: .zero) : rewake(at: time)
+            return now >= time ? self.search(until: search.surrender, after: .zero, search.pause) : rewake(at: time)
         case .parentEnded: return beOrphaned()
         case .endRequested: return .ending(.none)
         case .connectRequested, .welcomed, .linkLost: return state  // Of a link that is gone already, or a repetition.
@@ -273,17 +289,19 @@ extension UplinkMachine {
 
     /// Dials again after a pause, or gives the parent up.
     ///
-    /// - Parameter surrender: when the parent is given up; `nil`: the search begins now.
-    private mutating func search(until surrender: Duration?, after pause: Duration) -> State {
+    /// - Parameters:
+    ///   - surrender: when the parent is given up; `nil`: the search begins now.
+    ///   - next: the pause after the dial, if that fails; `nil`: the first of a search.
+    private mutating func search(until surrender: Duration?, after pause: Duration, _ next: Duration? = nil) -> State {
         let surrender = surrender ?? now + limits.orphanGrace
         if now >= surrender { return beOrphaned() }
         if pause == .zero {
             let dial = dial(within: min(limits.handshake, surrender - now))
-            return .searching(Search(surrender: surrender, attempt: .dialling(dial)))
+            return .searching(Search(surrender: surrender, pause: next ?? limits.firstPause, attempt: .dialling(dial)))
         }
         let time = min(now + pause, surrender)
         directives.append(.wake(at: time))
-        return .searching(Search(surrender: surrender, attempt: .pausing(until: time)))
+        return .searching(Search(surrender: surrender, pause: min(pause * 2, limits.pause), attempt: .pausing(until: time)))
     }
 
     private mutating func beUnreachable(_ reason: String) -> State {

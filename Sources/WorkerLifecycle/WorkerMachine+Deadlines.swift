@@ -3,6 +3,7 @@ import Supervision
 /// The transitions at deadlines.
 extension WorkerMachine {
     mutating func meetDeadlines(_ process: inout Process) {
+        if isLate { postponeVerdicts(&process) }
         if case .starting(let starting) = process.life, now >= starting.deadline {
             condemn(&process, .startTimedOut, .startTimedOut)
         }
@@ -26,18 +27,50 @@ extension WorkerMachine {
         }
     }
 
+    /// Leaves the worker the time of a heartbeat where a deadline has passed that its parent has slept through: what the worker has done in
+    /// time may not have been heard yet.
+    private func postponeVerdicts(_ process: inout Process) {
+        let later = now + limits.heartbeat
+        if case .starting(var starting) = process.life, now >= starting.deadline {
+            starting.deadline = later
+            process.life = .starting(starting)
+        }
+        switch process.connection {
+        case .awaited(let deadline?) where now >= deadline: process.connection = .awaited(deadline: later)
+        case .unlinked(let deadline?) where now >= deadline: process.connection = .unlinked(deadline: later)
+        case .announcing, .awaited, .unlinked, .linked: break
+        }
+    }
+
     /// Pings the worker, or gives it up.
     ///
-    /// The answer comes from the worker's link, not from its coordinators: long work on the processor is legitimate.
+    /// The answer comes from the worker's link, not from its coordinators: long work on the processor is legitimate. The executor on which
+    /// they run is probed too; that it's silent is reported, unless the limits make it a fault.
     private mutating func beat(_ process: inout Process) {
         guard case .ready(var ready) = process.life, now >= ready.beat, process.expectsSigns else { return }
-        // A parent that was late itself, suspended or starved, has no right to a verdict.
-        if now - ready.beat > limits.heartbeat { ready.lastSign = now }
+        if now - ready.beat > limits.heartbeat {
+            ready.lastSign = now
+            ready.executor.excuse(now: now)
+        }
         ready.beat = now + limits.heartbeat
         process.life = .ready(ready)
         if now - ready.lastSign >= limits.heartbeatTimeout { return condemn(&process, .hung, .noSign) }
         if limits.memory != nil { give(.measureMemory) }
-        if case .linked(let link) = process.connection { say(.ping(link)) }
+        guard case .linked(let link) = process.connection else { return }
+        if let silence = ready.executor.silence(now: now), silence >= limits.heartbeatTimeout {
+            if limits.restartsSilentExecutor { return condemn(&process, .hung, .silentExecutor) }
+            if ready.executor.tellSilence() { give(.noteExecutor(isSilent: true)) }
+        }
+        give(.ping(link))
+        if ready.executor.probe(now: now) { give(.probeExecutor(link)) }
+        process.life = .ready(ready)
+    }
+
+    mutating func hearExecutor(_ process: inout Process) {
+        process.hear(now)
+        guard case .ready(var ready) = process.life else { return }
+        if ready.executor.hear() { give(.noteExecutor(isSilent: false)) }
+        process.life = .ready(ready)
     }
 
     // MARK: Recycling

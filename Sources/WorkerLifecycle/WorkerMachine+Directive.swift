@@ -14,7 +14,7 @@ extension WorkerMachine {
     public enum ProcessDirective: Sendable {
         /// Wait for a turn to spawn, and say `turnCame`.
         case takeTurn
-        /// Spawn the process, say `spawned`, and give it its ticket.
+        /// Spawn the process, say `spawned`, and give it its ticket; or, if the life is there already, adopt its process and say `adopted`.
         case spawn
         /// Tell the processes above of the process.
         case announce
@@ -22,6 +22,13 @@ extension WorkerMachine {
         case expectNoLink
         /// Tell the worker on this link why it isn't welcome.
         case refuse(LinkID, String)
+        /// Take note that the executor on which the worker's coordinators run has answered no probe for too long, or answers again.
+        case noteExecutor(isSilent: Bool)
+        /// Send a ping on this link at once, whatever the owner's executor does, since a parent that doesn't ask has no right to an answer. A
+        /// link whose welcome is still to be sent needs none.
+        case ping(LinkID)
+        /// Send a ping in the same way that the executor answers on which the worker's coordinators run.
+        case probeExecutor(LinkID)
         /// Say `memoryMeasured`.
         case measureMemory
         /// Send SIGTERM to the process, and SIGKILL to its group after the grace.
@@ -56,8 +63,6 @@ extension WorkerMachine {
         case tellStop(LinkID, Stop)
         /// Tell the worker that its end has been noted, and end the asks that it will not answer.
         case bidFarewell(LinkID, ExitReason)
-        /// Send a ping.
-        case ping(LinkID)
         /// The coordinator can be reached: it's ready and has a link.
         case becameReachable
         /// The coordinator can't be reached: what is sent to it has to wait.
@@ -86,6 +91,8 @@ extension WorkerMachine {
         case noLink
         /// The process has given no sign of life for too long.
         case noSign
+        /// The executor on which the process's coordinators run has answered no probe for too long.
+        case silentExecutor
         /// The process can't read its ticket.
         case ticketRefused(String)
         /// The process speaks another protocol.

@@ -13,6 +13,9 @@ extension WorkerMachine {
         case turnCame
         /// The kernel has the process.
         case spawned
+        /// The process lives already, as the life of a parent that was killed: it isn't spawned, the processes above know of it, and its link
+        /// is awaited. The answer to ``ProcessDirective/spawn`` instead of `spawned`, for a life only.
+        case adopted
         /// The process could not be spawned, for this error.
         case spawnFailed(any Error)
         /// The worker can't read its ticket: it has exited, which is still to be told, or it has closed the descriptor.
@@ -33,6 +36,8 @@ extension WorkerMachine {
         case startNotTold(any Error)
         /// The worker has given a sign of life.
         case heard
+        /// The worker's executor has answered ``ProcessDirective/probeExecutor(_:)``, which is a sign of life too.
+        case executorAnswered
         /// The worker has given the reason for its end, on this link.
         case exitAnnounced(ExitReason, LinkID)
         /// The life has been sent a message; said if ``Limits/messages`` counts them.

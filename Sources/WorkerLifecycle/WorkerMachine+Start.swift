@@ -22,6 +22,21 @@ extension WorkerMachine {
         give(.announce)
     }
 
+    /// Takes note of a process that lives already: its worker was welcomed by a former parent, and dials this one.
+    ///
+    /// One that is of no use any more is killed at once, since the processes above know of it.
+    mutating func take(_ spawning: Spawning) {
+        guard let starting = spawning.starting else { return }
+        var process = Process(connection: .unlinked(deadline: now + limits.link), life: .starting(starting))
+        if let condemnation = spawning.condemnation {
+            process.life = .failed(condemnation)
+            process.verdict = condemnation.reason
+            give(.expectNoLink)
+            kill(&process)
+        }
+        state = .running(process)
+    }
+
     mutating func announced(_ process: inout Process) {
         guard case .announcing(let link) = process.connection else { return }
         process.connection = .awaited(deadline: process.isSpare ? now + limits.firstLink : nil)
@@ -66,6 +81,7 @@ extension WorkerMachine {
     private mutating func welcome(_ process: inout Process, _ link: LinkID) {
         process.connection = .linked(link)
         process.hear(now)
+        process.forgetProbe()
         say(.welcome(link))
         switch process.life {
         case .spare: break
@@ -149,6 +165,13 @@ extension WorkerMachine.Process {
     /// Whether the process is killed as soon as the processes above know of it.
     var isDoomed: Bool {
         if case .failed = life { true } else { verdict != nil }
+    }
+
+    /// Forgets the probe of the executor that was sent on a former link.
+    mutating func forgetProbe() {
+        guard case .ready(var ready) = life else { return }
+        ready.executor.forget()
+        life = .ready(ready)
     }
 
     /// Takes note of a sign of life; before the coordinator is ready none is expected.

@@ -8,7 +8,7 @@ extension WorkerMachine {
         /// A restart waits for its turn, so that a process doesn't spawn too often; the time that it may take begins then.
         /// Can transition to: spawning, ended.
         case waitingForTurn(timeout: Duration)
-        /// The process is being spawned. Can transition to: running, ended.
+        /// The process is being spawned, or adopted. Can transition to: running, ended.
         case spawning(Spawning)
         /// The kernel has the process. Can transition to: cleaning.
         case running(Process)
@@ -90,6 +90,8 @@ extension WorkerMachine {
         /// The number of messages that the coordinator was sent.
         package var messages = 0
         package var recycling = Recycling.none
+        /// What is known of the executor on which the coordinators run.
+        package var executor = ExecutorWatch()
     }
 
     /// Whether the life is to be replaced.

@@ -31,9 +31,10 @@ extension WorkerMachine {
             end(.stopped)
         case .linkAttached(let link, _):
             say(.close(link))
-        case .turnCame, .spawned, .spawnFailed, .ticketRefused, .announced, .announcementFailed, .linkLost, .ready, .startRefused,
+        case .turnCame, .spawned, .adopted, .spawnFailed, .ticketRefused, .announced, .announcementFailed, .linkLost, .ready, .startRefused,
             .startNotTold,
-            .heard, .exitAnnounced, .messageSent, .memoryMeasured, .pauseChanged, .exited, .cleanedUp, .timePassed:
+            .heard, .exitAnnounced, .messageSent, .memoryMeasured, .pauseChanged, .exited, .cleanedUp, .timePassed,
+            .executorAnswered:
             break  // There is no process that could have given the sign.
         }
     }
@@ -48,9 +49,11 @@ extension WorkerMachine {
             say(.close(link))
         case .spareRequested, .startRequested:
             break  // A start has been requested.
-        case .spawned, .spawnFailed, .ticketRefused, .announced, .announcementFailed, .linkLost, .ready, .startRefused, .startNotTold,
+        case .spawned, .adopted, .spawnFailed, .ticketRefused, .announced, .announcementFailed, .linkLost, .ready, .startRefused,
+            .startNotTold,
             .heard,
-            .exitAnnounced, .messageSent, .memoryMeasured, .pauseChanged, .exited, .cleanedUp, .timePassed:
+            .exitAnnounced, .messageSent, .memoryMeasured, .pauseChanged, .exited, .cleanedUp, .timePassed,
+            .executorAnswered:
             break  // There is no process that could have given the sign.
         }
     }
@@ -60,6 +63,8 @@ extension WorkerMachine {
         switch event {
         case .spawned:
             return begin(spawning)
+        case .adopted:
+            return take(spawning)
         case .spawnFailed(let error):
             guard spawning.starting != nil else { return end(.thrown(error)) }
             return failStart(spawning.condemnation ?? .thrown(error))
@@ -71,11 +76,16 @@ extension WorkerMachine {
             spawning.condemnation = spawning.condemnation ?? .condemned(.shutdown, .discarded)
         case .timePassed:
             guard let starting = spawning.starting, now >= starting.deadline else { break }
+            if isLate {
+                spawning.starting?.deadline = now + limits.heartbeat
+                break
+            }
             spawning.condemnation = spawning.condemnation ?? .condemned(.startTimedOut, .startTimedOut)
         case .linkAttached(let link, _):
             say(.close(link))
         case .spareRequested, .turnCame, .ticketRefused, .announced, .announcementFailed, .linkLost, .ready, .startRefused, .startNotTold,
-            .heard, .exitAnnounced, .messageSent, .memoryMeasured, .pauseChanged, .exited, .cleanedUp:
+            .heard, .exitAnnounced, .messageSent, .memoryMeasured, .pauseChanged, .exited, .cleanedUp,
+            .executorAnswered:
             break  // The kernel has told of no process yet.
         }
         state = .spawning(spawning)
@@ -106,6 +116,7 @@ extension WorkerMachine {
             fail(&process, .thrown(error))
             kill(&process)
         case .heard: process.hear(now)
+        case .executorAnswered: hearExecutor(&process)
         case .exitAnnounced(let reason, let link): takeLeave(&process, reason, link)
         case .messageSent: countMessage(&process)
         case .memoryMeasured(let bytes):
@@ -117,7 +128,7 @@ extension WorkerMachine {
         case .discarded: condemn(&process, .shutdown, .discarded)
         case .exited(let reason): exit(process, reason)
         case .timePassed: meetDeadlines(&process)
-        case .spareRequested, .turnCame, .spawned, .spawnFailed, .cleanedUp:
+        case .spareRequested, .turnCame, .spawned, .adopted, .spawnFailed, .cleanedUp:
             break  // It has been spawned, once.
         }
     }
@@ -139,8 +150,10 @@ extension WorkerMachine {
             conclude(outcome)
         case .linkAttached(let link, _):
             say(.close(link))
-        case .spareRequested, .turnCame, .spawned, .spawnFailed, .ticketRefused, .announced, .announcementFailed, .linkLost, .startNotTold,
-            .heard, .messageSent, .memoryMeasured, .pauseChanged, .stopRequested, .discarded, .exited, .timePassed:
+        case .spareRequested, .turnCame, .spawned, .adopted, .spawnFailed, .ticketRefused, .announced, .announcementFailed, .linkLost,
+            .startNotTold,
+            .heard, .messageSent, .memoryMeasured, .pauseChanged, .stopRequested, .discarded, .exited, .timePassed,
+            .executorAnswered:
             break  // The end is under way: there is nothing to be changed.
         }
     }
@@ -151,9 +164,10 @@ extension WorkerMachine {
             give(.startFailed(failure))
         case .linkAttached(let link, _):
             say(.close(link))
-        case .spareRequested, .turnCame, .spawned, .spawnFailed, .ticketRefused, .announced, .announcementFailed, .linkLost, .ready,
+        case .spareRequested, .turnCame, .spawned, .adopted, .spawnFailed, .ticketRefused, .announced, .announcementFailed, .linkLost,
+            .ready,
             .startRefused, .startNotTold, .heard, .exitAnnounced, .messageSent, .memoryMeasured, .pauseChanged, .stopRequested, .discarded,
-            .exited, .cleanedUp, .timePassed:
+            .exited, .cleanedUp, .timePassed, .executorAnswered:
             break  // Nothing is left.
         }
     }

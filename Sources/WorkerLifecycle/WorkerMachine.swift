@@ -5,10 +5,11 @@ import Supervision
 /// The machine takes events in the past tense and the time, and returns directives for its owner to carry out in order. It does nothing by
 /// itself and reads no clock, so the same events give the same directives.
 ///
-/// A worker process is spawned either for a life, or as a spare that is given one later. The owner answers
-/// ``ProcessDirective/takeTurn`` with `turnCame`, ``ProcessDirective/spawn`` with `spawned` or `spawnFailed`,
+/// A worker process is spawned either for a life, or as a spare that is given one later; a life that a killed parent has left may be adopted
+/// instead. The owner answers
+/// ``ProcessDirective/takeTurn`` with `turnCame`, ``ProcessDirective/spawn`` with `spawned`, `adopted` or `spawnFailed`,
 /// ``ProcessDirective/announce`` with `announced` or `announcementFailed`, ``ProcessDirective/cleanUp(_:)`` with `cleanedUp`, and
-/// ``ProcessDirective/wake(at:)`` with `timePassed`, and says `exited` once, after `spawned`, when the kernel has confirmed the end of the
+/// ``ProcessDirective/wake(at:)`` with `timePassed`, and says `exited` once, after `spawned` or `adopted`, when the kernel has confirmed the end of the
 /// process. All other events may come in any order, late or not at all.
 ///
 /// - Guarantees: a start that was requested ends once, with ``ProcessDirective/startSucceeded`` or
@@ -33,6 +34,8 @@ public struct WorkerMachine: Sendable {
         public var heartbeat = Duration.seconds(1)
         /// The time that a worker which is ready may give no sign of life.
         public var heartbeatTimeout = Duration.seconds(10)
+        /// Whether a worker is given up whose executor answers no probe for as long as ``heartbeatTimeout``; otherwise that is only reported.
+        public var restartsSilentExecutor = false
         /// The time that a worker whose start has failed is given to end by itself.
         public var failedStart = Duration.seconds(1)
         /// The time in which a worker that can't read its ticket is expected to exit: why it can't, its exit says.
@@ -60,6 +63,9 @@ public struct WorkerMachine: Sendable {
     package internal(set) var isPaused = false
     /// The time of the event that is being handled.
     var now = Duration.zero
+    /// Whether the event that is being handled is a wake that has come late: the owner was suspended or starved, may not have heard what has
+    /// happened meanwhile, and so has no right to a verdict about the worker.
+    var isLate = false
     /// The directives that the event that is being handled has led to so far.
     var directives: [Directive] = []
     /// The wake that the owner has been told of and that hasn't come yet.
@@ -76,7 +82,11 @@ public struct WorkerMachine: Sendable {
     public mutating func handle(_ event: Event, now: Duration) -> [Directive] {
         self.now = now
         if case .pauseChanged(let isPaused) = event { self.isPaused = isPaused }
-        if case .timePassed = event { announcedWake = nil }
+        isLate = false
+        if case .timePassed = event {
+            isLate = announcedWake.map { now - $0 > limits.heartbeat } ?? false
+            announcedWake = nil
+        }
         transition(event)
         announceNextWake()
         defer { directives = [] }
@@ -121,6 +131,12 @@ extension WorkerMachine {
         case .cleaning, .ended: true
         case .idle, .waitingForTurn, .spawning, .running: false
         }
+    }
+
+    /// Returns the time for which the executor on which the worker's coordinators run has left a probe unanswered; `nil`: it owes no answer.
+    public func executorSilence(now: Duration) -> Duration? {
+        guard case .running(let process) = state, case .ready(let ready) = process.life else { return nil }
+        return ready.executor.silence(now: now)
     }
 
     /// The time of the worker's last sign of life; `nil` before the coordinator is ready.

@@ -73,7 +73,8 @@ extension Fingerprint {
         case .spare: add(-1)
         case .starting(let starting): add(starting.deadline, now)
         case .ready(let ready):
-            for time in [ready.lastSign, ready.beat, ready.age] { add(time, now) }
+            for time in [ready.lastSign, ready.beat, ready.age, ready.executor.probedAt] { add(time, now) }
+            add(ready.executor.isSilenceTold ? 1 : 0)
             add(ready.messages)
             switch ready.recycling {
             case .none: add(0)
@@ -110,6 +111,7 @@ extension WorkerChecker {
             checker.life?.lastSign = life.lastSign - now
             checker.life?.beat = life.beat - now
             checker.life?.age = life.age.map { $0 - now }
+            checker.life?.probedAt = life.probedAt.map { $0 - now }
         }
         return checker
     }

@@ -28,6 +28,19 @@ extension WorkerChecker {
         case .refuse(let link, _):
             guard case .linkAttached(link, _?) = event, links[link] == .waiting else { throw misplaced("link \(link) is refused") }
             links[link] = .over
+        case .noteExecutor(let isSilent):
+            guard mustNoteSilence == isSilent else { throw WorkerViolation(.heartbeat, "told of the executor without cause") }
+            mustNoteSilence = nil
+            life?.isSilenceTold = isSilent
+        case .ping(let link):
+            _ = try use(link)
+            guard mustPing else { throw WorkerViolation(.heartbeat, "a ping that isn't due") }
+            mustPing = false
+        case .probeExecutor(let link):
+            _ = try use(link)
+            guard mustProbe else { throw WorkerViolation(.heartbeat, "a probe that isn't due") }
+            mustProbe = false
+            life?.probedAt = now
         case .measureMemory: guard limits.memory != nil else { throw misplaced("memory is measured") }
         case .terminate(let grace):
             guard mustTerminate == grace, isRunning else { throw WorkerViolation(.grace, "SIGTERM, with \(grace) to go, is not due") }
@@ -70,10 +83,6 @@ extension WorkerChecker {
         case .bidFarewell(let link, _):
             guard lastWords != nil else { throw misplaced("a farewell is bidden") }
             _ = try use(link)
-        case .ping(let link):
-            _ = try use(link)
-            guard mustPing else { throw WorkerViolation(.heartbeat, "a ping that isn't due") }
-            mustPing = false
         case .becameReachable:
             guard canBeReached, !isKilled else { throw WorkerViolation(.reachable, "told reachable, and isn't") }
             life?.isReachable = true
@@ -119,6 +128,7 @@ extension WorkerChecker {
         links[link] = .welcomed(isStartTold: false, isStopTold: false)
         hasBeenWelcomed = true
         life?.lastSign = now
+        life?.probedAt = nil
     }
 
     private mutating func noteClose(_ link: LinkID) throws(WorkerViolation) {

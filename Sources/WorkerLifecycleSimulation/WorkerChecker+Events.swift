@@ -15,6 +15,7 @@ extension WorkerChecker {
             phase = .announcing
             if isDoomed { add(.stopBeforeAnnounced, at: now + limits.failedStart, nil) }
         case .spawnFailed: noteSpawnFailure()
+        case .adopted: noteAdoption(now)
         case .ticketRefused(let message):
             if isRunning { add(.ticket, at: now + limits.ticketRefusal, .startFailed(message)) }
         case .announced: noteAnnounced(now)
@@ -34,6 +35,11 @@ extension WorkerChecker {
             add(.failedStart, at: now + limits.failedStart, nil)
         case .startNotTold(let error): if isRunning { condemn(now, .startFailed("\(error)"), .thrown) }
         case .heard: life?.lastSign = now
+        case .executorAnswered:
+            guard isRunning, life != nil else { break }
+            life?.lastSign = now
+            life?.probedAt = nil
+            if life?.isSilenceTold == true { mustNoteSilence = false }
         case .exitAnnounced(let reason, _): noteLastWords(reason, now)
         case .messageSent: noteMessage()
         case .memoryMeasured(let bytes):
@@ -61,6 +67,16 @@ extension WorkerChecker {
             // The time for the first link is the start's from now on.
             if let due = dues[.noLink] { dues[.noLink] = hasBeenWelcomed ? Due(time: due.time, verdict: .hung) : nil }
         }
+    }
+
+    /// The worker was welcomed before, by another parent.
+    private mutating func noteAdoption(_ now: Duration) {
+        guard phase == .spawning, !isSpare else { return }
+        phase = .known
+        isAnnounced = true
+        hasBeenWelcomed = true
+        add(.noLink, at: now + limits.link, .hung)
+        if isDoomed { add(.atOnce, at: now, nil) }
     }
 
     private mutating func noteSpawnFailure() {
@@ -195,6 +211,7 @@ extension WorkerChecker {
     // MARK: Time
 
     private mutating func noteTime(_ now: Duration) {
+        if let wake, now - wake > limits.heartbeat { excuse(now) }
         wake = nil
         switch phase {
         case .idle, .waitingForTurn, .exited, .over: return
@@ -214,16 +231,27 @@ extension WorkerChecker {
         }
     }
 
+    /// Postpones what a parent that was late itself has no right to decide: it may not have heard what was in time.
+    private mutating func excuse(_ now: Duration) {
+        let later = now + limits.heartbeat
+        if let openDeadline, now >= openDeadline { start = .open(deadline: later) }
+        if let due = dues[.noLink], now >= due.time { dues[.noLink] = Due(time: later, verdict: due.verdict) }
+    }
+
     private mutating func noteBeat(_ now: Duration) {
         guard let life, expectsSigns, now >= life.beat else { return }
-        // A parent that was late itself has no right to a verdict.
-        if now - life.beat > limits.heartbeat { self.life?.lastSign = now }
-        self.life?.beat = now + limits.heartbeat
-        guard let lastSign = self.life?.lastSign else { return }
-        if now - lastSign >= limits.heartbeatTimeout {
-            add(.hung, at: now, .hung)
-        } else {
-            mustPing = welcomed != nil && !dues.values.contains { $0.time <= now }
+        if now - life.beat > limits.heartbeat {
+            self.life?.lastSign = now
+            if life.probedAt != nil { self.life?.probedAt = now }
         }
+        self.life?.beat = now + limits.heartbeat
+        guard let life = self.life else { return }
+        let isSilent = welcomed != nil && life.probedAt.map { now - $0 >= limits.heartbeatTimeout } ?? false
+        if now - life.lastSign >= limits.heartbeatTimeout || isSilent && limits.restartsSilentExecutor {
+            return add(.hung, at: now, .hung)
+        }
+        mustPing = welcomed != nil && !dues.values.contains { $0.time <= now }
+        mustProbe = mustPing && life.probedAt == nil
+        if mustPing, isSilent, !life.isSilenceTold { mustNoteSilence = true }
     }
 }

@@ -58,6 +58,8 @@ extension WorkerChecker {
             throw WorkerViolation(.killed, "\(reason), and it isn't killed")
         }
         if mustTerminate != nil { throw WorkerViolation(.stopEnds, "SIGTERM is due") }
+        if mustProbe { throw WorkerViolation(.heartbeat, "a probe of the executor is due") }
+        if let mustNoteSilence { throw WorkerViolation(.heartbeat, "the owner isn't told that the executor is silent: \(mustNoteSilence)") }
         if mustPing { throw WorkerViolation(.heartbeat, "a ping is due") }
         if isRecyclingDue, !hasRecycled, !isPaused, order == .none, lastWords == nil, life != nil {
             throw WorkerViolation(.recycling, "it's due")

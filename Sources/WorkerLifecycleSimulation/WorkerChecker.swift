@@ -76,6 +76,9 @@ struct WorkerChecker: Hashable {
         var age: Duration?
         var messages = 0
         var isReachable = true
+        /// The time at which the executor was probed that hasn't answered yet.
+        var probedAt: Duration?
+        var isSilenceTold = false
     }
 
     let limits: WorkerMachine.Limits
@@ -112,6 +115,10 @@ struct WorkerChecker: Hashable {
     var replaced: LinkID?
     /// The ping that this event calls for.
     var mustPing = false
+    /// The probe of the executor that this event calls for.
+    var mustProbe = false
+    /// What this event calls for to be told of the executor.
+    var mustNoteSilence: Bool?
     /// The SIGTERM that this event calls for, by its grace.
     var mustTerminate: Duration?
 
@@ -128,6 +135,8 @@ extension WorkerChecker {
         now: Duration
     ) throws(WorkerViolation) {
         mustPing = false
+        mustProbe = false
+        mustNoteSilence = nil
         mustTerminate = nil
         replaced = nil
         note(event, now)

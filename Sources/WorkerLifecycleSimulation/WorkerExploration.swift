@@ -66,6 +66,7 @@ package struct WorkerExploration: CustomStringConvertible {
         limits.heartbeatTimeout = .seconds(6)
         limits.departure = .seconds(4)
         if recycles {
+            limits.restartsSilentExecutor = true
             limits.age = .seconds(5)
             limits.messages = 2
             limits.memory = 1_000
@@ -147,7 +148,9 @@ private struct WorkerState: Explorable {
         switch checker.phase {
         case .idle: return stops + [.discarded]
         case .waitingForTurn: return [.turnCame, .stopRequested(.infinity), .discarded] + newLink
-        case .spawning: return [.spawned, .spawnFailed(Fault(text: "x")), .stopRequested(.infinity), .discarded] + start + newLink
+        case .spawning:
+            let adoption: [WorkerMachine.Event] = checker.isSpare ? [] : [.adopted]
+            return [.spawned, .spawnFailed(Fault(text: "x")), .stopRequested(.infinity), .discarded] + adoption + start + newLink
         case .announcing: return stops + [.announced, .announcementFailed(Fault(text: "x"))] + start + newLink + processEvents
         case .known: return stops + start + newLink + processEvents + workerEvents
         case .exited: return [.cleanedUp, .announced, .stopRequested(.brutalKill)] + start + newLink
@@ -175,13 +178,13 @@ private struct WorkerState: Explorable {
 
     private var workerEvents: [WorkerMachine.Event] {
         var events: [WorkerMachine.Event] = [.pauseChanged(!checker.isPaused)]
-        guard checker.hasBeenWelcomed else { return events }
+        guard checker.hasBeenWelcomed, !checker.links.isEmpty else { return events }
         events += checker.links.keys.sorted().map { .exitAnnounced(.normal, $0) }
         guard isStartTold else { return events }
         events.append(.ready)
         if checker.life == nil { events += [.startRefused(Fault(text: "x")), .startNotTold(Fault(text: "x"))] }
         if checker.life != nil {
-            events += [.heard, .messageSent]
+            events += [.heard, .messageSent, .executorAnswered]
             if checker.limits.memory != nil { events.append(.memoryMeasured(bytes: 2_000)) }
         }
         return events

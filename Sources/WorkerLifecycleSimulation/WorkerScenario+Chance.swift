@@ -14,6 +14,8 @@ extension WorkerScenario {
         bucket = TokenBucket(rate: chance.one(of: [1, 2, 10]), burst: chance.one(of: [1, 1, 2, 8]))
         lag = chance.one(of: [0, 0, 0, 300, 4_000])
         rarity = chance.one(of: [0, 0, 16, 40])
+        // Not from the chance, so that this draw changes no other.
+        limits.restartsSilentExecutor = SplitMix64.drawn(seed, 77) % 3 == 0
         steps = []
         var time = 0
         for _ in 0..<Int.random(in: 0...24, using: &chance) {

@@ -97,6 +97,14 @@ package struct WorkerScenario: Sendable {
         case exitsLate
         /// The processes above refuse to know of it.
         case announcementFails
+        /// The process lives already, as the life of a parent that was killed, and is adopted.
+        case livesAlready
+        /// The process that is adopted dies in the gap between two parents: it dials no more.
+        case diesInTheGap
+        /// The coordinators leave their executor no time to answer.
+        case neverYields
+        /// The coordinators leave their executor time to answer only now and then.
+        case yieldsRarely
     }
 
     /// The seed of all random numbers.
@@ -140,7 +148,8 @@ package struct WorkerScenario: Sendable {
             "start timeout \(startTimeout), \(spares) spare(s), \(bucket.rate) spawns a second, \(bucket.burst) at once",
             "recycled after " + (recycling.isEmpty ? "nothing" : recycling.joined(separator: ", "))
                 + "; \(WorkerViolation.plain("\(shutdown)"))",
-            "heartbeat \(limits.heartbeat), the shell lags by \(lag) µs, traits: " + (rarity == 0 ? "none" : "one in \(rarity)"),
+            "heartbeat \(limits.heartbeat), a silent executor is \(limits.restartsSilentExecutor ? "given up" : "reported"), the shell lags by \(lag) µs, traits: "
+                + (rarity == 0 ? "none" : "one in \(rarity)"),
         ]
     }
 }

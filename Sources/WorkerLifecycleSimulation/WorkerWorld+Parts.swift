@@ -55,6 +55,8 @@ extension WorkerWorld {
         /// Ends for the reason, if the time is still the one that was decided on.
         case leave(ExitReason, decided: Int?)
         case exit(ExitReason)
+        /// The executor gets to answer a probe.
+        case answerProbe(link: Int)
     }
 
     /// A link between a worker and its parent.
@@ -98,10 +100,24 @@ extension WorkerWorld {
         }
         hosts[host].kernel = .alive
         hosts[host].hasDescendants = true
+        if hosts[host].spare == nil, has(host, .livesAlready) { return try adopt(host) }
         try send(.spawned, to: host)
         if let spare = hosts[host].spare { add(.pool(.launched(spare)), after: latency(host, upTo: 500, rarely: 100_000)) }
         if has(host, .exitsAtOnce) { add(.act(host: host, .exit(.exited(code: 78))), after: drawn(host, below: 3_000)) }
         add(.ticket(host: host), after: latency(host, upTo: 1_000, rarely: 20_000))
+    }
+
+    /// Lets the life of a former parent go on: its worker has begun, or is ready, and dials.
+    private func adopt(_ host: Int) throws(WorkerViolation) {
+        hosts[host].worker.hasTicket = true
+        switch drawn(host, below: 4) {
+        case 0: break
+        case 1: beginStart(host)
+        default: hosts[host].worker.start = .ready
+        }
+        try send(.adopted, to: host)
+        if has(host, .diesInTheGap) { return die(host, .unknown) }
+        if !has(host, .neverDialsAgain) { add(.act(host: host, .dial), after: latency(host, upTo: 100_000, rarely: 3_000_000)) }
     }
 
     func giveTicket(_ host: Int) throws(WorkerViolation) {
@@ -117,6 +133,7 @@ extension WorkerWorld {
         case .startEnds: endStart(host)
         case .leave(let reason, let decided): if decided == hosts[host].worker.end { leave(host, reason) }
         case .exit(let reason): die(host, reason)
+        case .answerProbe(let link): say(.executorPong, on: link)
         }
     }
 
@@ -217,6 +234,11 @@ extension WorkerWorld {
             }
         case .start: beginStart(host)
         case .ping: say(.pong, on: link)
+        case .probe:
+            if has(host, .neverYields) { break }
+            // Long computations keep the executor for a while.
+            let delay = has(host, .yieldsRarely) ? drawn(host, below: 30_000_000) : 0
+            add(.act(host: host, .answerProbe(link: link)), after: delay)
         case .farewell:
             add(.act(host: host, .exit(.exited(code: 0))), after: has(host, .staysAfterFarewell) ? 60_000_000 : drawn(host, below: 2_000))
         case .stop(let stop): hearStop(stop, host)

@@ -17,6 +17,9 @@ extension WorkerWorld {
         case .announce: announce(host)
         case .expectNoLink: hosts[host].acceptsLinks = false
         case .refuse(let link, _): close(Int(link))
+        case .ping(let link): write(.ping, to: link)
+        case .probeExecutor(let link): write(.probe, to: link)
+        case .noteExecutor: break
         case .measureMemory: add(.event(host: host, .memoryMeasured(bytes: hosts[host].worker.memory)), after: 100)
         case .terminate(let grace):
             add(.signal(host: host, isKill: false))
@@ -45,7 +48,6 @@ extension WorkerWorld {
             }
         case .tellStop(let link, let stop): write(.stop(stop), to: link)
         case .bidFarewell(let link, _): write(.farewell, to: link)
-        case .ping(let link): write(.ping, to: link)
         case .becameReachable, .becameUnreachable: break
         case .recycle: add(.event(host: host, .stopRequested(scenario.shutdown)), after: drawn(host, below: 2_000))
         }
@@ -82,6 +84,7 @@ extension WorkerWorld {
             links[link].isAttached = true
             try send(.linkAttached(UInt64(link), refusal: links[link].isStranger ? "another protocol" : nil), to: host)
         case .pong: try send(.heard, to: host)
+        case .executorPong: try send(.executorAnswered, to: host)
         case .ready: try send(.ready, to: host)
         case .startRefused: try send(.startRefused(Fault(text: "x")), to: host)
         case .exited(let reason): try send(.exitAnnounced(reason, UInt64(link)), to: host)

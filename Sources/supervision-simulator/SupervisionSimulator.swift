@@ -1,10 +1,11 @@
+import AcknowledgementSimulation
 import ArgumentParser
 import SupervisionSimulation
 import WorkerLifecycleSimulation
 
 /// Runs simulated worlds under the supervisor, and under the machines of workers, to find what they do wrong.
 @main
-struct SupervisionSimulator: ParsableCommand {
+struct SupervisionSimulator: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "supervision-simulator",
         abstract: "Simulate trees of supervisors, a world per seed, and check that what must hold does.",
@@ -13,14 +14,22 @@ struct SupervisionSimulator: ParsableCommand {
 
             A seed always gives the same world. `--seed 7 --trace` prints what happens in one; `--steps 3,5` leaves all other steps out.
 
-            With --workers the worlds are those of worker processes and of pools of spares.
+            With --workers the worlds are those of worker processes, of pools of spares and of adoptions, with --acknowledgements those of
+            acknowledged messages over links that are lost and processes that die. With --oracle the trees are carried out by OTP's
+            own supervisor too, step by step, and both must do the same. This needs Erlang, Debian's erlang-base.
             """
     )
 
     @Flag(help: "Worker processes and pools of spares, not trees of supervisors.")
     var workers = false
 
-    @Option(help: "How many seeds.")
+    @Flag(help: "Acknowledged messages, not trees of supervisors.")
+    var acknowledgements = false
+
+    @Flag(help: "Compare with OTP's own supervisor.")
+    var oracle = false
+
+    @Option(name: [.long, .customLong("scenarios")], help: "How many seeds.")
     var seeds: UInt64 = 10_000
 
     @Option(help: "The first seed.")
@@ -65,14 +74,37 @@ struct SupervisionSimulator: ParsableCommand {
         guard !workers || !crashes && crash == nil && !invariantsOnly else {
             throw ValidationError("--crashes, --crash and --invariants-only don't go with --workers")
         }
+        guard !oracle || !workers && !exhaustive && !crashes && crash == nil && !invariantsOnly else {
+            throw ValidationError("--oracle goes with --seeds, --from, --seed, --steps and --trace only")
+        }
+        guard !acknowledgements || !workers && !oracle && !exhaustive && !crashes && crash == nil && !invariantsOnly else {
+            throw ValidationError("--acknowledgements goes with --seeds, --from, --seed, --steps and --trace only")
+        }
         guard seed != nil || steps == nil && !trace else { throw ValidationError("--steps and --trace belong to --seed") }
         guard crash == nil && !late || seed != nil else { throw ValidationError("--crash and --late belong to --seed") }
         guard !late || crash != nil else { throw ValidationError("--late belongs to --crash") }
         guard !from.addingReportingOverflow(seeds).overflow else { throw ValidationError("--from plus --seeds is too large a number") }
     }
 
-    func run() throws {
-        if workers {
+    func run() async throws {
+        if oracle {
+            let runs = OracleRuns(isQuiet: quiet)
+            if let seed {
+                let scenario = Scenario(seed: seed)
+                try await runs.runOne(try steps.map { scenario.keeping(try numbers(in: $0)) } ?? scenario, trace: trace)
+            } else {
+                try await runs.runMany(from..<from + seeds)
+            }
+        } else if acknowledgements {
+            let runs = AcknowledgementRuns(isQuiet: quiet)
+            if let seed {
+                var scenario = AcknowledgementScenario(seed: seed)
+                if let kept = try steps.map({ try numbers(in: $0) }) { scenario.steps.removeAll { !kept.contains($0.number) } }
+                try runs.runOne(scenario, trace: trace)
+            } else {
+                try runs.runMany(from..<from + seeds)
+            }
+        } else if workers {
             try runWorkers()
         } else if exhaustive {
             try runExhaustively()

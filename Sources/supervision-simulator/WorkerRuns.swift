@@ -18,7 +18,13 @@ struct WorkerRuns {
             print("seed \(scenario.seed): \(violation)")
             throw ExitCode.failure
         }
-        print("seed \(scenario.seed): \(outcome.events) events, nothing broken")
+        let adoption = AdoptionSimulation().run(AdoptionScenario(seed: scenario.seed), recordsTrace: trace)
+        if trace { for line in adoption.trace { print(line) } }
+        if let violation = adoption.violation {
+            print("seed \(scenario.seed), adoption: \(violation)")
+            throw ExitCode.failure
+        }
+        print("seed \(scenario.seed): \(outcome.events + adoption.events) events, nothing broken")
     }
 
     // MARK: - Many seeds
@@ -32,7 +38,15 @@ struct WorkerRuns {
                 report(scenario)
                 throw ExitCode.failure
             }
-            progress.events += outcome.events
+            let adoption = AdoptionSimulation().run(AdoptionScenario(seed: seed))
+            if let violation = adoption.violation {
+                let steps = AdoptionSimulation().minimise(AdoptionScenario(seed: seed)).steps
+                print("seed \(seed), adoption: \(violation)")
+                for step in steps { print("  \(step.number): \(step.action)") }
+                print("supervision-simulator --workers --seed \(seed) --trace")
+                throw ExitCode.failure
+            }
+            progress.events += outcome.events + adoption.events
             progress.tell(seed - seeds.lowerBound, of: UInt64(seeds.count))
         }
         print("\(seeds.count) seeds of workers, \(progress.events) events, \(progress.speed) events per second, nothing broken")

@@ -31,6 +31,12 @@ enum PlantedFault: String, CaseIterable {
     case killsWhenALinkIsLost
     /// A parent that was late itself blames its worker.
     case blamesTheWorkerForItsOwnDelay
+    /// A worker whose executor is silent is given up, though that is only to be reported.
+    case blamesABusyExecutor
+    /// The executor is probed once and never again.
+    case probesOnce
+    /// A parent that was late itself takes a start for too slow.
+    case blamesTheStartForItsOwnDelay
     /// An exit before the processes above know of the process is overlooked.
     case overlooksAnEarlyExit
     /// A spare that dies while it waits isn't replaced.
@@ -43,12 +49,11 @@ enum PlantedFault: String, CaseIterable {
     /// The invariant that a rule which was followed once breaks.
     var invariant: WorkerInvariant? {
         switch self {
-        case .overtakesAStopDuringAStart: .grace
         case .closesThePoolAfterAWait: .recovery
         case .recyclesWithoutDraining, .recyclesWhilePaused: .recycling
         case .ignoresARefusedTicket: .wake
         case .believesTheTicketNotTheExit: .startEndsOnce
-        case .blamesTheWorkerForItsOwnDelay: .grace
+        case .blamesTheWorkerForItsOwnDelay, .blamesTheStartForItsOwnDelay: .grace
         default: nil
         }
     }
@@ -105,6 +110,19 @@ enum PlantedFault: String, CaseIterable {
                 }
             }
         case .blamesTheWorkerForItsOwnDelay: { Self.blaming() }
+        case .blamesABusyExecutor: Self.changing { if case .process(.noteExecutor(true)) = $0 { [$0, .process(.kill)] } else { [$0] } }
+        case .probesOnce: { Self.probingOnce() }
+        case .blamesTheStartForItsOwnDelay:
+            {
+                { machine, event, now in
+                    if case .timePassed = event, case .running(let process) = machine.state, case .starting(let starting) = process.life,
+                        now > starting.deadline + machine.limits.heartbeat, machine.isAlive
+                    {
+                        return machine.handle(.discarded, now: now)
+                    }
+                    return machine.handle(event, now: now)
+                }
+            }
         case .overlooksAnEarlyExit:
             {
                 { machine, event, now in
@@ -149,7 +167,8 @@ enum PlantedFault: String, CaseIterable {
             }
         case .overtakesAStopDuringAStart, .recyclesWithoutDraining, .recyclesWhilePaused, .ignoresARefusedTicket,
             .believesTheTicketNotTheExit, .losesAWake, .welcomesTooEarly, .tellsAFailedStartAtOnce, .tellsAStopOnce, .killsWhenALinkIsLost,
-            .blamesTheWorkerForItsOwnDelay, .overlooksAnEarlyExit, .grantsNoTermination:
+            .blamesTheWorkerForItsOwnDelay, .overlooksAnEarlyExit, .grantsNoTermination, .blamesABusyExecutor, .probesOnce,
+            .blamesTheStartForItsOwnDelay:
             nil
         }
     }
@@ -180,6 +199,7 @@ extension PlantedFault {
             }
             if case .exited = event { deadline = nil }
             let directives = machine.handle(event, now: now)
+            if directives.contains(where: { if case .process(.kill) = $0 { true } else { false } }) { deadline = nil }
             guard let due = deadline, now >= due else { return directives }
             deadline = nil
             return directives + [.process(.kill)]
@@ -193,6 +213,17 @@ extension PlantedFault {
             if case .ticketRefused(let message) = event { error = PlantedError(message: message) }
             if case .exited = event, let error { _ = machine.handle(.startNotTold(error), now: now) }
             return machine.handle(event, now: now)
+        }
+    }
+
+    private static func probingOnce() -> WorkerSubject.Mutation {
+        var hasProbed = false
+        return { machine, event, now in
+            machine.handle(event, now: now).filter { directive in
+                guard case .process(.probeExecutor) = directive else { return true }
+                defer { hasProbed = true }
+                return !hasProbed
+            }
         }
     }
 

@@ -38,6 +38,15 @@ struct Story {
         return said
     }
 
+    /// Lets seconds pass in which the worker's link answers each ping.
+    @discardableResult
+    mutating func beat(_ seconds: Int) -> [String] {
+        (0..<seconds).flatMap { _ in
+            defer { tell(.heard) }
+            return wait(.seconds(1))
+        }
+    }
+
     /// Lets time pass of which the owner notices nothing until its end.
     mutating func sleep(_ duration: Duration) {
         now += duration

@@ -80,14 +80,27 @@ import WorkerLifecycle
     @Test func dialsHavePausesUntilTheParentIsGivenUp() {
         var bench = Bench.linked
         _ = bench.send(.linkLost(1))
-        for dial in UInt64(2)..<21 {
-            #expect(bench.send(.dialFailed(dial, "")) == [.wake(at: bench.now + .milliseconds(100))])
-            let next = bench.send(.timePassed, after: .milliseconds(100))
+        for (number, pause) in ([10, 20, 40, 80] + [Int](repeating: 100, count: 18)).enumerated() {
+            let dial = UInt64(2 + number)
+            #expect(bench.send(.dialFailed(dial, "")) == [.wake(at: bench.now + .milliseconds(pause))])
+            let next = bench.send(.timePassed, after: .milliseconds(pause))
             #expect(next == [.dial(dial + 1, within: .seconds(2) - bench.now)])
         }
-        #expect(bench.send(.dialFailed(21, ""), after: .milliseconds(50)) == [.wake(at: .seconds(2))])
+        #expect(bench.send(.dialFailed(24, "")) == [.wake(at: .seconds(2))])
         #expect(bench.send(.timePassed, after: .milliseconds(50)) == [.orphaned])
         #expect(bench.send(.timePassed, after: .seconds(1)) == [])
+    }
+
+    @Test func aParentInWhosePlaceAnotherMayComeIsSearchedForFromTheBeginning() {
+        var limits = UplinkMachine.Limits()
+        limits.searchesAtFirst = true
+        var bench = Bench(machine: UplinkMachine(limits: limits))
+        _ = bench.send(.connectRequested)
+        #expect(bench.send(.dialFailed(1, "refused")) == [.wake(at: .milliseconds(10))])
+        #expect(bench.send(.timePassed, after: .milliseconds(10)) == [.dial(2, within: .milliseconds(1_990))])
+        #expect(bench.machine.mayBeLinked)
+        #expect(bench.send(.dialFailed(2, "refused"), after: .milliseconds(1_990)) == [.orphaned])
+        #expect(!bench.machine.mayBeLinked)
     }
 
     @Test func linksWithoutAWelcomeDontLengthenTheSearch() {

@@ -36,6 +36,45 @@ import WorkerLifecycle
         #expect(story.wait(.seconds(1)) == ["expectNoLink", "kill"])
     }
 
+    // MARK: Adoption
+
+    @Test func aProcessThatLivesAlreadyIsAwaitedAndToldLikeANewOne() {
+        var story = Story()
+        story.tell(.startRequested(isRestart: false, timeout: .seconds(30)))
+        #expect(story.tell(.adopted) == [])
+        #expect(story.tell(.linkAttached(1, refusal: nil)) == ["welcome(1)", "introduce(1)", "tellStart(1)"])
+        #expect(story.tell(.ready) == ["startSucceeded"])
+        // The kernel tells no status: the worker's own report is the reason, if there is one.
+        story.tell(.exitAnnounced(.normal, 1))
+        story.tell(.exited(.unknown))
+        #expect(story.tell(.cleanedUp) == ["lifeEnded(\(ExitReason.normal))", "gone"])
+    }
+
+    @Test func anAdoptedProcessThatDoesntDialIsKilled() {
+        var story = Story { $0.link = .seconds(4) }
+        story.tell(.startRequested(isRestart: false, timeout: .seconds(30)))
+        story.tell(.adopted)
+        #expect(story.wait(.seconds(4)) == ["expectNoLink", "kill"])
+    }
+
+    @Test func anAdoptedProcessIsToldToStopOnItsFirstLink() {
+        var story = Story()
+        story.tell(.startRequested(isRestart: false, timeout: .seconds(30)))
+        story.tell(.adopted)
+        #expect(story.tell(.stopRequested(.timeout(.seconds(5)))) == [])
+        let said = story.tell(.linkAttached(1, refusal: nil))
+        #expect(said.starts(with: ["welcome(1)", "introduce(1)"]) && said.count == 3)
+    }
+
+    @Test func aStopBeforeTheAdoptionKillsTheProcessAtOnce() {
+        var story = Story()
+        story.tell(.startRequested(isRestart: false, timeout: .seconds(30)))
+        story.tell(.stopRequested(.timeout(.seconds(5))))
+        #expect(story.tell(.adopted) == ["expectNoLink", "kill"])
+        story.tell(.exited(.unknown))
+        #expect(story.tell(.cleanedUp) == ["startFailed(Failure.stopped)", "gone"])
+    }
+
     @Test func aStartThatCannotBeSpawnedFailsAtOnce() {
         var story = Story()
         story.tell(.startRequested(isRestart: false, timeout: .seconds(30)))
@@ -190,7 +229,7 @@ import WorkerLifecycle
     @Test func aWorkerThatGivesNoSignIsKilledAsHung() {
         var story = Story()
         story.makeReady()
-        #expect(story.wait(.seconds(9)) == Array(repeating: "ping(1)", count: 9))
+        #expect(story.wait(.seconds(9)) == ["ping(1)", "probeExecutor(1)"] + Array(repeating: "ping(1)", count: 8))
         #expect(story.wait(.seconds(1)) == ["expectNoLink", "kill"])
     }
 
@@ -198,9 +237,88 @@ import WorkerLifecycle
         var story = Story()
         story.makeReady()
         story.sleep(.seconds(60))
-        #expect(story.tell(.timePassed) == ["ping(1)"])
+        #expect(story.tell(.timePassed) == ["ping(1)", "probeExecutor(1)"])
         #expect(story.wait(.seconds(9)) == Array(repeating: "ping(1)", count: 9))
         #expect(story.wait(.seconds(1)) == ["expectNoLink", "kill"])
+    }
+
+    @Test func aParentThatWasLateItselfLeavesAStartAndALinkMoreTime() {
+        var story = Story()
+        story.spawn(timeout: .seconds(5))
+        story.sleep(.seconds(60))
+        #expect(story.tell(.timePassed).isEmpty)
+        // What had come in time is heard now.
+        story.tell(.linkAttached(1, refusal: nil))
+        #expect(story.tell(.ready) == ["startSucceeded"])
+        story.tell(.linkLost(1))
+        story.sleep(.seconds(60))
+        #expect(!story.tell(.timePassed).contains("kill"))
+        #expect(story.wait(.milliseconds(999)).isEmpty)
+        #expect(story.wait(.seconds(2)).contains("kill"))
+    }
+
+    @Test func aStartThatIsStillNotReadyAfterItsParentsDelayHasTimedOut() {
+        var story = Story()
+        story.spawn(timeout: .seconds(5))
+        story.sleep(.seconds(60))
+        #expect(story.tell(.timePassed).isEmpty)
+        #expect(story.wait(.seconds(1)) == ["expectNoLink", "kill"])
+    }
+
+    // MARK: The executor
+
+    @Test func aSilentExecutorIsReportedOnceAndTheWorkerLivesOn() {
+        var story = Story()
+        story.makeReady()
+        #expect(story.beat(10) == ["ping(1)", "probeExecutor(1)"] + Array(repeating: "ping(1)", count: 9))
+        #expect(story.machine.executorSilence(now: story.now) == .seconds(9))
+        #expect(story.beat(1) == ["noteExecutor(isSilent: true)", "ping(1)"])
+        #expect(story.beat(50) == Array(repeating: "ping(1)", count: 50))
+        #expect(story.tell(.executorAnswered) == ["noteExecutor(isSilent: false)"])
+        #expect(story.machine.executorSilence(now: story.now) == nil)
+        #expect(story.beat(1) == ["ping(1)", "probeExecutor(1)"])
+        #expect(story.tell(.executorAnswered).isEmpty)
+    }
+
+    @Test func aSilentExecutorIsAFaultWhereThatIsWanted() {
+        var story = Story { $0.restartsSilentExecutor = true }
+        story.makeReady()
+        story.beat(10)
+        #expect(story.beat(1) == ["expectNoLink", "kill"])
+        #expect(story.tell(.exited(.signaled(9))).last == "cleanUp(Optional(1))")
+        #expect(story.tell(.cleanedUp) == ["lifeEnded(hung)", "gone"])
+    }
+
+    @Test func anExecutorThatAnswersLateIsNeverAFault() {
+        var story = Story { $0.restartsSilentExecutor = true }
+        story.makeReady()
+        for _ in 0..<20 {
+            #expect(!story.beat(10).contains("kill"))
+            story.tell(.executorAnswered)
+        }
+    }
+
+    @Test func theProbeIsSentAgainOnTheNextLinkAndTheTimeBeginsAnew() {
+        var story = Story { $0.restartsSilentExecutor = true }
+        story.makeReady()
+        story.beat(9)
+        story.tell(.linkLost(1))
+        #expect(story.beat(5).isEmpty)
+        story.tell(.linkAttached(2, refusal: nil))
+        #expect(story.machine.executorSilence(now: story.now) == nil)
+        #expect(story.beat(1) == ["ping(2)", "probeExecutor(2)"])
+        #expect(!story.beat(9).contains("kill"))
+        #expect(story.beat(1).contains("kill"))
+    }
+
+    @Test func aParentThatWasLateItselfBlamesNoExecutor() {
+        var story = Story { $0.restartsSilentExecutor = true }
+        story.makeReady()
+        story.beat(9)
+        story.sleep(.seconds(60))
+        #expect(story.tell(.timePassed) == ["ping(1)"])
+        #expect(!story.beat(9).contains("kill"))
+        #expect(story.beat(1).contains("kill"))
     }
 
     // MARK: Ends

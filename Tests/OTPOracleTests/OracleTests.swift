@@ -1,0 +1,69 @@
+import Foundation
+import OTPOracle
+import Supervision
+import SupervisionSimulation
+import TestSupport
+import Testing
+
+/// Random scenarios, carried out by our supervisor and by OTP's own.
+@Suite(.timeLimit(minutes: 10)) struct OracleTests {
+    @Test func tenThousandScenariosGoAsInOTP() async throws {
+        let first = UInt64.random(in: 0 ..< .max / 2)
+        print("seeds: from \(first)")
+        try await ErlangNode.run { node in
+            var oracle = Oracle(node)
+            for seed in first..<first + 10_000 {
+                guard try oracle.compare(Scenario(seed: seed)) != nil else { continue }
+                Issue.record("\(try oracle.report(Scenario(seed: seed)))")
+                return
+            }
+            print("\(oracle.steps) steps; on purpose: \(oracle.met)")
+            #expect(oracle.steps > 100_000, "the scenarios are too small")
+        }
+    }
+
+    @Test func restartsOfOnePeriodAreCountedAsInOTP() async throws {
+        let seed = UInt64.random(in: 0 ... .max)
+        print("seed: \(seed)")
+        let trials = (0..<200).map { WindowTrial(number: $0, seed: seed) }
+        try await ErlangNode.run { node in
+            for difference in try WindowTrial.compare(trials, on: node) { Issue.record("\(difference)") }
+        }
+        let ends = trials.map(\.ours)
+        #expect(ends.contains(0) && ends.contains { $0 > 3 }, "the trials show nothing")
+    }
+
+    /// An oracle that finds nothing proves nothing: here it has something to find.
+    @Test(arguments: PlantedFault.allCases)
+    func aPlantedFaultIsFound(fault: PlantedFault) async throws {
+        try await ErlangNode.run { node in
+            var oracle = Oracle(node) { fault.mutation() }
+            let seed = try #require(try (0..<2_000).first { try oracle.compare(Scenario(seed: $0)) != nil }, "\(fault) wasn't found")
+            let minimal = try oracle.minimise(Scenario(seed: seed))
+            #expect(try oracle.compare(minimal) != nil)
+            var sound = Oracle(node)
+            #expect(try sound.compare(minimal) == nil)
+            print("\(fault): \(seed + 1) scenario(s), \(minimal.steps.count) steps needed")
+        }
+    }
+
+    /// The list has nothing in it that isn't a difference.
+    @Test(arguments: Set(Difference.allCases).subtracting([.concurrency, .finished]))
+    func aListedDifferenceIsReal(difference: Difference) async throws {
+        try await ErlangNode.run { node in
+            var oracle = Oracle(node, listed: Set(Difference.allCases).subtracting([difference]))
+            let seed = try (0..<20_000).first { try oracle.compare(Scenario(seed: $0)) != nil }
+            #expect(seed != nil, "our supervisor and OTP's don't differ in this")
+        }
+    }
+
+    @Test func theArticleListsTheDifferences() throws {
+        let article = try String(contentsOf: Self.article, encoding: .utf8)
+        let table = article.drop { $0 != "|" }.split(separator: "\n").filter { $0.hasPrefix("| ") }.dropFirst()
+        let rows = table.map { $0.dropFirst(2).prefix { $0 != "|" }.trimmingCharacters(in: .whitespaces) }
+        #expect(rows == Difference.allCases.map(\.rawValue))
+    }
+
+    private static let article = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../../Sources/Coordinators/Coordinators.docc/Supervision.md")
+}

@@ -48,9 +48,9 @@ private func holds(_ condition: () async throws -> Bool?, within limit: Duration
     return true
 }
 
-/// The factor of every limit: the thread sanitizer makes everything several times as slow.
+/// The factor of every limit: a sanitizer makes everything several times as slow.
 var slowness: Int {
-    #if COORDINATORS_SANITIZE_THREAD
+    #if COORDINATORS_SANITIZE_THREAD || COORDINATORS_SANITIZE_ADDRESS
         10
     #else
         1

@@ -50,12 +50,14 @@ public struct Child<C: Coordinator>: Sendable {
     ///
     /// - Parameters:
     ///   - message: The message that is sent.
+    ///   - acknowledged: As of `CoordinatorContext.send`: whether the call returns when the message has been handled, once.
     ///   - timeout: The time after which a message that still waits is withdrawn, and the call fails with `timedOut`; `nil`: none.
     /// - Returns: Whether the child has a row for the message.
+    /// - Throws: As `CoordinatorContext.send`.
     @discardableResult
-    public func send<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> Bool {
-        guard let instruments else { return try await sendUnobserved(message, timeout) }
-        return try await instruments.around(info(of: M.self, .send)) { try await sendUnobserved(message, timeout) }
+    public func send<M: ResponderMessage>(_ message: M, acknowledged: Bool = false, timeout: Duration? = nil) async throws -> Bool {
+        guard let instruments else { return try await sendUnobserved(message, acknowledged, timeout) }
+        return try await instruments.around(info(of: M.self, .send)) { try await sendUnobserved(message, acknowledged, timeout) }
     }
 
     /// Asks the child for a stream of replies: only its own rows are searched.
@@ -118,8 +120,14 @@ public struct Child<C: Coordinator>: Sendable {
     }
 
     @inline(__always)
-    private func sendUnobserved(_ message: some ResponderMessage, _ timeout: Duration?) async throws -> Bool {
-        let deadline = timeout.map { supervisor.node.runtime.time.now + $0 }
+    private func sendUnobserved(_ message: some ResponderMessage, _ isAcknowledged: Bool, _ timeout: Duration?) async throws -> Bool {
+        let node = supervisor.node
+        let deadline = timeout.map { node.runtime.time.now + $0 }
+        if isAcknowledged {
+            return try await node.runtime.sendAcknowledged(.value(message), from: node.path, by: deadline, in: node.openAsks) {
+                dispatch($0)
+            }
+        }
         return try await Envelope.isAccepted { try await deliver(message, by: deadline, isOneWay: true) }
     }
 

@@ -1,4 +1,5 @@
 import ConcurrencySupport
+public import Processes
 import Supervision
 public import WireProtocol
 
@@ -117,12 +118,18 @@ extension CoordinatorContext {
     ///   - arguments: The executable's arguments.
     ///   - environment: Variables that are added to this process's.
     ///   - directory: The working directory; `nil`: this process's.
+    ///   - environmentFiles: The files of variables that are read at each start, below `environment`; see ``ProgramSpecification``.
+    ///   - inheritsEnvironment: Whether the worker gets this process's variables too.
+    ///   - attributes: The priority and the limits of the worker's process. A worker has the user of this process.
+    ///   - hang: The response to an executor of the worker that runs nothing any more; it's reported by default.
+    ///   - recycling: The rules for replacing the process by a fresh one without a failure; none by default.
     ///   - configuration: The fields that differ from the type's defaults.
     ///   - restart: The rule for when the child is restarted; `permanent` by default.
     ///   - shutdown: The time that the child is given to end; five seconds by default.
     ///   - restartLimits: The limits on the child's restarts where they differ from this coordinator's policy.
     ///   - retriesFirstStart: Whether a first start that fails is retried as the policy says, instead of ending the child. The call then
     ///     returns when the child is ready, or throws when it's given up.
+    ///   - ifPresent: The way in which a child is treated that has the key already; by default it's joined.
     @discardableResult
     public func start(
         worker typeName: String,
@@ -131,18 +138,39 @@ extension CoordinatorContext {
         arguments: [String] = [],
         environment: [String: String] = [:],
         directory: String? = nil,
+        environmentFiles: [String] = [],
+        inheritsEnvironment: Bool = true,
+        attributes: ProcessAttributes = ProcessAttributes(),
+        hang: HangResponse = .report,
+        recycling: Recycling = Recycling(),
         configuration: JSONValue = [:],
         restart: RestartType = .permanent,
         shutdown: Shutdown = .timeout(.seconds(5)),
         restartLimits: RestartLimits? = nil,
-        retriesFirstStart: Bool = false
+        retriesFirstStart: Bool = false,
+        ifPresent: IfPresent = .join
     ) async throws -> AnyChild {
-        let program = WorkerProgram(executable: executable, arguments: arguments, environment: environment, directory: directory)
+        guard attributes.user == nil, attributes.group == nil else {
+            throw CoordinatorError(
+                .invalidSpecification,
+                "\(key): a worker runs as the user of its parent, whose runtime directory it shares; leave user and group out"
+            )
+        }
+        let program = WorkerProgram(
+            executable: executable,
+            arguments: arguments,
+            environment: environment,
+            directory: directory,
+            environmentFiles: environmentFiles,
+            inheritsEnvironment: inheritsEnvironment,
+            attributes: attributes
+        )
         let place: CoordinatorDefinition.Place =
             node.runtime.options.runsInOneProcess && executable == nil
-            ? .inProcess(try node.runtime.registry.type(named: typeName)) : .worker(typeName: typeName, program, WorkerPlan())
+            ? .inProcess(try node.runtime.registry.type(named: typeName))
+            : .worker(typeName: typeName, program, WorkerPlan(recycling: recycling, hang: hang))
         let kind = ChildDefinition.Kind.coordinator(CoordinatorDefinition(configuration: .json(configuration), place: place))
-        return try await start(kind, key, restart, shutdown, restartLimits, retriesFirstStart)
+        return try await start(kind, key, restart, shutdown, restartLimits, retriesFirstStart, ifPresent)
     }
 
     /// Starts any program as a supervised child.
@@ -154,6 +182,7 @@ extension CoordinatorContext {
     ///   - shutdown: The time that the child is given to end; five seconds by default.
     ///   - restartLimits: The limits on the child's restarts where they differ from this coordinator's policy.
     ///   - retriesFirstStart: Whether a first start that fails is retried as the policy says, instead of ending the child.
+    ///   - ifPresent: The way in which a child is treated that has the key already; by default it's joined.
     @discardableResult
     public func start(
         program: ProgramSpecification,
@@ -161,9 +190,10 @@ extension CoordinatorContext {
         restart: RestartType = .permanent,
         shutdown: Shutdown = .timeout(.seconds(5)),
         restartLimits: RestartLimits? = nil,
-        retriesFirstStart: Bool = false
+        retriesFirstStart: Bool = false,
+        ifPresent: IfPresent = .join
     ) async throws -> AnyChild {
-        try await start(.program(program), key, restart, shutdown, restartLimits, retriesFirstStart)
+        try await start(.program(program), key, restart, shutdown, restartLimits, retriesFirstStart, ifPresent)
     }
 
     /// Ends a child and its subtree, and frees its key; returns when nothing is left of it.
@@ -215,7 +245,8 @@ extension CoordinatorContext {
         _ restart: RestartType,
         _ shutdown: Shutdown,
         _ restartLimits: RestartLimits?,
-        _ retriesFirstStart: Bool
+        _ retriesFirstStart: Bool,
+        _ ifPresent: IfPresent
     ) async throws -> AnyChild {
         let specification = ChildSpecification(
             id: key.description,
@@ -225,7 +256,7 @@ extension CoordinatorContext {
             restartLimits: restartLimits
         )
         let definition = ChildDefinition(specification, kind)
-        try await node.children.start(definition)
+        try await node.children.start(definition, ifPresent: ifPresent)
         return AnyChild(supervisor: node.children, key: definition.key, typeName: definition.typeName)
     }
 
@@ -238,6 +269,12 @@ extension CoordinatorContext {
             }
         return .coordinator(CoordinatorDefinition(configuration: .value(configuration), place: place))
     }
+
+    /// Ends the workers of a former runtime in the directory that no start has adopted, and returns when nothing is left of them.
+    ///
+    /// This is for a root that starts children in `run`, in a program that sets ``CoordinatorRuntime/Options/endsOrphansWhenReady`` to
+    /// false: the root calls it once it has requested all starts that it makes by itself. In a worker it does nothing.
+    public func endOrphans() async { await node.runtime.endOrphans() }
 
     /// The children in start order, those that are being restarted included.
     public var children: [AnyChild] { node.existingChildren?.handles ?? [] }

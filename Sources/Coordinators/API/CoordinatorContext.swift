@@ -91,27 +91,40 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     /// which no interceptor there sees first, doesn't wait for the mailbox: the call returns once the message is in the batch that leaves
     /// next, and waits only for credit; what the mailbox refuses is a dead letter. Cancelling the task withdraws a message that still waits.
     ///
+    /// An acknowledged message is handled once as long as the responder's incarnation lives, over lost links and relaying processes: it's
+    /// transmitted again until the answer comes, and what was handled isn't handled again. The call returns when the handler has ended;
+    /// until then, cancelling the task cancels the handler. See <doc:RuntimeSemantics>.
+    ///
     /// - Parameters:
     ///   - message: The message that is sent.
+    ///   - acknowledged: Whether the call returns when the message has been handled, rather than when it was accepted.
     ///   - timeout: The time after which a message that still waits is withdrawn, and the call fails with `timedOut`; `nil`: none. The
-    ///     deadline of a message that is handled doesn't count: what is sent one way outlives its sender's handler.
+    ///     deadline of a message that is handled doesn't count: what is sent one way outlives its sender's handler. The handler of an
+    ///     acknowledged message is cancelled then.
     /// - Returns: Whether a coordinator responds, which is known without leaving the process. A handler that fails later is counted among
-    ///   the dead letters.
-    /// - Throws: As `ask`, without the handler's errors.
+    ///   the dead letters. Of an acknowledged message: whether it was handled; false: no coordinator responds.
+    /// - Throws: As `ask`, without the handler's errors. Of an acknowledged message the handler's error too, and `peerLost` with
+    ///   ``CoordinatorError/maybeExecuted`` when the responder's incarnation has ended and may have handled the message.
     @discardableResult
-    public func send<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> Bool {
-        guard node.runtime.instruments.areActive else { return try await sendUnobserved(message, timeout) }
+    public func send<M: ResponderMessage>(_ message: M, acknowledged: Bool = false, timeout: Duration? = nil) async throws -> Bool {
+        guard node.runtime.instruments.areActive else { return try await sendUnobserved(message, acknowledged, timeout) }
         return try await node.runtime.instruments.around(MessageInfo(M.self, .send, sentBy: node)) {
-            try await sendUnobserved(message, timeout)
+            try await sendUnobserved(message, acknowledged, timeout)
         }
     }
 
     @inline(__always)
-    private func sendUnobserved<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> Bool {
+    private func sendUnobserved<M: ResponderMessage>(_ message: M, _ isAcknowledged: Bool, _ timeout: Duration?) async throws -> Bool {
+        if isAcknowledged { return try await sendAcknowledged(message, timeout) }
         try Task.checkCancellation()
         if let isAccepted = try node.sendUp(message) { return isAccepted }
         let deadline = timeout.map { node.runtime.time.now + $0 }
         return try await Envelope.isAccepted { try await node.ask(.value(message), by: deadline, isOneWay: true) }
+    }
+
+    private func sendAcknowledged<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> Bool {
+        let deadline = timeout.map { node.runtime.time.now + $0 }
+        return try await node.runtime.sendAcknowledged(.value(message), from: path, by: deadline, in: node.openAsks) { node.climb($0) }
     }
 
     /// Asks for a stream of replies: the values that are known already, then each new one.

@@ -5,9 +5,10 @@ import Supervision
 extension CoordinatorSnapshot: Codable {
     private enum CodingKeys: String, CodingKey {
         case path, type, state, host, processID, processStartTime, incarnation, restarts, restartAttempt, lastExit, isUnresponsive
-        case mailbox, children
+        case mailbox, statusText, health, children
         case nextStart = "nextStartMilliseconds"
         case uptime = "uptimeMilliseconds"
+        case executorSilence = "executorSilenceMilliseconds"
     }
 
     /// Decodes a snapshot; a worker of another build may leave fields out, and know other states and exit reasons.
@@ -27,7 +28,10 @@ extension CoordinatorSnapshot: Codable {
             uptime: try container.decodeMilliseconds(forKey: .uptime),
             lastExit: container.contains(.lastExit) ? (try? container.decode(ExitReason.self, forKey: .lastExit)) ?? .unknown : nil,
             isUnresponsive: try container.decodeIfPresent(Bool.self, forKey: .isUnresponsive) ?? false,
+            executorSilence: try container.decodeMilliseconds(forKey: .executorSilence),
             mailbox: try container.decodeIfPresent(Mailbox.self, forKey: .mailbox),
+            statusText: try container.decodeIfPresent(String.self, forKey: .statusText),
+            health: try container.decodeIfPresent(Health.self, forKey: .health),
             children: try container.decodeIfPresent([CoordinatorSnapshot].self, forKey: .children) ?? []
         )
     }
@@ -48,7 +52,10 @@ extension CoordinatorSnapshot: Codable {
         try container.encodeIfPresent(uptime?.wholeMilliseconds, forKey: .uptime)
         try container.encodeIfPresent(lastExit, forKey: .lastExit)
         try container.encode(isUnresponsive, forKey: .isUnresponsive)
+        try container.encodeIfPresent(executorSilence?.wholeMilliseconds, forKey: .executorSilence)
         try container.encodeIfPresent(mailbox, forKey: .mailbox)
+        try container.encodeIfPresent(statusText, forKey: .statusText)
+        try container.encodeIfPresent(health, forKey: .health)
         try container.encode(children, forKey: .children)
     }
 }

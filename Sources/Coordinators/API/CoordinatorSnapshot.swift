@@ -33,6 +33,29 @@ public struct CoordinatorSnapshot: Sendable, Hashable {
         }
     }
 
+    /// The result of a program's health checks.
+    public struct Health: Sendable, Hashable, Codable {
+        /// Whether the last check has succeeded.
+        public var isHealthy: Bool
+        /// The number of checks in a row that have failed.
+        public var failures: Int
+        /// The failure of the last check.
+        public var problem: String?
+
+        /// Creates the result.
+        public init(isHealthy: Bool, failures: Int = 0, problem: String? = nil) {
+            (self.isHealthy, self.failures, self.problem) = (isHealthy, failures, problem)
+        }
+    }
+
+    /// What is known of a program beside its process.
+    struct Condition: Sendable, Hashable {
+        var status: String?
+        var health: Health?
+        /// Whether the program has said that it stops.
+        var isStopping = false
+    }
+
     /// The coordinator's place in the tree.
     public var path: CoordinatorPath
     /// The coordinator's type, or the program's name.
@@ -59,9 +82,17 @@ public struct CoordinatorSnapshot: Sendable, Hashable {
     public var lastExit: ExitReason?
     /// Whether the coordinator's process didn't answer in time, so that its children are unknown.
     public var isUnresponsive = false
+    /// The time for which the executor of the worker's process has left a ping unanswered.
+    ///
+    /// All threads of the executor are busy or blocked then. `nil` when it answers, and of a coordinator that isn't a worker's first. A silence of less than three seconds, or three tenths of ``CoordinatorRuntime/Options/heartbeatTimeout`` if that is less, isn't shown.
+    public var executorSilence: Duration?
     /// The messages of the coordinator; `nil` when they aren't known: of a program, of a coordinator that isn't running, and of one whose
     /// process doesn't answer, or doesn't tell.
     public var mailbox: Mailbox?
+    /// The state that a program has sent as `STATUS=` by sd_notify(3).
+    public var statusText: String?
+    /// The health of a program by its ``HealthCheck``; `nil` before the first check, and without one.
+    public var health: Health?
     /// The coordinator's children, in start order.
     public var children: [CoordinatorSnapshot] = []
 }
@@ -73,7 +104,8 @@ extension CoordinatorSnapshot {
         ended.state = .inactive
         (ended.processID, ended.processStartTime, ended.uptime, ended.mailbox, ended.children) = (nil, nil, nil, nil, [])
         // The exit that was the last one then isn't any more.
-        (ended.restartAttempt, ended.nextStart, ended.lastExit) = (nil, nil, nil)
+        (ended.restartAttempt, ended.nextStart, ended.lastExit, ended.executorSilence) = (nil, nil, nil, nil)
+        (ended.statusText, ended.health) = (nil, nil)
         return ended
     }
 }

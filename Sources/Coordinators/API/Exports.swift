@@ -1,5 +1,9 @@
 // A coordinator's author writes `SupervisionPolicy(.oneForOne, intensity: 5, period: .seconds(60))` and matches exit reasons: these types
-// belong to this library's API, though they are declared in the pure target.
+// belong to this library's API, though they are declared in lower targets.
+@_exported public import struct Processes.HealthCheck
+@_exported public import struct Processes.ProcessAttributes
+@_exported public import enum Processes.Readiness
+@_exported public import struct Processes.Signal
 @_exported public import struct Supervision.Backoff
 @_exported public import enum Supervision.ExitReason
 @_exported public import struct Supervision.RestartLimits

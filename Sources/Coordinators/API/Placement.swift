@@ -22,9 +22,28 @@ public struct Placement: Sendable, Hashable {
     ///   - spares: The number of processes that are kept started and waiting, so that a restart takes one instead of spawning.
     ///   - recycling: The rules for replacing the process by a fresh one without a failure; none by default.
     ///   - memoryLimit: The bytes of memory (`RLIMIT_DATA`) beyond which the kernel refuses the process more; unlimited by default.
-    public static func worker(spares: Int = 0, recycling: Recycling = Recycling(), memoryLimit: Int? = nil) -> Placement {
-        Placement(place: .worker(WorkerPlan(spares: max(spares, 0), recycling: recycling, memoryLimit: memoryLimit)))
+    ///   - hang: The response to an executor that runs nothing any more; it's reported by default.
+    public static func worker(
+        spares: Int = 0,
+        recycling: Recycling = Recycling(),
+        memoryLimit: Int? = nil,
+        hang: HangResponse = .report
+    ) -> Placement {
+        let plan = WorkerPlan(spares: max(spares, 0), recycling: recycling, memoryLimit: memoryLimit, hang: hang)
+        return Placement(place: .worker(plan))
     }
+}
+
+/// The response to a worker whose coordinators get no processor time, since all threads of the process's executor are busy or blocked.
+///
+/// The parent has the executor answer a ping every second. A process that is stopped or doesn't read its link is restarted in any case;
+/// see ``CoordinatorRuntime/Options/heartbeatTimeout``.
+public enum HangResponse: String, Sendable, Hashable, Codable, CaseIterable {
+    /// The silence is logged and shown, in ``CoordinatorSnapshot/executorSilence`` and ``CoordinatorHealth/suspicions``: long computations are
+    /// legitimate.
+    case report
+    /// The process is killed after ``CoordinatorRuntime/Options/heartbeatTimeout`` and restarted as its type says.
+    case restart
 }
 
 /// The rules for when a worker's process is replaced by a fresh one: planned, drained, and not counted as a failure.
@@ -58,4 +77,5 @@ struct WorkerPlan: Sendable, Hashable {
     var spares = 0
     var recycling = Recycling()
     var memoryLimit: Int?
+    var hang = HangResponse.report
 }

@@ -1,3 +1,4 @@
+import Processes
 import Supervision
 import WireProtocol
 
@@ -100,4 +101,19 @@ struct WorkerProgram: Sendable, Hashable {
     /// The variables that are set on top of the parent's environment.
     var environment: [String: String] = [:]
     var directory: String?
+    var environmentFiles: [String] = []
+    var inheritsEnvironment = true
+    var attributes = ProcessAttributes()
+}
+
+extension WorkerProgram {
+    var surroundings: ProcessSurroundings {
+        ProcessSurroundings(
+            environment: environment,
+            environmentFiles: environmentFiles,
+            inheritsEnvironment: inheritsEnvironment,
+            directory: directory,
+            attributes: attributes
+        )
+    }
 }

@@ -39,6 +39,17 @@ protocol ChildHost: AnyObject, Sendable {
 
     /// The process of the child's own; `nil` when it has none.
     var process: ProcessIdentity? { get }
+
+    /// The time for which the executor of the child's own process has left a ping unanswered; `nil` when it answers, or there is none.
+    var executorSilence: Duration? { get }
+
+    /// The state and the health of the child, if it's a program that tells; empty for any other.
+    var condition: CoordinatorSnapshot.Condition { get }
+}
+
+extension ChildHost {
+    var executorSilence: Duration? { nil }
+    var condition: CoordinatorSnapshot.Condition { CoordinatorSnapshot.Condition() }
 }
 
 /// The values that a child is created with, besides its definition.
@@ -83,7 +94,7 @@ enum HostEvent: Sendable {
     /// The life's process has reached a limit of its recycling rules, and is to be replaced.
     case recyclingDue
     /// A message was not sent to the child, because the child could not be reached.
-    case messageReturned(ChildSlot.Parking.Message)
+    case messageReturned(ChildSlot.ParkedMessage)
 }
 
 /// The object that has begun a life, and decides what its events lead to.

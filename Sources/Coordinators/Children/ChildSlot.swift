@@ -185,7 +185,7 @@ extension ChildSlot {
     }
 
     /// Decides what becomes of a message for the child.
-    mutating func accept(_ message: Parking.Message, at path: CoordinatorPath) -> ChildSupervisor.Delivery {
+    mutating func accept(_ message: ParkedMessage, at path: CoordinatorPath) -> ChildSupervisor.Delivery {
         switch phase {
         case .active(let life):
             let isTracked = !storedRecord.isEmpty && record.tracksDeliveries
@@ -209,7 +209,7 @@ extension ChildSlot {
 
     /// Removes and returns the messages to be delivered next, unless a thread delivers already; without any, messages go to the host from
     /// now on.
-    mutating func takeParked() -> (any ChildHost, [Parking.Message])? {
+    mutating func takeParked() -> (any ChildHost, [ParkedMessage])? {
         guard case .flushing(let life) = phase, !record.parking.isBeingDelivered else { return nil }
         guard !record.parking.messages.isEmpty else {
             phase = .active(life)
@@ -308,6 +308,7 @@ extension ChildSlot {
             case .coordinator: definition.isInWorker ? .worker : .inProcess
             }
         let next = machine?.nextStart
+        let condition = host?.condition
         return CoordinatorSnapshot(
             path: path,
             type: definition.typeName,
@@ -321,7 +322,9 @@ extension ChildSlot {
             nextStart: next.map { max(.zero, $0.time - now.sinceOrigin) },
             uptime: phase.life?.readySince.map { now - $0 },
             lastExit: record.lastExit,
-            mailbox: parked
+            mailbox: parked,
+            statusText: condition?.status,
+            health: condition?.health
         )
     }
 

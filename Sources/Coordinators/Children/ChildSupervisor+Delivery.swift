@@ -38,6 +38,8 @@ extension ChildSupervisor {
     /// While the child isn't ready, the message waits for it, until the deadline.
     func deliver(_ envelope: Envelope, to key: String, _ rest: ArraySlice<Substring>, isDirect: Bool) {
         if deliverIfPresent(envelope, to: key, rest, isDirect: isDirect) { return }
+        let message = ChildSlot.ParkedMessage(envelope: envelope, rest: rest, isDirect: isDirect)
+        if keep(EarlyMessage(message: message, target: .key(key), isForwarded: false)) { return }
         envelope.end(.failure(CoordinatorError(.noSuchPath, "there is no coordinator at \(node.path.appending(key))")))
     }
 
@@ -45,7 +47,7 @@ extension ChildSupervisor {
     /// nothing to do.
     func deliverIfPresent(_ envelope: Envelope, to key: String, _ rest: ArraySlice<Substring>, isDirect: Bool) -> Bool {
         let path = node.path.appending(key)
-        let message = ChildSlot.Parking.Message(envelope: envelope, rest: rest, isDirect: isDirect)
+        let message = ChildSlot.ParkedMessage(envelope: envelope, rest: rest, isDirect: isDirect)
         switch withSlot(key, { $0.accept(message, at: path) }) {
         case .delivered(let host, let isTracked)?:
             host.deliver(envelope, to: rest, isDirect: isDirect)
@@ -57,11 +59,13 @@ extension ChildSupervisor {
         return true
     }
 
-    /// Takes back a message that was not sent, before all later ones; it's kept beyond the limits, because it was accepted already.
+    /// Takes back a message that a life of the child could not be sent, before all later ones; it's kept beyond the limits, because it was
+    /// accepted already.
     ///
-    /// - Returns: False when the child doesn't wait for a life or a link.
-    func park(returned message: ChildSlot.Parking.Message, for key: String) -> Bool {
-        withSlot(key) { slot in
+    /// - Returns: False when the child doesn't wait for a life or a link, or the message may have been handled by a life that has ended.
+    func park(returned message: ChildSlot.ParkedMessage, from life: ChildInstance) -> Bool {
+        withSlot(life.key) { slot in
+            if message.envelope.mayBeHandled, slot.incarnation != life.incarnation || slot.phase.life == nil { return false }
             switch slot.phase {
             case .vacant(nextAttempt: nil), .starting, .exitedEarly, .held, .flushing:
                 slot.record.parking.takeBack(message)
@@ -69,6 +73,22 @@ extension ChildSupervisor {
             case .vacant, .active, .draining, .down: return false
             }
         } ?? false
+    }
+
+    /// Ends the messages for a life that may have been handled, because the life has ended; its successor can't tell.
+    func endWhatMayBeHandled(by life: ChildInstance) {
+        let messages = withSlot(life.key) { slot -> [ChildSlot.ParkedMessage] in
+            guard slot.incarnation == life.incarnation, slot.record.parking.isBusy else { return [] }
+            return slot.record.parking.remove(where: \.mayBeHandled)
+        }
+        for message in messages ?? [] { message.envelope.end(.failure(lost(life))) }
+        wakeIfNoneIsParked()
+    }
+
+    /// The error that a message ends with that a life has got, and has not answered before it ended.
+    func lost(_ life: ChildInstance) -> CoordinatorError {
+        let path = node.path.appending(life.key)
+        return CoordinatorError(.peerLost, "\(path) has ended before it answered", maybeExecuted: true)
     }
 
     /// Delivers the messages that have waited for the child, before any that is sent now.

@@ -70,6 +70,15 @@ extension ChildSupervisor {
         life.formerSpares?.end()
         // The host is known by now to a coordinator that is being provided with a dependency at the same time: none can be missed.
         node.passInheritance(to: life.host)
+        if let ends = node.runtime.takeWait(at: node.path.appending(life.instance.key)) {
+            let start = isAwaited ? state.withLock { _ in life.slot.value.awaitStart() } : nil
+            tasks.add { [self] in
+                // What a killed root has left at the path ends first.
+                for end in ends { await end.value }
+                begin(life, isAwaited: false)
+            }
+            return start
+        }
         if let host = life.host as? LocalHost {
             // A coordinator of this process begins at once, and has a task of its own only for a hook that takes time.
             guard let rest = host.begin() else { return conclude(.success(()), life, isAwaited: isAwaited) }
@@ -99,7 +108,7 @@ extension ChildSupervisor {
             handle(.startFailed(key, incarnation, reason(for: error, key, incarnation)))
             return nil
         }
-        let mustAnnounce = node.runtime.announcesStarts
+        let mustAnnounce = node.runtime.announcesStarts || node.runtime.lives.areWanted && life.slot.value.definition.hasProcess
         let (starts, own, spares) = mutateAndPerform { state -> ([ChildSlot.Start], ChildSlot.Start?, SparePool?) in
             let now = state.time.now
             let decided = state.machine.handle(.started(key, incarnation), now: now.sinceOrigin)
@@ -192,6 +201,7 @@ extension ChildSupervisor {
             return state.slots.removeAll()
         }
         state.cancelWake()
+        startsAreComplete()
         for slot in slots { drop(slot, because: .hasStopped(node.path)) }
         closed.settle(())
     }
@@ -223,6 +233,7 @@ extension ChildSupervisor {
     }
 
     private func tell(_ transition: ChildTransition, of key: String) {
+        node.runtime.reportLife(transition)
         if transition.isEndOfLife { tellEndOfLife(transition) }
         if let observed = transition.observed, transition.isObserved {
             if let removed = transition.removed {

@@ -15,12 +15,14 @@ extension ChildSupervisor: HostOwner {
         case .becameIdle: becameIdle(life)
         case .messageReturned(let message):
             holdMessages(for: life)
-            if park(returned: message, for: life.key) { return }
+            if park(returned: message, from: life) { return }
+            if message.envelope.mayBeHandled { return message.envelope.end(.failure(lost(life))) }
             deliver(message.envelope, to: life.key, message.rest, isDirect: message.isDirect)
         }
     }
 
     private func exited(_ life: ChildInstance, _ reason: ExitReason) {
+        endWhatMayBeHandled(by: life)
         mutateAndPerform { state in
             let told = state.slots.with(life.key) { slot -> ExitReason? in
                 guard slot.incarnation == life.incarnation else { return reason }

@@ -22,7 +22,8 @@ extension ChildSupervisor {
     /// - Parameter toParent: Whether the coordinator's own rows get the change, because they have not caused it.
     func announce(_ change: LifecycleChange, of key: String, toParent: Bool) {
         guard let typeName = notify(key, .change(change)) else { return }
-        node.runtime.announce(node.path.appending(key), change)
+        let incarnation = withSlot(key) { $0.incarnation } ?? 0
+        node.runtime.announce(node.path.appending(key), incarnation, change)
         if toParent, !node.type.table.lifecycle.isEmpty {
             node.post(.lifecycle(AnyChild(supervisor: self, key: key, typeName: typeName), change))
         }

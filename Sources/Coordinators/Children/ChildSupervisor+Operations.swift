@@ -63,6 +63,8 @@ extension ChildSupervisor {
         } catch {
             snapshot.isUnresponsive = true
         }
+        // Looked at in the end, since the description may have taken its time.
+        snapshot.executorSilence = host.executorSilence
         return snapshot
     }
 

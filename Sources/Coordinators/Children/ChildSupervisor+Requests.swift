@@ -249,13 +249,20 @@ extension ChildSupervisor.State {
             return finding
         }
         let (slot, former) = living.map { ($0, nil) } ?? slots.begin(definition, in: known)
-        if living == nil { slot.value.renew(pausedFor: isPaused ? .cascade : [], by: purpose.initiator) }
+        if living == nil {
+            slot.value.renew(pausedFor: isPaused ? .cascade : [], by: purpose.initiator)
+            handOverEarlyMessages(to: slot)
+        }
         if case .run(let end, _, _) = purpose {
             slot.value.record.ends.append(end)
             if living == nil { slot.value.record.isRun = true }
         }
         let tenancy = slot.value.tenancy.number
         if present?.kind == .running { return .ready(tenancy: tenancy) }
+        if present == nil, supervisor.node.runtime.hasOrphans {
+            let path = supervisor.node.path.appending(key)
+            machine.continueNumbering(of: key, after: supervisor.node.runtime.begin(definition, at: path))
+        }
         let decided = machine.handle(.startRequested(definition.specification), now: time.now.sinceOrigin)
         // The usual decision is carried out by this thread: the children of a burst of starts don't wait for one another. It must not
         // overtake others, which may concern the former life of the key.

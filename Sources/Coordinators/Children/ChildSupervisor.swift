@@ -35,6 +35,8 @@ final class ChildSupervisor: Sendable {
         var stop: Node.Stop?
         /// The callers that wait until no message is kept for a child.
         var drainWaiters: [OneShot<Void>] = []
+        /// The messages of adopted workers for children whose starts may be still to come.
+        var early = MessageParking<EarlyMessage>()
     }
 
     let node: Node

@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import Processes
 import Supervision
 
 /// The consequences of a change of a child: noted in its slot under the supervisor's lock, and reported when the lock is free.
@@ -18,7 +19,7 @@ struct ChildTransition {
     private(set) var outcomes: [ChildSlot.Outcome] = []
     private(set) var watchers: [Envelope] = []
     /// The messages that wait for the child and can't be delivered.
-    private(set) var hopeless: [ChildSlot.Parking.Message] = []
+    private(set) var hopeless: [ChildSlot.ParkedMessage] = []
     /// The error with which the start has failed, and with which the messages end.
     private(set) var failure: (any Error)?
     /// The slot of a child that the machine has forgotten.
@@ -27,6 +28,9 @@ struct ChildTransition {
     private(set) var isObserved = false
     /// Whether messages have waited for the child, and are to be delivered now.
     private(set) var mustFlush = false
+    /// The child's process, if it has one of its own.
+    private(set) var processID: Int32?
+    private var hasProcess = false
 
     init(_ key: String, under parent: CoordinatorPath, _ incarnation: Incarnation, _ change: Supervisor.Change, at time: TimeSource) {
         self.parent = parent
@@ -52,6 +56,8 @@ struct ChildTransition {
 
     private mutating func enter(_ slot: inout ChildSlot, _ record: inout ChildSlot.Record, _ isAlive: Bool) -> Bool {
         var isEnd = false
+        hasProcess = slot.definition.hasProcess
+        if hasProcess { processID = slot.host?.process?.processID }
         switch change {
         case .started, .restarted: begin(&slot, &record)
         case .restarting(_, let time): wait(&slot, &record, until: time)
@@ -138,6 +144,29 @@ struct ChildTransition {
     private mutating func takeStarts(_ slot: inout ChildSlot) {
         starts = slot.starts
         slot.starts = []
+    }
+}
+
+extension ChildTransition {
+    /// The change as the root's process learns of it; `nil` if it doesn't.
+    func reported(at now: MonotonicTime) -> LifeChange.Kind? {
+        switch change {
+        case .started, .stopped:
+            guard hasProcess, let event = change.event else { return nil }
+            return .lifecycle(event)
+        case .restarting(let attempt, let time): return .restarting(attempt: attempt, delay: max(.zero, time - now.sinceOrigin))
+        case .restarted, .crashed, .startFailed, .gaveUp: return change.event.map { .lifecycle($0) }
+        }
+    }
+}
+
+extension ChildDefinition {
+    /// Whether the child has a process of its own.
+    var hasProcess: Bool {
+        switch kind {
+        case .program: true
+        case .coordinator: isInWorker
+        }
     }
 }
 

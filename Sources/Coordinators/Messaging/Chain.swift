@@ -70,11 +70,26 @@ struct Onward: Sendable {
     let index: Int
 
     func next(_ body: Envelope.Body, isOneWay: Bool) async throws -> Answer {
-        try await next(body, isOneWay: isOneWay) { node.climb($0, after: index) }
+        try await next(body, isOneWay: isOneWay, delivery: newDelivery()) { node.climb($0, after: index) }
+    }
+
+    /// Returns the identity of the message that this coordinator sends on; `nil` if the one that has arrived isn't acknowledged.
+    ///
+    /// What an interceptor sends on is a message of its own, of which it may send several: the one that has arrived was taken here.
+    func newDelivery() -> AcknowledgedDelivery? {
+        envelope.isAcknowledged ? AcknowledgedDelivery(numberedBy: node.runtime.sequences) : nil
     }
 
     /// Sends the message on as `dispatch` does, with the sender, deadline, trace and replies of the one that has arrived.
-    func next(_ body: Envelope.Body, isOneWay: Bool, by dispatch: (Envelope) -> Void) async throws -> Answer {
+    ///
+    /// - Parameter delivery: The identity with which an acknowledged message goes on.
+    func next(
+        _ body: Envelope.Body,
+        isOneWay: Bool,
+        delivery: AcknowledgedDelivery?,
+        by dispatch: (Envelope) -> Void
+    ) async throws -> Answer {
+        defer { delivery?.settle() }
         let last = LastReply()
         let flow = envelope.flow.map { flow in
             ReplyFlow { answer in
@@ -89,7 +104,8 @@ struct Onward: Sendable {
             // An instrument of the interceptor, or the interceptor itself, may have continued the trace.
             trace: TraceContext.current?.bytes ?? envelope.trace,
             isOneWay: isOneWay,
-            flow: flow
+            flow: flow,
+            delivery: delivery
         )
         if let flow, let outer = envelope.flow { outer.relayGrants(to: flow) }
         let answer = try await onward.delivered(in: node.openAsks, by: dispatch)

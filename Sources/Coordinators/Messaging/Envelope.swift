@@ -19,6 +19,8 @@ final class Envelope: Sendable {
         case peer(Peer, Peer.Arrival)
         /// A function, which is called once.
         case function(Completion)
+        /// The arrivals of an acknowledged message, of which this is the one that is handled.
+        case taken(TakenMessage)
     }
 
     /// The work on a message, which a cancellation of the message ends.
@@ -106,6 +108,8 @@ final class Envelope: Sendable {
     let isOneWay: Bool
     /// The flow that takes the replies when the asker accepts several.
     let flow: ReplyFlow?
+    /// The identity of an acknowledged message, until a coordinator takes it; `nil` for every other message.
+    let delivery: AcknowledgedDelivery?
     /// Whether the message is one between runtimes.
     let isBuiltin: Bool
     /// The number of messages: more than one where several share the envelope.
@@ -144,7 +148,8 @@ final class Envelope: Sendable {
         trace: Bytes = TraceContext.current?.bytes ?? [],
         isOneWay: Bool = false,
         isBuiltin: Bool? = nil,
-        flow: ReplyFlow? = nil
+        flow: ReplyFlow? = nil,
+        delivery: AcknowledgedDelivery? = nil
     ) {
         self.body = body
         self.asker = asker
@@ -153,6 +158,7 @@ final class Envelope: Sendable {
         self.trace = trace
         self.isOneWay = isOneWay
         self.flow = flow
+        self.delivery = delivery
         self.isBuiltin = isBuiltin ?? body.isBuiltin
         count = body.count
         size = body.size
@@ -197,7 +203,7 @@ final class Envelope: Sendable {
     /// - Returns: False if the message had ended before.
     func endIfOpen(_ result: Result<Answer, any Error>) -> Bool {
         release()
-        return finish(result, cancels: true)
+        return finish(delivery == nil ? result : doubted(result), cancels: true)
     }
 
     /// Ends the message because its deadline has passed.
@@ -210,8 +216,11 @@ final class Envelope: Sendable {
 
     /// Marks the message as not under way any more, so that the process that has sent it gets its credit back.
     func release() {
-        guard case .peer(let peer, let arrival) = asker, !isReleased.exchange(true, ordering: .relaxed) else { return }
-        peer.giveBack(arrival)
+        switch asker {
+        case .peer(let peer, let arrival): if !isReleased.exchange(true, ordering: .relaxed) { peer.giveBack(arrival) }
+        case .taken(let message): message.release()
+        case .task, .function: break
+        }
     }
 
     /// Sets the work on the message; cancels it at once if the message has ended meanwhile.
@@ -239,6 +248,7 @@ final class Envelope: Sendable {
         case .task: former.waiter?.resume(returning: result)
         case .peer(let peer, let arrival): peer.answer(arrival, of: self, result)
         case .function(let complete): complete(result)
+        case .taken(let message): message.end(result)
         }
         if cancels { former.work?.cancel() }
         return true

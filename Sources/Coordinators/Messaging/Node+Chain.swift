@@ -68,7 +68,9 @@ extension Node {
     ///   - isDirect: Whether only the coordinator's own table is searched; otherwise the message climbs from there.
     func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
         guard let key = rest.first else { return isDirect ? acceptDirectly(envelope) : climbFromHere(envelope) }
-        guard let children = existingChildren else { return envelope.end(.failure(noSuchPath(key))) }
+        guard let children = existingChildren ?? (runtime.mayStillStart(for: envelope) ? children : nil) else {
+            return envelope.end(.failure(noSuchPath(key)))
+        }
         children.deliver(envelope, to: String(key), rest.dropFirst(), isDirect: isDirect)
     }
 

@@ -20,7 +20,9 @@ extension MessageRow {
             // For a message that had to wait in the mailbox, because the coordinator was paused.
             body: { _, envelope, node, index in
                 let onward = Onward(node: node, envelope: envelope, index: index)
-                let answer = try await onward.next(envelope.body, isOneWay: envelope.isOneWay) { node.forward($0, to: target) }
+                let answer = try await onward.next(envelope.body, isOneWay: envelope.isOneWay, delivery: envelope.delivery) {
+                    node.forward($0, to: target)
+                }
                 return envelope.hasReplied ? .none : answer
             }
         )
@@ -37,6 +39,7 @@ extension Node {
         case .key(let key): forward(envelope, toChild: key)
         case .type(let name):
             if let child = existingChildren?.handles.first(where: { $0.typeName == name }) { return forward(envelope, toChild: child.key) }
+            if keepForStart(envelope, of: target) { return }
             envelope.end(.failure(CoordinatorError(.noSuchChild, "\(path) has no child of the type \(name)")))
         }
     }
@@ -45,6 +48,7 @@ extension Node {
         // A message that arrives while the child is opened comes after those that wait for that.
         if joinWaiting(envelope, for: key) { return }
         if existingChildren?.deliverIfPresent(envelope, to: key, [], isDirect: true) == true { return }
+        if keepForStart(envelope, of: .key(key)) { return }
         let mustOpen = state.withLock { state -> Bool in
             guard state.life.phase != .stopped, state.extras.waitingForChildren[key] == nil else { return false }
             state.extras.waitingForChildren[key] = ChildSlot.Parking()
@@ -55,11 +59,20 @@ extension Node {
         if mustOpen { HandlerScope.perform(in: nil) { _ = handle { await self.openForWaiting(key) } } }
     }
 
+    /// Keeps a message of an adopted worker for a child whose start may be still to come.
+    ///
+    /// - Returns: False when there is nothing to wait for.
+    private func keepForStart(_ envelope: Envelope, of target: ForwardTarget) -> Bool {
+        guard runtime.mayStillStart(for: envelope) else { return false }
+        let message = ChildSlot.ParkedMessage(envelope: envelope, rest: [], isDirect: true)
+        return children.keep(EarlyMessage(message: message, target: target, isForwarded: true))
+    }
+
     /// Adds a message to those that wait for a child to be opened.
     ///
     /// - Returns: False when the child isn't being opened.
     private func joinWaiting(_ envelope: Envelope, for key: String) -> Bool {
-        let message = ChildSlot.Parking.Message(envelope: envelope, rest: [], isDirect: true)
+        let message = ChildSlot.ParkedMessage(envelope: envelope, rest: [], isDirect: true)
         let isTaken = state.withLock { state -> Bool? in
             guard state.extras.waitingForChildren[key] != nil else { return nil }
             return state.extras.waitingForChildren[key]?.take(message)
@@ -101,7 +114,7 @@ extension Node {
 
     /// Removes and returns the messages that wait for a child that was opened; `nil` when there are none, from which time on messages go to
     /// the child itself.
-    private func takeWaiting(for key: String) -> [ChildSlot.Parking.Message]? {
+    private func takeWaiting(for key: String) -> [ChildSlot.ParkedMessage]? {
         state.withLock { state in
             let messages = state.extras.waitingForChildren[key]?.removeAll() ?? []
             if messages.isEmpty { state.extras.waitingForChildren[key] = nil }

@@ -55,7 +55,10 @@ extension Node {
         if envelope.isOneWay { envelope.complete(.success(.none)) }
         let began = MonotonicTime.now
         conclude(envelope, row, handleAtOnce(envelope) { try body(instance, envelope) })
-        if case .peer = envelope.asker { noteIfSlow(inline, envelope, since: began) }
+        switch envelope.asker {
+        case .peer, .taken: noteIfSlow(inline, envelope, since: began)
+        case .task, .function: break
+        }
     }
 
     /// Returns the coordinator, if a message of an inline row needn't wait in its mailbox; the caller then handles the message, or forwards it.

@@ -121,12 +121,14 @@ final class Node: Sendable {
 
         var waitingForChildren: WaitingForChildren = [:]
         var timers: [OwnTimer] = []
+        /// The acknowledged messages from other processes that the coordinator has taken, once there was one.
+        var taking: Taking?
         /// The watch that ends the coordinator when it has nothing to do, if its type has an idle time-out.
         var idleWatch: IdleWatch?
 
         var isEmpty: Bool {
             navigation.isEmpty && configuration == nil && waitingForChildren.isEmpty && timers.isEmpty && idleWatch == nil
-                && sharedAsks == nil
+                && sharedAsks == nil && taking == nil
         }
     }
 
@@ -160,6 +162,8 @@ final class Node: Sendable {
 
     let path: CoordinatorPath
     let incarnation: Incarnation
+    /// The time at which this life began: a message that may have been handled before may have been by a former life.
+    let born = MonotonicTime.now
     let type: CoordinatorType
     /// The parent, held strongly: a parent drops its child, and with it this reference, when the child ends.
     let parent: Node?

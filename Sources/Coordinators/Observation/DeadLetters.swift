@@ -8,11 +8,14 @@ final class DeadLetters: Sendable {
     static let kept = 256
 
     private let instruments: Instruments
+    private let observer: (@Sendable (DeadLetterReport) -> Void)?
     private let upward: UpwardReports<DeadLetterReport>?
     private let whole = Lock(DeadLetterReport())
 
-    init(instruments: Instruments, uplink: Uplink?) {
+    /// - Parameter observer: The function that gets all drops of this process and those below.
+    init(instruments: Instruments, uplink: Uplink?, observer: (@Sendable (DeadLetterReport) -> Void)? = nil) {
         self.instruments = instruments
+        self.observer = observer
         upward = uplink.map { UpwardReports($0, isPrompt: false) }
     }
 
@@ -26,6 +29,7 @@ final class DeadLetters: Sendable {
     /// Adds drops of this process or of one below.
     func add(_ report: DeadLetterReport) {
         whole.withLock { $0.add(report) }
+        observer?(report)
         upward?.add(report)
     }
 
@@ -74,6 +78,7 @@ extension CoordinatorPath {
 /// The names of the events that a process sends to the one above by itself.
 enum Notification {
     static let tap = "coordinators.tap"
+    static let trace = "coordinators.trace"
 }
 
 /// A message or event that was dropped, and the reason.

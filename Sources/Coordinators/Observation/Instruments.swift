@@ -1,6 +1,6 @@
 import ConcurrencySupport
 
-/// The instruments of a process, and its tap, which is the innermost of them.
+/// The instruments of a process, its tap, and the innermost of them: the reporter of traced messages.
 final class Instruments: Sendable {
     /// The time for which the process waits at its end for what the instruments have collected.
     private static let flushLimit = Duration.seconds(1)
@@ -8,13 +8,14 @@ final class Instruments: Sendable {
     private let installed: [any CoordinatorInstrument]
     private let areInstalled: Bool
     private let tap: Tap
+    private let traces: MessageTraces
 
-    init(_ installed: [any CoordinatorInstrument], tap: Tap) {
-        (self.installed, areInstalled, self.tap) = (installed, !installed.isEmpty, tap)
+    init(_ installed: [any CoordinatorInstrument], tap: Tap, traces: MessageTraces = MessageTraces(uplink: nil)) {
+        (self.installed, areInstalled, self.tap, self.traces) = (installed, !installed.isEmpty, tap, traces)
     }
 
     /// Whether anything observes messages and changes at the moment.
-    var areActive: Bool { areInstalled || tap.isActive }
+    var areActive: Bool { areInstalled || tap.isActive || traces.isActive }
 
     /// Sends or handles a message within all instruments.
     func around<R: Sendable>(_ message: MessageInfo, next: () async throws -> R) async throws -> R {
@@ -22,7 +23,10 @@ final class Instruments: Sendable {
     }
 
     private func around<R: Sendable>(_ message: MessageInfo, from index: Int, next: () async throws -> R) async throws -> R {
-        guard index < installed.count else { return try await tap.around(message, next: next) }
+        guard index < installed.count else {
+            guard traces.isActive else { return try await tap.around(message, next: next) }
+            return try await tap.around(message) { try await traces.around(message, next: next) }
+        }
         return try await installed[index].around(message) { try await around(message, from: index + 1, next: next) }
     }
 
@@ -32,7 +36,10 @@ final class Instruments: Sendable {
     }
 
     private func aroundAtOnce<R: Sendable>(_ message: MessageInfo, from index: Int, next: () throws -> R) throws -> R {
-        guard index < installed.count else { return try tap.around(message, next: next) }
+        guard index < installed.count else {
+            guard traces.isActive else { return try tap.around(message, next: next) }
+            return try tap.around(message) { try traces.around(message, next: next) }
+        }
         return try installed[index].around(message) { try aroundAtOnce(message, from: index + 1, next: next) }
     }
 

@@ -83,9 +83,12 @@ extension MessageInfo {
     /// Creates the description of a message that a coordinator handles now.
     init(_ envelope: Envelope, handledBy node: Node) {
         direction = .incoming
-        kind = envelope.flow != nil ? .stream : envelope.isOneWay ? .send : .ask
+        kind = envelope.flow != nil ? .stream : envelope.isOneWay || envelope.isAcknowledged ? .send : .ask
         (sender, target, coordinatorType) = (envelope.sender, node.path, node.type.name)
-        if case .peer = envelope.asker { isRemote = true } else { isRemote = false }
+        switch envelope.asker {
+        case .peer, .taken: isRemote = true
+        case .task, .function: isRemote = false
+        }
         waited = .now - envelope.arrived
         named =
             switch envelope.body {

@@ -22,14 +22,17 @@ final class LinkHub: Sendable {
     private static let strangerInterval = Duration.seconds(10)
 
     private let directory: RuntimeFiles
+    /// The name of the socket in the directory.
+    private let socket: String
     private let tasks: OwnedTasks
     private let logger: Logger
     private let state = Lock(State())
     /// The lock under which one caller at a time checks that the socket still exists.
     private let turn = Lock(())
 
-    init(directory: RuntimeFiles, tasks: OwnedTasks, logger: Logger) {
+    init(directory: RuntimeFiles, socket: String, tasks: OwnedTasks, logger: Logger) {
         self.directory = directory
+        self.socket = socket
         self.tasks = tasks
         self.logger = logger
     }
@@ -48,7 +51,7 @@ final class LinkHub: Sendable {
     ///
     /// Existing links stay.
     private func closeIfRemoved() {
-        guard let path = try? directory.socketPath(of: getpid()), access(path, F_OK) != 0 else { return }
+        guard let path = try? directory.socketPath(socket), access(path, F_OK) != 0 else { return }
         let lost = state.withLock { state in
             defer { state.listener = nil }
             return state.listener
@@ -111,12 +114,12 @@ final class LinkHub: Sendable {
             return state.listener
         }
         listener?.close()
-        if listener != nil { directory.removeSocket(of: getpid()) }
+        if listener != nil { directory.removeFile(socket) }
     }
 
     private func listen() throws(CoordinatorError) -> LinkListener {
         do throws(LinkError) {
-            return try LinkListener(address: "ipc://\(try directory.socketPath(of: getpid()))")
+            return try LinkListener(address: "ipc://\(try directory.socketPath(socket))")
         } catch {
             throw CoordinatorError(.spawnFailed, "workers need a socket that they can dial: \(error)")
         }

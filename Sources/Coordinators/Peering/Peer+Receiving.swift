@@ -1,3 +1,4 @@
+import Acknowledgement
 import ConcurrencySupport
 import Links
 import WireProtocol
@@ -13,7 +14,8 @@ extension Peer {
             case .ask(let ask):
                 let timeout = ask.timeoutMicroseconds
                 let deadline = timeout == 0 ? nil : MonotonicTime.now + .microseconds(Int64(clamping: timeout))
-                accept(frame, ask.target, ask.sender, ask.message, deadline, ask.trace, ask.payload, isOneWay: false, &run)
+                let label = DeliveryLabel(ask, of: frame)
+                accept(frame, ask.target, ask.sender, ask.message, deadline, ask.trace, ask.payload, isOneWay: false, label, &run)
             case .send(let send):
                 if run.gathered?.add(send, of: frame, names: frames.definitions) == true { continue }
                 if let first = gather(send, of: frame, names: frames.definitions) {
@@ -22,7 +24,7 @@ extension Peer {
                     continue
                 }
                 let (trace, payload) = (frames.ownMemory(for: send.trace), frames.ownMemory(for: send.payload))
-                accept(frame, send.target, send.sender, send.message, nil, trace, payload, isOneWay: true, &run)
+                accept(frame, send.target, send.sender, send.message, nil, trace, payload, isOneWay: true, nil, &run)
             default:
                 // Whatever comes after messages must not overtake them.
                 handOn(&run)
@@ -72,7 +74,7 @@ extension Peer {
             link.close(because: violation)
             // Those before the one without credit are lost too; no credit was taken for any.
             owner.messageLost(envelope, lost(maybeExecuted: false))
-        case .full: envelope.end(.failure(lost(maybeExecuted: false)))
+        case .full, .closed: envelope.end(.failure(lost(maybeExecuted: false)))
         case .admitted: owner.messagesReceived([envelope], target, messages.isDirect)
         }
     }
@@ -88,6 +90,7 @@ extension Peer {
         case .event(let event):
             guard let name = event.name == 0 ? "" : link.text(of: event.name) else { return }
             owner.notified(name, frame.codec, event.payload)
+        case .ping(let probe) where probe.kind == .executor: answer(probe, frame.correlation)
         case .ping(let probe): send(Frame(.pong(probe), correlation: frame.correlation))
         default: owner.frameReceived(frame)
         }
@@ -102,6 +105,7 @@ extension Peer {
         _ trace: Bytes,
         _ payload: Bytes,
         isOneWay: Bool,
+        _ label: DeliveryLabel?,
         _ run: inout MessageRun
     ) {
         guard let (target, sender, message) = link.texts(of: (target, sender, message)) else {
@@ -123,19 +127,26 @@ extension Peer {
             trace: trace,
             isOneWay: isOneWay,
             isBuiltin: isBuiltin,
-            flow: frame.flags.contains(.stream) ? flow(to: arrival) : nil
+            flow: frame.flags.contains(.stream) && label == nil ? flow(to: arrival) : nil,
+            delivery: label.map { AcknowledgedDelivery($0) }
         )
         switch state.withLock({ $0.admit(envelope, arrival) }) {
         case .violation(let violation): return link.close(because: violation)
         case .full:
             return envelope.end(.failure(CoordinatorError(.tooManyOpenAsks, "\(Self.openAsksLimit) asks are open on this link")))
+        case .closed:
+            // The other side learns from the end of the link that the message is lost, and may send it again.
+            if !envelope.wantsAnswer { envelope.end(.failure(lost(maybeExecuted: false))) }
+            return
         case .admitted(let isEarliest):
             if isEarliest, let deadline { watch(until: deadline) }
         }
         let isDirect = frame.flags.contains(.direct)
-        if !run.isContinued(by: envelope, target, isDirect) { handOn(&run) }
+        if label != nil || !run.isContinued(by: envelope, target, isDirect) { handOn(&run) }
         run.envelopes.append(envelope)
         (run.target, run.isDirect) = (target, isDirect)
+        // Each acknowledged message is decided about by itself.
+        if label != nil { handOn(&run) }
     }
 
     /// Gives back the credit of a message that isn't under way any more.
@@ -157,7 +168,18 @@ extension Peer {
             return
         }
         state.withLock { _ = $0.incoming.removeValue(forKey: arrival.correlation) }
+        if envelope.delivery != nil { return acknowledge(arrival, result) }
         if envelope.flow == nil { reply(result, to: arrival) } else { endStream(result, of: arrival) }
+    }
+
+    /// Answers an acknowledged message: it was handled, even if the reply, which only an interceptor reads, can't be sent.
+    private func acknowledge(_ arrival: Arrival, _ result: Result<Answer, any Error>) {
+        guard case .success(let answer) = result else { return reply(result, to: arrival) }
+        if let bytes = try? answer.encoded(as: arrival.codec) {
+            let frame = Frame(.reply(.success(bytes)), correlation: arrival.correlation, codec: arrival.codec)
+            if send(frame, lane: .bulk)?.code != .frameTooLarge { return }
+        }
+        reply(.success(.none), to: arrival)
     }
 
     private func reply(_ result: Result<Answer, any Error>, to frame: Arrival) {
@@ -202,15 +224,31 @@ extension Peer {
         answer(frame, with: .streamEnd(failure), called: "the stream's error") { .streamEnd($0) }
     }
 
-    private func answer(_ inspect: Inspect, in frame: Frame) {
-        let frame = Arrival(correlation: frame.correlation, codec: frame.codec, route: nil, size: 0)
-        let target = link.text(of: inspect.target) ?? ""
-        let isAdmitted = state.withLock { state -> Bool in
+    /// Takes a place among the requests of the other side's runtime that are under way.
+    ///
+    /// - Returns: Whether there was one.
+    private func admitInspection() -> Bool {
+        state.withLock { state in
             guard state.admission.inspections < Self.inspectionsLimit else { return false }
             state.admission.inspections += 1
             return true
         }
-        guard isAdmitted else {
+    }
+
+    /// Answers a probe of the executor when it gets to run a task, as the coordinators' tasks do.
+    private func answer(_ probe: Probe, _ correlation: UInt64) {
+        // No answer is an answer too: the executor doesn't get through with what it has.
+        guard admitInspection() else { return }
+        tasks.add { [self] in
+            state.withLock { $0.admission.inspections -= 1 }
+            send(Frame(.pong(probe), correlation: correlation))
+        }
+    }
+
+    private func answer(_ inspect: Inspect, in frame: Frame) {
+        let frame = Arrival(correlation: frame.correlation, codec: frame.codec, route: nil, size: 0)
+        let target = link.text(of: inspect.target) ?? ""
+        guard admitInspection() else {
             let error = CoordinatorError(.tooManyOpenAsks, "\(Self.inspectionsLimit) requests are being answered on this link")
             return reply(.failure(error), to: frame)
         }
@@ -279,8 +317,10 @@ extension Peer.State {
     fileprivate enum Admittance {
         /// The message is open; its deadline may be the earliest.
         case admitted(isEarliest: Bool)
-        /// As many messages are open as may be, or the link has closed.
+        /// As many messages are open as may be.
         case full
+        /// The link is about to close, and everything that was open has ended.
+        case closed
         /// The other side has broken the rule in these words.
         case violation(String)
     }
@@ -309,7 +349,8 @@ extension Peer.State {
             admission.builtinBytes += arrival.size
         }
         // Only an ask with a number can be cancelled, and is open here.
-        guard !phase.isClosed, arrival.correlation == 0 || incoming.count < Peer.openAsksLimit else { return .full }
+        guard !phase.isClosed else { return .closed }
+        guard arrival.correlation == 0 || incoming.count < Peer.openAsksLimit else { return .full }
         guard arrival.correlation != 0 else { return .admitted(isEarliest: false) }
         incoming[arrival.correlation] = envelope
         return .admitted(isEarliest: watch.isEarliest(envelope.deadline))

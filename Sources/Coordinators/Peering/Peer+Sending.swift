@@ -1,3 +1,4 @@
+import Acknowledgement
 import ConcurrencySupport
 import Links
 import Synchronization
@@ -117,13 +118,17 @@ extension Peer {
     /// Hands an open message to the link; called under the lock of the state, so that messages are handed over in the order in which they
     /// were let go.
     private func transmit(_ message: Outgoing, _ correlation: UInt64, _ state: inout State) -> Departure {
+        let label = message.envelope.delivery?.depart(at: .now)
         do throws(LinkError) {
             try link.append(lane: message.envelope.isBuiltin ? .control : .bulk) { name in
-                Frame(
-                    message.envelope.content(target: name(message.target), called: message.name, intern: name, payload: message.payload),
+                let envelope = message.envelope
+                return Frame(
+                    envelope.content(target: name(message.target), called: message.name, intern: name, payload: message.payload, label),
                     correlation: message.isUnanswered ? 0 : correlation,
                     codec: message.codec,
-                    flags: message.flags
+                    flags: message.flags,
+                    sequence: label?.sequence ?? 0,
+                    acknowledgement: label?.floor ?? 0
                 )
             }
         } catch {
@@ -318,6 +323,7 @@ extension Peer.Outgoing {
     fileprivate var flags: Flags {
         var flags: Flags = isDirect ? .direct : []
         if envelope.flow != nil { flags.insert(.stream) }
+        if envelope.delivery != nil { flags.insert(.acknowledged) }
         return flags
     }
 }
@@ -337,7 +343,13 @@ extension Peer {
 }
 
 extension Envelope {
-    fileprivate func content(target: NameID, called name: String, intern: (String) -> NameID, payload: Bytes) -> Content {
+    fileprivate func content(
+        target: NameID,
+        called name: String,
+        intern: (String) -> NameID,
+        payload: Bytes,
+        _ label: DeliveryLabel?
+    ) -> Content {
         let sender = intern(sender.description)
         let message = intern(name)
         let trace = Peer.acceptable(trace)
@@ -347,7 +359,16 @@ extension Envelope {
         // At least 1, because 0 means that there is no deadline.
         let remaining = deadline.map { UInt64(max(($0 - .now).nanosecondsClamped / 1_000, 1)) } ?? 0
         return .ask(
-            Ask(target: target, sender: sender, message: message, timeoutMicroseconds: remaining, trace: trace, payload: payload)
+            Ask(
+                target: target,
+                sender: sender,
+                message: message,
+                timeoutMicroseconds: remaining,
+                trace: trace,
+                payload: payload,
+                origin: label?.origin ?? 0,
+                since: label?.sinceOnWire ?? 0
+            )
         )
     }
 }

@@ -106,6 +106,10 @@ extension Peer {
 
     struct State {
         var phase = Phase.open
+        /// Whether everything that was open when the link closed has ended or was handed back.
+        var isHandedBack = false
+        /// The end of the link, while that isn't so.
+        var closure: LinkError?
         /// The asks of this side, by correlation.
         var outgoing = Slab<Open>()
         /// The number of messages of this side so far.

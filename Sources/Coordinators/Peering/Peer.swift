@@ -21,6 +21,8 @@ final class Peer: Sendable {
         let frameReceived: @Sendable (Frame) -> Void
         /// Takes note that a message of the other side, which wants no answer, can't be handled.
         var messageLost: @Sendable (Envelope, any Error) -> Void = { _, _ in }
+        /// Takes back a message of this side that has no way of its own to come back; false: it ends with the link.
+        var messageReturned: @Sendable (Outgoing) -> Bool = { _ in false }
         /// Takes note that the link has closed, after the open asks have ended.
         let closed: @Sendable (LinkError) -> Void
     }
@@ -67,10 +69,19 @@ final class Peer: Sendable {
             framesReceived: { [self] _, frames in receive(&frames) },
             closed: { [self] _, error in
                 endOpenAsks()
-                end.settle(())
-                owner.closed(error)
+                // Another thread may still hand messages back: those come before everything that goes to a later link.
+                let isDone = state.withLock { state in
+                    if !state.isHandedBack { state.closure = error }
+                    return state.isHandedBack
+                }
+                if isDone { reportEnd(error) }
             }
         )
+    }
+
+    private func reportEnd(_ error: LinkError) {
+        end.settle(())
+        owner.closed(error)
     }
 
     /// Names the window for messages of the other side.
@@ -170,27 +181,53 @@ final class Peer: Sendable {
             _ = state.windows.removeAll()
             return (!state.phase.isClosed, state.outgoing.removeAll(), state.incoming, state.watch.takeTimer(), state.phase.farewell)
         }
+        guard isFirst else { return }
         if let timer { Timers.shared.cancel(timer) }
-        if isFirst { counts.links.subtract(1, ordering: .relaxed) }
+        counts.links.subtract(1, ordering: .relaxed)
         counts.openAsks.subtract(outgoing.count(where: \.isMessage), ordering: .relaxed)
         for ask in outgoing.sorted(by: { $0.number < $1.number }) {
             switch ask {
             case .message(let message) where !message.hasLeft: handBack(message, because: farewell)
-            case .message(let message): message.envelope.end(.failure(farewell ?? lost(maybeExecuted: true)))
+            case .message(let message): end(message, because: farewell)
             case .request(let ending): ending.settle(.failure(farewell ?? lost(maybeExecuted: true)))
             }
         }
-        for envelope in incoming.values { envelope.end(.failure(lost(maybeExecuted: true))) }
-        state.withLock { $0.takeAllAnswered() }?.settle(())
+        for envelope in incoming.values { endOrAwait(envelope) }
+        let (allAnswered, closure) = state.withLock { state in
+            state.isHandedBack = true
+            return (state.takeAllAnswered(), state.closure.take())
+        }
+        allAnswered?.settle(())
+        if let closure { reportEnd(closure) }
     }
 
     /// Hands back a message that has not left before the link closed, or ends it if its sender doesn't take it back.
-    func handBack(_ message: Outgoing, because error: CoordinatorError?) {
-        if let undelivered = message.undelivered {
-            undelivered()
-        } else {
-            message.envelope.end(.failure(error ?? lost(maybeExecuted: false)))
+    private func handBack(_ message: Outgoing, because error: CoordinatorError?) {
+        if !isTakenBack(message) { message.envelope.end(.failure(error ?? lost(maybeExecuted: false))) }
+    }
+
+    /// Ends a message that has left before the link closed, or hands it back if it may be sent again.
+    private func end(_ message: Outgoing, because farewell: CoordinatorError?) {
+        if farewell == nil, let delivery = message.envelope.delivery {
+            delivery.linkBelowWasLost()
+            if isTakenBack(message) { return }
         }
+        message.envelope.end(.failure(farewell ?? lost(maybeExecuted: true)))
+    }
+
+    private func isTakenBack(_ message: Outgoing) -> Bool {
+        guard let undelivered = message.undelivered else { return owner.messageReturned(message) }
+        undelivered()
+        return true
+    }
+
+    /// Ends a message of the other side, whose asker has left; an acknowledged one goes on, since its sender may send it again.
+    private func endOrAwait(_ envelope: Envelope) {
+        guard let delivery = envelope.delivery else { return envelope.end(.failure(lost(maybeExecuted: true))) }
+        delivery.linkAboveWasLost(after: envelope.arrived)
+        guard let deadline = envelope.deadline else { return }
+        // The link has watched the deadline so far.
+        _ = Timers.shared.schedule(at: deadline) { [weak envelope] in envelope?.timeOut() }
     }
 }
 

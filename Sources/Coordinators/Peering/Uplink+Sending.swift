@@ -29,7 +29,9 @@ extension Uplink {
         let entry = directory.entry(for: name)
         // The peer refuses names that no message may have.
         if entry == nil, !Builtins.isName(name), name.utf8.count <= FrameLimits.default.maximumNameLength { return false }
-        if peer?.forward(envelope, to: "", isDirect: false, above: entry) != true { endUnreachable(envelope) }
+        if peer?.forward(envelope, to: "", isDirect: false, above: entry) != true {
+            keep(KeptMessage(envelope: envelope, target: "", isDirect: false), after: peer)
+        }
         return true
     }
 
@@ -48,12 +50,10 @@ extension Uplink {
     ///   upwards.
     func forward(_ envelope: Envelope, to target: String, isDirect: Bool) {
         if envelope.isOneWay, envelope.body.name == Navigate.name { return forwardMove(envelope) }
-        if state.withLock({ $0.peer })?.forward(envelope, to: target, isDirect: isDirect) != true { endUnreachable(envelope) }
-    }
-
-    private func endUnreachable(_ envelope: Envelope) {
-        let message = "the parent of \(ticket.path) can't be reached at the moment"
-        envelope.end(.failure(CoordinatorError(.peerLost, message, maybeExecuted: false)))
+        let peer = state.withLock { $0.peer }
+        if peer?.forward(envelope, to: target, isDirect: isDirect) != true {
+            keep(KeptMessage(envelope: envelope, target: target, isDirect: isDirect), after: peer)
+        }
     }
 
     /// Sends a move on the stack of pages, on the next link if there is none at the moment.
@@ -96,14 +96,6 @@ extension Uplink {
         } catch {
             return error
         }
-    }
-
-    /// Reports a process below to the processes above, and returns when they have taken note of it.
-    func report(_ report: ProcessReport) async throws {
-        guard let peer = state.withLock({ $0.peer }) else {
-            throw CoordinatorError(.peerLost, "the parent of \(ticket.path) can't be reached", maybeExecuted: false)
-        }
-        _ = try await peer.inspect(report.operation, "", report.payload, timeout: .seconds(5))
     }
 
     /// Asks the processes above to dismiss this process's coordinator.

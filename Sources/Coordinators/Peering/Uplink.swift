@@ -50,6 +50,14 @@ final class Uplink: Sendable {
         var directory: ResponderDirectory?
         /// Whether all processes above spoke the compact codec on the last link that was in use.
         var isCompact = false
+        /// The newest epoch of a parent that the worker has been welcomed in, and before that the ticket's.
+        var epoch: UInt32
+        /// The processes below, as the parents know them.
+        var reports = Reports()
+        /// The signal that there is a link in use again, or never will be.
+        var nextLink: OneShot<Void>?
+        /// The messages that wait for the next link.
+        var kept = MessageParking<KeptMessage>()
         /// The owner, which lives as long as the process.
         var owner: (any UplinkOwner)?
     }
@@ -71,7 +79,7 @@ final class Uplink: Sendable {
     let ticket: Ticket
     private let counts: LiveCounts
     /// The dials, each of which ends within the time that it's given.
-    private let tasks = OwnedTasks()
+    let tasks = OwnedTasks()
     let state: MachineShell<State>
     /// The moves of pages that wait for the next link, oldest first.
     let moves = Lock<Deque<Envelope>>([])
@@ -82,7 +90,8 @@ final class Uplink: Sendable {
         var limits = UplinkMachine.Limits()
         limits.handshake = Link.handshakeTimeout
         if !ticket.isStrict { limits.orphanGrace = .milliseconds(Int64(ticket.orphanGraceMilliseconds)) }
-        state = MachineShell(State(machine: UplinkMachine(limits: limits)))
+        limits.searchesAtFirst = ticket.epoch != 0
+        state = MachineShell(State(machine: UplinkMachine(limits: limits), epoch: ticket.epoch))
     }
 
     /// Dials the parent; the owner gets the parent's frames from now on.
@@ -91,7 +100,12 @@ final class Uplink: Sendable {
     }
 
     /// Ends the search for the parent: a link that is lost from now on isn't replaced.
-    func beginEnding() { handle(.endRequested) }
+    func beginEnding() {
+        handle(.endRequested)
+        guard !state.withLock({ $0.machine.mayBeLinked }) else { return }
+        endKeptMessages()
+        settleNextLink()
+    }
 
     /// Reports an event to the machine, and carries out the machine's decisions.
     ///
@@ -113,11 +127,17 @@ final class Uplink: Sendable {
         // once.
         case .introduce: break
         case .close(let id): attachment(id)?.link.close()
-        case .unreachable(let reason): owner?.parentLost(.unreachable(reason))
-        case .orphaned: owner?.parentLost(.orphaned)
-        case .parentLeft: owner?.parentLost(.leftDuringEnd)
+        case .unreachable(let reason): give(up: .unreachable(reason))
+        case .orphaned: give(up: .orphaned)
+        case .parentLeft: give(up: .leftDuringEnd)
         case .wake(let time): state.wake(at: time) { [weak self] in self?.handle(.timePassed) }
         }
+    }
+
+    private func give(up loss: Loss) {
+        endKeptMessages()
+        settleNextLink()
+        owner?.parentLost(loss)
     }
 
     private var owner: (any UplinkOwner)? { state.withLock { $0.owner } }
@@ -134,8 +154,9 @@ extension Uplink {
         guard !ticket.isStrict || WorkerProcess.isBelow(ticket.parentProcessID) else { return handle(.parentEnded) }
         do throws(LinkError) {
             let link = try await Link.dial(ticket.address, timeout: timeout)
-            // Another process that listens in the parent's place must not learn the secret.
-            guard let peer = link.peer, peer.userID == geteuid(), peer.processID == ticket.parentProcessID else {
+            // Another process that listens in the parent's place must not learn the secret, unless it may be one that adopts the worker: the
+            // directory belongs to this user.
+            guard let peer = link.peer, peer.userID == geteuid(), ticket.epoch != 0 || peer.processID == ticket.parentProcessID else {
                 link.close()
                 throw LinkError(.handshake, "the process that listens at \(ticket.address) isn't the parent, \(ticket.parentProcessID)")
             }
@@ -161,7 +182,7 @@ extension Uplink {
             maximumFrameSize: UInt32(FrameLimits.default.maximumFrameSize)
         )
         do throws(LinkError) {
-            try link.send(Frame(.hello(hello)), lane: .control)
+            try link.send(Frame(.hello(hello), epoch: state.withLock { $0.epoch }), lane: .control)
         } catch {
             link.close()
         }
@@ -172,12 +193,16 @@ extension Uplink {
         let isCompact = welcome.buildID == BuildID.current
         let peer = makePeer(on: link, id, isCompact ? .compact : .json)
         link.limitFrames(to: Int(welcome.maximumFrameSize))
+        let epoch = ticket.epoch == 0 ? 0 : frame.epoch
+        link.useEpoch(epoch)
         // The peer takes over here, before the next frame arrives. A link that was given up meanwhile is closed, and ends the peer.
         link.hand(over: peer.handler)
         handle(.welcomed(id)) { state in
             guard state.attachment?.id == id else { return }
             state.attachment?.peer = peer
             state.isCompact = isCompact
+            if epoch > state.epoch { state.reports.begin() }
+            state.epoch = max(epoch, state.epoch)
         }
         if state.withLock({ $0.machine.link == id }) { introduce(peer, on: id) }
     }
@@ -185,6 +210,11 @@ extension Uplink {
     private func acceptableWelcome(_ frame: Frame) -> Welcome? {
         guard case .welcome(let welcome) = frame.content else {
             if case .goodbye(let reason) = frame.content { Diagnostics.print("refused by the parent: \(reason)") }
+            return nil
+        }
+        let known = state.withLock { $0.epoch }
+        guard frame.epoch >= known else {
+            Diagnostics.print("a parent of epoch \(frame.epoch) was refused: this worker knows a later one, of epoch \(known)")
             return nil
         }
         guard welcome.maximumFrameSize >= FrameLimits.smallestFrameSize else {
@@ -211,6 +241,10 @@ extension Uplink {
                     if case .directory(let level) = frame.content { learn(level, on: id) } else { owner?.frameReceived(frame, on: link) }
                 },
                 messageLost: { [self] in owner?.messageLost($0, $1) },
+                messageReturned: { [self] message in
+                    keep(returned: KeptMessage(envelope: message.envelope, target: message.target, isDirect: message.isDirect))
+                    return true
+                },
                 closed: { [self] error in
                     if error.code == .violation || error.code == .malformed { Diagnostics.print("the link was closed: \(error.message)") }
                     lose(id)
@@ -235,8 +269,16 @@ extension Uplink {
 
     private func introduce(_ peer: Peer, on id: UplinkMachine.LinkID) {
         peer.announceCredit()
-        while let frame = state.withLock({ $0.nextStandingFrame(for: id) }) { peer.send(frame) }
+        while let step = state.withLock({ $0.nextIntroduction(for: id) }) {
+            switch step {
+            case .frame(let frame): peer.send(frame)
+            // The next link begins with them again.
+            case .messages(let messages): if !pass(messages, to: peer) { return }
+            }
+        }
         forwardKeptMoves(to: peer)
+        sendReports(to: peer)
+        settleNextLink()
     }
 }
 
@@ -246,15 +288,23 @@ extension Uplink.State {
         attachment?.isIntroduced == true && attachment?.id == machine.link ? attachment?.peer : nil
     }
 
-    /// Returns the standing frame to be sent next on a link; `nil` when all have been sent, and the link is open for all other frames.
-    mutating func nextStandingFrame(for id: UplinkMachine.LinkID) -> Frame? {
+    /// What a link begins with, before it's open for everything else.
+    enum Introduction {
+        case frame(Frame)
+        case messages([Uplink.KeptMessage])
+    }
+
+    /// Returns what is to be sent next on a link; `nil` when all was, and the link is open.
+    mutating func nextIntroduction(for id: UplinkMachine.LinkID) -> Introduction? {
         guard var attachment, attachment.id == id else { return nil }
         defer { self.attachment = attachment }
-        guard attachment.told < standing.count else {
-            attachment.isIntroduced = true
-            return nil
+        if attachment.told < standing.count {
+            attachment.told += 1
+            return .frame(standing[attachment.told - 1])
         }
-        attachment.told += 1
-        return standing[attachment.told - 1]
+        let messages = kept.removeAll()
+        if !messages.isEmpty { return .messages(messages) }
+        attachment.isIntroduced = true
+        return nil
     }
 }

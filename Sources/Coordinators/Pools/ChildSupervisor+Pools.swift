@@ -28,7 +28,9 @@ extension ChildSupervisor {
     /// - Parameter messages: The identities of the messages' envelopes.
     func withdraw(_ messages: Set<ObjectIdentifier>, from key: String, with error: any Error) {
         let withdrawn = withSlot(key) { slot in
-            slot.record.parking.isBusy ? slot.record.parking.remove { messages.contains(ObjectIdentifier($0)) } : []
+            slot.record.parking.isBusy
+                // A member that has had a message may have handled it.
+                ? slot.record.parking.remove { messages.contains(ObjectIdentifier($0)) && !$0.mayBeHandled } : []
         }
         for message in withdrawn ?? [] { message.envelope.end(.failure(error)) }
         wakeIfNoneIsParked()

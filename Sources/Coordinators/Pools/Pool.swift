@@ -102,11 +102,13 @@ public struct Pool<Member: Coordinator>: Sendable {
     ///
     /// - Parameters:
     ///   - message: The message.
+    ///   - acknowledged: As of `CoordinatorContext.send`: whether the call returns when a member has handled the message, once.
     ///   - timeout: The time after which a message that still waits is withdrawn, and the call fails with `timedOut`; `nil`: none.
     /// - Returns: Whether the members have a row for the message.
+    /// - Throws: As `CoordinatorContext.send`.
     @discardableResult
-    public func send<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> Bool {
-        try await child.send(message, timeout: timeout)
+    public func send<M: ResponderMessage>(_ message: M, acknowledged: Bool = false, timeout: Duration? = nil) async throws -> Bool {
+        try await child.send(message, acknowledged: acknowledged, timeout: timeout)
     }
 
     /// Asks one of the members for a stream of replies.

@@ -111,7 +111,7 @@ extension PoolCoordinator {
             var message: ObjectIdentifier?
             defer { release(number, message) }
             do {
-                let answer = try await onward.next(envelope.body, isOneWay: false) { inner in
+                let answer = try await onward.next(envelope.body, isOneWay: false, delivery: onward.newDelivery()) { inner in
                     let id = ObjectIdentifier(inner)
                     message = id
                     assigned[number, default: []].insert(id)

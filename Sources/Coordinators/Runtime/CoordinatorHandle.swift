@@ -37,12 +37,13 @@ public struct CoordinatorHandle<C: Coordinator>: Sendable {
     ///
     /// - Parameters:
     ///   - message: The message that is sent.
+    ///   - acknowledged: As of `CoordinatorContext.send`: whether the call returns when the message has been handled, once.
     ///   - timeout: The time after which a message that still waits is withdrawn, and the call fails with `timedOut`; `nil`: none.
     /// - Returns: Whether the coordinator has a row for the message.
-    /// - Throws: As `ask`, without the handler's errors.
+    /// - Throws: As `ask`, without the handler's errors; of an acknowledged message the handler's error too.
     @discardableResult
-    public func send<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> Bool {
-        try await running.send(message, at: path, timeout: timeout, isDirect: true)
+    public func send<M: ResponderMessage>(_ message: M, acknowledged: Bool = false, timeout: Duration? = nil) async throws -> Bool {
+        try await running.send(message, at: path, acknowledged: acknowledged, timeout: timeout, isDirect: true)
     }
 
     /// Asks the coordinator for a stream of replies.

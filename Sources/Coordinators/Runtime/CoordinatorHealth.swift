@@ -15,11 +15,17 @@ public struct CoordinatorHealth: Sendable, Hashable, Codable {
         public var lastExit: ExitReason?
         /// The reason why nothing is known of the coordinator.
         public var problem: String?
+        /// The time for which the executor of the coordinator's worker has run nothing.
+        public var executorSilence: Duration?
+        /// The time for which the oldest message has waited, if that is suspicious.
+        public var oldestWaiting: Duration?
 
         /// The finding in words, such as `/cart is restarting, after: ended by signal 9`.
         public var description: String {
             let state = isUnresponsive ? "unresponsive" : state.rawValue
-            return "\(path) is \(state)" + (lastExit.map { ", after: \($0)" } ?? "") + (problem.map { ": \($0)" } ?? "")
+            return "\(path) is \(state)" + (executorSilence.map { ", its executor silent for \($0)" } ?? "")
+                + (oldestWaiting.map { ", its messages waiting for \($0)" } ?? "") + (lastExit.map { ", after: \($0)" } ?? "")
+                + (problem.map { ": \($0)" } ?? "")
         }
     }
 
@@ -32,14 +38,23 @@ public struct CoordinatorHealth: Sendable, Hashable, Codable {
     /// A coordinator that was stopped, or has ended as it should, is none of them.
     public var findings: [Finding]
 
+    /// The coordinators that may hang, in tree order: they don't count against readiness, since they may as well have much to do.
+    ///
+    /// A coordinator is suspicious if the executor of its worker runs nothing, or if a message has waited for it longer than
+    /// ``CoordinatorRuntime/Options/heartbeatTimeout``: its handler may be blocked, or wait for something that never comes.
+    public var suspicions: [Finding]
+
     /// Creates a health.
-    public init(isLive: Bool, isReady: Bool, findings: [Finding] = []) {
-        (self.isLive, self.isReady, self.findings) = (isLive, isReady, findings)
+    public init(isLive: Bool, isReady: Bool, findings: [Finding] = [], suspicions: [Finding] = []) {
+        (self.isLive, self.isReady, self.findings, self.suspicions) = (isLive, isReady, findings, suspicions)
     }
 
     /// Creates the health of a subtree that lives.
-    init(of snapshot: CoordinatorSnapshot) {
+    ///
+    /// - Parameter patience: The time for which a message may wait without suspicion.
+    init(of snapshot: CoordinatorSnapshot, patience: Duration) {
         findings = snapshot.findings
+        suspicions = snapshot.suspicions(patience)
         (isLive, isReady) = (true, findings.isEmpty)
     }
 }
@@ -47,8 +62,20 @@ public struct CoordinatorHealth: Sendable, Hashable, Codable {
 extension CoordinatorSnapshot {
     fileprivate var findings: [CoordinatorHealth.Finding] {
         let isWell = !isUnresponsive && (state == .active || state == .inactive)
-        let own = CoordinatorHealth.Finding(path: path, state: state, isUnresponsive: isUnresponsive, lastExit: lastExit)
-        return (isWell ? [] : [own]) + children.flatMap(\.findings)
+        return (isWell ? [] : [finding]) + children.flatMap(\.findings)
+    }
+
+    fileprivate func suspicions(_ patience: Duration) -> [CoordinatorHealth.Finding] {
+        var finding = finding
+        finding.executorSilence = executorSilence
+        // What waits for a coordinator that is paused, or isn't there, waits for a known reason.
+        finding.oldestWaiting = state == .active ? mailbox?.oldestWaiting.flatMap { $0 >= patience ? $0 : nil } : nil
+        let isSuspicious = finding.executorSilence != nil || finding.oldestWaiting != nil
+        return (isSuspicious ? [finding] : []) + children.flatMap { $0.suspicions(patience) }
+    }
+
+    private var finding: CoordinatorHealth.Finding {
+        CoordinatorHealth.Finding(path: path, state: state, isUnresponsive: isUnresponsive, lastExit: lastExit)
     }
 }
 
@@ -82,7 +109,7 @@ extension CoordinatorRuntime {
             return CoordinatorHealth(isLive: true, isReady: false, findings: [.init(path: .root, state: state, isUnresponsive: false)])
         }
         do {
-            return CoordinatorHealth(of: try await snapshot(of: path))
+            return CoordinatorHealth(of: try await snapshot(of: path), patience: core.options.heartbeatTimeout)
         } catch {
             let finding = CoordinatorHealth.Finding(path: path, state: .inactive, isUnresponsive: false, problem: "\(error)")
             return CoordinatorHealth(isLive: true, isReady: false, findings: [finding])

@@ -1,5 +1,6 @@
 import Glibc
 import Logging
+import Processes
 import ServiceLifecycle
 import UnixSignals
 import WireProtocol
@@ -20,6 +21,7 @@ extension CoordinatorRuntime {
         options: Options = Options(),
         configure: (inout Root.Configuration) throws -> Void = { _ in }
     ) async throws where Root.Configuration: CoordinatorConfiguration {
+        FreeMemory.limitArenas()
         let options = await runWorkerIfRequested(with: options, adding: coordinators + [root])
         try await options.bootstrap?(.root)
         var configuration = Root.Configuration()
@@ -40,6 +42,7 @@ extension CoordinatorRuntime {
         options: Options = Options(),
         with configuration: @autoclosure () throws -> Root.Configuration
     ) async throws {
+        FreeMemory.limitArenas()
         let options = await runWorkerIfRequested(with: options, adding: coordinators + [root])
         try await options.bootstrap?(.root)
         try await run(root, with: configuration(), options)
@@ -63,6 +66,7 @@ extension CoordinatorRuntime {
         options.coordinators += coordinators
         do throws(CoordinatorError) {
             guard let ticket = try WorkerEnvironment.takeTicket() else { return options }
+            FreeMemory.limitArenas()
             try WorkerMain.arm(ticket)
             exit(await WorkerMain.run(ticket, options))
         } catch {
@@ -74,6 +78,8 @@ extension CoordinatorRuntime {
     // This runs off the main actor: calling actors in a loop from there is a hundred times slower.
     @concurrent
     private static func run<Root: Coordinator>(_ root: Root.Type, with configuration: Root.Configuration, _ options: Options) async throws {
+        var options = options
+        options.ownsProcess = true
         let runtime = CoordinatorRuntime(root, configuration: configuration, options: options)
         let group = ServiceGroup(services: [runtime], gracefulShutdownSignals: [.sigterm, .sigint], logger: runtime.core.logger)
         do {

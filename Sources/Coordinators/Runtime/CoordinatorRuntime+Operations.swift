@@ -81,35 +81,94 @@ extension CoordinatorRuntime {
         return try value.encodedAsJSON()
     }
 
+    /// Asks by the message's name, as ``ask(named:payload:at:timeout:)``, and returns the way of the message beside the outcome.
+    ///
+    /// The trace has every row that has handled the message or a message that was sent on its way, in every process of this machine.
+    /// Workers that don't use this library report nothing. Until the trace is complete, all processes of the tree look at the trace context of
+    /// each message that they handle.
+    public func trace(
+        named name: String,
+        payload: JSONValue,
+        at path: CoordinatorPath = .root,
+        timeout: Duration = .seconds(5)
+    ) async -> (outcome: Result<JSONValue, any Error>, trace: MessageTrace) {
+        await core.traces.trace { try await self.ask(named: name, payload: payload, at: path, timeout: timeout) }
+    }
+
     /// Sends a message one way, in the name of the coordinator at `path`.
     ///
     /// - Parameters:
     ///   - message: The message that is sent.
     ///   - path: The coordinator in whose name the message is sent; the root by default.
+    ///   - acknowledged: As of `CoordinatorContext.send`: whether the call returns when the message has been handled, once.
     ///   - timeout: The time after which a message that still waits is withdrawn, and the call fails with `timedOut`; `nil`: none.
     /// - Returns: Whether a coordinator from `path` upwards responds.
+    /// - Throws: As `CoordinatorContext.send`, and `noSuchPath`.
     @discardableResult
-    public func send<M: ResponderMessage>(_ message: M, at path: CoordinatorPath = .root, timeout: Duration? = nil) async throws -> Bool {
-        try await send(message, at: path, timeout: timeout, isDirect: false)
+    public func send<M: ResponderMessage>(
+        _ message: M,
+        at path: CoordinatorPath = .root,
+        acknowledged: Bool = false,
+        timeout: Duration? = nil
+    ) async throws -> Bool {
+        try await send(message, at: path, acknowledged: acknowledged, timeout: timeout, isDirect: false)
     }
 
-    func send<M: ResponderMessage>(_ message: M, at path: CoordinatorPath, timeout: Duration?, isDirect: Bool) async throws -> Bool {
+    func send<M: ResponderMessage>(
+        _ message: M,
+        at path: CoordinatorPath,
+        acknowledged: Bool,
+        timeout: Duration?,
+        isDirect: Bool
+    ) async throws -> Bool {
         try await observed(MessageInfo(M.self, .send, sentFor: path, isDirect: isDirect)) {
-            try await send(try body(message, at: path), at: path, timeout, isDirect: isDirect)
+            do {
+                return try await send(try body(message, at: path), at: path, acknowledged: acknowledged, timeout, isDirect: isDirect)
+            } catch {
+                throw Failures.restored(error, declared: M.errorTypes)
+            }
         }
     }
 
     /// Sends a message one way, by its name.
     ///
+    /// - Parameters:
+    ///   - name: The message's wire name.
+    ///   - payload: The message as JSON.
+    ///   - path: The coordinator in whose name the message is sent; the root by default.
+    ///   - acknowledged: As of `CoordinatorContext.send`: whether the call returns when the message has been handled, once.
+    ///   - timeout: The time after which a message that still waits is withdrawn, and the call fails with `timedOut`; `nil`: none.
     /// - Returns: Whether a coordinator from `path` upwards responds.
     @discardableResult
-    public func send(named name: String, payload: JSONValue, at path: CoordinatorPath = .root) async throws -> Bool {
-        try await observed(MessageInfo(name, .send, sentFor: path)) { try await send(try body(name, payload), at: path, nil) }
+    public func send(
+        named name: String,
+        payload: JSONValue,
+        at path: CoordinatorPath = .root,
+        acknowledged: Bool = false,
+        timeout: Duration? = nil
+    ) async throws -> Bool {
+        try await observed(MessageInfo(name, .send, sentFor: path)) {
+            try await send(try body(name, payload), at: path, acknowledged: acknowledged, timeout)
+        }
     }
 
-    private func send(_ body: Envelope.Body, at path: CoordinatorPath, _ timeout: Duration?, isDirect: Bool = false) async throws -> Bool {
-        try await Envelope.isAccepted {
-            try await deliver(body, at: path, by: timeout.map { core.time.now + $0 }, isOneWay: true, isDirect: isDirect)
+    private func send(
+        _ body: Envelope.Body,
+        at path: CoordinatorPath,
+        acknowledged isAcknowledged: Bool,
+        _ timeout: Duration?,
+        isDirect: Bool = false
+    ) async throws -> Bool {
+        let deadline = timeout.map { core.time.now + $0 }
+        guard isAcknowledged else {
+            return try await Envelope.isAccepted {
+                try await deliver(body, at: path, by: deadline, isOneWay: true, isDirect: isDirect)
+            }
+        }
+        let root = try root
+        if root.isDraining { throw CoordinatorError.drains(.root) }
+        return try await core.sendAcknowledged(body, from: path, by: deadline, in: core.openAsks) {
+            root.deliver($0, to: path.components[...], isDirect: isDirect)
         }
     }
 

@@ -9,15 +9,25 @@ extension CoordinatorRuntime {
         /// The directory of the sockets of this tree of processes; `nil`: a fresh directory that is removed at the end.
         ///
         /// The directory is made if it doesn't exist; otherwise it must be a directory, not a link, that belongs to this user and that no
-        /// other user may write to. When a runtime starts, it ends what a killed runtime has left in the directory, processes included: so
-        /// only one runtime at a time may use it.
+        /// other user may write to. When a runtime starts, it ends what a killed runtime has left in the directory, processes included,
+        /// except the workers that it adopts; see ``orphanGrace``. Only one runtime at a time can use it: a second one is refused.
         public var runtimeDirectory: String?
         /// The executable that workers run; `nil`: that of this process.
         ///
         /// This is needed under a test runner, whose own executable isn't the program.
         public var workerExecutable: String?
-        /// The time for which workers of this process may outlive it, to end in order; zero: they are killed with it.
+        /// The time for which workers of this process may outlive it; zero: they are killed with it.
+        ///
+        /// With a ``runtimeDirectory``, the next runtime there that starts the same children within this time adopts their workers: the
+        /// processes live on, with their state. See <doc:RuntimeSemantics>. Otherwise they only have this time to end in order.
         public var orphanGrace: Duration = .zero
+        /// Whether the workers of a former runtime that no start has adopted are ended as soon as the root is ready.
+        ///
+        /// Set this to false if the root starts children after its `start` hook, such as in `run`, and call ``CoordinatorContext/endOrphans()``
+        /// or ``CoordinatorRuntime/endOrphans()`` once all these starts were requested. Until then a message of an adopted worker to a child
+        /// that isn't there waits for the child's start. Without the call, workers that nothing adopts end by themselves after their
+        /// ``orphanGrace``.
+        public var endsOrphansWhenReady = true
         /// The time that a coordinator may take to become ready.
         public var startTimeout: Duration = .seconds(30)
         /// The time that the root is given to end; with `draining` the whole tree finishes what it has taken first.
@@ -44,6 +54,8 @@ extension CoordinatorRuntime {
         ///
         /// The setting holds for the rest of the process's life.
         package var isSubreaper = false
+        /// Whether this process is the runtime's alone: its `main` is ``CoordinatorRuntime/main(_:coordinators:options:configure:)``.
+        package var ownsProcess = false
         /// Whether children that are placed in workers run in this process instead: for tests.
         package var runsInOneProcess = false
         /// Whether messages of a coordinator that runs here instead of in a worker are encoded, as they would be between two processes.
@@ -52,6 +64,11 @@ extension CoordinatorRuntime {
         package var standIns: [String: any Coordinator.Type] = [:]
         /// The time that the tree lives by, for tests: its workers would live by the clock all the same.
         package var time = TimeSource.monotonic
+        /// The function that gets the changes of children in the whole tree, and the number of those that were left out before them; it's
+        /// called by the thread that has made the change, and returns at once.
+        package var lifeObserver: (@Sendable ([LifeChange], Int) -> Void)?
+        /// The function that gets the drops of the whole tree; it's called as the one above.
+        package var deadLetterObserver: (@Sendable (DeadLetterReport) -> Void)?
         /// The logger of the runtime and its coordinators.
         ///
         /// In a worker the level is that of the parent's log, unless the worker's program sets another here, or has bootstrapped the

@@ -99,6 +99,7 @@ public final class CoordinatorRuntime: Service {
             try await host.start()
             begin.settle(.success(core.time.now))
             core.instruments.changed(.root, .started)
+            if core.options.endsOrphansWhenReady { await core.endOrphans() }
         } catch {
             core.instruments.changed(.root, .startFailed(.startFailed("\(error)")))
             await core.close()
@@ -166,6 +167,12 @@ public final class CoordinatorRuntime: Service {
         await core.close()
         await core.flush()
     }
+
+    /// Ends the workers of a former runtime in the directory that no start has adopted, and returns when nothing is left of them.
+    ///
+    /// This is for a program that sets ``Options/endsOrphansWhenReady`` to false, and calls it once it has requested all starts that it
+    /// makes by itself. A coordinator calls ``CoordinatorContext/endOrphans()``.
+    public func endOrphans() async { await core.endOrphans() }
 
     var root: Node {
         get throws {

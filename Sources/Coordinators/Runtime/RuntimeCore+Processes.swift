@@ -21,33 +21,39 @@ extension RuntimeCore {
 
     private static func directoryEntry(_ directory: RuntimeFiles, _ boot: String) -> String {
         // A container's processes are visible here, and may have a directory of the same path: to them a process number means another.
-        let place = "\(directory.given ?? "")\n\(boot)"
-        // FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/: the path may have slashes and be long, so its hash is used.
-        let hash = place.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
-        return "r\(directory.given == nil ? "" : String(hash, radix: 36))."
+        var hash = FNV1a()
+        // The path may have slashes and be long, so its hash is used.
+        hash.add("\(directory.given ?? "")\n\(boot)".utf8)
+        return "r\(directory.given == nil ? "" : hash.text)."
     }
 
     /// Records a process of the tree that has begun, here and in all processes above, before it's used.
-    func processBegan(_ family: ProcessFamily) async throws {
+    ///
+    /// - Parameter worker: The family of this process's own worker that has reported the process; `nil`: this process has spawned it.
+    func processBegan(_ family: ProcessFamily, below worker: ProcessFamily? = nil) async throws {
         hasSpawned.store(true, ordering: .relaxed)
-        journal?.began(family)
+        journal?.began(family, below: worker?.entry)
         try await uplink?.report(ProcessReport(family, lives: true))
     }
 
     /// Records that nothing is left of a process of the tree.
     func processEnded(_ family: ProcessFamily) async {
         journal?.ended(family.leader)
+        returnMemoryAfterEnd()
         try? await uplink?.report(ProcessReport(family, lives: false))
     }
 
     /// Ends the remains of some processes whose leaders have ended, or are to end now.
-    func end(_ families: [ProcessFamily]) async {
-        for process in await ProcessFamily.end(families) {
+    ///
+    /// - Parameter areRemembered: Whether the families are known from a file, so that their numbers may have been reused.
+    func end(_ families: [ProcessFamily], areRemembered: Bool = false) async {
+        for process in await ProcessFamily.end(families, areRemembered: areRemembered) {
             logger.error("a process of another user can't be ended", metadata: ["process": "\(process)"])
         }
     }
 
-    /// Prepares the start of the tree: becomes a subreaper if that is set, and ends the remains of a former runtime.
+    /// Prepares the start of the tree: becomes a subreaper if that is set, ends the remains of a former runtime, and finds its workers that
+    /// can be adopted.
     func takeOver() async throws {
         do throws(ProcessError) {
             if isSubreaper { try Subreaper.begin() }
@@ -82,7 +88,7 @@ extension RuntimeCore {
 
     /// Another process that lives and has a journal in the directory.
     private var journalOwner: ProcessIdentity? {
-        journals.first { $0.header.isAlive && $0.header.owner != .current }?.header.owner
+        journals.map(\.content.header).first { $0.isAlive && $0.owner != .current }?.owner
     }
 
     /// Returns another process that lives and has started processes for the directory that live too.
@@ -107,22 +113,25 @@ extension RuntimeCore {
         } catch {
             throw CoordinatorError(.startFailed, error.message)
         }
+        try await lockDirectory()
         let deadline = ContinuousClock.now + Self.formerLimit
-        let journals = journals.filter { !$0.header.isAlive }
+        let journals = journals.filter { !$0.content.header.isAlive }
+        let (orphans, isInherited) = inherit(journals.map(\.content))
+        let spared = Set(orphans?.carried.map(\.family) ?? [])
+        let remains = journals.flatMap(\.content.living).filter { !spared.contains($0) }
         var ended: Set<ProcessIdentity> = []
         func note(_ killed: Set<ProcessIdentity>) { ended.formUnion(killed) }
-        var left = await ProcessFamily.end(journals.flatMap(\.living), by: deadline, areRemembered: true, killed: note)
-        left += await Strays.end(by: deadline, where: isFormer, killed: note)
-        logEnd(of: ended.subtracting(left), owners: journals.map(\.header.owner))
+        var left = await ProcessFamily.end(remains, by: deadline, areRemembered: true, killed: note)
+        left += await Strays.end(by: deadline, where: isFormer, sparing: orphans?.marks ?? [], killed: note)
+        logEnd(of: ended.subtracting(left), owners: journals.map(\.content.header.owner))
         guard left.isEmpty else {
             let list = Set(left.map(\.processID)).sorted().map(String.init).joined(separator: ", ")
             throw CoordinatorError(.startFailed, "processes that a former runtime has left can't be ended: \(list); end them first")
         }
-        for journal in journals {
-            for family in journal.living { directory.removeSocket(of: family.leader.processID) }
-            if let path = try? directory.file(journal.name) { unlink(path) }
-        }
-        removeStaleSockets()
+        for family in remains { directory.removeSocket(of: family.leader.processID) }
+        if isInherited { for journal in journals { directory.removeFile(journal.name) } }
+        removeStaleFiles(sparing: orphans?.files ?? [])
+        if let orphans { await callRoll(of: orphans) }
     }
 
     private func logEnd(of processes: Set<ProcessIdentity>, owners: [ProcessIdentity]) {
@@ -159,20 +168,27 @@ extension RuntimeCore {
     }
 
     /// The journals in the directory, each with its processes that may still exist.
-    private var journals: [(name: String, header: ProcessJournal.Header, living: [ProcessFamily])] {
+    private var journals: [(name: String, content: ProcessJournal.Content)] {
         directory.names.filter { $0.hasSuffix(RuntimeFiles.journalSuffix) }.compactMap { name in
             guard let path = try? directory.file(name), let text = RuntimeFiles.text(of: path),
                 let journal = ProcessJournal.read(text)
             else { return nil }
-            return (name, journal.header, journal.header.isOfThisBoot ? journal.living : [])
+            return (name, journal.header.isOfThisBoot ? journal : ProcessJournal.Content(header: journal.header, entries: []))
         }
     }
 
-    /// Removes the sockets of ended processes; a socket is named after the process that listens, such as 4711.sock.
-    private func removeStaleSockets() {
-        for name in directory.names where name.hasSuffix(".sock") {
+    /// Removes the root's former socket, the sockets of ended processes, which are named after the process that listens, such as 4711.sock,
+    /// and the locks and FIFOs of workers.
+    private func removeStaleFiles(sparing spared: Set<String>) {
+        directory.removeFile(RuntimeFiles.rootSocket)
+        for name in directory.names where !spared.contains(name) {
+            let suffixes = [RuntimeFiles.outputSuffix, RuntimeFiles.lockSuffix, RuntimeFiles.notifySuffix]
+            if suffixes.contains(where: name.hasSuffix) { directory.removeFile(name) }
+            guard name.hasSuffix(RuntimeFiles.socketSuffix) else { continue }
             // A zombie counts as gone, though it wasn't reaped yet; a process that can't be examined doesn't.
-            guard let processID = Int32(name.dropLast(5)), processID != getpid(), !ProcessIdentity.mayLive(processID) else { continue }
+            guard let processID = Int32(name.dropLast(RuntimeFiles.socketSuffix.count)), processID != getpid(),
+                !ProcessIdentity.mayLive(processID)
+            else { continue }
             directory.removeSocket(of: processID)
         }
     }

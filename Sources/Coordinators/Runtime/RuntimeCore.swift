@@ -14,11 +14,16 @@ final class RuntimeCore: Sendable {
     private let logQueue = LogQueue()
     let registry = TypeRegistry()
     let names = NameRegistry()
+    /// The numbers of the acknowledged messages that coordinators of this process send.
+    let sequences = OpenSequences()
     let tap: Tap
+    let traces: MessageTraces
     let instruments: Instruments
     let deadLetters: DeadLetters
     /// The reports of unhandled messages to the root's process; `nil` in that process itself.
     let unhandled: UpwardReports<UnhandledReport>?
+    /// The changes of children here and below, for the root's process.
+    let lives: LifeReports
     let counts: LiveCounts
     /// The asks that no coordinator of the tree has made.
     let openAsks: OpenAsks
@@ -37,6 +42,13 @@ final class RuntimeCore: Sendable {
     let journal: ProcessJournal?
     /// The mark that every process spawned here inherits.
     let mark: ProcessMark
+    /// The lock that the root holds on a directory that stays.
+    let rootLock = Lock<LifeLock?>(nil)
+    let epochNumber = Atomic<UInt32>(0)
+    /// The workers that a killed root has left in the directory.
+    let orphans = Lock<OrphanedWorkers?>(nil)
+    let orphansAreLeft = Atomic(false)
+    let memoryReturn = Lock(MemoryReturn())
     /// Whether this process has ever spawned another.
     let hasSpawned = Atomic(false)
     let hub: LinkHub
@@ -57,19 +69,23 @@ final class RuntimeCore: Sendable {
         // A worker uses the mark of its process; the root adds an entry of this runtime.
         let number = Self.numbers.add(1, ordering: .relaxed).newValue
         mark = uplink == nil ? ProcessMark.current.appending(Self.markEntry(directory, number: number)) : .current
-        journal = uplink == nil && directory.given != nil ? ProcessJournal(directory) : nil
-        hub = LinkHub(directory: directory, tasks: tasks, logger: logger)
+        journal = uplink == nil && directory.given != nil ? ProcessJournal(directory, logger: logger) : nil
+        hub = LinkHub(directory: directory, socket: directory.socketName(isRoot: uplink == nil), tasks: tasks, logger: logger)
         spawner = WorkerSpawner(
             defaultExecutable: options.workerExecutable,
             output: options.workerOutput,
             spawner: .shared,
             mark: mark,
             environment: .inherited(),
-            logLevel: logger.logLevel
+            logLevel: logger.logLevel,
+            usesControlGroups: uplink == nil && options.isSubreaper
         )
+        if uplink == nil, options.isSubreaper { ControlGroup.begin() }
         tap = Tap(uplink: uplink)
-        instruments = Instruments(options.instruments, tap: tap)
-        deadLetters = DeadLetters(instruments: instruments, uplink: uplink)
+        traces = MessageTraces(uplink: uplink)
+        instruments = Instruments(options.instruments, tap: tap, traces: traces)
+        deadLetters = DeadLetters(instruments: instruments, uplink: uplink, observer: options.deadLetterObserver)
+        lives = LifeReports(options.lifeObserver, uplink: uplink)
         unhandled = uplink.map { UpwardReports($0, isPrompt: true) }
         restartTokens = RestartTokens(options.workerRestarts)
         for type in options.coordinators { registry.register(type) }
@@ -98,7 +114,14 @@ final class RuntimeCore: Sendable {
         let path = parent.path.appending(definition.key)
         switch definition.kind {
         case .program(let program):
-            return ProgramHost(program, path: path, runtime: self, inheritance: inheritance, events: events)
+            return ProgramHost(
+                program,
+                definition.specification.shutdown,
+                path: path,
+                parent: parent,
+                inheritance: inheritance,
+                events: events
+            )
         case .coordinator(let coordinator):
             switch coordinator.place {
             case .inProcess(let type), .insteadOfWorker(let type):
@@ -117,7 +140,9 @@ final class RuntimeCore: Sendable {
                 )
                 return LocalHost(parameters, events: events)
             case .worker(_, let program, let plan):
-                let host = inheritance.spares?.take() ?? WorkerHost(program, plan, path: path, parent: parent)
+                let host =
+                    inheritance.spares?.take()
+                    ?? WorkerHost(program, plan, path: path, parent: parent, orphan: takePromised(at: path))
                 let assignment = WorkerHost.Assignment(
                     definition: coordinator,
                     startTimeout: options.startTimeout,
@@ -132,6 +157,12 @@ final class RuntimeCore: Sendable {
 
     /// Whether anything but its outcome is told about a start that a coordinator has requested itself.
     var announcesStarts: Bool { instruments.areActive || logger.logLevel <= .debug }
+
+    /// Reports a change of a child to the root's process, before any caller learns of it.
+    func reportLife(_ transition: ChildTransition) {
+        guard lives.areWanted, let kind = transition.reported(at: time.now) else { return }
+        lives.add(LifeChange(kind, of: transition.path, transition.incarnation, transition.processID))
+    }
 
     /// Logs a change of a child and reports it to the instruments.
     func childChanged(_ path: @autoclosure () -> CoordinatorPath, _ change: Supervisor.Change) {
@@ -148,7 +179,10 @@ final class RuntimeCore: Sendable {
     }
 
     /// Logs and reports a change that supervision has no part in.
-    func announce(_ path: CoordinatorPath, _ change: LifecycleChange) { announce(path, change, change, .debug) }
+    func announce(_ path: CoordinatorPath, _ incarnation: UInt32, _ change: LifecycleChange) {
+        if lives.areWanted { lives.add(LifeChange(.lifecycle(change), of: path, incarnation, nil)) }
+        announce(path, change, change, .debug)
+    }
 
     private func announce(
         _ path: @autoclosure () -> CoordinatorPath,
@@ -173,12 +207,15 @@ final class RuntimeCore: Sendable {
     func close() async {
         await services.end()
         await spares.waitForAll()
+        await closeOrphans()
         await endStrays()
         journal?.close()
         hub.close()
         // Reading a dependency runs the user's code, which may not end.
         _ = await Grace(.seconds(1), time).within { await self.tasks.end() }
         tap.close()
+        // After the socket was removed: the next root's must not be.
+        unlockDirectory()
         directory.remove()
     }
 }

@@ -7,6 +7,35 @@ import Processes
 final class RuntimeFiles: Sendable {
     /// The suffix of the names of the process journals.
     static let journalSuffix = ".processes"
+    /// The suffix of the names of the FIFOs that workers write their output to.
+    static let outputSuffix = ".out"
+    /// The suffix of the names of the locks that workers hold for their lives, one for each path.
+    static let lockSuffix = ".life"
+    /// The suffix of the names of the sockets to which programs send notices.
+    static let notifySuffix = ".notify"
+    /// The name of the lock that the directory's root holds for its life.
+    static let rootLock = "root.lock"
+    /// The name of the root's socket in a directory that stays.
+    static let rootSocket = "root\(socketSuffix)"
+    static let socketSuffix = ".sock"
+
+    /// Returns the name of the lock of a worker's path.
+    static func lockName(of path: String) -> String { "\(digest(of: path))\(lockSuffix)" }
+
+    /// Returns the name of the FIFO for the output of a worker.
+    static func outputName(of path: String, _ incarnation: UInt32) -> String { "\(digest(of: path))-\(incarnation)\(outputSuffix)" }
+
+    /// Returns the name of the socket for the notices of a program.
+    static func notifyName(of path: String, _ incarnation: UInt32) -> String { "\(digest(of: path))-\(incarnation)\(notifySuffix)" }
+
+    /// Paths have slashes and may be long.
+    private static func digest(of path: String) -> String {
+        var hash = FNV1a()
+        hash.add(path.utf8)
+        return hash.text
+    }
+
+    private static func socketName(of process: pid_t) -> String { "\(process)\(socketSuffix)" }
 
     /// The directory that was requested, absolute; `nil`: a fresh one below the directory for temporary files, removed at the end.
     let given: String?
@@ -15,9 +44,14 @@ final class RuntimeFiles: Sendable {
 
     init(_ given: String?) { self.given = given.map(Self.absolute) }
 
-    /// Returns the path of the socket on which a process listens for its workers.
-    func socketPath(of process: pid_t) throws(LinkError) -> String {
-        let path = try file("\(process).sock")
+    /// Returns the name of the socket on which a process listens for its workers.
+    ///
+    /// The root's name in a directory that stays says nothing of its process: its workers find the next root there.
+    func socketName(isRoot: Bool) -> String { isRoot && given != nil ? Self.rootSocket : Self.socketName(of: getpid()) }
+
+    /// Returns the path of a socket.
+    func socketPath(_ name: String) throws(LinkError) -> String {
+        let path = try file(name)
         guard path.utf8.count <= RuntimeDirectory.maximumSocketPathLength else {
             throw LinkError(
                 .connection,
@@ -31,9 +65,18 @@ final class RuntimeFiles: Sendable {
     func file(_ name: String) throws(LinkError) -> String { "\(try path())/\(name)" }
 
     /// Removes the socket that a process has left.
-    func removeSocket(of process: pid_t) {
+    func removeSocket(of process: pid_t) { removeFile(Self.socketName(of: process)) }
+
+    /// Removes a file of the directory, if there is one.
+    func removeFile(_ name: String) {
         guard let path = made.withLock({ $0 }) else { return }
-        unlink("\(path)/\(process).sock")
+        unlink("\(path)/\(name)")
+    }
+
+    /// Lets the processes of other users reach files of the directory that are theirs; they can't list it, and each file has its own mode.
+    func letOthersPass() {
+        guard let path = try? path() else { return }
+        chmod(path, 0o711)
     }
 
     /// Removes the directory, if it's a fresh one.

@@ -66,7 +66,8 @@ final class Border: Sendable {
             deadline: envelope.deadline,
             trace: envelope.trace,
             isOneWay: envelope.isOneWay,
-            flow: flow
+            flow: flow,
+            delivery: envelope.delivery
         )
         if let flow { envelope.flow?.relayGrants(to: flow) }
         return inner

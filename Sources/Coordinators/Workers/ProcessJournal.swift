@@ -1,10 +1,11 @@
 import ConcurrencySupport
 import Glibc
+import Logging
 import Processes
 import Synchronization
 
 /// The processes that a runtime has started and whose end it hasn't seen, in a file of its directory, so that the next runtime there can
-/// end them when this one is killed.
+/// adopt or end them when this one is killed.
 ///
 /// One line for each beginning and each end, appended with a single write(2); the file is written anew when it has grown, and removed at an
 /// orderly end.
@@ -12,39 +13,91 @@ final class ProcessJournal: Sendable {
     private struct State {
         var descriptor: Int32 = -1
         var lines = 0
-        var living: [ProcessIdentity: ProcessFamily] = [:]
+        var header = Header.current
+        var living: [ProcessIdentity: Entry] = [:]
         /// Whether a file may exist.
         var isWritten = false
         var isClosed = false
+        /// The error of the last write; 0 when the file is complete.
+        var failure: Int32 = 0
     }
 
-    /// The number of lines about ended processes before the file is rewritten.
-    private static let slack = 1_024
     private static let numbers = Atomic<Int>(0)
 
     private let directory: RuntimeFiles
     private let name = "\(getpid())-\(numbers.add(1, ordering: .relaxed).newValue)\(RuntimeFiles.journalSuffix)"
     private let state = Lock(State())
+    private let calls: FileCalls
+    /// The number of lines about ended processes before the file is rewritten.
+    private let slack: Int
+    private let completenessChanged: @Sendable (_ failure: Int32?) -> Void
 
-    init(_ directory: RuntimeFiles) { self.directory = directory }
+    /// Creates a journal, which writes nothing yet.
+    ///
+    /// - Parameter completenessChanged: is called with an error number when the file can't be written any more, and with `nil` when it's
+    ///   complete again.
+    init(
+        _ directory: RuntimeFiles,
+        calls: FileCalls = .live,
+        slack: Int = 1_024,
+        completenessChanged: @escaping @Sendable (_ failure: Int32?) -> Void = { _ in }
+    ) {
+        self.directory = directory
+        self.calls = calls
+        self.slack = slack
+        self.completenessChanged = completenessChanged
+    }
+
+    /// Creates the journal of a runtime, which logs when the file can't be written, once, and when it's complete again.
+    convenience init(_ directory: RuntimeFiles, logger: Logger) {
+        self.init(directory) { failure in
+            var metadata: Logger.Metadata = ["runtime.directory": "\(directory.given ?? "")"]
+            guard let failure else {
+                return logger.notice("the journal of processes is complete again", metadata: metadata)
+            }
+            metadata["reason"] = "\(String(cString: strerror(failure)))"
+            logger.error("the journal of processes can't be written; what is started now isn't kept by a next runtime", metadata: metadata)
+        }
+    }
 
     /// Writes the header, which names the journal's owner, before any process is started.
     func begin() {
-        state.withLock { if !$0.isClosed, !$0.isWritten { rewrite(&$0) } }
+        change { if !$0.isClosed, !$0.isWritten { rewrite(&$0) } }
+    }
+
+    /// Writes the journal anew as that of a root's life with this number, with what goes on from former journals: only then may those be
+    /// removed.
+    ///
+    /// - Returns: Whether the file is complete.
+    func succeed(_ epoch: UInt32, carrying entries: [Entry]) -> Bool {
+        change { state in
+            state.header.epoch = epoch
+            for entry in entries { state.living[entry.family.leader] = entry }
+            if !state.isClosed { rewrite(&state) }
+        }
+        return state.withLock { $0.isWritten && $0.failure == 0 }
     }
 
     /// Whether no process lives whose beginning was noted.
     var isEmpty: Bool { state.withLock { $0.living.isEmpty } }
 
-    func began(_ family: ProcessFamily) {
-        state.withLock { state in
-            state.living[family.leader] = family
-            append(Self.line(family), &state)
+    /// Notes a process that has begun.
+    ///
+    /// - Parameter worker: The mark's entry of the root's own worker that has reported the process; `nil`: the root has spawned it.
+    func began(_ family: ProcessFamily, below worker: String? = nil) { began(Entry(family: family, worker: worker)) }
+
+    /// Notes a process that has begun, unless it's noted already with more than this says.
+    func began(_ entry: Entry) {
+        change { state in
+            let former = state.living[entry.family.leader]
+            if former == entry || entry.record == nil && former?.record != nil { return }
+            state.living[entry.family.leader] = entry
+            append(entry.line, &state)
         }
     }
 
     func ended(_ process: ProcessIdentity) {
-        state.withLock { state in
+        change { state in
             guard state.living.removeValue(forKey: process) != nil else { return }
             append("- \(process.processID) \(process.startTime)\n", &state)
         }
@@ -54,40 +107,65 @@ final class ProcessJournal: Sendable {
     func close() {
         state.withLock { state in
             state.isClosed = true
-            if state.isWritten, let path = try? directory.file(name) { unlink(path) }
+            if state.isWritten, let path = try? directory.file(name) { _ = calls.unlink(path) }
             closeDescriptor(&state)
         }
+    }
+
+    private func change(_ body: (inout State) -> Void) {
+        let failure = state.withLock { state -> Int32? in
+            let before = state.failure
+            body(&state)
+            return (before == 0) == (state.failure == 0) ? nil : state.failure
+        }
+        if let failure { completenessChanged(failure == 0 ? nil : failure) }
     }
 
     /// Appends a line; a file that can't be written doesn't prevent a start, since the mark in the environment finds the processes too.
     private func append(_ line: String, _ state: inout State) {
         if state.isClosed { return }
-        if !Self.isLinked(state.descriptor) || state.lines > 4 * state.living.count + Self.slack { return rewrite(&state) }
+        let isComplete = state.failure == 0 && isLinked(state.descriptor)
+        if !isComplete || state.lines > 4 * state.living.count + slack {
+            rewrite(&state)
+            // A file that can't be shortened now can still be longer.
+            guard isComplete, state.failure != 0 else { return }
+        }
         state.lines += 1
         // An incomplete line would spoil the next one: without a descriptor, the next line rewrites the file.
-        if !Self.write(line, to: state.descriptor) { closeDescriptor(&state) }
+        state.failure = write(line, to: state.descriptor)
+        if state.failure != 0 { closeDescriptor(&state) }
     }
 
     /// Returns whether a descriptor is open and its file hasn't been removed.
-    private static func isLinked(_ descriptor: Int32) -> Bool {
-        var status = stat()
-        return descriptor >= 0 && fstat(descriptor, &status) == 0 && status.st_nlink > 0
-    }
+    private func isLinked(_ descriptor: Int32) -> Bool { descriptor >= 0 && calls.linkCount(descriptor) > 0 }
 
     private func closeDescriptor(_ state: inout State) {
-        if state.descriptor >= 0 { Glibc.close(state.descriptor) }
+        if state.descriptor >= 0 { calls.close(state.descriptor) }
         state.descriptor = -1
     }
 
     private func rewrite(_ state: inout State) {
-        guard let path = try? directory.file(name) else { return }
-        let descriptor = open("\(path).new", O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { return }
-        let text = Header.current.text + state.living.values.map(Self.line).joined()
-        guard Self.write(text, to: descriptor), rename("\(path).new", path) == 0 else {
-            unlink("\(path).new")
-            Glibc.close(descriptor)
-            return
+        state.failure = 0
+        do {
+            try replaceFile(&state)
+        } catch let error as Failure {
+            state.failure = error.errno
+        } catch {
+            state.failure = EIO
+        }
+    }
+
+    private func replaceFile(_ state: inout State) throws {
+        let path = try directory.file(name)
+        let descriptor = calls.open("\(path).new", O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0o600)
+        guard descriptor >= 0 else { throw Failure(errno: -descriptor) }
+        let text = state.header.text + state.living.values.map(\.line).joined()
+        var failure = write(text, to: descriptor)
+        if failure == 0 { failure = -calls.rename("\(path).new", path) }
+        guard failure == 0 else {
+            _ = calls.unlink("\(path).new")
+            calls.close(descriptor)
+            throw Failure(errno: failure)
         }
         closeDescriptor(&state)
         state.descriptor = descriptor
@@ -95,9 +173,16 @@ final class ProcessJournal: Sendable {
         state.lines = state.living.count
     }
 
-    private static func write(_ text: String, to descriptor: Int32) -> Bool {
+    private struct Failure: Error {
+        let errno: Int32
+    }
+
+    /// Writes a text, and returns an error number, or 0.
+    private func write(_ text: String, to descriptor: Int32) -> Int32 {
         let bytes = Array(text.utf8)
-        return Glibc.write(descriptor, bytes, bytes.count) == bytes.count
+        let count = calls.write(descriptor, bytes)
+        // A disk takes a part when it's about to be full.
+        return count == bytes.count ? 0 : count < 0 ? Int32(-count) : ENOSPC
     }
 }
 
@@ -107,11 +192,13 @@ extension ProcessJournal {
         let owner: ProcessIdentity
         /// The boot, and the namespace to which the process numbers belong.
         let boot: String
+        /// The number of the owner's life among those of all roots in the directory; 0: its workers can't be adopted.
+        var epoch: UInt32 = 0
 
         /// The header of this process, with the boot from which start times are counted.
         static let current = Header(owner: .current, boot: bootID)
 
-        var text: String { "coordinators 1 \(owner.processID) \(owner.startTime) \(boot)\n" }
+        var text: String { "coordinators 1 \(owner.processID) \(owner.startTime) \(boot) \(epoch)\n" }
 
         /// Whether the owner still lives, and is responsible for the processes that it has started.
         var isAlive: Bool { boot == Self.bootID && owner.isAlive }
@@ -126,29 +213,63 @@ extension ProcessJournal {
         }()
     }
 
-    private static func line(_ family: ProcessFamily) -> String {
-        "+ \(family.leader.processID) \(family.leader.startTime) \(family.entry)\n"
+    /// A process that lives, and what is known of it.
+    struct Entry: Equatable, Sendable {
+        let family: ProcessFamily
+        /// The mark's entry of the root's own worker that has reported the process; `nil`: the root has spawned it.
+        var worker: String?
+        /// The data by which a next root adopts the process; `nil`: it's ended first.
+        var record: AdoptableWorker?
+
+        var line: String {
+            let begin = "\(family.leader.processID) \(family.leader.startTime) "
+            if let record { return "a \(begin)\(family.entry) \(record.text)\n" }
+            guard let worker else { return "+ \(begin)\(family.entry)\n" }
+            return "+ \(begin)\(family.entry.isEmpty ? Self.none : family.entry) \(worker)\n"
+        }
+
+        fileprivate init?(_ process: ProcessIdentity, _ fields: [Substring]) {
+            let entry = fields.count > 3 && fields[3] != Self.none ? String(fields[3]) : ""
+            family = ProcessFamily(leader: process, entry: entry)
+            switch fields[0] {
+            case "a": record = fields.count > 4 ? AdoptableWorker(fields[4]) : nil
+            case "+": worker = fields.count > 4 ? String(fields[4]) : nil
+            default: return nil
+            }
+        }
+
+        init(family: ProcessFamily, worker: String? = nil, record: AdoptableWorker? = nil) {
+            (self.family, self.worker, self.record) = (family, worker, record)
+        }
+
+        private static let none = "-"
+    }
+
+    /// The content of a journal's file.
+    struct Content {
+        let header: Header
+        let entries: [Entry]
+
+        var living: [ProcessFamily] { entries.map(\.family) }
     }
 
     /// Parses a file; returns `nil` when it isn't a journal.
     ///
     /// A last line that was cut off, because its writer was killed, is ignored.
-    static func read(_ text: String) -> (header: Header, living: [ProcessFamily])? {
+    static func read(_ text: String) -> Content? {
         var lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
-        guard let first = lines.popFirst()?.split(separator: " "), first.count == 5, first[0] == "coordinators", first[1] == "1",
+        guard let first = lines.popFirst()?.split(separator: " "), first.count >= 5, first[0] == "coordinators", first[1] == "1",
             let owner = identity(first[2], first[3])
         else { return nil }
-        var living: [ProcessIdentity: ProcessFamily] = [:]
+        var living: [ProcessIdentity: Entry] = [:]
         for line in lines {
-            let fields = line.split(separator: " ")
+            // The record at the end of a line may have spaces.
+            let fields = line.split(separator: " ", maxSplits: 4)
             guard fields.count >= 3, let process = identity(fields[1], fields[2]) else { continue }
-            switch fields[0] {
-            case "+": living[process] = ProcessFamily(leader: process, entry: fields.count > 3 ? String(fields[3]) : "")
-            case "-": living[process] = nil
-            default: continue
-            }
+            if fields[0] == "-" { living[process] = nil } else if let entry = Entry(process, fields) { living[process] = entry }
         }
-        return (Header(owner: owner, boot: String(first[4])), Array(living.values))
+        let epoch = first.count > 5 ? UInt32(first[5]) : nil
+        return Content(header: Header(owner: owner, boot: String(first[4]), epoch: epoch ?? 0), entries: Array(living.values))
     }
 
     private static func identity(_ processID: Substring, _ startTime: Substring) -> ProcessIdentity? {

@@ -170,6 +170,7 @@ extension Worker {
             await runtime.deadLetters.flush()
             await runtime.close()
             await uplink.sendRelayed()
+            await runtime.lives.flush()
             await runtime.deadLetters.flush()
             await runtime.unhandled?.flushToEnd()
             handle(.runtimeClosed)
@@ -208,7 +209,10 @@ extension Worker: UplinkOwner {
         case .subscribe(let subscribe):
             switch link.text(of: subscribe.name) {
             case Notification.tap: runtime.tap.setWantedAbove(subscribe.isActive)
-            default: state.withLock { $0.inheritance.areEventsWanted = subscribe.isActive }
+            case Notification.trace: runtime.traces.setWantedAbove(subscribe.isActive)
+            case "": state.withLock { $0.inheritance.areEventsWanted = subscribe.isActive }
+            // A parent of another build may have more to subscribe to.
+            default: break
             }
         default: break  // A parent sends nothing else that isn't about a message.
         }

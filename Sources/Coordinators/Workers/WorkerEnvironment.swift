@@ -10,11 +10,16 @@ enum WorkerEnvironment {
     /// The descriptor on which workers get their ticket.
     static let ticketDescriptor: Int32 = 3
 
+    /// The variable with the number of the descriptor whose lock the worker holds for its life.
+    static let lockVariable = "COORDINATOR_LIFE_LOCK_FD"
+    /// The descriptor whose lock a worker holds for its life.
+    static let lockDescriptor: Int32 = 4
+
     /// The variable with the level of the parent's log.
     static let logLevelVariable = "COORDINATOR_LOG_LEVEL"
 
     /// The variables that a parent sets for one worker, which that worker's own children don't inherit.
-    static let variables = [ticketVariable, logLevelVariable]
+    static let variables = [ticketVariable, lockVariable, logLevelVariable]
 
     /// Returns a logger as detailed as the parent's, if this process is a worker and its program has configured no other level.
     static func logger(label: String) -> Logger {
@@ -26,6 +31,13 @@ enum WorkerEnvironment {
         return logger
     }
 
+    /// Keeps the lock of this process's life from its own children, which may outlive it.
+    private static func keepLock() {
+        guard let descriptor = getenv(lockVariable).flatMap({ Int32(String(cString: $0)) }) else { return }
+        unsetenv(lockVariable)
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    }
+
     /// Takes the ticket that the parent has sent, if this process is a worker.
     ///
     /// A second call returns nothing.
@@ -34,6 +46,7 @@ enum WorkerEnvironment {
     static func takeTicket() throws(CoordinatorError) -> Ticket? {
         guard let text = getenv(ticketVariable).map({ String(cString: $0) }) else { return nil }
         unsetenv(ticketVariable)
+        keepLock()
         guard let descriptor = Int32(text) else {
             throw CoordinatorError(.startFailed, "\(ticketVariable) is '\(text)', which is no descriptor")
         }

@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import Processes
 import WireProtocol
 import WorkerLifecycle
 
@@ -12,7 +13,7 @@ extension WorkerHost {
     }
 
     /// The time after which a worker that doesn't respond is suspected to hang.
-    private static let suspectAfter = Duration.seconds(3)
+    private var suspectAfter: Duration { min(.seconds(3), runtime.options.heartbeatTimeout * 3 / 10) }
     /// The time for which the description of a suspected worker is awaited.
     private static let glance = Duration.milliseconds(200)
 
@@ -75,7 +76,8 @@ extension WorkerHost {
     >? {
         while MonotonicTime.now < deadline {
             if let result = await answer.value(before: min(deadline, .now + Self.glance)) { return result }
-            if isDoubtful { break }
+            // A stopped process can't answer; it isn't suspected before some heartbeats are missing.
+            if isDoubtful || process?.isStopped == true { break }
         }
         return nil
     }
@@ -87,9 +89,16 @@ extension WorkerHost {
         ask(attachment.peer, .inspect, path.description, .initial, OneShot())
     }
 
-    private var isDoubtful: Bool {
+    /// Whether the worker is shown as unresponsive unless it describes itself within a moment.
+    var isDoubtful: Bool {
         let (isMissing, lastSign) = state.withLock { ($0.description.isMissing, $0.machine.lastSign) }
-        return isMissing || lastSign.map { MonotonicTime.now.sinceOrigin - $0 > Self.suspectAfter } ?? false
+        // A silent executor describes nothing either.
+        return isMissing || executorSilence != nil || lastSign.map { MonotonicTime.now.sinceOrigin - $0 > suspectAfter } ?? false
+    }
+
+    var executorSilence: Duration? {
+        let silence = state.withLock { $0.machine.executorSilence(now: MonotonicTime.now.sinceOrigin) }
+        return silence.flatMap { $0 >= suspectAfter ? $0 : nil }
     }
 
     private func ask(

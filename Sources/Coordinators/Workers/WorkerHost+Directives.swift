@@ -17,12 +17,15 @@ extension WorkerHost {
             if let process = spawned?.process { tasks.add { _ = await process.terminate(grace: grace) } }
         case .kill: try? spawned?.process.sendToGroup(.kill)
         case .cleanUp(let link): tasks.add { await self.cleanUp(link) }
+        case .ping(let link): ping(link, .link)
+        case .probeExecutor(let link): ping(link, .executor)
+        case .noteExecutor(let isSilent): logExecutor(isSilent: isSilent)
         case .measureMemory:
             if let bytes = spawned?.process.identity.residentBytes { handle(.memoryMeasured(bytes: bytes)) }
         case .startSucceeded:
             readiness.settle(.success(()))
             checkDescription()
-        case .startFailed(let failure): readiness.settle(.failure(error(for: failure)))
+        case .startFailed(let failure): failStart(error(for: failure))
         case .lifeEnded(let reason): events.send(.exited(reason))
         case .gone: end()
         case .wake(let time): state.wake(at: time) { [weak self] in self?.handle(.timePassed, talksElsewhere: true) }
@@ -32,19 +35,29 @@ extension WorkerHost {
     func perform(_ directive: WorkerMachine.LinkDirective) {
         switch directive {
         case .welcome(let link): with(link) { welcome($0, on: link) }
-        case .close(let link):
-            with(link) { $0.peer.close() }
-            forgetLink(link)
+        // The link is forgotten when it has given back its messages.
+        case .close(let link): with(link) { $0.peer.close() }
         case .introduce(let link): with(link) { introduce(to: $0.peer) }
         case .tellStart(let link): with(link) { tellStart(to: $0.peer) }
         case .tellStop(let link, let stop): with(link) { tell(stop, to: $0.peer) }
         case .bidFarewell(let link, let reason): with(link) { bidFarewell(to: $0.peer, reason) }
-        case .ping(let link): with(link) { ping($0.peer) }
         case .becameReachable: events.send(.becameReachable)
         case .becameUnreachable: events.send(.becameUnreachable)
         case .recycle(let cause):
             runtime.logger.info("a worker is replaced", metadata: ["coordinator.path": "\(path)", "cause": "\(cause.text)"])
             events.send(.recyclingDue)
+        }
+    }
+
+    /// Tells that the start has failed, once nothing is left of a worker that was to be adopted.
+    private func failStart(_ error: any Error) {
+        guard let orphan = state.withLock({ $0.orphan.take() }) else {
+            readiness.settle(.failure(error))
+            return
+        }
+        tasks.add { [self] in
+            await runtime.end(orphan, because: "its start was given up")
+            readiness.settle(.failure(error))
         }
     }
 
@@ -54,10 +67,25 @@ extension WorkerHost {
         if let attachment = state.withLock({ $0.links.attached[link] }) { body(attachment) }
     }
 
+    private func logExecutor(isSilent: Bool) {
+        let metadata: Logger.Metadata = ["coordinator.path": "\(path)", "worker.pid": "\(spawned?.process.identity.processID ?? 0)"]
+        guard isSilent else { return runtime.logger.notice("a worker's executor answers again", metadata: metadata) }
+        if runtime.lives.areWanted {
+            let incarnation = state.withLock { $0.assignment?.events.life.incarnation } ?? 0
+            let silence = runtime.options.heartbeatTimeout
+            runtime.lives.add(LifeChange(.silent(silence), of: path, incarnation, spawned?.process.identity.processID))
+        }
+        runtime.logger.warning(
+            "a worker's executor runs nothing: all its threads are busy or blocked",
+            metadata: metadata.merging(["silence": "\(runtime.options.heartbeatTimeout)"]) { $1 }
+        )
+    }
+
     private func end() {
         state.cancelWake()
         turn.settle(())
         if let number = tapSwitch.outcome { runtime.tap.forget(number) }
+        if let number = traceSwitch.outcome { runtime.traces.forget(number) }
         settleNextLink()
         gone.settle(())
     }
@@ -75,6 +103,9 @@ extension WorkerHost {
             case .noLink: return CoordinatorError(.peerLost, "\(path) has had no link for \(state.withLock { $0.machine.limits.link })")
             case .noSign:
                 return CoordinatorError(.peerLost, "\(path) has given no sign for \(runtime.options.heartbeatTimeout)", maybeExecuted: true)
+            case .silentExecutor:
+                let time = runtime.options.heartbeatTimeout
+                return CoordinatorError(.peerLost, "the executor of \(path) has run nothing for \(time)", maybeExecuted: true)
             case .ticketRefused(let message): return CoordinatorError(.startFailed, message)
             case .notWelcome(let message): return CoordinatorError(.startFailed, message)
             case .discarded:

@@ -18,7 +18,9 @@ extension WorkerHost {
         }
         subscribe("", inheritance.areEventsWanted, at: peer)
         subscribe(Notification.tap, runtime.tap.isActive, at: peer)
+        subscribe(Notification.trace, runtime.traces.isActive, at: peer)
         if tapSwitch.outcome == nil { listenToTap() }
+        if traceSwitch.outcome == nil { listenToTraces() }
     }
 
     private func listenToTap() {
@@ -27,6 +29,14 @@ extension WorkerHost {
             subscribe(Notification.tap, isWanted, at: peer)
         }
         tapSwitch.settle(number)
+    }
+
+    private func listenToTraces() {
+        let number = runtime.traces.whenSwitched { [weak self] isWanted in
+            guard let self, let peer = state.withLock({ $0.linkedPeer }) else { return }
+            subscribe(Notification.trace, isWanted, at: peer)
+        }
+        traceSwitch.settle(number)
     }
 
     private var inheritance: ChildInheritance { state.withLock { $0.assignment?.inheritance } ?? ChildInheritance() }
@@ -85,9 +95,13 @@ extension WorkerHost {
                 parent.reportUnhandled(try PayloadCoder.decode(UnhandledReport.self, from: payload, codec: codec))
             case DeadLetterReport.notification:
                 runtime.deadLetters.add(try PayloadCoder.decode(DeadLetterReport.self, from: payload, codec: codec))
+            case LifeReport.notification:
+                runtime.lives.add(try PayloadCoder.decode(LifeReport.self, from: payload, codec: codec), below: path)
             case Notification.tap:
                 let event = try PayloadCoder.decode(TreeEvent.self, from: payload, codec: codec)
                 runtime.tap.publish(event)
+            case Notification.trace:
+                runtime.traces.publish(try PayloadCoder.decode(MessageTraces.Report.self, from: payload, codec: codec))
             default: runtime.logger.debug("a notification was ignored", metadata: ["name": "\(name)"])
             }
         } catch {

@@ -12,8 +12,23 @@ extension WorkerHost {
     /// The correlation of the start frame and its answer.
     private static let startCorrelation: UInt64 = 1
 
+    /// Takes over a link that has waited for the worker's adoption.
+    func attach(parked link: Link, _ hello: Hello) throws {
+        // The worker may answer the welcome at once: its frames come to the peer by then.
+        let id = try attach(link, hello) { link.hand(over: $0) }
+        // A link that was lost before the machine knew it is lost after that.
+        if link.isClosed { lost(id, LinkError(.peerClosed, "the link was lost")) }
+    }
+
     /// Takes a link whose worker has shown the right secret.
     func attach(_ link: Link, _ hello: Hello) throws -> Link.Handler {
+        var handler: Link.Handler?
+        _ = try attach(link, hello) { handler = $0 }
+        guard let handler else { throw LinkError(.handshake, "the link has no peer") }
+        return handler
+    }
+
+    private func attach(_ link: Link, _ hello: Hello, _ take: (Link.Handler) -> Void) throws -> WorkerMachine.LinkID {
         // This is checked first, since a stranger with a stolen secret must not cost the worker its link.
         if let strangeness = strangeness(of: link) {
             logRefusal(strangeness)
@@ -23,8 +38,11 @@ extension WorkerHost {
         let id = Self.linkNumbers.add(1, ordering: .relaxed).newValue
         let peer = makePeer(link, hello, id)
         link.limitFrames(to: Int(hello.maximumFrameSize))
-        handle(.linkAttached(id, refusal: refusal(of: hello))) { $0.links.attached[id] = Attachment(peer: peer, hello: hello) }
-        return peer.handler
+        take(peer.handler)
+        handle(.linkAttached(id, refusal: refusal(of: hello) ?? runtime.refusal(ofEpochSeenBy: link))) {
+            $0.links.attached[id] = Attachment(peer: peer, hello: hello)
+        }
+        return id
     }
 
     private static let linkNumbers = Atomic<UInt64>(0)
@@ -55,9 +73,12 @@ extension WorkerHost {
     ///
     /// The session is compared, not the process, because launchers fork.
     private func strangeness(of link: Link) -> String? {
-        guard let process = state.withLock({ $0.process?.process.identity }), let credentials = link.peer else {
-            return "the peer's identity is unknown"
-        }
+        guard let process = state.withLock({ $0.process?.process.identity }) else { return "the peer's identity is unknown" }
+        return Self.strangeness(of: link, in: process)
+    }
+
+    static func strangeness(of link: Link, in process: ProcessIdentity) -> String? {
+        guard let credentials = link.peer else { return "the peer's identity is unknown" }
         guard credentials.userID == geteuid() else {
             return "the peer runs as user \(credentials.userID), not \(geteuid())"
         }
@@ -91,14 +112,16 @@ extension WorkerHost {
         forgetLink(id)
     }
 
-    func forgetLink(_ id: WorkerMachine.LinkID) {
-        state.withLock { $0.links.attached[id] = nil }
+    private func forgetLink(_ id: WorkerMachine.LinkID) {
+        guard state.withLock({ $0.forget(id) }) else { return }
+        events.send(.becameReachable)
+        settleNextLink()
     }
 
     private func receive(_ frame: Frame, on id: WorkerMachine.LinkID) {
         switch frame.content {
         case .ready: handle(.ready)
-        case .pong: handle(.heard)
+        case .pong(let probe): handle(probe.kind == .executor ? .executorAnswered : .heard)
         case .reply(.failure(let failure)) where frame.correlation == Self.startCorrelation:
             handle(.startRefused(Failures.restored(Failures.decode(failure, codec: frame.codec))))
         case .finish(let bytes): events.send(.finished(.encoded(frame.codec, bytes)))
@@ -117,15 +140,17 @@ extension WorkerHost {
         let welcome = Welcome(
             buildID: runtime.upwardBuildID,
             maximumFrameSize: UInt32(FrameLimits.default.maximumFrameSize),
-            heartbeatMilliseconds: Self.heartbeat.millisecondsClamped
+            heartbeatMilliseconds: heartbeat.millisecondsClamped
         )
+        // From the welcome on.
+        attachment.peer.link.useEpoch(runtime.epoch)
         attachment.peer.send(Frame(.welcome(welcome)))
         attachment.peer.announceCredit()
         // Before the start, and so before the first message.
         for level in ResponderDirectory.handedDown(by: parent, frameSize: attachment.peer.link.maximumFrameSize) {
             attachment.peer.send(Frame(.directory(level)))
         }
-        state.withLock { $0.noteWelcome(on: link) }
+        if state.withLock({ $0.noteWelcome(on: link) }) { events.send(.becameReachable) }
         settleNextLink()
     }
 
@@ -174,7 +199,12 @@ extension WorkerHost {
         peer.send(Frame(.goodbye("")))
     }
 
-    func ping(_ peer: Peer) {
-        peer.send(Frame(.ping(Probe(timestampNanoseconds: UInt64(MonotonicTime.now.nanoseconds), kind: .link))))
+    /// Sends a ping, from any thread.
+    func ping(_ link: WorkerMachine.LinkID, _ kind: Probe.Kind) {
+        let (isInUse, peer) = state.withLock { ($0.machine.link == link, $0.linkedPeer) }
+        guard isInUse else { return }
+        // Nothing may come before the welcome, and a worker that hasn't been welcomed owes no answer.
+        guard let peer else { return handle(kind == .executor ? .executorAnswered : .heard, talksElsewhere: true) }
+        peer.send(Frame(.ping(Probe(timestampNanoseconds: UInt64(MonotonicTime.now.nanoseconds), kind: kind))))
     }
 }

@@ -16,7 +16,7 @@ extension WorkerHost {
         let peer = state.withLock { $0.linkedPeer }
         // A message that was not sent waits for the link, or for the next life.
         let undelivered: @Sendable () -> Void = { [self] in
-            events.send(.messageReturned(ChildSlot.Parking.Message(envelope: envelope, rest: rest, isDirect: isDirect)))
+            events.send(.messageReturned(ChildSlot.ParkedMessage(envelope: envelope, rest: rest, isDirect: isDirect)))
             lookAgain(after: peer)
         }
         let target = path.appending(rest).description
@@ -27,7 +27,12 @@ extension WorkerHost {
 
     /// Reports the worker as reachable again if it has dialled while the loss of its former link was being reported.
     private func lookAgain(after former: Peer?) {
-        let hasSuccessor = state.withLock { $0.linkedPeer.map { $0 !== former } ?? false }
+        let hasSuccessor = state.withLock { state in
+            let hasSuccessor = state.linkedPeer.map { $0 !== former } ?? false
+            // The worker was ready, as an adopted one is at once, before its welcome was noted here: no other event follows.
+            if !hasSuccessor, former == nil { state.links.isAwaited = true }
+            return hasSuccessor
+        }
         if hasSuccessor { events.send(.becameReachable) }
     }
 
@@ -64,7 +69,8 @@ extension WorkerHost {
         guard state.withLock({ $0.descendants.take(report) }) else {
             throw CoordinatorError(.tooManyOpenAsks, "\(path) has told of more processes than there can be")
         }
-        if report.lives { try await runtime.processBegan(report.family) } else { await runtime.processEnded(report.family) }
+        let worker = state.withLock { $0.process?.family }
+        if report.lives { try await runtime.processBegan(report.family, below: worker) } else { await runtime.processEnded(report.family) }
         return .null
     }
 }

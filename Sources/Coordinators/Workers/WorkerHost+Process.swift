@@ -18,18 +18,25 @@ extension WorkerHost {
     }
 
     func spawn() async {
+        if await adoptOrphan() { return }
         do throws(CoordinatorError) {
             let (spawned, ticket, pipe) = try await makeProcess()
+            // Before the ticket, so that every worker that could be adopted is known to a next root.
+            if let record = state.withLock({ $0.record }) { runtime.journal?.began(.init(family: spawned.family, record: record)) }
             handle(.spawned) { $0.process = spawned }
-            spawned.process.onExit { [self] status in
-                // This runs on the process thread, which must not wait.
-                tasks.add { self.handle(.exited(ExitReason(status))) }
-            }
+            watch(spawned.process)
             give(ticket, through: pipe)
         } catch {
             runtime.hub.forget(secret)
             handle(.spawnFailed(error))
             launch.settle(.failure(error))
+        }
+    }
+
+    func watch(_ process: ChildProcess) {
+        process.onExit { [self] status in
+            // This runs on the process thread, which must not wait.
+            tasks.add { self.handle(.exited(ExitReason(status))) }
         }
     }
 
@@ -46,9 +53,20 @@ extension WorkerHost {
             incarnation: state.withLock { $0.assignment?.events.life.incarnation ?? Ticket.spareIncarnation },
             parentProcessID: getpid(),
             isStrict: grace == .zero,
-            orphanGraceMilliseconds: grace.millisecondsClamped
+            orphanGraceMilliseconds: grace.millisecondsClamped,
+            epoch: runtime.epoch
         )
-        let (spawned, pipe) = try await runtime.spawner.spawn(program, plan, path: path, isStrict: ticket.isStrict)
+        let keepsake = try await makeKeepsake(secret)
+        state.withLock { $0.record = keepsake?.record }
+        let (spawned, pipe) = try await runtime.spawner.spawn(
+            program,
+            plan,
+            path: path,
+            incarnation: state.withLock { $0.assignment?.events.life.incarnation } ?? 0,
+            isStrict: ticket.isStrict,
+            lock: keepsake?.lock,
+            fifo: keepsake?.record.output.flatMap { try? runtime.directory.file($0) }
+        )
         return (spawned, ticket, pipe)
     }
 
@@ -82,6 +100,9 @@ extension WorkerHost {
         // The processes that it reported in its last moment are included.
         let families = state.withLock { $0.descendants.families + [$0.process?.family].compactMap(\.self) }
         await runtime.end(families)
+        let (isAdopted, family, record) = state.withLock { ($0.isAdopted, $0.process?.family, $0.record) }
+        if isAdopted, let family { await runtime.endStrays(of: family) }
+        if let record { runtime.removeFiles(of: record) }
         for family in families {
             runtime.directory.removeSocket(of: family.leader.processID)
             await runtime.processEnded(family)

@@ -16,6 +16,14 @@ final class WorkerHost: ChildHost {
         /// The directives about links, which run code of users: their types are encoded, their asks end.
         fileprivate var talk = Outbox<WorkerMachine.LinkDirective>()
         var process: SpawnedProcess?
+        /// The secret by which the worker proves who it is: a new one, or that of the worker which is adopted.
+        var secret: [UInt8]
+        /// The worker that a killed root has left, until it's adopted or ended.
+        var orphan: OrphanedWorkers.Orphan?
+        /// Whether a former root has spawned the process.
+        var isAdopted = false
+        /// The data by which a next root adopts the process, if it can.
+        var record: AdoptableWorker?
         var links = Links()
         /// The life of the process; `nil`: it's a spare.
         var assignment: Assignment?
@@ -45,7 +53,6 @@ final class WorkerHost: ChildHost {
     let program: WorkerProgram
     let plan: WorkerPlan
     let state: MachineShell<State>
-    let secret = Secret.make()
     let tasks = OwnedTasks()
     /// The messages to the worker that are delayed, because a test wants a slow link.
     let delayLine = DelayLine(.monotonic)
@@ -58,16 +65,23 @@ final class WorkerHost: ChildHost {
     let gone = OneShot<Void>()
     /// The number under which the host is registered at the tap, once a worker has been introduced.
     let tapSwitch = OneShot<UInt64>()
+    /// The same for the reports of traced messages.
+    let traceSwitch = OneShot<UInt64>()
 
-    init(_ program: WorkerProgram, _ plan: WorkerPlan, path: CoordinatorPath, parent: Node) {
+    /// - Parameter orphan: The worker to adopt instead of spawning one.
+    init(_ program: WorkerProgram, _ plan: WorkerPlan, path: CoordinatorPath, parent: Node, orphan: OrphanedWorkers.Orphan? = nil) {
         var limits = WorkerMachine.Limits()
         limits.firstLink = Link.handshakeTimeout + .seconds(5)
-        limits.heartbeat = Self.heartbeat
         limits.heartbeatTimeout = parent.runtime.options.heartbeatTimeout
+        // Ten pings in the time, so that a hang is known within a tenth of it.
+        limits.heartbeat = max(min(.seconds(1), limits.heartbeatTimeout / 10), .milliseconds(10))
+        limits.restartsSilentExecutor = plan.hang == .restart
         limits.age = plan.recycling.nextAge
         limits.messages = plan.recycling.messages
         limits.memory = plan.recycling.memory
-        state = MachineShell(State(machine: WorkerMachine(limits: limits)))
+        state = MachineShell(
+            State(machine: WorkerMachine(limits: limits), secret: orphan?.secret ?? Secret.make(), orphan: orphan)
+        )
         self.program = program
         self.plan = plan
         self.path = path
@@ -75,8 +89,8 @@ final class WorkerHost: ChildHost {
         self.runtime = parent.runtime
     }
 
-    /// The interval between pings of a worker.
-    static let heartbeat = Duration.seconds(1)
+    /// The interval between pings of the worker.
+    var heartbeat: Duration { state.withLock { $0.machine.limits.heartbeat } }
 
     /// Reports an event to the machine, and carries out the machine's decisions.
     ///
@@ -135,6 +149,9 @@ final class WorkerHost: ChildHost {
 
     // MARK: Lookup
 
+    /// The secret by which the worker proves who it is.
+    var secret: [UInt8] { state.withLock { $0.secret } }
+
     /// The receiver of the life's events; it has no owner as long as there is no life.
     var events: HostEvents {
         state.withLock { $0.assignment?.events } ?? HostEvents(owner: nil, life: ChildInstance(key: "", incarnation: 0))
@@ -154,9 +171,24 @@ extension WorkerHost.State {
     var linkedPeer: Peer? { links.inUse }
 
     /// Notes that the worker has been welcomed on a link.
-    mutating func noteWelcome(on link: WorkerMachine.LinkID) {
+    ///
+    /// - Returns: Whether messages wait for that.
+    mutating func noteWelcome(on link: WorkerMachine.LinkID) -> Bool {
         links.welcomed = link
         links.renew(machine.link)
+        guard links.isAwaited, links.inUse != nil else { return false }
+        links.isAwaited = false
+        return true
+    }
+
+    /// Forgets a link that is gone, and has given back its messages.
+    ///
+    /// - Returns: Whether its successor is in use from now on.
+    mutating func forget(_ link: WorkerMachine.LinkID) -> Bool {
+        let wasInUse = links.inUse != nil
+        links.attached[link] = nil
+        links.renew(machine.link)
+        return !wasInUse && links.inUse != nil
     }
 
     /// Feeds the machine an event.
@@ -181,9 +213,15 @@ extension WorkerHost {
         /// The link on which the worker was welcomed last.
         fileprivate var welcomed: WorkerMachine.LinkID?
         fileprivate var inUse: Peer?
+        /// Whether a message has come back because no link was in use yet.
+        var isAwaited = false
 
         fileprivate mutating func renew(_ link: WorkerMachine.LinkID?) {
-            inUse = link.flatMap { $0 == welcomed ? attached[$0]?.peer : nil }
+            inUse = link.flatMap { link in
+                // What the former link gives back goes before everything else.
+                let isAlone = attached.keys.allSatisfy { $0 >= link }
+                return link == welcomed && isAlone ? attached[link]?.peer : nil
+            }
         }
     }
 }

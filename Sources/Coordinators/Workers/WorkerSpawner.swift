@@ -15,44 +15,83 @@ struct WorkerSpawner: Sendable {
     let environment: InheritedEnvironment
     /// The log level of workers, unless they are configured otherwise.
     let logLevel: Logger.Level
+    /// Whether each child begins in a control group of its own, where that is possible.
+    let usesControlGroups: Bool
 
     /// Spawns a worker that waits for its ticket on a descriptor.
     ///
-    /// - Parameter isStrict: Whether the worker dies with this process.
+    /// - Parameters:
+    ///   - isStrict: Whether the worker dies with this process.
+    ///   - lock: The lock that the worker holds for its life.
+    ///   - fifo: The path of a FIFO for its output, so that the worker may outlive this process.
     /// - Returns: The process, with the mark by which all its descendants are found, and the pipe for its ticket.
     func spawn(
         _ program: WorkerProgram,
         _ plan: WorkerPlan,
         path: CoordinatorPath,
-        isStrict: Bool
+        incarnation: UInt32,
+        isStrict: Bool,
+        lock: LifeLock? = nil,
+        fifo: String? = nil
     ) async throws(CoordinatorError) -> (SpawnedProcess, TicketPipe) {
         let executable = program.executable ?? defaultExecutable ?? "/proc/self/exe"
-        var environment = program.environment
+        var surroundings = program.surroundings
+        var environment = surroundings.environment
         environment[WorkerEnvironment.logLevelVariable] = environment[WorkerEnvironment.logLevelVariable] ?? logLevel.rawValue
         environment[WorkerEnvironment.ticketVariable] = String(WorkerEnvironment.ticketDescriptor)
+        if lock != nil { environment[WorkerEnvironment.lockVariable] = String(WorkerEnvironment.lockDescriptor) }
         let pipe = try TicketPipe()
         defer { pipe.closeReader() }
-        var specification = specification(executable, program.arguments, environment, program.directory, path)
+        surroundings.environment = environment
+        var specification = try specification(executable, program.arguments, surroundings, path)
+        output.capture(&specification, path, incarnation, fifo: fifo)
         specification.diesWithParent = isStrict
         specification.descriptors = [InheritedDescriptor(source: pipe.reader, target: WorkerEnvironment.ticketDescriptor)]
+        if let lock { specification.descriptors.append(lock.inherited(as: WorkerEnvironment.lockDescriptor)) }
+        // The child has the lock when this process closes its own descriptor.
+        defer { withExtendedLifetime(lock) {} }
         let child = try await spawn(specification, path)
         if let limit = plan.memoryLimit { child.process.limitMemory(to: limit) }
         return (child, pipe)
     }
 
+    /// Takes over a worker that another process has spawned.
+    ///
+    /// - Parameter fifo: The path of the FIFO that the worker writes its output to.
+    func adopt(
+        _ process: ProcessIdentity,
+        path: CoordinatorPath,
+        incarnation: UInt32,
+        fifo: String?
+    ) async throws(ProcessError) -> ChildProcess {
+        let destination = output.adopted(path, incarnation, process.processID, fifo: fifo)
+        return try await spawner.adopt(process, output: destination, killsGroupAtExit: true)
+    }
+
     /// Spawns a plain program, which dies with this process.
-    func spawn(_ program: ProgramSpecification, path: CoordinatorPath) async throws(CoordinatorError) -> SpawnedProcess {
+    ///
+    /// - Parameter channels: The ways by which the program can say something.
+    func spawn(
+        _ program: ProgramSpecification,
+        path: CoordinatorPath,
+        incarnation: UInt32,
+        channels: ProgramChannels
+    ) async throws(CoordinatorError) -> SpawnedProcess {
         guard let name = program.command.first else {
             throw CoordinatorError(.spawnFailed, "\(path) has an empty command")
         }
-        let searchPath = program.environment["PATH"] ?? environment["PATH"]
+        let searchPath = program.environment["PATH"] ?? (program.inheritsEnvironment ? environment["PATH"] : nil)
         guard let executable = Self.find(name, in: searchPath, relativeTo: program.directory) else {
             throw CoordinatorError(
                 .spawnFailed,
                 "\(path): there is no executable '\(name)'; give its path, or see that PATH has its directory"
             )
         }
-        var specification = specification(executable, Array(program.command.dropFirst()), program.environment, program.directory, path)
+        var surroundings = program.surroundings
+        surroundings.environment.merge(channels.variables) { $1 }
+        var specification = try specification(executable, Array(program.command.dropFirst()), surroundings, path)
+        specification.channels = channels.list
+        output.capture(&specification, path, incarnation, fifo: nil)
         specification.processName = name
         specification.diesWithParent = true
         return try await spawn(specification, path)
@@ -61,21 +100,25 @@ struct WorkerSpawner: Sendable {
     private func specification(
         _ executable: String,
         _ arguments: [String],
-        _ overlay: [String: String],
-        _ directory: String?,
+        _ surroundings: ProcessSurroundings,
         _ path: CoordinatorPath
-    ) -> ProcessSpecification {
+    ) throws(CoordinatorError) -> ProcessSpecification {
+        let variables: [String: String]
+        do throws(ProcessError) {
+            variables = try surroundings.variables()
+        } catch {
+            throw CoordinatorError(.spawnFailed, "\(path): \(error.message)")
+        }
         var specification = ProcessSpecification(
             executable: executable,
             arguments: arguments,
             processName: Self.processName(executable, path),
-            environment: overlay,
-            workingDirectory: directory,
-            standardOutput: output.destination(for: path),
-            standardError: output.isCaptured ? .sameAsOutput : .inherit,
-            killsGroupAtExit: true
+            environment: variables,
+            workingDirectory: surroundings.directory,
+            killsGroupAtExit: true,
+            attributes: surroundings.attributes
         )
-        specification.inheritedEnvironment = environment.entries
+        if surroundings.inheritsEnvironment { specification.inheritedEnvironment = environment.entries }
         return specification
     }
 
@@ -83,10 +126,12 @@ struct WorkerSpawner: Sendable {
         let entry = ProcessMark.makeEntry()
         var specification = specification
         specification.environment?[ProcessMark.variable] = mark.appending(entry).text
+        if usesControlGroups { specification.controlGroup = ControlGroup.make(for: entry) }
         do throws(ProcessError) {
             let process = try await spawner.spawn(specification)
             return SpawnedProcess(process: process, family: ProcessFamily(leader: process.identity, entry: entry))
         } catch {
+            specification.controlGroup?.remove()
             throw CoordinatorError(.spawnFailed, "\(path): \(error.message)")
         }
     }

@@ -6,6 +6,11 @@ extension Node {
     ///
     /// Messages begin in the order in which they are taken.
     func accept(_ envelope: Envelope, _ row: MessageRow) {
+        // What is only handed on is taken elsewhere.
+        if let delivery = envelope.delivery, delivery.isRelayed, row.inline?.isForwarding != true {
+            if let message = take(envelope, delivery) { accept(message, row) }
+            return
+        }
         if let inline = row.inline, answer(envelope, row, inline) { return }
         let isFromSubtree = isFromSubtree(envelope)
         let (admission, instance, mustLearn) = state.withLock { state -> (Mailbox.Admission?, (any Coordinator)?, Bool) in
@@ -258,6 +263,8 @@ extension Node {
                 )
             }
         }
+        // An interceptor that passes on that there is no responder isn't one.
+        if isUnhandled, envelope.isAcknowledged { return envelope.complete(.failure(error)) }
         // The loss is recorded, and no sender waits for the error.
         if envelope.isOneWay, !isUnhandled, !envelope.wantsAnswer { return envelope.complete(.success(.none)) }
         envelope.complete(.failure(isStopped ? endError(hasFailed, maybeExecuted: true) : Failures.thrownByHandler(error)))

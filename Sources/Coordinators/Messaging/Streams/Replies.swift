@@ -27,7 +27,7 @@ extension Envelope {
 
     /// Returns the answer that the end of a `.stream` row's body gives the asker.
     func endOfReplies() throws -> Answer {
-        if flow != nil || isOneWay { return .none }
+        if flow != nil || isOneWay || isAcknowledged { return .none }
         throw CoordinatorError(.unhandled, "the stream of \(body.name) ended without a reply")
     }
 }

@@ -1,0 +1,231 @@
+import ConcurrencySupport
+import Glibc
+import Links
+import Processes
+import Supervision
+import WireProtocol
+import WorkerLifecycle
+
+/// The workers that a killed root has left in the directory, until each is adopted or ended.
+///
+/// ``AdoptionMachine`` decides; the runtime carries out its decisions.
+final class OrphanedWorkers: Sendable {
+    typealias ID = AdoptionMachine.OrphanID
+
+    /// A worker that lives without a parent.
+    struct Orphan: Sendable {
+        let id: ID
+        let record: AdoptableWorker
+        let family: ProcessFamily
+        /// The processes below the worker, as it has reported them to its former parent.
+        let below: [ProcessFamily]
+        let secret: [UInt8]
+
+        var families: [ProcessFamily] { [family] + below }
+    }
+
+    private struct State {
+        var machine: AdoptionMachine
+        var orphans: [ID: Orphan]
+        /// The links of workers that have dialled and haven't been welcomed.
+        var links: [ID: (link: Link, hello: Hello)] = [:]
+        /// The workers that starts adopt, and those that starts wait for.
+        var promises: [CoordinatorPath: ID] = [:]
+        var waits: [CoordinatorPath: [ID]] = [:]
+        var isEnding: Set<ID> = []
+        /// The calls to make when all starts were requested; `nil`: they were.
+        var starts: [ObjectIdentifier: @Sendable () -> Void]? = [:]
+    }
+
+    private let state: Lock<State>
+    /// The signals that a worker has dialled, or has ended, and that nothing is left of it.
+    private let answers: [ID: OneShot<Void>]
+    private let ends: [ID: OneShot<Void>]
+    /// The entries of former journals that go on.
+    let carried: [ProcessJournal.Entry]
+    /// The paths of all orphans that there were.
+    private let paths: Set<CoordinatorPath>
+
+    /// Finds the orphans among the entries of former journals: those whose process lives, is this user's, and leads its session.
+    init(_ entries: [ProcessJournal.Entry]) {
+        var orphans: [ID: Orphan] = [:]
+        var ended: [[String]: Incarnation] = [:]
+        var carried: [ProcessJournal.Entry] = []
+        let recorded = Dictionary(entries.filter { $0.record != nil }.map { ($0.family.leader, $0) }) { $1 }
+        for entry in recorded.values {
+            guard let record = entry.record, let path = CoordinatorPath(record.path), record.incarnation > 0 else { continue }
+            guard let secret = record.secretBytes, !entry.family.entry.isEmpty, Self.isOurs(entry.family.leader) else {
+                ended[path.keys] = max(ended[path.keys] ?? 0, record.incarnation)
+                continue
+            }
+            let below = entries.filter { $0.worker == entry.family.entry && $0.family.leader.isAlive }
+            let id = orphans.count
+            orphans[id] = Orphan(id: id, record: record, family: entry.family, below: below.map(\.family), secret: secret)
+            carried += [entry] + below
+        }
+        self.carried = carried
+        paths = Set(orphans.values.compactMap { CoordinatorPath($0.record.path) })
+        answers = orphans.mapValues { _ in OneShot() }
+        ends = orphans.mapValues { _ in OneShot() }
+        let machine = AdoptionMachine(
+            orphans.mapValues { orphan in
+                AdoptionMachine.Orphan(
+                    path: CoordinatorPath(orphan.record.path)?.keys ?? [],
+                    incarnation: orphan.record.incarnation,
+                    fingerprint: orphan.record.fingerprint
+                )
+            },
+            ended: ended
+        )
+        state = Lock(State(machine: machine, orphans: orphans))
+    }
+
+    private static func isOurs(_ process: ProcessIdentity) -> Bool {
+        var status = stat()
+        guard process.isAlive, process.sessionID == process.processID else { return false }
+        return stat("/proc/\(process.processID)", &status) == 0 && status.st_uid == geteuid()
+    }
+
+    /// Whether nothing is known of any path any more.
+    var isEmpty: Bool { state.withLock { $0.machine.isEmpty } }
+
+    var all: [Orphan] { state.withLock { Array($0.orphans.values) } }
+
+    /// The marks by which the orphans and their descendants are known.
+    var marks: Set<String> { Set(all.map(\.family.entry)) }
+
+    /// The names of the files that belong to orphans.
+    var files: Set<String> {
+        Set(all.flatMap { [$0.record.output, RuntimeFiles.lockName(of: $0.record.path)].compactMap(\.self) })
+    }
+
+    // MARK: The roll call
+
+    /// Keeps the link of a worker that has shown its secret, until a start adopts the worker.
+    func park(_ link: Link, _ hello: Hello, of orphan: Orphan) -> Link.Handler {
+        let former = state.withLock { state -> Link? in
+            guard state.orphans[orphan.id] != nil, !state.isEnding.contains(orphan.id) else { return link }
+            state.machine.answer(orphan.id)
+            defer { state.links[orphan.id] = (link, hello) }
+            return state.links[orphan.id]?.link
+        }
+        former?.close()
+        answers[orphan.id]?.settle(())
+        return Link.Handler(
+            frameReceived: { link, _ in link.close(because: "a frame came before the welcome") },
+            closed: { [weak self] link, _ in
+                self?.state.withLock { if $0.links[orphan.id]?.link === link { $0.links[orphan.id] = nil } }
+            }
+        )
+    }
+
+    /// Waits until a worker has dialled or ended.
+    func waitForAnswer(of orphan: Orphan, until deadline: MonotonicTime) async {
+        guard let answer = answers[orphan.id] else { return }
+        let watch = Task {
+            await orphan.family.leader.waitUntilGone()
+            answer.settle(())
+        }
+        _ = await answer.value(before: deadline)
+        watch.cancel()
+    }
+
+    /// Ends the roll call; returns the workers that haven't answered, to be ended.
+    func endRollCall() -> [Orphan] { select { $0.endRollCall() } }
+
+    /// Takes note that all starts were requested; returns the workers that none has asked for, to be ended.
+    func settle() -> [Orphan] {
+        defer { tellOfStarts() }
+        return select { $0.settle() }
+    }
+
+    /// Takes note of the tree's end; returns the workers that are left, to be ended.
+    func close() -> [Orphan] {
+        _ = select { $0.close() }
+        tellOfStarts()
+        return all
+    }
+
+    private func tellOfStarts() {
+        let calls = state.withLock { $0.starts.take() }
+        for call in calls?.values.map(\.self) ?? [] { call() }
+    }
+
+    private func select(_ choose: (inout AdoptionMachine) -> [ID]) -> [Orphan] {
+        state.withLock { state in choose(&state.machine).compactMap { state.orphans[$0] } }
+    }
+
+    // MARK: Starts
+
+    /// Whether starts are still to come.
+    var areStartsAwaited: Bool { state.withLock { $0.starts != nil } }
+
+    /// Returns whether a coordinator lives in one of the workers, or has.
+    func haveLived(at path: CoordinatorPath) -> Bool { paths.contains { path.isWithin($0) } }
+
+    func whenStartsAreComplete(_ owner: ObjectIdentifier, _ body: @escaping @Sendable () -> Void) {
+        state.withLock { $0.starts?[owner] = body }
+    }
+
+    /// Takes note of the first request to start a path.
+    ///
+    /// - Returns: The incarnation after which the numbering goes on, and the workers to be ended, for which the start will wait.
+    func begin(_ path: CoordinatorPath, as place: AdoptionMachine.Place) -> (after: Incarnation, ends: [Orphan]) {
+        state.withLock { state in
+            let beginning = state.machine.begin(path.keys, as: place)
+            if !beginning.waitsFor.isEmpty { state.waits[path] = beginning.waitsFor }
+            state.promises[path] = beginning.adopts
+            return (beginning.after, beginning.waitsFor.compactMap { state.orphans[$0] })
+        }
+    }
+
+    /// Removes and returns the worker that a start adopts.
+    func takePromised(at path: CoordinatorPath) -> Orphan? {
+        state.withLock { state in state.promises.removeValue(forKey: path).flatMap { state.orphans[$0] } }
+    }
+
+    /// Returns the ends that a start waits for; `nil` when it needn't wait.
+    func takeWait(at path: CoordinatorPath) -> [OneShot<Void>]? {
+        state.withLock { $0.waits.removeValue(forKey: path) }?.compactMap { ends[$0] }
+    }
+
+    /// Takes note that a worker was adopted; returns its link, if it has one.
+    func adopt(_ orphan: Orphan) -> (link: Link, hello: Hello)? {
+        let parked = state.withLock { state in
+            state.machine.adopt(orphan.id)
+            state.orphans[orphan.id] = nil
+            return state.links.removeValue(forKey: orphan.id)
+        }
+        ends[orphan.id]?.settle(())
+        return parked
+    }
+
+    // MARK: Ends
+
+    /// Begins a worker's end.
+    ///
+    /// - Returns: False when it has ended, or another caller is ending it.
+    func beginEnd(of orphan: Orphan) -> Bool {
+        let (isFirst, link) = state.withLock { state -> (Bool, Link?) in
+            guard state.orphans[orphan.id] != nil else { return (false, nil) }
+            return (state.isEnding.insert(orphan.id).inserted, state.links.removeValue(forKey: orphan.id)?.link)
+        }
+        link?.close()
+        return isFirst
+    }
+
+    /// Takes note that nothing is left of a worker.
+    func noteEnd(of orphan: Orphan) {
+        state.withLock { state in
+            state.machine.end(orphan.id)
+            state.orphans[orphan.id] = nil
+        }
+        ends[orphan.id]?.settle(())
+    }
+
+    func waitForEnd(of orphan: Orphan) async { await ends[orphan.id]?.value }
+}
+
+extension CoordinatorPath {
+    fileprivate var keys: [String] { components.map(String.init) }
+}

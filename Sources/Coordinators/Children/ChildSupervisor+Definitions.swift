@@ -1,0 +1,42 @@
+import ConcurrencySupport
+import Supervision
+
+/// The way in which a start treats a child that has the key already.
+public enum IfPresent: Sendable, Hashable {
+    /// A child that lives is joined, if it's of the same type and has the same configuration; otherwise the start throws.
+    case join
+    /// The child keeps its place among its siblings and its state, and gets the new definition: its restart type, its shutdown and its
+    /// limits hold at once, everything else from its next life on.
+    case change
+    /// The child keeps its place among its siblings, gets the new definition, and is restarted with it, whatever its state.
+    case restart
+}
+
+extension ChildSupervisor {
+    /// Starts a child, or changes the one that has the key already.
+    func start(_ definition: ChildDefinition, ifPresent: IfPresent) async throws {
+        switch ifPresent {
+        case .join: break
+        case .change: if define(definition) { return }
+        case .restart: if define(definition) { return try await restart(definition.key) }
+        }
+        try await start(definition)
+    }
+
+    /// Replaces the definition of a child, whose life goes on.
+    ///
+    /// - Returns: False when no child has the key.
+    private func define(_ definition: ChildDefinition) -> Bool {
+        mutateAndPerform { state in
+            guard state.phase == .open, state.machine.state(of: definition.key) != nil else { return false }
+            state.slots.with(definition.key) { $0.tenancy.definition = definition }
+            state.feed(.specificationChanged(definition.specification))
+            return true
+        }
+    }
+
+    /// Puts the children into a start order; those that aren't named come first.
+    func arrange(_ keys: [String]) {
+        state.withLock { $0.machine.arrange(keys) }
+    }
+}

@@ -1,0 +1,115 @@
+import ConcurrencySupport
+import Glibc
+
+/// A change of a child somewhere in the tree, as the root's process learns of it.
+package struct LifeChange: Sendable, Hashable, Codable {
+    /// The kinds of changes.
+    package enum Kind: Sendable, Hashable, Codable {
+        /// The child has changed.
+        case lifecycle(LifecycleChange)
+        /// The child waits for its next start.
+        case restarting(attempt: Int, delay: Duration)
+        /// The child's process, which a killed root has left, was taken over.
+        case adopted
+        /// The child's executor runs nothing.
+        case silent(Duration)
+    }
+
+    package var path: CoordinatorPath
+    /// The number of the child's life; 0: it isn't known.
+    package var incarnation: UInt32
+    /// The child's process, if it's known and has one of its own.
+    package var processID: Int32?
+    package var kind: Kind
+    /// The time of the change, in microseconds since 1970.
+    package var time: Int64
+
+    init(_ kind: Kind, of path: CoordinatorPath, _ incarnation: UInt32, _ processID: Int32?) {
+        (self.path, self.incarnation, self.processID, self.kind) = (path, incarnation, processID, kind)
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        time = Int64(now.tv_sec) * 1_000_000 + Int64(now.tv_nsec) / 1000
+    }
+}
+
+/// The changes of children in a process and below it, on their way to the root's process.
+///
+/// Starts and ends of coordinators in their parent's process aren't among them: there may be a hundred thousand in a second, and their
+/// parents know of them. All other changes of coordinators are, and all of processes.
+final class LifeReports: Sendable {
+    private let observer: (@Sendable ([LifeChange], Int) -> Void)?
+    private let upward: UpwardReports<LifeReport>?
+
+    /// - Parameter observer: The function in the root's process that gets changes, and the number of those that were left out before them.
+    init(_ observer: (@Sendable ([LifeChange], Int) -> Void)?, uplink: Uplink?) {
+        self.observer = observer
+        upward = uplink.map { UpwardReports($0, isPrompt: true) }
+    }
+
+    var areWanted: Bool { observer != nil || upward != nil }
+
+    func add(_ change: LifeChange) { add(LifeReport(changes: [change])) }
+
+    /// Adds the changes of a process below that concern a path and its descendants.
+    func add(_ report: LifeReport, below path: CoordinatorPath) {
+        var report = report
+        report.changes.removeAll { !$0.path.isWithin(path) || $0.path == path }
+        add(report)
+    }
+
+    private func add(_ report: LifeReport) {
+        observer?(report.changes, report.missed)
+        upward?.add(report)
+    }
+
+    /// Sends the collected changes up, and returns when the link has them.
+    func flush() async { await upward?.flushToEnd() }
+}
+
+/// The changes that a process reports at a time.
+struct LifeReport: UpwardReport {
+    /// The number of changes that are reported at a time; further ones are only counted.
+    static let limit = 256
+    static let notification = "coordinators.lives"
+
+    var changes: [LifeChange]
+    private(set) var missed = 0
+
+    init() { changes = [] }
+
+    init(changes: [LifeChange]) { self.changes = changes }
+
+    var isEmpty: Bool { changes.isEmpty && missed == 0 }
+
+    mutating func add(_ other: LifeReport) {
+        let taken = other.changes.prefix(Self.limit - changes.count)
+        changes += taken.map(\.shortened)
+        missed = missed.addingSaturating(max(0, other.missed)).addingSaturating(other.changes.count - taken.count)
+    }
+}
+
+extension LifeReport {
+    private enum CodingKeys: String, CodingKey { case changes, missed }
+
+    /// A change of which a newer build has sent a kind that this one doesn't know is none.
+    private struct Lenient: Decodable {
+        let change: LifeChange?
+
+        init(from decoder: any Decoder) throws { change = try? LifeChange(from: decoder) }
+    }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        changes = try container.decode([Lenient].self, forKey: .changes).prefix(Self.limit).compactMap(\.change)
+        missed = try container.decodeIfPresent(Int.self, forKey: .missed) ?? 0
+    }
+}
+
+extension LifeChange {
+    /// The change with texts of a length that may be kept.
+    fileprivate var shortened: LifeChange {
+        var change = self
+        change.path = path.shortened
+        return change
+    }
+}

@@ -1,0 +1,185 @@
+import ConcurrencySupport
+import Glibc
+import Synchronization
+import WireProtocol
+
+/// The reporter of the ways of traced messages, in this process and those below.
+///
+/// It is on in the whole tree while a trace is awaited, and then reports the messages with a trace of an operator alone.
+final class MessageTraces: Sendable {
+    /// A hop as it is reported: times are moments of the monotonic clock, which the processes of a machine share.
+    struct Report: Codable, Sendable {
+        var trace: String
+        var hop: MessageTrace.Hop
+    }
+
+    private struct State {
+        var viewers: [UInt64: AsyncStream<Report>.Continuation] = [:]
+        var isWantedAbove = false
+        var next: UInt64 = 0
+        /// The functions that are called when the first viewer comes and when the last one has gone.
+        var switches: [UInt64: @Sendable (Bool) -> Void] = [:]
+    }
+
+    /// The number of hops that may wait for one viewer; beyond it the latest are dropped.
+    private static let capacity = 4_096
+
+    private let uplink: Uplink?
+    private let isOn = Atomic<Bool>(false)
+    private let state = Lock(State())
+
+    init(uplink: Uplink?) { self.uplink = uplink }
+
+    var isActive: Bool { isOn.load(ordering: .relaxed) }
+
+    /// Reports a hop of this process or of one below.
+    func publish(_ report: Report) {
+        let (viewers, isWantedAbove) = state.withLock { (Array($0.viewers.values), $0.isWantedAbove) }
+        for viewer in viewers { viewer.yield(report) }
+        if isWantedAbove { _ = uplink?.notify(Notification.trace, report) }
+    }
+
+    /// Runs the body while hops are reported to the stream.
+    func viewing<Result>(_ body: (AsyncStream<Report>) async throws -> Result) async rethrows -> Result {
+        let (stream, continuation) = AsyncStream<Report>.makeStream(bufferingPolicy: .bufferingOldest(Self.capacity))
+        let id = change { state in
+            state.next += 1
+            state.viewers[state.next] = continuation
+            return state.next
+        }
+        defer { change { $0.viewers[id] = nil } }
+        return try await body(stream)
+    }
+
+    /// Sets whether the process above wants the hops of this one.
+    func setWantedAbove(_ isWanted: Bool) { change { $0.isWantedAbove = isWanted } }
+
+    /// Adds a function that is called when this process begins or ends to want hops: for a link to a process below.
+    func whenSwitched(_ change: @escaping @Sendable (Bool) -> Void) -> UInt64 {
+        state.withLock { state in
+            state.next += 1
+            state.switches[state.next] = change
+            return state.next
+        }
+    }
+
+    func forget(_ id: UInt64) { state.withLock { _ = $0.switches.removeValue(forKey: id) } }
+
+    @discardableResult
+    private func change<Result>(_ body: (inout State) -> Result) -> Result {
+        let (result, isWanted, switches) = state.withLock { state in
+            let result = body(&state)
+            let isWanted = state.isWantedAbove || !state.viewers.isEmpty
+            let hasChanged = isOn.exchange(isWanted, ordering: .relaxed) != isWanted
+            return (result, isWanted, hasChanged ? Array(state.switches.values) : [])
+        }
+        for change in switches { change(isWanted) }
+        return result
+    }
+}
+
+extension MessageTraces: CoordinatorInstrument {
+    func around<R: Sendable>(_ message: MessageInfo, next: () async throws -> R) async throws -> R {
+        guard let trace = trace(of: message) else { return try await next() }
+        let began = MonotonicTime.now
+        do {
+            let result = try await next()
+            report(message, trace, since: began)
+            return result
+        } catch {
+            report(message, trace, since: began, error)
+            throw error
+        }
+    }
+
+    func around<R: Sendable>(_ message: MessageInfo, next: () throws -> R) throws -> R {
+        guard let trace = trace(of: message) else { return try next() }
+        let began = MonotonicTime.now
+        do {
+            let result = try next()
+            report(message, trace, since: began)
+            return result
+        } catch {
+            report(message, trace, since: began, error)
+            throw error
+        }
+    }
+
+    private func trace(of message: MessageInfo) -> TraceContext? {
+        guard isActive, message.direction == .incoming, let trace = message.trace, trace.isReported else { return nil }
+        return trace
+    }
+
+    private func report(_ message: MessageInfo, _ trace: TraceContext, since began: MonotonicTime, _ error: (any Error)? = nil) {
+        let hop = MessageTrace.Hop(
+            path: message.path,
+            type: message.coordinatorType ?? "",
+            processID: getpid(),
+            message: message.name,
+            sender: message.sender,
+            began: began.sinceOrigin,
+            waited: message.waited,
+            took: .now - began,
+            error: error.map { "\($0)".shortened }
+        )
+        publish(Report(trace: trace.identifier, hop: hop))
+    }
+}
+
+extension MessageTraces {
+    /// The time without another hop after which a trace is complete: reports come by the links that the reply has come by.
+    private static let quiet = Duration.milliseconds(30)
+    /// The longest time for which hops are awaited after the reply.
+    private static let patience = Duration.milliseconds(500)
+
+    /// Runs the body with a trace of its own as ``TraceContext/current``, and returns the outcome and the hops of all messages of that trace.
+    func trace<Value: Sendable>(
+        _ body: () async throws -> Value
+    ) async -> (outcome: Result<Value, any Error>, trace: MessageTrace) {
+        let context = TraceContext.reported()
+        return await viewing { reports in
+            let began = MonotonicTime.now
+            let outcome: Result<Value, any Error>
+            do {
+                outcome = .success(try await TraceContext.$current.withValue(context) { try await body() })
+            } catch {
+                outcome = .failure(error)
+            }
+            let duration = MonotonicTime.now - began
+            let hops = await Self.hops(of: context.identifier, in: reports)
+                .map { hop in
+                    var hop = hop
+                    hop.began -= began.sinceOrigin
+                    return hop
+                }
+                .sorted { $0.began < $1.began }
+            return (outcome, MessageTrace(identifier: context.identifier, hops: hops, duration: duration))
+        }
+    }
+
+    /// The hops so far, and when the latest came.
+    private final class Collected: Sendable {
+        let state = Lock<(hops: [MessageTrace.Hop], latest: MonotonicTime)>(([], .now))
+    }
+
+    private static func hops(of identifier: String, in reports: AsyncStream<Report>) async -> [MessageTrace.Hop] {
+        let collected = Collected()
+        let end = MonotonicTime.now + patience
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                for await report in reports where report.trace == identifier {
+                    collected.state.withLock { $0 = ($0.hops + [report.hop], .now) }
+                }
+            }
+            group.addTask {
+                while case let latest = collected.state.withLock({ $0.latest }), MonotonicTime.now < min(latest + quiet, end) {
+                    try? await Task.sleep(for: .milliseconds(5))
+                }
+            }
+            // The stream ends with its reader.
+            await group.next()
+            group.cancelAll()
+        }
+        return collected.state.withLock { $0.hops }
+    }
+}

@@ -1,0 +1,40 @@
+import Processes
+import WireProtocol
+
+/// What a child process has around its program: its environment, its directory, its attributes.
+struct ProcessSurroundings: Sendable, Hashable {
+    /// The variables that are set on top of all others.
+    var environment: [String: String] = [:]
+    /// The files of variables that are read at each start.
+    var environmentFiles: [String] = []
+    var inheritsEnvironment = true
+    var directory: String?
+    var attributes = ProcessAttributes()
+
+    /// What a process may have besides its variables and its directory, for comparisons; a file counts by its name.
+    var condensed: JSONValue {
+        let limits = attributes.limits.sorted { $0.key.rawValue < $1.key.rawValue }.flatMap { resource, limit in
+            [resource.rawValue] + [limit.soft, limit.hard].map { $0.map { String($0) } ?? "" }
+        }
+        let texts = [attributes.umask.map { String($0) } ?? "", attributes.nice.map { String($0) } ?? ""] + limits
+        return .array([.bool(inheritsEnvironment), .array(environmentFiles.map { .string($0) }), .array(texts.map { .string($0) })])
+    }
+
+    /// Reads the files, and returns the variables that are set on top of the inherited ones.
+    func variables() throws(ProcessError) -> [String: String] {
+        if environmentFiles.isEmpty { return environment }
+        return try EnvironmentFile.load(environmentFiles).merging(environment) { $1 }
+    }
+}
+
+extension ProgramSpecification {
+    var surroundings: ProcessSurroundings {
+        ProcessSurroundings(
+            environment: environment,
+            environmentFiles: environmentFiles,
+            inheritsEnvironment: inheritsEnvironment,
+            directory: directory,
+            attributes: attributes
+        )
+    }
+}

@@ -1,0 +1,130 @@
+import ConcurrencySupport
+import Logging
+import Processes
+
+/// What is looked at while a program runs: its health, its signs of life, its age and its memory.
+extension ProgramHost {
+    /// The interval at which the memory of a program with a limit is measured.
+    private static let measuring = Duration.seconds(1)
+
+    /// Begins to look after the program, which is ready.
+    func watch() {
+        if let check = specification.health { tasks.add { await self.watchHealth(check) } }
+        if specification.watchdog != nil {
+            state.withLock { $0.lastSign = .now }
+            tasks.add { await self.watchSigns() }
+        }
+        let recycling = specification.recycling
+        if recycling.age != nil || recycling.memory != nil { tasks.add { await self.watchAge(recycling) } }
+    }
+
+    // MARK: Health
+
+    private func watchHealth(_ check: HealthCheck) async {
+        var graceEnd = MonotonicTime.now + check.startPeriod
+        var failures = 0
+        while await exited.value(before: .now + check.interval) == nil {
+            if state.withLock({ $0.isPaused || $0.condition.isStopping }) || isStopping { continue }
+            let problem = await problem(by: check)
+            if exited.outcome != nil || isStopping { return }
+            guard let problem else {
+                (failures, graceEnd) = (0, .now)
+                noteHealth(CoordinatorSnapshot.Health(isHealthy: true))
+                continue
+            }
+            if MonotonicTime.now < graceEnd { continue }
+            failures += 1
+            noteHealth(CoordinatorSnapshot.Health(isHealthy: false, failures: failures, problem: problem.shortened))
+            guard failures >= check.retries, check.onFailure == .restart else { continue }
+            return await end(because: .failed("unhealthy: \(problem.shortened)"))
+        }
+    }
+
+    private func noteHealth(_ health: CoordinatorSnapshot.Health) {
+        let former = state.withLock { state in
+            defer { state.condition.health = health }
+            return state.condition.health
+        }
+        guard former?.isHealthy ?? true != health.isHealthy else { return }
+        var metadata: Logger.Metadata = ["coordinator.path": "\(path)"]
+        if let problem = health.problem { metadata["problem"] = "\(problem)" }
+        logger.warning(health.isHealthy ? "a program is healthy again" : "a program is unhealthy", metadata: metadata)
+    }
+
+    private func problem(by check: HealthCheck) async -> String? {
+        switch check.probe {
+        case .command(let command): await problem(with: command, within: check.timeout)
+        case .http(let port, let path): await LoopbackProbe.problem(port: port, path: path, within: check.timeout)
+        case .tcp(let port): await LoopbackProbe.problem(port: port, path: nil, within: check.timeout)
+        }
+    }
+
+    /// Runs a command in the program's surroundings.
+    ///
+    /// - Returns: A description of its failure; nil when it has ended with exit code 0 in time.
+    func problem(with command: [String], within timeout: Duration) async -> String? {
+        let outcome = OneShot<String?>()
+        checks.add { [self] in outcome.settle(await run(command, within: timeout)) }
+        return await outcome.value
+    }
+
+    private func run(_ command: [String], within timeout: Duration) async -> String? {
+        var check = specification
+        check.command = command
+        do {
+            let spawned = try await runtime.spawner.spawn(
+                check,
+                path: path,
+                incarnation: events.life.incarnation,
+                channels: ProgramChannels()
+            )
+            try? await runtime.processBegan(spawned.family)
+            let end = OneShot<ExitStatus>()
+            spawned.process.onExit { end.settle($0) }
+            state.withLock { $0.check = spawned.process }
+            // The program may have ended meanwhile, and its end waits for this.
+            let limit = exited.outcome == nil ? timeout : .zero
+            let status = await end.value(before: .now + limit)
+            if status == nil { _ = await spawned.process.terminate(grace: .zero) }
+            state.withLock { $0.check = nil }
+            await self.end(spawned.family)
+            guard let status else { return "no end within \(timeout)" }
+            return status == .exited(code: 0) ? nil : "\(command.first ?? "") \(ExitReason(status))"
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    // MARK: Signs of life
+
+    /// Ends the program when it gives no sign of life for too long.
+    private func watchSigns() async {
+        while let due = state.withLock({ state in state.watchdog.map { state.lastSign + $0 } }) {
+            if await exited.value(before: due) != nil { return }
+            let isLate = state.withLock { state in
+                if state.isPaused { state.lastSign = .now }
+                return state.watchdog.map { state.lastSign + $0 <= .now } ?? false
+            }
+            if isStopping { return }
+            guard isLate else { continue }
+            logger.error("a program has given no sign of life, and is ended", metadata: ["coordinator.path": "\(path)"])
+            return await end(because: .hung, by: .abort)
+        }
+    }
+
+    // MARK: Age
+
+    /// Has the program replaced when it's old enough or too large.
+    private func watchAge(_ recycling: Recycling) async {
+        let end = recycling.nextAge.map { MonotonicTime.now + $0 }
+        while true {
+            let next = recycling.memory == nil ? end ?? .now : min(end ?? .now + Self.measuring, .now + Self.measuring)
+            // After its time the program is still there until its parent has taken its turn.
+            if await exited.value(before: max(next, .now + .milliseconds(100))) != nil { return }
+            if isStopping { return }
+            let isOld = end.map { $0 <= .now } ?? false
+            let isLarge = recycling.memory.map { process?.residentBytes ?? 0 > $0 } ?? false
+            if isOld || isLarge { events.send(.recyclingDue) }
+        }
+    }
+}

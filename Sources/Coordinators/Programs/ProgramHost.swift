@@ -1,0 +1,184 @@
+import ConcurrencySupport
+import Logging
+import Processes
+import WireProtocol
+
+/// A plain program as a child: it becomes ready as its specification says, is checked while it runs, and is stopped by signals.
+final class ProgramHost: ChildHost {
+    struct State {
+        var child: ChildProcess?
+        var stopGrace: Duration??
+        var isPaused: Bool
+        /// The reason why the host itself has ended the program, instead of the exit status.
+        var verdict: ExitReason?
+        /// The time at which the program must be ready.
+        var startDeadline = MonotonicTime.now
+        /// The time that may pass between two signs of life; `nil`: any.
+        var watchdog: Duration?
+        /// The time of the last sign of life.
+        var lastSign = MonotonicTime.now
+        var condition = CoordinatorSnapshot.Condition()
+        /// The process of the check that runs at the moment.
+        var check: ChildProcess?
+    }
+
+    /// A time that counts as unlimited: a year.
+    private static let forEver = Duration.seconds(365 * 86_400)
+    /// The time that a program is given to end because of its own state, if it may take any time to be stopped.
+    private static let longestEnd = Duration.seconds(30)
+
+    let specification: ProgramSpecification
+    let path: CoordinatorPath
+    let runtime: RuntimeCore
+    let events: HostEvents
+    let shutdown: Shutdown
+    let logger: Logger
+    let tasks = OwnedTasks()
+    /// The commands that check the program, which end before the program counts as ended.
+    let checks = OwnedTasks()
+    let state: Lock<State>
+    /// The signal that the program has shown that it's ready, or has ended before.
+    let readiness = OneShot<Void>()
+    /// The end of the program's process.
+    let exited = OneShot<ExitStatus>()
+    /// The signal that nothing is left of the program, with its exit status.
+    let gone = OneShot<ExitStatus>()
+
+    init(
+        _ specification: ProgramSpecification,
+        _ shutdown: Shutdown,
+        path: CoordinatorPath,
+        parent: Node,
+        inheritance: ChildInheritance,
+        events: HostEvents
+    ) {
+        state = Lock(State(isPaused: !inheritance.pauseReasons.isEmpty, watchdog: specification.watchdog))
+        self.specification = specification
+        self.shutdown = shutdown
+        self.path = path
+        self.runtime = parent.runtime
+        self.logger = parent.logger
+        self.events = events
+    }
+
+    var process: ProcessIdentity? { state.withLock { $0.child?.identity } }
+
+    var condition: CoordinatorSnapshot.Condition { state.withLock { $0.condition } }
+
+    func start() async throws {
+        if isStopping { throw CoordinatorError.hasStopped(path) }
+        let began = MonotonicTime.now
+        let channels = try makeChannels()
+        let spawned = try await runtime.spawner.spawn(specification, path: path, incarnation: events.life.incarnation, channels: channels)
+        try? await runtime.processBegan(spawned.family)
+        begin(spawned)
+        try await becomeReady(since: began)
+        watch()
+        tasks.add { [self] in
+            let status = await gone.value
+            events.send(.exited(reason(of: status)))
+        }
+    }
+
+    private func begin(_ spawned: SpawnedProcess) {
+        let child = spawned.process
+        let stopGrace = state.withLock { state in
+            state.child = child
+            // The signal is sent under the lock, so that a resume that comes now is sent after it.
+            if state.isPaused, state.stopGrace == nil { try? child.sendToGroup(.stop) }
+            return state.stopGrace
+        }
+        child.onExit { [self] status in
+            // This runs on the process thread, which must not wait.
+            exited.settle(status)
+            tasks.add { await self.ended(status, spawned.family) }
+        }
+        guard let stopGrace else { return }
+        tasks.add { [self] in _ = await child.terminate(by: specification.stopSignal, grace: stopGrace ?? .seconds(5)) }
+    }
+
+    /// Ends what is left of the program after its own end, before its path lives again.
+    private func ended(_ status: ExitStatus, _ family: ProcessFamily) async {
+        readiness.settle()
+        if let check = state.withLock({ $0.check }) { _ = await check.terminate(grace: .zero) }
+        await checks.waitForAll()
+        await end(family)
+        gone.settle(status)
+    }
+
+    /// Ends the descendants of a process that has ended.
+    func end(_ family: ProcessFamily) async {
+        await runtime.end([family])
+        await runtime.processEnded(family)
+    }
+
+    /// Whether the program was told to stop, or to end because of its state.
+    var isStopping: Bool { state.withLock { $0.stopGrace != nil || $0.verdict != nil } }
+
+    /// Returns the reason of the program's end.
+    func reason(of status: ExitStatus) -> ExitReason {
+        if let verdict = state.withLock({ $0.verdict }) { return verdict }
+        if case .exited(let code) = status, specification.normalExitCodes.contains(code) { return .normal }
+        return ExitReason(status)
+    }
+
+    /// Ends the program because of its state, as its specification says; the reason is that of its end.
+    func end(because reason: ExitReason, by signal: Signal? = nil) async {
+        let child = state.withLock { state -> ChildProcess? in
+            if state.verdict == nil { state.verdict = reason }
+            // A stop is under way, or comes to the same.
+            return state.stopGrace == nil ? state.child : nil
+        }
+        let grace = min(shutdown.grace ?? Self.longestEnd, Self.longestEnd)
+        if let child { _ = await child.terminate(by: signal ?? specification.stopSignal, grace: grace) }
+    }
+
+    func stop(_ shutdown: Shutdown) {
+        let grace = shutdown.grace
+        let child = state.withLock { state -> ChildProcess? in
+            // A second stop can only shorten the time that is left.
+            if let former = state.stopGrace, former ?? Self.forEver <= grace ?? Self.forEver { return nil }
+            state.stopGrace = .some(grace)
+            return state.child
+        }
+        guard let child else { return }
+        if grace == .zero {
+            try? child.sendToGroup(.kill)
+            return
+        }
+        let signal = specification.stopSignal
+        tasks.add { _ = await child.terminate(by: signal, grace: grace ?? Self.forEver) }
+    }
+
+    func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
+        envelope.end(.failure(CoordinatorError(.unsupported, "\(path) is a plain program: it answers no messages")))
+    }
+
+    func operate(_ operation: Operation, on rest: ArraySlice<Substring>, budget: TimeoutBudget) async throws -> JSONValue {
+        throw CoordinatorError(rest.isEmpty ? .unsupported : .noSuchPath, "\(path) is a plain program: it has no coordinators below it")
+    }
+
+    /// Pauses the program by SIGSTOP, after which it gets no processor time, and resumes it by SIGCONT.
+    func pause(for reasons: PauseReasons) async {
+        // The signal is sent under the lock, so that the last signal matches the last request.
+        state.withLock { state in
+            state.isPaused = !reasons.isEmpty
+            // The time in which it could give no sign of life doesn't count.
+            state.lastSign = .now
+            try? state.child?.sendToGroup(reasons.isEmpty ? .continue : .stop)
+        }
+    }
+
+    func inherit(_ dependencies: Dependencies) {}
+
+    func observeEvents() {}
+
+    var isBusy: Bool { false }
+
+    func kill() throws {
+        guard let child = state.withLock({ $0.child }) else {
+            throw CoordinatorError(.stopped, "\(path) has no process yet")
+        }
+        try child.send(.kill)
+    }
+}

@@ -1,6 +1,6 @@
 public import ArgumentParser
 import Control
-import CoordinatorDaemon
+public import CoordinatorDaemon
 import Coordinators
 import DaemonConfiguration
 import Glibc
@@ -18,8 +18,8 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
             Runs in the foreground and logs to standard error. Operate it with coordinatorctl.
 
             Signals: TERM and INT stop the tree in reverse order of its start. A second one gives the processes that still run one \
-            second, a third one kills them. HUP checks the configuration file again and logs the result; nothing is applied. QUIT \
-            writes the tree to the log. USR1, USR2 and realtime signals are logged. Every other signal that would end the daemon stops \
+            second, a third one kills them. HUP applies the configuration file again, as `coordinatorctl config apply` does. QUIT writes the \
+            tree to the log. USR1, USR2 and realtime signals are logged. Every other signal that would end the daemon stops \
             the tree too.
 
             Exit status: 0 ended as requested; 1 failed, or another daemon is running; 64 usage; 77 not permitted; 78 bad configuration.
@@ -27,8 +27,19 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
         version: Release.version
     )
 
-    @Option(help: "The YAML file that lists the children.")
-    var config: String
+    @Option(help: ArgumentHelp("The YAML file that lists the children.", valueName: "file"))
+    var config: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Check a configuration file and exit: print every problem to standard error in the form file:line:column: problem; expectation.",
+            valueName: "file"
+        )
+    )
+    var checkConfig: String?
+
+    @Flag(name: .customLong("json"), help: "With --check-config: print one JSON object.")
+    var isJSON = false
 
     @Option(help: "The runtime directory. Default: COORDINATOR_RUNTIME_DIR, else $XDG_RUNTIME_DIR/coordinator, else /run/coordinator.")
     var runtimeDir: String?
@@ -36,8 +47,12 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     @Option(help: "The least severe messages to log: trace, debug, info, notice, warning, error or critical.")
     var logLevel: Logger.Level = .notice
 
+    @Option(help: "The format of the log: human, or json (an object for each entry, on a line of its own).")
+    var logFormat: LogFormat = .human
+
     static func main() async {
         occupyStandardDescriptors()
+        FreeMemory.limitArenas()
         // A configuration that names this executable as a worker's gets a refusal, instead of a second daemon.
         await CoordinatorRuntime.runWorkerIfRequested(coordinators: [])
         do {
@@ -46,7 +61,8 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
                 var command = command
                 return try command.run()
             }
-            try await daemon.serve()
+            if let file = daemon.checkConfig { return try check(file, isJSON: daemon.isJSON) }
+            try await daemon.serve(try daemon.file())
         } catch {
             exit(withError: error)
         }
@@ -63,15 +79,53 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
         }
     }
 
-    @concurrent
-    private func serve() async throws {
+    func validate() throws {
+        guard (config == nil) != (checkConfig == nil) else {
+            throw ValidationError("one of --config FILE and --check-config FILE is needed")
+        }
+        if isJSON, checkConfig == nil { throw ValidationError("--json is for --check-config") }
+    }
+
+    private func file() throws -> String {
+        guard let config else { throw ValidationError("--config FILE is missing") }
+        return config
+    }
+
+    private static func check(_ file: String, isJSON: Bool) throws {
         do {
-            let configuration = try DaemonConfiguration.load(path: config)
+            let result = try ConfigurationCheck(file: file, isJSON: isJSON).result()
+            try print(result.errors, to: STDERR_FILENO)
+            try print(result.output, to: STDOUT_FILENO)
+            if result.exitCode != 0 { throw ExitCode(result.exitCode) }
+        } catch let error as ControlError {
+            throw failure("coordinatord: \(error.message)", code: error.code.exitCode)
+        }
+    }
+
+    /// Writes all of a text to a descriptor; a result that can't be written is a failure, unless its reader has gone.
+    private static func print(_ text: String, to descriptor: Int32) throws {
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            if count < 0, errno == EPIPE { return }
+            guard count > 0 else {
+                throw failure("coordinatord: the result can't be written: \(String(cString: strerror(errno)))", code: 1)
+            }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    @concurrent
+    private func serve(_ file: String) async throws {
+        do {
+            let configuration = try DaemonConfiguration.load(path: file)
+            if let problem = configuration.missingPrivilege { throw Self.failure("coordinatord: \(file): \(problem)", code: 77) }
             let directory = try RuntimeDirectory.resolve(option: runtimeDir).resolvingWorkingDirectory()
             let output = DaemonOutput()
-            var logger = output.logger(label: "coordinatord")
+            var logger = output.logger(label: "coordinatord", format: logFormat)
             logger.logLevel = logLevel
-            let daemon = Daemon(configuration, file: config, directory: directory, output: output, logger: logger)
+            let daemon = Daemon(configuration, file: file, directory: directory, output: output, logger: logger)
             try await Self.run(daemon, logger)
         } catch let error as ConfigurationError {
             throw Self.failure(error.description, code: 78)
@@ -101,3 +155,4 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
 }
 
 extension Logger.Level: @retroactive ExpressibleByArgument {}
+extension LogFormat: ExpressibleByArgument {}

@@ -28,7 +28,7 @@ import WireProtocol
 
     @Test("Answers are read as they were written")
     func answersReadAsTheyAreWritten() {
-        for answer in [ControlAnswer(id: 1, .result(nil)), ControlAnswer(id: 2, .item([1])), ControlAnswer(id: nil, .result("x"))] {
+        for answer in [ControlAnswer(id: 1, .result(nil)), ControlAnswer(id: 2, .items([1])), ControlAnswer(id: nil, .result("x"))] {
             #expect(ControlAnswer(json: answer.json) == answer)
         }
         for json in [nil, [:], ["id": 1], ["id": 1, "error": "x"], ["error": ["code": 5, "message": "m"]]] as [JSONValue] {

@@ -22,11 +22,20 @@ final class FakeHandler: ControlHandler {
         seen.withLock { $0.append(operation) }
         return try await body(operation).get()
     }
+
+    /// Ends every stream at once, with the result of the operation.
+    func stream(
+        _ operation: ControlOperation,
+        from requester: Requester,
+        to items: ItemWriter
+    ) async throws(ControlError) -> JSONValue {
+        try await handle(operation, from: requester)
+    }
 }
 
 /// Runs a server in a directory of its own while `body` runs.
 func withServer(
-    _ handler: FakeHandler = FakeHandler(),
+    _ handler: some ControlHandler = FakeHandler(),
     allowedUserIDs: Set<UInt32>? = nil,
     grace: Duration = .seconds(2),
     limits: ConnectionLimits = ConnectionLimits(),

@@ -17,7 +17,11 @@ import WireProtocol
             .stop(path: "/a/b"), .restart(path: "/"),
             .kill(path: "/ä"), .pause(path: "/a"), .resume(path: "/a"),
             .ask(path: "/a", message: "M", payload: ["k": [1, 2.5, nil, true, "x"]], timeout: .milliseconds(1500)),
-            .send(path: "/a", message: "M", payload: .null),
+            .send(path: "/a", message: "M", payload: .null), .signal(path: "/a", signal: 15),
+            .trace(path: "/a", message: "M", payload: [1], timeout: .milliseconds(20)),
+            .configurationDifference(file: nil), .configurationDifference(file: "/a.yaml"), .configurationApplication(file: nil),
+            .configurationApplication(file: "/a.yaml"),
+            .logs(LogQuery(paths: ["/a"], lines: 3)), .events(EventQuery(after: 1)), .history(path: "/a"),
         ]
         #expect(Set(operations.map(\.name)) == Set(ControlOperation.Name.allCases.map(\.rawValue)))
         try await withServer(handler) { directory, _ in

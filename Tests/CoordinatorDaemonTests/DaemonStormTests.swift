@@ -3,6 +3,7 @@ import Glibc
 import Processes
 import TestSupport
 import Testing
+import WireProtocol
 
 /// A storm of `kill -9` against the daemon, each time with the next one started at once.
 ///
@@ -11,17 +12,21 @@ import Testing
 @Suite(
     "A storm of kill -9 against the daemon",
     .timeLimit(minutes: 30),
-    .disabled(if: ThreadSanitizer.isOn, "it's about processes, whose ends no thread of this one can race with, and takes very long")
+    .disabled(if: Sanitizer.isOn, "it's about processes, whose ends no thread of this one can race with, and takes very long")
 )
 struct DaemonStormTests {
     /// The number of kills, which is larger under `Deploy/test --long`.
-    private static let kills = getenv("COORDINATORS_TEST_KILLS").flatMap { Int(String(cString: $0)) } ?? 50
+    private static let kills = getenv("COORDINATORS_TEST_KILLS").flatMap { Int(String(cString: $0)) } ?? 25
 
-    @Test("After a kill -9 and the next daemon's start at once, no path lives twice and no process is left")
-    func storm() async throws {
+    @Test(
+        "After a kill -9 and the next daemon's start at once, no path lives twice and no process is left, whether workers are adopted or not",
+        arguments: ["0s", "10s"]
+    )
+    func storm(_ orphanGrace: String) async throws {
         let census = Census()
         defer { census.end() }
         let tree = """
+            orphan_grace: ORPHAN_GRACE
             children:
               - key: app
                 worker:
@@ -33,18 +38,18 @@ struct DaemonStormTests {
                 program: { command: [sh, -c, "\(census.program("forks", child: "sleep"))"] }
               - key: leaves
                 program: { command: [sh, -c, "\(census.program("leaves", child: "setsid sleep"))"] }
-            """
+            """.replacing("ORPHAN_GRACE", with: orphanGrace)
         try await RunningDaemon.with(tree) { daemon in
             let observation = Task.detached { await census.observe() }
             defer { observation.cancel() }
             var current = daemon.process
             for round in 0..<Self.kills {
                 // Sometimes in the middle of the start, sometimes when all is up.
-                if round % 3 != 0 { try await daemon.allUp() }
+                if round % 3 != 0 { try await daemon.allUp(3) }
                 try current.send(.kill)
                 current = try await daemon.startNext()
             }
-            try await daemon.allUp()
+            try await daemon.allUp(3)
             #expect(await census.isSettled, "each program runs once")
             _ = await current.terminate(grace: .seconds(20))
             observation.cancel()
@@ -56,9 +61,93 @@ struct DaemonStormTests {
     }
 }
 
+extension DaemonStormTests {
+    /// The number of workers, larger under `Deploy/test --long`.
+    private static let workers = getenv("COORDINATORS_TEST_KILLS") == nil ? 8 : 50
+    private static let adoptions = getenv("COORDINATORS_TEST_KILLS") == nil ? 10 : 100
+
+    @Test(
+        "After a kill -9 under load and the next daemon's start at once, all workers are adopted: same processes, same incarnations, same state"
+    )
+    func adoptions() async throws {
+        var tree = "orphan_grace: 60s\nchildren:\n"
+        for number in 0..<Self.workers {
+            tree += "  - key: w\(number)\n    worker: { executable: FIXTURE, coordinator: RootCoordinator }\n"
+        }
+        try await RunningDaemon.with(tree) { daemon in
+            try await daemon.allUp(Self.workers)
+            let before = try await daemon.lives()
+            #expect(before.count == Self.workers)
+            var current = daemon.process
+            var times: [Duration] = []
+            var added = 0
+            for _ in 0..<Self.adoptions {
+                // Under load: asks are on their way when the daemon dies.
+                let load = Task.detached {
+                    var count = 0
+                    for number in 0... {
+                        let path = "/w\(number % Self.workers)"
+                        guard !Task.isCancelled, (try? await daemon.add(1, at: path)) != nil else { return count }
+                        count += 1
+                    }
+                    return count
+                }
+                try await Task.sleep(for: .milliseconds(20))
+                let begin = ContinuousClock.now
+                try current.send(.kill)
+                _ = await current.waitForExit()
+                load.cancel()
+                added += await load.value
+                current = try await daemon.startNext()
+                try await daemon.allUp(Self.workers)
+                times.append(ContinuousClock.now - begin)
+                let after = try await daemon.lives()
+                #expect(after == before)
+            }
+            // What was answered was applied; of each round one more may have been, whose answer was lost.
+            var sum = 0
+            for path in before.keys { sum += try await daemon.add(0, at: path) }
+            #expect(added...added + Self.adoptions ~= sum)
+            times.sort()
+            print(
+                "\(Self.adoptions) kills, \(Self.workers) workers each time adopted; recovery p50 \(times[times.count / 2]), worst \(times[times.count - 1])"
+            )
+            _ = await current.terminate(grace: .seconds(20))
+            #expect(before.values.allSatisfy { !$0.process.isAlive })
+        }
+    }
+}
+
+/// A life of a worker.
+private struct WorkerLife: Equatable {
+    let process: ProcessIdentity
+    let incarnation: UInt32
+}
+
 extension RunningDaemon {
-    fileprivate func allUp() async throws {
-        try await eventually("all is up") { try await tree().children.allSatisfy { $0.state == "active" } }
+    fileprivate func lives() async throws -> [String: WorkerLife] {
+        var lives: [String: WorkerLife] = [:]
+        for child in try await tree().children {
+            guard let process = child.pid.flatMap({ ProcessIdentity(processID: $0) }) else { continue }
+            lives[child.path] = WorkerLife(process: process, incarnation: UInt32(child.incarnation))
+        }
+        return lives
+    }
+
+    fileprivate func add(_ amount: Int64, at path: String) async throws -> Int {
+        let answer = try await call(.ask(path: path, message: "Fixture.Add", payload: ["amount": .integer(amount)], timeout: .seconds(10)))
+        guard case .integer(let sum)? = answer["reply"] else { throw LoadError() }
+        return Int(sum)
+    }
+
+    fileprivate struct LoadError: Error {}
+
+    /// Waits until so many children are active, and no other state is among theirs: a daemon answers before it has started them.
+    fileprivate func allUp(_ count: Int) async throws {
+        try await eventually("all is up") {
+            let children = try await tree().children
+            return children.count == count && children.allSatisfy { $0.state == "active" }
+        }
     }
 }
 

@@ -15,7 +15,7 @@ struct DescriptorTests {
         supervision: { intensity: 100000, period: 1s, backoff: { minimum: 10ms, maximum: 100ms } }
         """
 
-    @Test("Silent and idle connections never end the daemon, and an operator gets in", arguments: [48, 64, 256, 1024])
+    @Test("Silent and idle connections never end the daemon, and an operator gets in", arguments: [56, 64, 256, 1024])
     func connections(_ limit: Int) async throws {
         try await RunningDaemon.with(Self.tree, descriptorLimit: limit) { daemon in
             try await daemon.eventually("all is active") { try await daemon.tree().children.allSatisfy { $0.state == "active" } }
@@ -29,7 +29,7 @@ struct DescriptorTests {
                 if !hasKilled { #expect(try await daemon.control("kill", "/sleeper").exitCode == 0) }
                 hasKilled = true
             }
-            // With 48 descriptors there is room for a spawn only when the silent connections have been closed.
+            // With 56 descriptors there is room for a spawn only when the silent connections have been closed.
             try await daemon.eventually("it's back") {
                 let sleeper = try await daemon.node("/sleeper")
                 return sleeper.incarnation > 1 && sleeper.state == "active"

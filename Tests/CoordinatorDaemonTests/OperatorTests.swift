@@ -90,7 +90,7 @@ struct OperatorTests {
 
     @Test(
         "A tree of 15,000 children is described",
-        .disabled(if: ThreadSanitizer.isOn, "the command waits for ten seconds, in which the sanitizer doesn't describe as many")
+        .disabled(if: Sanitizer.isOn, "the command waits for ten seconds, in which the sanitizer doesn't describe as many")
     )
     func large() async throws {
         let children = (0..<15_000).map { "- {key: a\($0), program: {command: [/x]}, restart: temporary}\n" }
@@ -171,7 +171,8 @@ struct OperatorTests {
             let socket = "\(daemon.directory)/run/control.sock"
             for _ in 0..<2 {
                 unlink(socket)
-                #expect(try await daemon.control("tree").exitCode == 69)
+                // The daemon looks once a second, which may be at once.
+                #expect([69, 0].contains(try await daemon.control("tree").exitCode))
                 try await daemon.eventually("it's back") { try await daemon.control("tree").exitCode == 0 }
                 #expect(Files.mode(of: socket) == 0o600)
             }

@@ -75,8 +75,11 @@ struct OutputTests {
         try await RunningDaemon.with(tree, standardError: log.destination) { daemon in
             #expect(try await daemon.control("restart", "/sleeper").exitCode == 0)
             try await daemon.eventually("it's logged") {
-                log.text.contains("coordinator.path=/sleeper operation=restart operator.pid=")
-                    && log.text.contains("operator.uid=\(geteuid())")
+                log.text.contains("coordinator.path=/sleeper operation=restart operator.command=")
+                    && log.text.contains("operator.uid=\(geteuid())") && log.text.contains("request.id=")
+            }
+            try await daemon.eventually("its outcome is logged") {
+                log.text.split(separator: "\n").contains { $0.contains("request has ended") && $0.contains("outcome=ok") }
             }
             try await daemon.eventually("the end is logged") {
                 log.text.contains("change=stopped(exited with code 0) coordinator.path=/brief")

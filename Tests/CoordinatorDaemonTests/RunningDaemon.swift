@@ -13,15 +13,19 @@ final class RunningDaemon: Sendable {
     /// The directory of the daemon's configuration `tree.yaml` and its runtime directory `run`.
     private let temporary: TemporaryDirectory
     let process: ChildProcess
+    /// Whether the daemon has file systems of its own.
+    private let hasOwnFiles: Bool
 
     static let coordinatord = BuiltProgram("coordinatord")
     private static let coordinatorctl = BuiltProgram("coordinatorctl")
 
-    var directory: String { temporary.path }
+    /// The directory, as this process sees it.
+    var directory: String { hasOwnFiles ? "/proc/\(process.identity.processID)/root\(temporary.path)" : temporary.path }
 
-    private init(_ temporary: TemporaryDirectory, process: ChildProcess) {
+    private init(_ temporary: TemporaryDirectory, process: ChildProcess, hasOwnFiles: Bool) {
         self.temporary = temporary
         self.process = process
+        self.hasOwnFiles = hasOwnFiles
     }
 
     /// Starts a daemon, runs the body, and ends the daemon in any case.
@@ -29,17 +33,23 @@ final class RunningDaemon: Sendable {
     /// - Parameters:
     ///   - descriptorLimit: the limit of the daemon's open descriptors; nil means that of this process.
     ///   - standardError: the destination of the daemon's log and its children's output.
+    ///   - wrapper: a command of the shell that ends by running its last arguments, the daemon's command; `DIRECTORY` in it stands for the
+    ///     directory.
+    ///   - hasOwnFiles: whether the wrapper mounts file systems that only the daemon sees, and becomes the daemon itself.
+    ///   - options: further options of the daemon.
     static func with(
         _ configuration: String,
         descriptorLimit: Int? = nil,
         standardError: OutputDestination = .null,
+        wrapper: String = "",
+        hasOwnFiles: Bool = false,
+        options: String = "",
         _ body: (RunningDaemon) async throws -> Void
     ) async throws {
         let temporary = try TemporaryDirectory()
-        let worker = BuiltProgram("FixtureWorker").path
-        try Files.write(configuration.replacing("FIXTURE", with: worker), to: temporary.file("tree.yaml"))
-        let process = try await start(in: temporary.path, descriptorLimit, standardError)
-        let daemon = RunningDaemon(temporary, process: process)
+        try write(configuration, in: temporary.path)
+        let process = try await start(in: temporary.path, descriptorLimit, standardError, wrapper: wrapper, options: options)
+        let daemon = RunningDaemon(temporary, process: process, hasOwnFiles: hasOwnFiles)
         do {
             try await daemon.eventually("the daemon answers") {
                 try await daemon.call(.ping)
@@ -53,16 +63,29 @@ final class RunningDaemon: Sendable {
         await daemon.end()
     }
 
+    private static func write(_ configuration: String, in directory: String) throws {
+        let worker = BuiltProgram("FixtureWorker").path
+        try Files.write(configuration.replacing("FIXTURE", with: worker), to: "\(directory)/tree.yaml")
+    }
+
+    /// Replaces the configuration that the next daemon reads.
+    func rewrite(_ configuration: String) throws { try Self.write(configuration, in: directory) }
+
     /// Starts another daemon in the same directory.
-    func startNext() async throws -> ChildProcess { try await Self.start(in: directory) }
+    func startNext(standardError: OutputDestination = .null) async throws -> ChildProcess {
+        try await Self.start(in: directory, nil, standardError)
+    }
 
     private static func start(
         in directory: String,
         _ descriptorLimit: Int? = nil,
-        _ standardError: OutputDestination = .null
+        _ standardError: OutputDestination = .null,
+        wrapper: String = "",
+        options: String = ""
     ) async throws -> ChildProcess {
         let limit = descriptorLimit.map { "ulimit -n \($0) && " } ?? ""
-        let command = "\(limit)exec \"$0\" --config '\(directory)/tree.yaml' --runtime-dir '\(directory)/run'"
+        let wrapper = wrapper.replacing("DIRECTORY", with: directory)
+        let command = "\(limit)exec \(wrapper) \"$0\" --config '\(directory)/tree.yaml' --runtime-dir '\(directory)/run' \(options)"
         return try await ProcessSpawner.shared.spawn(
             ProcessSpecification(
                 executable: "/bin/sh",

@@ -45,7 +45,7 @@ struct SignalTests {
     @Test(
         "What means something else is logged, and the tree runs on",
         arguments: [
-            (SIGHUP, "the configuration file is good; nothing of it was applied"), (SIGUSR1, "there are no log files to be opened again"),
+            (SIGHUP, "the configuration was applied"), (SIGUSR1, "the children's log files are opened anew"),
             (SIGQUIT, "coordinator.path=/sleeper incarnation=1"), (SIGUSR2, "means nothing here was ignored"),
             (Int32(40), "means nothing here was ignored"),
         ]
@@ -69,6 +69,21 @@ struct SignalTests {
             try daemon.process.send(.hangup)
             try await daemon.eventually("it's logged") { log.text.contains("tree.yaml:2:10: ") && log.text.contains("nothing was applied") }
             #expect(try await daemon.children(2).count == 2)
+        }
+    }
+
+    @Test("SIGHUP applies the file: what has changed follows, and the rest keeps its processes")
+    func applied() async throws {
+        let log = Transcript()
+        try await RunningDaemon.with(Self.tree, standardError: log.destination) { daemon in
+            _ = try await daemon.children(2)
+            let pids = try await daemon.pids()
+            try daemon.rewrite(Self.tree.replacing("sleeper", with: "sleepier"))
+            try daemon.process.send(.hangup)
+            try await daemon.eventually("it's applied") { log.text.contains("the configuration was applied") }
+            #expect(try await daemon.tree().children.map(\.key) == ["forks", "sleepier"])
+            #expect(try await daemon.pids()["/forks"] == pids["/forks"])
+            #expect(log.text.contains("change=added") && log.text.contains("change=removed"))
         }
     }
 

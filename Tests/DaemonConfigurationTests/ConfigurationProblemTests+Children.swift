@@ -14,13 +14,13 @@ extension ConfigurationProblemTests {
         Row(
             "a child that is a text",
             "children:\n  - shop\n",
-            "f:2:5: a child is `shop`; expected a mapping with `key`, `worker`, `program`, `restart`, `shutdown`, `restart_limits`"
+            "f:2:5: a child is `shop`; expected a mapping with `key`, `worker`, `program`, `restart`, `shutdown`, `restart_limits` or others"
         ),
         Row(
             "a child without anything",
             "children:\n  - {}\n",
             "f:2:5: a child has no `key`; expected the child's name among its siblings",
-            "f:2:5: a child has neither `worker` nor `program`; expected one of them"
+            "f:2:5: a child has neither `worker` nor `program`, and no `children`; expected one of them"
         ),
         Row(
             "a child without a key",
@@ -80,12 +80,13 @@ extension ConfigurationProblemTests {
         Row(
             "neither worker nor program",
             "children:\n  - key: a\n",
-            "f:2:5: a child has neither `worker` nor `program`; expected one of them"
+            "f:2:5: a child has neither `worker` nor `program`, and no `children`; expected one of them"
         ),
         Row(
             "a worker that is a text",
             "children:\n  - key: a\n    worker: Shop\n",
-            "f:3:13: `worker` is `Shop`; expected a mapping with `executable`, `coordinator`, `configuration`, `environment`, `directory`"
+            "f:3:13: `worker` is `Shop`; expected a mapping with `executable`, `coordinator`, `configuration`, `environment`, `directory`, "
+                + "`hang` or others"
         ),
         Row(
             "a worker without anything",

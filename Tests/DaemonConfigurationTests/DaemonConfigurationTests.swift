@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import DaemonConfiguration
 import Supervision
 import Testing
@@ -99,7 +100,7 @@ import WireProtocol
         #expect(configuration.supervision.backoff.minimum == .milliseconds(100))
         #expect(configuration.supervision.backoff.maximum == .seconds(30))
         #expect(configuration.supervision.backoff.resetAfter == .seconds(30))
-        #expect(configuration.orphanGrace == .zero)
+        #expect(configuration.orphanGrace == .seconds(10))
     }
 
     @Test("A JSON file is read like its YAML form")

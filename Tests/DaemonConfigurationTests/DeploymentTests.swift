@@ -19,11 +19,8 @@ struct DeploymentTests {
 
     @Test("Every key that the reader knows is in it, at its place")
     func keys() throws {
-        let schema = "\(Files.packageRoot)/Sources/DaemonConfiguration/Reader/ConfigurationReader+Schema.swift"
-        // The lists are written out where mappings are read.
-        let lists = try #require(Files.text(of: schema)).matches(of: /keys(?::| =) \[("[^\]]*")\]/)
-        let known = lists.flatMap { $0.output.1.split(separator: ", ").map { $0.dropFirst().dropLast() } }
-        #expect(Set(defaults.keys.compactMap { $0.split(separator: ".").last }) == Set(known))
+        let known = try ReaderSource.keyLists().reduce(into: Set<String>()) { $0.formUnion($1) }
+        #expect(Set(defaults.keys.compactMap { $0.split(separator: ".").last.map(String.init) }) == known)
         for path in defaults.keys {
             // The value is one that no key accepts: the problem must be the value, not the key.
             let error = #expect(throws: ConfigurationError.self) {

@@ -20,11 +20,7 @@ struct ReferenceTests {
                 documented[documented.count - 1].insert(String(key))
             }
         }
-        // The lists are written out where mappings are read.
-        let source = try Self.lines("Reader/ConfigurationReader+Schema.swift").joined(separator: "\n")
-        let known = source.matches(of: /keys(?::| =) \[("[^\]]*")\]/).map { match in
-            Set(match.output.1.split(separator: ", ").map { String($0.dropFirst().dropLast()) })
-        }
+        let known = try ReaderSource.keyLists()
         #expect(known.count >= 6)
         #expect(Set(documented) == Set(known))
     }

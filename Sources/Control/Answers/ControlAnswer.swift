@@ -2,8 +2,8 @@ public import WireProtocol
 
 /// One answer of a daemon in the form of the wire.
 ///
-/// It is `{"v":1,"id":7,"result":{…}}`, `{"v":1,"id":7,"error":{"code":"…","message":"…"}}`, or an item of a stream that a result or
-/// an error ends: `{"v":1,"id":7,"item":…}`.
+/// It is `{"v":1,"id":7,"result":{…}}`, `{"v":1,"id":7,"error":{"code":"…","message":"…"}}`, or the next items of a stream that a result or
+/// an error ends: `{"v":1,"id":7,"items":[…]}`.
 public struct ControlAnswer: Hashable, Sendable {
     /// The content of an answer.
     public enum Content: Hashable, Sendable {
@@ -11,8 +11,8 @@ public struct ControlAnswer: Hashable, Sendable {
         case result(JSONValue)
         /// The operation failed; this is the last answer.
         case failure(ControlError)
-        /// One of several parts.
-        case item(JSONValue)
+        /// The next items of a stream; other answers follow.
+        case items([JSONValue])
     }
 
     /// The request's number; nil when the daemon could read no number, or refuses the whole connection.
@@ -31,7 +31,7 @@ public struct ControlAnswer: Hashable, Sendable {
         var fields: [String: JSONValue] = ["v": .integer(Int64(ControlRequest.currentVersion)), "id": id.map(JSONValue.integer) ?? .null]
         switch content {
         case .result(let value): fields["result"] = value
-        case .item(let value): fields["item"] = value
+        case .items(let values): fields["items"] = .array(values)
         case .failure(let error): fields["error"] = ["code": .string(error.code.name), "message": .string(error.message)]
         }
         return .object(fields)
@@ -43,8 +43,8 @@ public struct ControlAnswer: Hashable, Sendable {
         if case .integer(let number)? = members["id"] { id = number } else { id = nil }
         if let value = members["result"] {
             content = .result(value)
-        } else if let value = members["item"] {
-            content = .item(value)
+        } else if case .array(let values)? = members["items"] {
+            content = .items(values)
         } else if case .string(let code)? = members["error"]?["code"], case .string(let message)? = members["error"]?["message"] {
             content = .failure(ControlError(.init(name: code), message))
         } else {

@@ -45,6 +45,23 @@ public struct TreeNode: Codable, Hashable, Sendable {
         }
     }
 
+    /// The result of a program's health checks.
+    public struct Health: Codable, Hashable, Sendable {
+        /// Whether the last check has succeeded.
+        public var healthy: Bool
+        /// The number of checks in a row that have failed.
+        public var failures: Int
+        /// The failure of the last check; nil when it has succeeded.
+        public var problem: String?
+
+        /// Creates the result.
+        public init(healthy: Bool, failures: Int = 0, problem: String? = nil) {
+            self.healthy = healthy
+            self.failures = failures
+            self.problem = problem
+        }
+    }
+
     /// The node's name among its siblings; `/` for the root.
     public var key: String
     /// The node's path, such as `/shop/cart`.
@@ -69,10 +86,16 @@ public struct TreeNode: Codable, Hashable, Sendable {
     public var uptimeMilliseconds: Int64
     /// The kind of process in which the node runs.
     public var placement: Placement
+    /// The milliseconds for which the executor of the node's worker has run nothing; nil when it answers.
+    public var executorSilenceMilliseconds: Int64?
     /// The end of the node's previous life, such as `exit code 1` or `signal 9 (SIGKILL)`.
     public var lastExit: String?
     /// The node's messages; nil when they aren't known, and of a program.
     public var mailbox: Mailbox?
+    /// The state that a program has sent as `STATUS=` by sd_notify(3).
+    public var statusText: String?
+    /// The result of a program's health checks; nil before the first one.
+    public var health: Health?
     /// The node's children, in the order of their starts.
     public var children: [TreeNode]
 
@@ -90,8 +113,11 @@ public struct TreeNode: Codable, Hashable, Sendable {
         nextStartMilliseconds: Int64? = nil,
         uptimeMilliseconds: Int64 = 0,
         placement: Placement,
+        executorSilenceMilliseconds: Int64? = nil,
         lastExit: String? = nil,
         mailbox: Mailbox? = nil,
+        statusText: String? = nil,
+        health: Health? = nil,
         children: [TreeNode] = []
     ) {
         self.key = key
@@ -106,17 +132,22 @@ public struct TreeNode: Codable, Hashable, Sendable {
         self.nextStartMilliseconds = nextStartMilliseconds
         self.uptimeMilliseconds = uptimeMilliseconds
         self.placement = placement
+        self.executorSilenceMilliseconds = executorSilenceMilliseconds
         self.lastExit = lastExit
         self.mailbox = mailbox
+        self.statusText = statusText
+        self.health = health
         self.children = children
     }
 
     private enum CodingKeys: String, CodingKey {
-        case key, path, type, kind, state, pid, incarnation, restarts, placement, mailbox, children
+        case key, path, type, kind, state, pid, incarnation, restarts, placement, mailbox, health, children
         case restartAttempt = "restart_attempt"
         case nextStartMilliseconds = "next_start_ms"
         case uptimeMilliseconds = "uptime_ms"
+        case executorSilenceMilliseconds = "executor_silence_ms"
         case lastExit = "last_exit"
+        case statusText = "status_text"
     }
 
     /// Whether the node is active or paused; LSB's `status` action exits with 3 for a service that isn't running.

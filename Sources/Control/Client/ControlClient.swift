@@ -15,6 +15,7 @@ public final class ControlClient: Sendable {
         struct State {
             var nextID: Int64 = 1
             var pending: [Int64: OneShot<Outcome>] = [:]
+            var streams: [Int64: ItemQueue] = [:]
             /// The error of calls after the connection's end.
             var end: ControlError?
         }
@@ -126,12 +127,7 @@ public final class ControlClient: Sendable {
         defer { calls.state.withLock { $0.pending[id] = nil } }
         let request = ControlRequest(id: id, operation: operation, requestID: requestID)
         let bytes = try ControlJSON.bytes(of: request)
-        guard bytes.count <= ControlServer.maximumRequestSize else {
-            throw ControlError(
-                .invalidRequest,
-                "the request has \(bytes.count) bytes; the daemon reads at most \(ControlServer.maximumRequestSize)"
-            )
-        }
+        try bytes.checkRequestSize()
         let limit = timeout ?? operation.defaultTimeout
         let outcome = await withTaskGroup(of: Outcome?.self) { group in
             group.addTask { [sender] in
@@ -150,27 +146,48 @@ public final class ControlClient: Sendable {
         if let outcome { return try outcome.get() }
         if operation.endsWithItsRequester { abandoned.yield(id) }
         if Task.isCancelled { throw ControlError(.cancelled, "the request was cancelled") }
-        throw ControlError(
-            .timedOut,
-            "no answer from the daemon at \(socket) within \(limit.briefText); it may still be carrying the request out"
-        )
+        throw .noAnswer(from: socket, within: limit)
     }
 
     private func register(_ answer: OneShot<Outcome>) throws(ControlError) -> Int64 {
+        try register { state, id in state.pending[id] = answer }
+    }
+
+    private func register(_ enter: (inout Calls.State, Int64) -> Void) throws(ControlError) -> Int64 {
         let registration = calls.state.withLock { state -> Result<Int64, ControlError> in
             if let end = state.end { return .failure(end) }
             defer { state.nextID += 1 }
-            state.pending[state.nextID] = answer
+            enter(&state, state.nextID)
             return .success(state.nextID)
         }
         return try registration.get()
     }
 
+    /// Requests a stream whose items a queue gets.
+    ///
+    /// - Returns: the number of the request.
+    func begin(_ operation: ControlOperation, _ queue: ItemQueue) async throws(ControlError) -> Int64 {
+        let id = try register { state, id in state.streams[id] = queue }
+        let bytes = try ControlJSON.bytes(of: ControlRequest(id: id, operation: operation))
+        // When sending fails, the connection has ended, and the reader ends the stream with the reason.
+        try? await sender.send { bytes }
+        return id
+    }
+
+    /// Forgets a stream.
+    func end(_ id: Int64, _ queue: ItemQueue) {
+        calls.state.withLock { $0.streams[id] = nil }
+        queue.abandon()
+    }
+
+    /// Has the daemon cancel a request.
+    func abandon(_ id: Int64) { abandoned.yield(id) }
+
     private static func read(_ connection: PairConnection, _ calls: Calls, socket: String) async {
-        var end = ControlError(.unreachable, "the daemon at \(socket) went away before it answered; look at its log, and whether it runs")
+        var end = ControlError.daemonGone(from: socket)
         reading: while let message = try? await connection.receive() {
             guard let answer = (try? ControlJSON.parse(answer: message)).flatMap(ControlAnswer.init(json:)) else {
-                end = ControlError(.failed, "what answers at \(socket) doesn't speak the control protocol")
+                end = .speaksAnotherProtocol(at: socket)
                 break
             }
             switch (answer.id, answer.content) {
@@ -180,38 +197,33 @@ public final class ControlClient: Sendable {
                 // The connection as a whole is refused.
                 end = error
                 break reading
-            case (_, .item), (nil, .result): break
+            case (let id?, .items(let items)): await calls.state.withLock { $0.streams[id] }?.put(items)
+            case (nil, .items), (nil, .result): break
             }
         }
         connection.close()
         let open = calls.state.withLock { state in
             state.end = end
-            defer { state.pending = [:] }
-            return state.pending.values
+            defer { (state.pending, state.streams) = ([:], [:]) }
+            return (calls: Array(state.pending.values), streams: Array(state.streams.values))
         }
-        for call in open { call.settle(.failure(end)) }
+        for call in open.calls { call.settle(.failure(end)) }
+        for stream in open.streams { stream.end(.failure(end)) }
     }
 
     private static func settle(_ id: Int64, _ outcome: Outcome, _ calls: Calls) {
-        let call = calls.state.withLock { $0.pending.removeValue(forKey: id) }
+        let (call, stream) = calls.state.withLock { ($0.pending.removeValue(forKey: id), $0.streams.removeValue(forKey: id)) }
         call?.settle(outcome)
+        stream?.end(outcome)
     }
 
     private static func failure(_ error: NNGError, socket: String) -> ControlError {
         switch error.code {
-        case .permissionDenied:
-            ControlError(.notPermitted, "you may not open \(socket); only the user who started the daemon may")
-        case .timedOut:
-            ControlError(.timedOut, "the daemon doesn't take connections at \(socket); it may be stopped or overloaded")
-        case .canceled:
-            ControlError(.cancelled, "the request was cancelled")
-        case .protocolError:
-            ControlError(.failed, "what answers at \(socket) doesn't speak the control protocol")
-        default:
-            ControlError(
-                .unreachable,
-                "the daemon isn't reachable at \(socket); start it with `coordinatord --config FILE`, or name its runtime directory with --runtime-dir"
-            )
+        case .permissionDenied: .mayNotOpen(socket)
+        case .timedOut: .takesNoConnections(at: socket)
+        case .canceled: ControlError(.cancelled, "the request was cancelled")
+        case .protocolError: .speaksAnotherProtocol(at: socket)
+        default: .unreachable(at: socket)
         }
     }
 }

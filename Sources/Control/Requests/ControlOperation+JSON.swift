@@ -13,7 +13,7 @@ extension ControlOperation {
         case .shutdown(let now): if now { fields["now"] = true }
         case .status(let path), .start(let path), .stop(let path), .restart(let path), .kill(let path), .pause(let path), .resume(let path):
             fields["path"] = .string(path)
-        case .ask(let path, let message, let payload, let timeout):
+        case .ask(let path, let message, let payload, let timeout), .trace(let path, let message, let payload, let timeout):
             fields["path"] = .string(path)
             fields["message"] = .string(message)
             fields["payload"] = payload
@@ -22,6 +22,13 @@ extension ControlOperation {
             fields["path"] = .string(path)
             fields["message"] = .string(message)
             fields["payload"] = payload
+        case .signal(let path, let signal):
+            fields["path"] = .string(path)
+            fields["signal"] = .integer(Int64(signal))
+        case .configurationDifference(let file), .configurationApplication(let file): fields["file"] = file.map(JSONValue.string)
+        case .logs(let query): fields.merge(query.fields) { $1 }
+        case .events(let query): fields.merge(query.fields) { $1 }
+        case .history(let path): fields["path"] = .string(path)
         }
         return fields
     }
@@ -46,12 +53,23 @@ extension ControlOperation {
         case .pause: self = .pause(path: try fields.path())
         case .resume: self = .resume(path: try fields.path())
         case .ask:
-            let timeout = Duration.milliseconds(try fields.integer("timeout_ms", default: 5000))
-            guard timeout > .zero, timeout <= Self.maximumTimeout else {
-                throw ControlError(.invalidRequest, "`timeout_ms` is out of range; expected a number from 1 to 3600000")
-            }
+            let timeout = try fields.timeout()
             self = .ask(path: try fields.path(), message: try fields.text("message"), payload: fields.payload, timeout: timeout)
         case .send: self = .send(path: try fields.path(), message: try fields.text("message"), payload: fields.payload)
+        case .signal:
+            let signal = try fields.integer("signal")
+            guard (1...64).contains(signal) else {
+                throw ControlError(.invalidRequest, "`signal` is out of range; expected a number from 1 to 64")
+            }
+            self = .signal(path: try fields.path(), signal: Int32(signal))
+        case .trace:
+            let timeout = try fields.timeout()
+            self = .trace(path: try fields.path(), message: try fields.text("message"), payload: fields.payload, timeout: timeout)
+        case .configurationDifference: self = .configurationDifference(file: try fields.file())
+        case .configurationApplication: self = .configurationApplication(file: try fields.file())
+        case .logs: self = .logs(try LogQuery(fields: fields))
+        case .events: self = .events(try EventQuery(fields: fields))
+        case .history: self = .history(path: try fields.path())
         }
     }
 }
@@ -79,6 +97,25 @@ struct RequestFields {
             )
         }
         return path
+    }
+
+    /// The time that an ask waits for its reply.
+    func timeout() throws(ControlError) -> Duration {
+        let timeout = Duration.milliseconds(try integer("timeout_ms", default: 5000))
+        guard timeout > .zero, timeout <= ControlOperation.maximumTimeout else {
+            throw ControlError(.invalidRequest, "`timeout_ms` is out of range; expected a number from 1 to 3600000")
+        }
+        return timeout
+    }
+
+    /// Reads the path of a file; nil when there is none.
+    func file() throws(ControlError) -> String? {
+        guard members["file"] != nil else { return nil }
+        let file = try text("file")
+        guard file.hasPrefix("/") else {
+            throw ControlError(.invalidRequest, "the file `\(file.prefix(200))` doesn't begin with a slash; expected its whole path")
+        }
+        return file
     }
 
     func integer(_ key: String, default fallback: Int64? = nil) throws(ControlError) -> Int64 {

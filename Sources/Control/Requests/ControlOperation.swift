@@ -32,13 +32,29 @@ public enum ControlOperation: Hashable, Sendable {
     case ping
     /// Stops the tree and ends the daemon; with `now`, kills the processes that still run at once.
     case shutdown(now: Bool = false)
+    /// Sends a signal to the process of a worker or a program: a ``SignalResult``.
+    case signal(path: String, signal: Int32)
+    /// Asks as ``ask(path:message:payload:timeout:)``, and reports the way of the message: a ``TraceResult``.
+    case trace(path: String, message: String, payload: JSONValue, timeout: Duration)
+    /// Compares a configuration file, by default the daemon's, with the running configuration: ``ConfigurationChanges``.
+    case configurationDifference(file: String?)
+    /// Has the tree follow a configuration file, by default the daemon's: ``ConfigurationChanges``.
+    case configurationApplication(file: String?)
+    /// Sends the lines that children have written: a stream of ``LogLine``.
+    case logs(LogQuery)
+    /// Sends the events of the tree: a stream of ``ControlEvent``.
+    case events(EventQuery)
+    /// Lists the last lives of a coordinator or program: a ``LifeHistory``.
+    case history(path: String)
 
     /// The names of the operations on the wire.
     ///
     /// A new operation gets a name here; then the compiler demands that ``init(fields:)`` reads it.
     enum Name: String, CaseIterable {
-        case tree, ps, status, start, stop, restart, kill, pause, resume, ask, send, ping, shutdown
+        case tree, ps, status, start, stop, restart, kill, pause, resume, ask, send, ping, shutdown, signal, trace, logs, events, history
         case deadLetters = "dead-letters"
+        case configurationDifference = "config-diff"
+        case configurationApplication = "config-apply"
     }
 
     /// The operation's name on the wire.
@@ -60,24 +76,35 @@ public enum ControlOperation: Hashable, Sendable {
         case .deadLetters: .deadLetters
         case .ping: .ping
         case .shutdown: .shutdown
+        case .signal: .signal
+        case .trace: .trace
+        case .configurationDifference: .configurationDifference
+        case .configurationApplication: .configurationApplication
+        case .logs: .logs
+        case .events: .events
+        case .history: .history
         }
     }
 
     /// The path that the operation is about; nil when it is about the daemon as a whole.
     public var path: String? {
         switch self {
-        case .tree, .ps, .deadLetters, .ping, .shutdown: nil
+        case .tree, .ps, .deadLetters, .ping, .shutdown, .logs: nil
+        case .events(let query): query.path
         case .status(let path), .start(let path), .stop(let path), .restart(let path), .kill(let path), .pause(let path), .resume(let path),
-            .ask(let path, _, _, _), .send(let path, _, _):
+            .ask(let path, _, _, _), .send(let path, _, _), .signal(let path, _), .trace(let path, _, _, _), .history(let path):
             path
+        case .configurationDifference, .configurationApplication: nil
         }
     }
 
     /// Whether the operation can change something, so that its effect differs when it is carried out twice.
     public var isMutating: Bool {
         switch self {
-        case .tree, .ps, .status, .deadLetters, .ping: false
-        case .start, .stop, .restart, .kill, .pause, .resume, .ask, .send, .shutdown: true
+        case .tree, .ps, .status, .deadLetters, .ping, .logs, .events, .history: false
+        case .start, .stop, .restart, .kill, .pause, .resume, .ask, .send, .shutdown, .signal, .trace: true
+        case .configurationDifference: false
+        case .configurationApplication: true
         }
     }
 
@@ -89,21 +116,36 @@ public enum ControlOperation: Hashable, Sendable {
         }
     }
 
+    /// Whether the answer is a stream of items, of any length, which a result ends.
+    public var isStream: Bool {
+        switch self {
+        case .logs, .events: true
+        default: false
+        }
+    }
+
     /// Whether the operation is cancelled when its requester goes away.
     ///
     /// A change that has begun is carried out to its end instead.
     var endsWithItsRequester: Bool {
-        if case .ask = self { true } else { !isMutating }
+        switch self {
+        case .ask, .trace: true
+        default: !isMutating
+        }
     }
 
     /// The time that a client waits for the answer when the caller gives no time-out.
     var defaultTimeout: Duration {
         switch self {
-        case .tree, .ps, .status, .deadLetters, .ping, .send: .seconds(10)
+        case .tree, .ps, .status, .deadLetters, .ping, .send, .signal, .logs, .events, .history: .seconds(10)
         // A stop waits as long as the shutdown times in the subtree allow.
         case .start, .stop, .restart, .kill, .pause, .resume, .shutdown: .seconds(60)
         // The daemon reports the time-out itself, with more detail than the client can.
-        case .ask(_, _, _, let timeout): timeout + .seconds(2)
+        case .ask(_, _, _, let timeout), .trace(_, _, _, let timeout): timeout + .seconds(2)
+        // The daemon gives the file ten seconds to be read.
+        case .configurationDifference: .seconds(15)
+        // Each removed child has its shutdown time.
+        case .configurationApplication: .seconds(300)
         }
     }
 }

@@ -18,6 +18,7 @@ final class ControlConversation: Sendable {
 
         var count: Int { open.count + answering }
         var descriptions: Int { open.values.count { $0.operation.isDescription } }
+        var streams: [OpenRequest] { open.values.filter(\.operation.isStream) }
     }
 
     private let connection: PairConnection
@@ -65,12 +66,13 @@ final class ControlConversation: Sendable {
         connection.close()
     }
 
-    /// Closes the connection as soon as no request is open.
+    /// Ends the streams, and closes the connection as soon as no request is open.
     func drain() {
-        let isIdle = state.withLock { state in
+        let (isIdle, streams) = state.withLock { state in
             state.isDraining = true
-            return state.count == 0
+            return (state.count == 0, state.streams)
         }
+        for stream in streams { stream.cancellation.settle() }
         if isIdle { connection.close() }
     }
 
@@ -127,7 +129,7 @@ final class ControlConversation: Sendable {
     private func admit(_ request: ControlRequest) throws(ControlError) -> OneShot<Void> {
         let cancellation = OneShot<Void>()
         let refusal = state.withLock { state -> ControlError? in
-            if state.isDraining { return ControlError(.unreachable, "the daemon is stopping") }
+            if state.isDraining { return Self.stopping }
             if state.open[request.id] != nil {
                 return ControlError(.invalidRequest, "the request \(request.id) of this connection is still open; use another id")
             }
@@ -136,6 +138,9 @@ final class ControlConversation: Sendable {
             }
             if request.operation.isDescription, state.descriptions >= ControlServer.maximumOpenDescriptions {
                 return ControlError(.failed, "\(state.descriptions) descriptions of this connection are open; wait for one of them")
+            }
+            if request.operation.isStream, state.streams.count >= ControlServer.maximumOpenStreams {
+                return ControlError(.failed, "\(state.streams.count) streams of this connection are open; end one of them")
             }
             state.open[request.id] = OpenRequest(operation: request.operation, cancellation: cancellation)
             return nil
@@ -194,10 +199,10 @@ final class ControlConversation: Sendable {
 
     /// Carries a request out; a change whose request ID was used before isn't made again but has the first one's outcome.
     private func onlyOnce(_ request: ControlRequest) async -> RequestLedger.Outcome {
-        guard let requestID = request.requestID, request.operation.isMutating else { return await handle(request.operation) }
+        guard let requestID = request.requestID, request.operation.isMutating else { return await handle(request) }
         switch ledger.begin(requestID, request.operation) {
         case .execute:
-            let outcome = await handle(request.operation)
+            let outcome = await handle(request)
             let wasCancelled = if case .failure(let error) = outcome { error.code == .cancelled } else { false }
             ledger.end(requestID, outcome, wasCancelled: wasCancelled)
             return outcome
@@ -208,16 +213,40 @@ final class ControlConversation: Sendable {
         }
     }
 
-    private func handle(_ operation: ControlOperation) async -> RequestLedger.Outcome {
+    private func handle(_ request: ControlRequest) async -> RequestLedger.Outcome {
         // `run` has refused a connection without credentials.
-        guard let requester else { return .failure(ControlError(.notPermitted, "the daemon can't tell who is connected")) }
+        guard var requester else { return .failure(ControlError(.notPermitted, "the daemon can't tell who is connected")) }
+        requester.requestID = request.requestID
         do throws(ControlError) {
-            return .success(try await handler.handle(operation, from: requester))
+            guard request.operation.isStream else { return .success(try await handler.handle(request.operation, from: requester)) }
+            let items = ItemWriter { items throws(ControlError) in try await self.send(items, of: request.id) }
+            return .success(try await handler.stream(request.operation, from: requester, to: items))
         } catch {
+            guard Task.isCancelled else { return .failure(error) }
             // To the requester this is a cancellation, whichever error the handler threw.
-            return .failure(Task.isCancelled ? ControlError(.cancelled, "the request was cancelled") : error)
+            let isStopping = request.operation.isStream && state.withLock { $0.isDraining }
+            return .failure(isStopping ? Self.stopping : ControlError(.cancelled, "the request was cancelled"))
         }
     }
+
+    private static let stopping = ControlError(.unreachable, "the daemon is stopping")
+
+    /// Sends items of a stream, and returns when the connection has taken them.
+    private func send(_ items: [JSONValue], of id: Int64) async throws(ControlError) {
+        let bytes = try ControlJSON.bytes(of: ControlAnswer(id: id, .items(items)).json)
+        guard bytes.count <= ControlServer.maximumAnswerSize else {
+            throw ControlError(.failed, "the stream's items have \(bytes.count) bytes; at most \(ControlServer.maximumAnswerSize) are sent")
+        }
+        if Task.isCancelled { throw ControlError(.cancelled, "the request was cancelled") }
+        guard budget.take(bytes.count) else { throw Self.crowded }
+        defer { budget.giveBack(bytes.count) }
+        // A task of its own, so that the stream's cancellation doesn't end the connection in the middle of a message. The connection's end
+        // ends the task.
+        let isSent = await Task { [sender] in (try? await sender.send { bytes }) != nil }.value
+        if !isSent { throw ControlError(.unreachable, "the requester is gone") }
+    }
+
+    private static let crowded = ControlError(.failed, "too many answers wait to be read by their requesters; ask again in a while")
 
     /// Sends an answer; ignores a failure, because reading fails then too and ends the conversation.
     private func send(_ answer: ControlAnswer) async {
@@ -225,8 +254,7 @@ final class ControlConversation: Sendable {
         try? await sender.send {
             var bytes = Self.bytes(of: answer)
             if !budget.take(bytes.count) {
-                let error = ControlError(.failed, "too many answers wait to be read by their requesters; ask again in a while")
-                bytes = Self.bytes(of: ControlAnswer(id: answer.id, .failure(error)))
+                bytes = Self.bytes(of: ControlAnswer(id: answer.id, .failure(Self.crowded)))
             } else {
                 taken = bytes.count
             }

@@ -9,6 +9,27 @@ public protocol ControlHandler: Sendable {
     /// task when the requester cancels the request, when the server itself is cancelled, and when the requester of a question goes
     /// away; a change that has begun is carried out to its end.
     func handle(_ operation: ControlOperation, from requester: Requester) async throws(ControlError) -> JSONValue
+
+    /// Carries out an operation whose answer is a stream, and returns the result that ends it.
+    ///
+    /// The server calls this instead of ``handle(_:from:)`` for each operation that ``ControlOperation/isStream``. The task is cancelled when
+    /// the requester cancels the stream or goes away, and when the server closes.
+    func stream(
+        _ operation: ControlOperation,
+        from requester: Requester,
+        to items: ItemWriter
+    ) async throws(ControlError) -> JSONValue
+}
+
+extension ControlHandler {
+    /// Refuses every stream.
+    public func stream(
+        _ operation: ControlOperation,
+        from requester: Requester,
+        to items: ItemWriter
+    ) async throws(ControlError) -> JSONValue {
+        throw ControlError(.invalidRequest, "this daemon has no stream `\(operation.name)`")
+    }
 }
 
 /// The process that makes a request, by the kernel's word.
@@ -17,11 +38,14 @@ public struct Requester: Hashable, Sendable {
     public var processID: Int32
     /// The effective user ID of that process.
     public var userID: UInt32
+    /// The name of the change that it requests, as in ``ControlRequest/requestID``.
+    public var requestID: String?
 
     /// Creates a requester.
-    public init(processID: Int32, userID: UInt32) {
+    public init(processID: Int32, userID: UInt32, requestID: String? = nil) {
         self.processID = processID
         self.userID = userID
+        self.requestID = requestID
     }
 
     init(_ peer: PeerCredentials) {

@@ -17,6 +17,8 @@ public final class ControlServer: Sendable {
     public static let maximumOpenRequests = 256
     /// The largest number of these requests that describe the tree or a part of it, which cost most.
     public static let maximumOpenDescriptions = 64
+    /// The largest number of these requests that are streams, each of which may last for long.
+    public static let maximumOpenStreams = 16
 
     private enum Phase {
         /// The socket isn't bound yet. Can transition to: listening by `listen()`, closed by `close()`.

@@ -2,82 +2,132 @@ import ConcurrencySupport
 import Control
 import Coordinators
 import DaemonConfiguration
+import Supervision
 
-/// The children of the configuration file: the root's configuration, shared with the handler of operators' requests.
+/// The children of one supervisor in the configuration file: of the root, or of a group.
 ///
-/// Supervision forgets a temporary child that has ended, as OTP's does, and any child that has finished. Operators still see it, because the
-/// file still lists it.
+/// It is the supervisor's configuration, and shared with the handler of operators' requests, and it lives as long as the file lists the
+/// supervisor: through the supervisor's restarts too. Supervision forgets a temporary child that has ended, as OTP's does, any child that has
+/// finished, and knows nothing of one that was never started; operators see them all, because the file lists them.
 final class ConfiguredChildren: Codable, Sendable {
-    typealias Start = @Sendable (ConfiguredChild) async throws -> Void
+    /// The record of what supervision doesn't remember of a child.
+    struct Record {
+        /// The end of the child's last life.
+        var lastExit: String?
+        /// The child's first start in the present life of its supervisor.
+        var start: FirstStart?
+        /// Whether the child was stopped, or not started, because one that it requires doesn't run.
+        var isHeld = false
+    }
 
-    let children: [ConfiguredChild]
-    private let start = Lock<Start?>(nil)
-    /// The ends of the children's last lives, by key; of a child that supervision has forgotten this is the only record.
-    private let lastExits = Lock<[String: String]>([:])
+    struct State {
+        /// The children with one for each instance, in the file's order.
+        fileprivate(set) var children: [ConfiguredChild]
+        fileprivate(set) var dependencies: SiblingDependencies
+        fileprivate var positions: [String: Int]
+        var supervision: SupervisionPolicy
+        /// The children of the children that are groups.
+        fileprivate(set) var groups: [String: ConfiguredChildren]
+        var records: [String: Record] = [:]
+        weak var supervisor: (any ConfiguredSupervisor)?
+    }
 
-    init(_ children: [ConfiguredChild]) { self.children = children }
+    let state: Lock<State>
+    /// The signal that the starts of all children were requested, those in groups included.
+    let areRequested = OneShot<Void>()
+
+    init(_ children: [ConfiguredChild], _ supervision: SupervisionPolicy) {
+        state = Lock(State(children, supervision, keeping: [:]))
+    }
 
     /// Decodes the list alone, as the protocol of configurations requires.
-    init(from decoder: any Decoder) throws { children = try [ConfiguredChild](from: decoder) }
+    convenience init(from decoder: any Decoder) throws { self.init(try [ConfiguredChild](from: decoder), SupervisionPolicy()) }
 
     /// Encodes the list alone.
     func encode(to encoder: any Encoder) throws { try children.encode(to: encoder) }
 
-    /// Sets the function with which the root starts a child.
-    func attach(_ start: @escaping Start) {
-        self.start.withLock { $0 = start }
+    var children: [ConfiguredChild] { state.withLock { $0.children } }
+    var dependencies: SiblingDependencies { state.withLock { $0.dependencies } }
+    var supervision: SupervisionPolicy { state.withLock { $0.supervision } }
+
+    /// Replaces the list; groups that both lists have keep their children until those are replaced too.
+    func replace(_ children: [ConfiguredChild], _ supervision: SupervisionPolicy) {
+        state.withLock { state in
+            var next = State(children, supervision, keeping: state.groups)
+            next.records = state.records.filter { next.positions[$0.key] != nil }
+            next.supervisor = state.supervisor
+            state = next
+        }
+    }
+
+    /// Replaces the list, and those of all groups below.
+    func replaceAll(_ children: [ConfiguredChild], _ supervision: SupervisionPolicy) {
+        replace(children, supervision)
+        for child in children.withInstances {
+            if case .group(let content) = child.content { group(child.key)?.replaceAll(content.children, content.supervision) }
+        }
+    }
+
+    /// Returns the child with a key; nil when the file lists none.
+    func child(_ key: String) -> ConfiguredChild? {
+        state.withLock { state in state.positions[key].map { state.children[$0] } }
+    }
+
+    /// Returns the children of a child that is a group.
+    func group(_ key: String) -> ConfiguredChildren? { state.withLock { $0.groups[key] } }
+
+    var supervisor: (any ConfiguredSupervisor)? { state.withLock { $0.supervisor } }
+
+    /// Returns the running supervisor.
+    func runningSupervisor(of path: CoordinatorPath) throws(ControlError) -> any ConfiguredSupervisor {
+        guard let supervisor else { throw ControlError(.notRunning, "the supervisor of \(path) isn't running") }
+        return supervisor
+    }
+
+    /// A child that the file lists, and its place.
+    struct Place {
+        let siblings: ConfiguredChildren
+        let child: ConfiguredChild
+        /// The path of the supervisor.
+        let parent: CoordinatorPath
+        var path: CoordinatorPath { parent.appending(child.key) }
     }
 
     /// Returns the child that the file lists under this path; nil when there is none.
-    func child(at path: CoordinatorPath) -> ConfiguredChild? {
-        path.components.count == 1 ? children.first { $0.key == path.key } : nil
+    func place(of path: CoordinatorPath) -> Place? {
+        var (siblings, parent) = (self, CoordinatorPath.root)
+        for key in path.components.dropLast().map(String.init) {
+            guard let group = siblings.group(key) else { return nil }
+            siblings = group
+            parent = parent.appending(key)
+        }
+        guard let key = path.components.last.map(String.init), let child = siblings.child(key) else { return nil }
+        return Place(siblings: siblings, child: child, parent: parent)
     }
 
-    /// Starts a child that supervision has forgotten.
-    func start(_ child: ConfiguredChild) async throws {
-        guard let start = start.withLock({ $0 }) else { throw ControlError(.notRunning, "the daemon's root isn't running yet") }
-        note(nil, of: child.key)
-        try await start(child)
-    }
+    /// Returns the end of a child's last life; nil while it lives.
+    func lastExit(of key: String) -> String? { state.withLock { $0.records[key]?.lastExit } }
 
     /// Records the end of a child's life; nil means that the child lives.
     func note(_ exit: String?, of key: String) {
-        lastExits.withLock { $0[key] = exit }
-    }
-
-    private func hasEnded(_ child: ConfiguredChild) -> Bool { lastExits.withLock { $0[child.key] != nil } }
-
-    /// Returns the node of a child that supervision has forgotten.
-    func node(of child: ConfiguredChild) -> TreeNode {
-        TreeNode(child, lastExit: lastExits.withLock { $0[child.key] })
-    }
-
-    /// Adds the children that supervision has forgotten to a tree.
-    func complete(_ tree: TreeNode) -> TreeNode {
-        var tree = tree
-        let present = Set(tree.children.map(\.key))
-        // A child that was never started isn't shown before its start.
-        tree.children += children.filter { !present.contains($0.key) && ($0.restart == .temporary || hasEnded($0)) }.map { node(of: $0) }
-        return tree
+        state.withLock { state in
+            guard state.positions[key] != nil else { return }
+            state.records[key, default: Record()].lastExit = exit
+        }
     }
 }
 
-extension TreeNode {
-    /// Creates the node of a child that has ended for good.
-    fileprivate init(_ child: ConfiguredChild, lastExit: String?) {
-        let (type, kind, placement): (String, Kind, Placement) =
-            switch child.content {
-            case .worker(let worker): (worker.coordinator, .coordinator, .worker)
-            case .program(let program): (program.command[0], .program, .program)
-            }
-        self.init(
-            key: child.key,
-            path: "/\(child.key)",
-            type: type,
-            kind: kind,
-            state: "inactive",
-            placement: placement,
-            lastExit: lastExit
-        )
+extension ConfiguredChildren.State {
+    fileprivate init(_ children: [ConfiguredChild], _ supervision: SupervisionPolicy, keeping groups: [String: ConfiguredChildren]) {
+        let children = children.withInstances
+        self.children = children
+        self.supervision = supervision
+        dependencies = SiblingDependencies(of: children)
+        positions = Dictionary(children.enumerated().map { ($1.key, $0) }) { first, _ in first }
+        self.groups = [:]
+        for child in children {
+            guard case .group(let group) = child.content else { continue }
+            self.groups[child.key] = groups[child.key] ?? ConfiguredChildren(group.children, group.supervision)
+        }
     }
 }

@@ -1,6 +1,8 @@
+import ConcurrencySupport
 import Control
 import Coordinators
 public import DaemonConfiguration
+import Glibc
 public import Logging
 public import Processes
 public import ServiceLifecycle
@@ -9,10 +11,14 @@ import WireProtocol
 /// The supervisor daemon: a runtime whose root has the children of a configuration file, and a control server.
 public final class Daemon: Service {
     private let runtime: CoordinatorRuntime
+    private let children: ConfiguredChildren
+    private let keeper: ConfigurationKeeper
     private let server: ControlServer
     private let directory: RuntimeDirectory
     private let shutdown: ShutdownSignal
     private let signals: SignalReceiver
+    private let logs: ChildLogs
+    private let events: EventLog
     private let output: DaemonOutput
     private let logger: Logger
 
@@ -20,27 +26,43 @@ public final class Daemon: Service {
     ///
     /// - Parameters:
     ///   - configuration: the children and how they are supervised.
-    ///   - file: the path of the configuration file, which is checked again when a signal requests it.
+    ///   - file: the path of the configuration file, which is read again when an operator or a signal requests it.
     ///   - directory: the runtime directory.
     ///   - output: the writer of the children's lines; the logger should write there too.
     ///   - logger: the daemon's logger.
     public init(_ configuration: DaemonConfiguration, file: String, directory: RuntimeDirectory, output: DaemonOutput, logger: Logger) {
-        let childOutput = ChildOutput(output)
+        let logs = ChildLogs(configuration, directory: directory.file("logs"), daemon: output, logger: logger)
+        let events = EventLog()
         var options = CoordinatorRuntime.Options()
         options.runtimeDirectory = directory.path
         options.orphanGrace = configuration.orphanGrace
         options.supervision = configuration.supervision
-        options.workerOutput = .captured { path, bytes in childOutput.received(bytes, from: path.description) }
+        options.workerOutput = .captured(by: logs)
+        options.lifeObserver = { events.note($0, missed: $1) }
+        options.deadLetterObserver = { events.note($0) }
         // Descendants that have left a child's process group become the daemon's children when the child has ended.
         options.isSubreaper = true
+        // The children are started by the root's `run`, after the root is ready.
+        options.endsOrphansWhenReady = false
         options.logger = logger
-        let children = ConfiguredChildren(configuration.children)
+        children = ConfiguredChildren(configuration.children, configuration.supervision)
+        keeper = ConfigurationKeeper(configuration, file: file, children: children, logs: logs, events: events, logger: logger)
         runtime = CoordinatorRuntime(DaemonCoordinator.self, configuration: children, options: options)
         shutdown = ShutdownSignal(runtime)
-        signals = SignalReceiver(runtime: runtime, shutdown: shutdown, file: file, output: output, logger: logger)
-        let handler = ControlRequestHandler(runtime: runtime, children: children, shutdown: shutdown, logger: logger)
+        signals = SignalReceiver(runtime: runtime, shutdown: shutdown, keeper: keeper, output: output, logger: logger)
+        let handler = ControlRequestHandler(
+            runtime: runtime,
+            children: children,
+            keeper: keeper,
+            shutdown: shutdown,
+            logs: logs,
+            events: events,
+            logger: logger
+        )
         // Another daemon is refused as long as this one has processes, and takes its place otherwise.
         server = ControlServer(path: directory.controlSocket, handler: handler, yields: { [runtime] in !runtime.hasProcesses })
+        self.logs = logs
+        self.events = events
         self.output = output
         self.directory = directory
         self.logger = logger
@@ -56,9 +78,15 @@ public final class Daemon: Service {
             try await serve()
             logger.notice("stopped")
         } catch {
-            await output.flush(within: .seconds(1))
+            await flush()
             throw error
         }
+        await flush()
+    }
+
+    /// Writes what the children and the daemon have written at last.
+    private func flush() async {
+        await logs.flush(within: .seconds(1))
         await output.flush(within: .seconds(1))
     }
 
@@ -73,12 +101,15 @@ public final class Daemon: Service {
             group.addTask { await self.signals.run() }
             do {
                 try await runtime.start()
+                events.append(ControlEvent(kind: .daemonStarted, pid: getpid(), reason: Release.version))
                 logger.notice("ready", metadata: ["runtime.directory": "\(directory.path)"])
+                group.addTask { await self.settleOrphans() }
                 await withGracefulShutdownHandler {
                     await shutdown.requested()
                 } onGracefulShutdown: {
                     self.shutdown.begin()
                 }
+                events.append(ControlEvent(kind: .daemonStopping))
                 logger.notice("stopping", metadata: ["runtime.directory": "\(directory.path)"])
             } catch {
                 signals.end()
@@ -86,10 +117,20 @@ public final class Daemon: Service {
                 throw error
             }
             await shutdown.carryOut()
+            children.areRequested.settle(())
             signals.end()
             // The server still answers the open requests.
             server.close()
         }
+    }
+
+    /// The time that children which are started after others are given to be started, and so to adopt the workers of a killed daemon.
+    private static let adoptionLimit = Duration.seconds(20)
+
+    /// Ends the workers of a killed daemon that the file doesn't list any more.
+    private func settleOrphans() async {
+        _ = await children.areRequested.value(before: .now + Self.adoptionLimit)
+        await runtime.endOrphans()
     }
 
     /// Takes the directory and its control socket; a daemon that has just been killed may have the directory's lock for a moment.

@@ -8,41 +8,66 @@ import WireProtocol
 struct ControlRequestHandler: ControlHandler {
     private let runtime: CoordinatorRuntime
     private let children: ConfiguredChildren
+    private let keeper: ConfigurationKeeper
+    private let dependents: DependentOperations
     private let shutdown: ShutdownSignal
-    private let logger: Logger
     /// The description of the tree, made once for operators who ask at the same time.
     private let tree: SharedCall<JSONValue>
     /// The list of processes, shared likewise.
     private let processes: SharedCall<JSONValue>
+    private let logs: ChildLogs
+    private let events: EventLog
+    private let audit: Audit
+    private let interventions = Interventions()
 
-    init(runtime: CoordinatorRuntime, children: ConfiguredChildren, shutdown: ShutdownSignal, logger: Logger) {
+    init(
+        runtime: CoordinatorRuntime,
+        children: ConfiguredChildren,
+        keeper: ConfigurationKeeper,
+        shutdown: ShutdownSignal,
+        logs: ChildLogs,
+        events: EventLog,
+        logger: Logger
+    ) {
+        self.logs = logs
+        self.events = events
+        audit = Audit(events, logger: logger)
         self.runtime = runtime
         self.children = children
+        self.keeper = keeper
+        dependents = DependentOperations(runtime: runtime, children: children)
         self.shutdown = shutdown
-        self.logger = logger
         tree = SharedCall { try ControlJSON.value(of: children.complete(TreeNode(await runtime.snapshot()))) }
         processes = SharedCall { try ControlJSON.value(of: ProcessList(await runtime.snapshot())) }
     }
 
     func handle(_ operation: ControlOperation, from requester: Requester) async throws(ControlError) -> JSONValue {
-        record(operation, from: requester)
-        do {
-            return try await perform(operation)
-        } catch {
-            throw ControlError(error)
+        try await audit.recording(operation, from: requester) { () async throws(ControlError) -> JSONValue in
+            do {
+                return try await perform(operation)
+            } catch {
+                throw ControlError(error)
+            }
         }
     }
 
-    /// Logs a change with its requester.
-    private func record(_ operation: ControlOperation, from requester: Requester) {
-        guard operation.isMutating else { return }
-        var metadata: Logger.Metadata = [
-            "operation": "\(operation.name)", "operator.uid": "\(requester.userID)", "operator.pid": "\(requester.processID)",
-        ]
-        if let path = operation.path { metadata["coordinator.path"] = "\(path)" }
-        // Messages may be frequent.
-        let isMessage = operation.name == "ask" || operation.name == "send"
-        logger.log(level: isMessage ? .info : .notice, "an operator has asked", metadata: metadata)
+    func stream(
+        _ operation: ControlOperation,
+        from requester: Requester,
+        to items: ItemWriter
+    ) async throws(ControlError) -> JSONValue {
+        switch operation {
+        case .logs(let query): try await logs.send(query, to: items)
+        case .events(let query): try await events.send(query, to: items)
+        default: throw ControlError(.invalidRequest, "`\(operation.name)` isn't a stream")
+        }
+    }
+
+    private func history(_ path: CoordinatorPath) async throws -> LifeHistory {
+        if let history = events.history(of: path.description) { return history }
+        // The path may be that of a coordinator that no event was about.
+        _ = try await status(path)
+        return LifeHistory(path: path.description, lives: [])
     }
 
     private func perform(_ operation: ControlOperation) async throws -> JSONValue {
@@ -66,6 +91,15 @@ struct ControlRequestHandler: ControlHandler {
             [:]
         case .shutdown(let now):
             await endEverything(now: now)
+        case .signal(let path, let signal):
+            try ControlJSON.value(of: await SignalResult.sending(signal, to: try place(path, operation), in: runtime))
+        case .trace(let path, let message, let payload, let timeout):
+            try ControlJSON.value(of: await TraceResult.asking(message, payload, at: try place(path), timeout: timeout, in: runtime))
+        case .configurationDifference(let file): try ControlJSON.value(of: await keeper.plan(file))
+        case .configurationApplication(let file): try ControlJSON.value(of: await keeper.apply(file))
+        case .logs, .events:
+            throw ControlError(.invalidRequest, "`\(operation.name)` is a stream")
+        case .history(let path): try ControlJSON.value(of: await history(try place(path)))
         }
     }
 
@@ -92,14 +126,18 @@ struct ControlRequestHandler: ControlHandler {
     private func status(_ path: CoordinatorPath) async throws -> TreeNode {
         try await at(path) {
             let node = TreeNode(try await runtime.snapshot(of: path))
-            return path.isRoot ? children.complete(node) : node
-        } forgotten: { child in
-            children.node(of: child)
+            if path.isRoot { return children.complete(node) }
+            return children.place(of: path).flatMap { $0.siblings.group($0.child.key) }?.complete(node) ?? node
+        } forgotten: { place in
+            place.siblings.node(of: place.child, under: place.parent.description)
         }
     }
 
     private func stop(_ path: CoordinatorPath) async throws -> LifecycleResult {
-        try await at(path) {
+        interventions.begin(at: path)
+        defer { interventions.end(at: path) }
+        try await dependents.willStop(path)
+        return try await at(path) {
             LifecycleResult(try await runtime.stop(path))
         } forgotten: { _ in
             LifecycleResult(path: path.description, state: "inactive", incarnation: 0)
@@ -107,33 +145,43 @@ struct ControlRequestHandler: ControlHandler {
     }
 
     private func restart(_ path: CoordinatorPath) async throws -> LifecycleResult {
-        let started = try await at(path) {
-            TreeNode(try await runtime.restart(path))
-        } forgotten: {
-            try await startAnew($0, path)
+        try await dependents.willStop(path)
+        var number = interventions.count
+        return try await began(path, since: { number }) {
+            interventions.begin(at: path)
+            defer { number = interventions.end(at: path) }
+            return TreeNode(try await runtime.restart(path))
         }
-        return try await outcome(of: started, path)
     }
 
     private func start(_ path: CoordinatorPath) async throws -> LifecycleResult {
-        let started = try await at(path) {
-            TreeNode(try await runtime.start(path))
-        } forgotten: {
-            try await startAnew($0, path)
-        }
-        return try await outcome(of: started, path)
+        let number = interventions.count
+        return try await began(path, since: { number }) { TreeNode(try await runtime.start(path)) }
     }
 
-    private func startAnew(_ child: ConfiguredChild, _ path: CoordinatorPath) async throws -> TreeNode {
-        try await children.start(child)
-        return try await status(path)
+    /// Starts a child with what it requires before it, and what was stopped with it after it.
+    ///
+    /// - Parameter number: Returns the number after which other commands may have ended the started life.
+    private func began(
+        _ path: CoordinatorPath,
+        since number: () -> UInt64,
+        _ known: () async throws -> TreeNode
+    ) async throws -> LifecycleResult {
+        try await dependents.willStart(path)
+        let started = try await at(path, known) { place in
+            try await dependents.startForgotten(place)
+            return try await status(path)
+        }
+        let result = try await outcome(of: started, path, since: number())
+        try await dependents.didStart(path)
+        return result
     }
 
     /// Waits until a started child has been up for the probation, or has ended, and returns the outcome.
     ///
     /// A program has no way to report that it is ready, and a child that was given up may fail again at once. A child that has been up for
     /// longer isn't waited for. The loop asks for the state again and again, because a child can be in another process's subtree.
-    private func outcome(of started: TreeNode, _ path: CoordinatorPath) async throws -> LifecycleResult {
+    private func outcome(of started: TreeNode, _ path: CoordinatorPath, since number: UInt64) async throws -> LifecycleResult {
         var node = started
         let end = ContinuousClock.now + Self.probation
         var pause = Duration.milliseconds(20)
@@ -145,6 +193,9 @@ struct ControlRequestHandler: ControlHandler {
             node = next
         }
         if node.hasFailed(since: started.incarnation) {
+            guard !interventions.hasCome(after: number, at: path) else {
+                throw ControlError(.notRunning, "\(path) was started, and another command has ended it before it had been up for a second")
+            }
             let reason = node.lastExit ?? "for an unknown reason"
             throw ControlError(.failed, "\(path) was started and has ended at once: \(reason); look at its output")
         }
@@ -155,18 +206,23 @@ struct ControlRequestHandler: ControlHandler {
     private func at<Value>(
         _ path: CoordinatorPath,
         _ known: () async throws -> Value,
-        forgotten: (ConfiguredChild) async throws -> Value
+        forgotten: (ConfiguredChildren.Place) async throws -> Value
     ) async throws -> Value {
         do {
             return try await known()
-        } catch let error as CoordinatorError where error.code == .noSuchPath || error.code == .noSuchChild {
-            guard let child = children.child(at: path) else { throw error }
-            return try await forgotten(child)
+        } catch let error as CoordinatorError where [.noSuchPath, .noSuchChild, .stopped].contains(error.code) {
+            // A group that doesn't run has stopped, and so nothing is known of its children.
+            guard children.supervisor != nil, let place = children.place(of: path),
+                place.siblings.supervisor?.state(of: place.child.key) == nil
+            else { throw error }
+            return try await forgotten(place)
         }
     }
 
     /// Kills the process of a node, waits for its end, and returns the node's state after it.
     private func kill(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot {
+        interventions.begin(at: path)
+        defer { interventions.end(at: path) }
         var after = try await runtime.kill(path)
         let killed = after
         let end = ContinuousClock.now + .seconds(2)
@@ -200,10 +256,7 @@ struct ControlRequestHandler: ControlHandler {
     }
 
     private func place(_ text: String) throws(ControlError) -> CoordinatorPath {
-        guard let path = CoordinatorPath(text) else {
-            throw ControlError(.invalidRequest, "'\(text)' isn't a path; a path begins with a slash, such as /shop/cart")
-        }
-        return path
+        try CoordinatorPath(operand: text)
     }
 }
 

@@ -23,8 +23,11 @@ extension TreeNode {
             nextStartMilliseconds: snapshot.nextStart?.wholeMilliseconds,
             uptimeMilliseconds: snapshot.uptime?.wholeMilliseconds ?? 0,
             placement: placement,
+            executorSilenceMilliseconds: snapshot.executorSilence?.wholeMilliseconds,
             lastExit: snapshot.lastExit?.description,
             mailbox: snapshot.mailbox.map { Mailbox($0) },
+            statusText: snapshot.statusText,
+            health: snapshot.health.map { Health(healthy: $0.isHealthy, failures: $0.failures, problem: $0.problem) },
             children: snapshot.children.map { TreeNode($0) }
         )
     }

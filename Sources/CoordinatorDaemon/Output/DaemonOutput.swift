@@ -39,13 +39,19 @@ public final class DaemonOutput: Sendable {
     }
 
     private let descriptor: Int32
+    /// Whether systemd's journal reads what is written, and understands priorities.
+    let isJournal: Bool
     private let state: Lock<State>
 
     /// Creates a writer to standard error.
-    public convenience init() { self.init(descriptor: STDERR_FILENO) }
+    public convenience init() {
+        let stream = getenv("JOURNAL_STREAM").map { String(cString: $0) }
+        self.init(descriptor: STDERR_FILENO, isJournal: Journal.isBehind(STDERR_FILENO, stream))
+    }
 
-    init(descriptor: Int32, logLimit: Int = 256 << 10, childrenLimit: Int = 1 << 20) {
+    init(descriptor: Int32, isJournal: Bool = false, logLimit: Int = 256 << 10, childrenLimit: Int = 1 << 20) {
         self.descriptor = descriptor
+        self.isJournal = isJournal
         state = Lock(
             State(lanes: [
                 Lane(limit: logLimit) { "[coordinatord] (\($0) bytes of the log were dropped)\n" },
@@ -55,8 +61,27 @@ public final class DaemonOutput: Sendable {
     }
 
     /// Returns a logger that writes here.
-    public func logger(label: String) -> Logger {
-        Logger(label: label) { StreamLogHandler(label: $0, stream: LogStream(output: self)) }
+    public func logger(label: String, format: LogFormat = .human) -> Logger {
+        Logger(label: label) { label -> any LogHandler in
+            switch format {
+            case .json: StructuredLogHandler(label: label, format: .json) { self.write($0, from: .log) }
+            case .human where isJournal: StructuredLogHandler(label: label, format: .journal) { self.write($0, from: .log) }
+            case .human: StreamLogHandler(label: label, stream: LogStream(output: self))
+            }
+        }
+    }
+
+    /// Appends a child's line as it is written here: after the child's path, and for the journal after its priority.
+    func append(_ line: ArraySlice<UInt8>, from path: String, to bytes: inout [UInt8]) {
+        if isJournal {
+            let (priority, text) = LogEntry.priority(of: line)
+            bytes += Array("<\(priority ?? 6)>[\(path)] ".utf8)
+            bytes += text
+        } else {
+            bytes += Array("[\(path)] ".utf8)
+            bytes += line
+        }
+        bytes.append(UInt8(ascii: "\n"))
     }
 
     /// Takes bytes to be written, and returns at once.

@@ -1,6 +1,6 @@
 import ConcurrencySupport
+import Control
 import Coordinators
-import DaemonConfiguration
 import Glibc
 import Logging
 import Processes
@@ -11,7 +11,7 @@ import Synchronization
 /// No signal that can be caught ends the daemon before its children have ended.
 final class SignalReceiver: Sendable {
     private enum Meaning {
-        case stop, check, reopenLogs, dump, nothing
+        case stop, reload, reopenLogs, dump, nothing
     }
 
     /// The time that killed processes are given to disappear before the daemon ends regardless.
@@ -19,7 +19,7 @@ final class SignalReceiver: Sendable {
 
     private let runtime: CoordinatorRuntime
     private let shutdown: ShutdownSignal
-    private let file: String
+    private let keeper: ConfigurationKeeper
     private let output: DaemonOutput
     private let logger: Logger
     private let stops = Atomic(0)
@@ -27,10 +27,10 @@ final class SignalReceiver: Sendable {
     private let requests: AsyncStream<Meaning>
     private let inbox: AsyncStream<Meaning>.Continuation
 
-    init(runtime: CoordinatorRuntime, shutdown: ShutdownSignal, file: String, output: DaemonOutput, logger: Logger) {
+    init(runtime: CoordinatorRuntime, shutdown: ShutdownSignal, keeper: ConfigurationKeeper, output: DaemonOutput, logger: Logger) {
         self.runtime = runtime
         self.shutdown = shutdown
-        self.file = file
+        self.keeper = keeper
         self.output = output
         self.logger = logger
         (requests, inbox) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(16))
@@ -41,9 +41,11 @@ final class SignalReceiver: Sendable {
         try ReceivedSignal.receiveAll { [weak self] in self?.received($0) }
     }
 
-    /// Carries out the requests that aren't urgent, until `end`.
+    /// Carries out the requests that aren't urgent, until `end`; one that takes its time doesn't delay the next.
     func run() async {
-        for await request in requests { await carryOut(request) }
+        await withDiscardingTaskGroup { group in
+            for await request in requests { group.addTask { await self.carryOut(request) } }
+        }
     }
 
     func end() { inbox.finish() }
@@ -94,24 +96,22 @@ final class SignalReceiver: Sendable {
     private func carryOut(_ meaning: Meaning) async {
         switch meaning {
         case .stop, .nothing: break
-        case .check:
-            // Reading may take forever: the file may be a pipe by now, or on a file system that doesn't answer.
-            _ = DetachedThread.run { self.check() }
-        case .reopenLogs: logger.notice("there are no log files to be opened again: the log goes to standard error")
+        case .reload: await reload()
+        case .reopenLogs: logger.notice("the children's log files are opened anew at their next lines, if they were renamed")
         case .dump: await dump()
         }
     }
 
-    /// Reads the configuration file as at the start and logs the result; changes nothing.
-    private func check() {
+    /// Has the tree follow the daemon's configuration file, as `coordinatorctl config apply` does.
+    private func reload() async {
         do {
-            let configuration = try DaemonConfiguration.load(path: file, checkingFiles: true)
-            let metadata: Logger.Metadata = ["file": "\(file)", "children": "\(configuration.children.count)"]
-            logger.notice("the configuration file is good; nothing of it was applied: restart the daemon for that", metadata: metadata)
-        } catch {
-            for problem in error.problems {
+            _ = try await keeper.apply(nil)
+        } catch  where error.code == .badConfiguration {
+            for problem in error.message.split(separator: "\n") {
                 logger.error("the configuration file has a problem; nothing was applied", metadata: ["problem": "\(problem)"])
             }
+        } catch {
+            logger.error("the configuration file can't be applied", metadata: ["error": "\(error)"])
         }
     }
 
@@ -138,7 +138,7 @@ final class SignalReceiver: Sendable {
 
     private static func meaning(of signal: Signal) -> Meaning {
         switch signal.rawValue {
-        case SIGHUP: .check
+        case SIGHUP: .reload
         case SIGUSR1: .reopenLogs
         case SIGQUIT: .dump
         case SIGUSR2: .nothing

@@ -1,24 +1,27 @@
 public import Supervision
 public import WireProtocol
 
-/// A child of the daemon's root: its worker or program, and its supervision.
+/// A child of the daemon's root, or of a group: its worker, its program or its own children, and its supervision.
 ///
 /// The words are those of OTP's child specification: https://www.erlang.org/doc/apps/stdlib/supervisor.html#module-child-specification
 public struct ConfiguredChild: Codable, Hashable, Sendable {
     /// The kinds of children.
-    public enum Content: Codable, Hashable, Sendable {
+    public indirect enum Content: Codable, Hashable, Sendable {
         /// A process of coordinators that speaks the link protocol.
         case worker(ConfiguredWorker)
         /// Any other program, which the daemon starts, watches and stops.
         case program(ConfiguredProgram)
+        /// Children with a supervisor of their own, in the daemon's process.
+        case group(ConfiguredGroup)
     }
 
     /// The child's name among its siblings: not empty, without `/` and control characters, neither `.` nor `..`.
     ///
-    /// The child's path is a slash and this key.
+    /// The child's path is that of its supervisor, a slash, and this key; with ``instances`` there are as many paths, which end in `-1`, `-2`
+    /// and so on.
     public var key: String
 
-    /// The worker or program.
+    /// The worker, the program or the children.
     public var content: Content
 
     /// The ends after which the child is restarted.
@@ -26,7 +29,8 @@ public struct ConfiguredChild: Codable, Hashable, Sendable {
 
     /// The time that the child is given to stop.
     ///
-    /// The default is 5 s for a program, and `infinity` for a worker, which is the root of a subtree and stops its own children first.
+    /// The default is 5 s for a program, and `infinity` for a worker or a group, which is the root of a subtree and stops its own children
+    /// first.
     public var shutdown: Shutdown
 
     /// The child's own limits of restarts; where it has none, those of the file's `supervision` apply.
@@ -35,24 +39,47 @@ public struct ConfiguredChild: Codable, Hashable, Sendable {
     /// siblings.
     public var restartLimits: RestartLimits?
 
+    /// The number of equal children with the keys `key-1`, `key-2` and so on; nil means one child under the key itself.
+    public var instances: Int?
+
+    /// Whether the child is started with its supervisor; otherwise only an operator's start, or that of a child that requires it, starts it.
+    public var autostart: Bool
+
+    /// The keys of the siblings that are ready, or have failed for good, before the child is started, and that are stopped after it.
+    public var after: [String]
+
+    /// The keys of the siblings without which the child doesn't run: it is started after them, and stopped when one of them is.
+    public var requires: [String]
+
+    /// What becomes of the child's output; where it says nothing, the file's `logging` applies; nil: that alone.
+    public var logging: LoggingConfiguration?
+
     /// Creates a child; `shutdown: nil` means the default for its content.
     public init(
         key: String,
         content: Content,
         restart: RestartType = .permanent,
         shutdown: Shutdown? = nil,
-        restartLimits: RestartLimits? = nil
+        restartLimits: RestartLimits? = nil,
+        instances: Int? = nil,
+        autostart: Bool = true,
+        after: [String] = [],
+        requires: [String] = []
     ) {
         self.key = key
         self.content = content
         self.restart = restart
         self.shutdown = shutdown ?? Self.defaultShutdown(of: content)
         self.restartLimits = restartLimits
+        self.instances = instances
+        self.autostart = autostart
+        self.after = after
+        self.requires = requires
     }
 
     static func defaultShutdown(of content: Content) -> Shutdown {
         switch content {
-        case .worker: .infinity
+        case .worker, .group: .infinity
         case .program: .timeout(.seconds(5))
         }
     }
@@ -75,19 +102,37 @@ public struct ConfiguredWorker: Codable, Hashable, Sendable {
     /// The working directory; nil means the daemon's.
     public var directory: String?
 
+    /// The responses to an executor of the worker that runs nothing any more, since all its threads are busy or blocked.
+    public enum HangResponse: String, Codable, Hashable, Sendable, CaseIterable {
+        /// The silence is logged and shown.
+        case report
+        /// The worker is killed, and restarted as `restart` says.
+        case restart
+    }
+
+    /// The response to an executor that runs nothing any more.
+    public var hang: HangResponse
+
+    /// What the process has around it.
+    public var process: ProcessSettings
+
     /// Creates a specification.
     public init(
         executable: String,
         coordinator: String,
         configuration: JSONValue? = nil,
         environment: [String: String] = [:],
-        directory: String? = nil
+        directory: String? = nil,
+        hang: HangResponse = .report,
+        process: ProcessSettings = ProcessSettings()
     ) {
         self.executable = executable
         self.coordinator = coordinator
         self.configuration = configuration
         self.environment = environment
         self.directory = directory
+        self.hang = hang
+        self.process = process
     }
 }
 
@@ -104,10 +149,24 @@ public struct ConfiguredProgram: Codable, Hashable, Sendable {
     /// The working directory; nil means the daemon's.
     public var directory: String?
 
+    /// What the process has around it.
+    public var process: ProcessSettings
+
+    /// The way in which the program becomes ready, is checked and is stopped.
+    public var settings: ProgramSettings
+
     /// Creates a specification.
-    public init(command: [String], environment: [String: String] = [:], directory: String? = nil) {
+    public init(
+        command: [String],
+        environment: [String: String] = [:],
+        directory: String? = nil,
+        process: ProcessSettings = ProcessSettings(),
+        settings: ProgramSettings = ProgramSettings()
+    ) {
         self.command = command
         self.environment = environment
         self.directory = directory
+        self.process = process
+        self.settings = settings
     }
 }

@@ -10,17 +10,20 @@ public struct DaemonConfiguration: Codable, Hashable, Sendable {
     /// The supervision of the children by the root.
     public var supervision: SupervisionPolicy
 
-    /// The time in which workers end in order after the daemon has died; with zero, the default, they die with the daemon.
+    /// The time for which the daemon's own workers live on when the daemon was killed, so that the next daemon adopts them; with zero they die
+    /// with the daemon.
     ///
-    /// A daemon ends the processes that a former daemon left in its runtime directory before it starts any child, so the time ends early when
-    /// the next daemon starts.
+    /// The next daemon in the runtime directory ends everything else that the former one has left before it starts any child.
     public var orphanGrace: Duration
+
+    /// What becomes of the children's output.
+    public var logging = LoggingConfiguration()
 
     /// Creates a configuration with the defaults of the file.
     public init(
         children: [ConfiguredChild],
         supervision: SupervisionPolicy = SupervisionPolicy(),
-        orphanGrace: Duration = .zero
+        orphanGrace: Duration = .seconds(10)
     ) {
         self.children = children
         self.supervision = supervision

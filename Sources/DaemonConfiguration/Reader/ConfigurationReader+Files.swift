@@ -5,6 +5,11 @@ extension ConfigurationReader {
     /// Reads a path, which no shell expands.
     mutating func path(_ node: Node, _ name: String, expected: String) -> String? {
         guard let path = text(node, name, expected: expected) else { return nil }
+        return self.path(path, name, at: node)
+    }
+
+    /// Returns a path that was read, unless it's one that a shell would expand.
+    mutating func path(_ path: String, _ name: String, at node: Node) -> String? {
         if path == "~" || path.hasPrefix("~/") || path.hasPrefix("$") {
             report(at: node.mark, "\(name) is `\(path)`, and no shell replaces `\(path.prefix(1))` here; expected the path written out")
             return nil

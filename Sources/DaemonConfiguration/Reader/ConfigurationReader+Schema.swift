@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Glibc
 import Supervision
 import WireProtocol
@@ -13,48 +14,81 @@ extension ConfigurationReader {
             return nil
         }
         guard checkTree(root, size: size),
-            let fields = self.fields(root, "the file", keys: ["children", "supervision", "orphan_grace"])
+            let fields = self.fields(root, "the file", keys: ["children", "supervision", "orphan_grace", "logging"])
         else { return nil }
         // Read first, because it has the defaults of the children's limits.
         let supervision = fields["supervision"].map { self.supervision($0) } ?? SupervisionPolicy()
+        let logging = fields["logging"].map { self.logging($0, isOfFile: true) } ?? LoggingConfiguration()
         let children = required("children", of: fields, expected: "the list of what the daemon keeps alive (`children: []` for nothing)")
-            .flatMap { self.children($0, supervision) }
+            .flatMap { self.children($0, supervision, logging, pathLength: 0) }
         var configuration = DaemonConfiguration(children: children ?? [], supervision: supervision)
+        configuration.logging = logging
         if let grace = fields["orphan_grace"].flatMap({ self.duration($0, "`orphan_grace`") }) { configuration.orphanGrace = grace }
         return configuration
     }
 
-    private mutating func children(_ node: Node, _ supervision: SupervisionPolicy) -> [ConfiguredChild]? {
+    /// - Parameters:
+    ///   - supervision: the supervision of the children, which has the defaults of their limits.
+    ///   - logging: the logging of the supervisor, which has the defaults of theirs.
+    ///   - pathLength: the length of the supervisor's path, in bytes.
+    mutating func children(
+        _ node: Node,
+        _ supervision: SupervisionPolicy,
+        _ logging: LoggingConfiguration,
+        pathLength: Int
+    ) -> [ConfiguredChild]? {
         guard let nodes = list(node, "`children`", expected: "a list, each item with `key` and `worker` or `program`") else { return nil }
-        var lines: [String: Int] = [:]
-        var children: [ConfiguredChild] = []
+        var siblings = Siblings()
         for node in nodes {
-            let keys = ["key", "worker", "program", "restart", "shutdown", "restart_limits"]
-            guard let fields = self.fields(node, "a child", keys: keys) else { continue }
-            let keyNode = required("key", of: fields, expected: "the child's name among its siblings")
-            let key = keyNode.flatMap { self.childKey($0) }
-            if let key, let first = lines.updateValue(keyNode?.mark?.line ?? 0, forKey: key) {
-                report(at: keyNode?.mark, "the key `\(key)` is taken by the child at line \(first); expected each child to have its own")
+            let keys = [
+                "key", "worker", "program", "restart", "shutdown", "restart_limits", "children", "supervision", "instances", "autostart",
+                "after", "requires", "logging",
+            ]
+            guard let fields = self.fields(node, "a child", keys: keys) else {
+                siblings.isComplete = false
+                continue
             }
-            let content = self.content(fields)
+            let keyNode = required("key", of: fields, expected: "the child's name among its siblings")
+            let key = keyNode.flatMap { self.childKey($0, pathLength) }
+            let instances = fields["instances"].flatMap { self.wholeNumber($0, "`instances`", in: 0...Self.maximumInstances) }
+            let content = self.content(fields, logging, pathLength: pathLength + (key ?? "").utf8.count + 1)
             let restart: RestartType? = fields["restart"].flatMap { self.choice($0, "`restart`") }
             let shutdown = fields["shutdown"].flatMap { self.shutdown($0, of: content) }
             let limits = fields["restart_limits"].flatMap { self.restartLimits($0, supervision) }
+            let childLogging = fields["logging"].map { self.logging($0, logging, of: content, isOfFile: false) }
+            let autostart = fields["autostart"].flatMap { self.truth($0, "`autostart`") }
+            let (after, requires) = (names(fields, "after"), names(fields, "requires"))
+            if let key { register(key, keyNode, instances, &siblings) } else { siblings.isComplete = false }
             if let key, let content {
-                children.append(
-                    .init(key: key, content: content, restart: restart ?? .permanent, shutdown: shutdown, restartLimits: limits)
+                var child = ConfiguredChild(
+                    key: key,
+                    content: content,
+                    restart: restart ?? .permanent,
+                    shutdown: shutdown,
+                    restartLimits: limits,
+                    instances: instances,
+                    autostart: autostart ?? true,
+                    after: after.map(\.name),
+                    requires: requires.map(\.name)
                 )
+                child.logging = childLogging
+                siblings.add(child, after + requires)
             }
         }
-        return children
+        checkDependencies(of: siblings)
+        return siblings.children
     }
 
+    /// The largest number of instances of one child.
+    private static let maximumInstances = 1_000
+    /// The length of the longest path, in bytes; a path on a link has at most 1,024.
+    private static let maximumPathLength = 1_000
     /// The length of the longest key, in bytes; a path on a link has at most 1,024, and descendants add to it.
     private static let maximumKeyLength = 255
     /// The search path of execvp(3) when there is no PATH.
     private static let defaultSearchPath = "/bin:/usr/bin"
 
-    private mutating func childKey(_ node: Node) -> String? {
+    private mutating func childKey(_ node: Node, _ pathLength: Int) -> String? {
         guard let key = text(node, "`key`", expected: "a name") else { return nil }
         let isControl = { (scalar: Unicode.Scalar) in scalar.properties.generalCategory == .control }
         guard !key.contains("/"), key != ".", key != "..", !key.unicodeScalars.contains(where: isControl) else {
@@ -71,27 +105,46 @@ extension ConfigurationReader {
             )
             return nil
         }
+        guard pathLength + 1 + key.utf8.count <= Self.maximumPathLength else {
+            report(
+                at: node.mark,
+                "the child's path has more than \(Self.maximumPathLength) bytes; expected shorter keys, or fewer groups in groups"
+            )
+            return nil
+        }
         return key
     }
 
-    private mutating func content(_ fields: Fields) -> ConfiguredChild.Content? {
-        switch (fields["worker"], fields["program"]) {
-        case (let node?, nil): return worker(node).map(ConfiguredChild.Content.worker)
-        case (nil, let node?): return program(node).map(ConfiguredChild.Content.program)
-        case (nil, nil):
-            guard fields.excused.isDisjoint(with: ["worker", "program"]) else { return nil }
-            report(at: fields.mark, "a child has neither `worker` nor `program`; expected one of them")
-            return nil
-        case (let workerNode?, let programNode?):
-            report(at: fields.mark, "a child has both `worker` and `program`; expected one of them")
-            // Read all the same, to find the problems inside them.
-            _ = (worker(workerNode), program(programNode))
-            return nil
+    private mutating func content(_ fields: Fields, _ logging: LoggingConfiguration, pathLength: Int) -> ConfiguredChild.Content? {
+        // All that are given are read, to find the problems inside them.
+        let worker = fields["worker"].map { self.worker($0).map(ConfiguredChild.Content.worker) }
+        let program = fields["program"].map { self.program($0).map(ConfiguredChild.Content.program) }
+        let group = fields["children"].map { self.group($0, fields, logging, pathLength).map(ConfiguredChild.Content.group) }
+        let given = [worker, program, group].compactMap(\.self)
+        if group == nil, let node = fields["supervision"], fields.excused.isDisjoint(with: ["children"]) {
+            report(at: node.mark, "`supervision` is for a child with `children`; expected `children` too, or `restart_limits`")
         }
+        if given.count == 1 { return given[0] }
+        if given.isEmpty {
+            guard fields.excused.isDisjoint(with: ["worker", "program", "children"]) else { return nil }
+            report(at: fields.mark, "a child has neither `worker` nor `program`, and no `children`; expected one of them")
+        } else {
+            let names = [("`worker`", worker), ("`program`", program), ("`children`", group)].filter { $0.1 != nil }.map(\.0)
+            report(at: fields.mark, "a child has both \(names.joined(separator: " and ")); expected one of them")
+        }
+        return nil
+    }
+
+    private mutating func group(_ node: Node, _ fields: Fields, _ logging: LoggingConfiguration, _ pathLength: Int) -> ConfiguredGroup? {
+        let supervision = fields["supervision"].map { self.supervision($0) } ?? SupervisionPolicy()
+        return children(node, supervision, logging, pathLength: pathLength).map { ConfiguredGroup(children: $0, supervision: supervision) }
     }
 
     private mutating func worker(_ node: Node) -> ConfiguredWorker? {
-        let keys = ["executable", "coordinator", "configuration", "environment", "directory"]
+        let keys = [
+            "executable", "coordinator", "configuration", "environment", "directory", "hang", "user", "group", "umask", "nice", "limits",
+            "environment_files", "inherit_environment", "recycle",
+        ]
         guard let fields = self.fields(node, "`worker`", keys: keys) else { return nil }
         let executable = required("executable", of: fields, expected: "the path of the worker's executable")
             .flatMap { self.path($0, "`executable`", expected: "the path of the worker's executable") }
@@ -100,6 +153,8 @@ extension ConfigurationReader {
         let configuration = fields["configuration"].flatMap { self.json($0) }
         let environment = fields["environment"].flatMap { self.environment($0) }
         let directory = self.directory(fields)
+        let hang: ConfiguredWorker.HangResponse? = fields["hang"].flatMap { self.choice($0, "`hang`") }
+        let process = processSettings(fields, isWorker: true)
         if let executable, let node = fields["executable"] {
             checkExecutable(executable, searchPath: nil, directory: directory, at: node)
         }
@@ -109,12 +164,18 @@ extension ConfigurationReader {
             coordinator: coordinator,
             configuration: configuration == .null ? nil : configuration,
             environment: environment ?? [:],
-            directory: directory
+            directory: directory,
+            hang: hang ?? .report,
+            process: process
         )
     }
 
     private mutating func program(_ node: Node) -> ConfiguredProgram? {
-        guard let fields = self.fields(node, "`program`", keys: ["command", "environment", "directory"]) else { return nil }
+        let keys = [
+            "command", "environment", "directory", "user", "group", "umask", "nice", "limits", "environment_files", "inherit_environment",
+            "recycle", "stop_signal", "exit_codes", "start_seconds", "start_timeout", "ready", "watchdog", "health",
+        ]
+        guard let fields = self.fields(node, "`program`", keys: keys) else { return nil }
         let expected = "a list of the program and its arguments, such as [python3, mailer.py]"
         let command = required("command", of: fields, expected: expected).flatMap { self.command($0, expected: expected) }
         let environment = fields["environment"].flatMap { self.environment($0) }
@@ -123,10 +184,13 @@ extension ConfigurationReader {
             let searchPath = environment?["PATH"] ?? getenv("PATH").map { String(cString: $0) } ?? Self.defaultSearchPath
             checkExecutable(command[0], searchPath: searchPath, directory: directory, at: node)
         }
-        return command.map { ConfiguredProgram(command: $0, environment: environment ?? [:], directory: directory) }
+        let (process, settings) = (processSettings(fields, isWorker: false), programSettings(fields))
+        return command.map {
+            ConfiguredProgram(command: $0, environment: environment ?? [:], directory: directory, process: process, settings: settings)
+        }
     }
 
-    private mutating func command(_ node: Node, expected: String) -> [String]? {
+    mutating func command(_ node: Node, expected: String) -> [String]? {
         guard let nodes = list(node, "`command`", expected: expected) else { return nil }
         guard let program = nodes.first else {
             report(at: node.mark, "`command` is an empty list; expected \(expected)")
@@ -228,9 +292,12 @@ extension ConfigurationReader {
     /// - Parameter defaults: the values of omitted keys.
     private mutating func backoff(_ node: Node, _ defaults: Backoff = Backoff()) -> Backoff {
         var backoff = defaults
-        guard let fields = self.fields(node, "`backoff`", keys: ["minimum", "maximum", "resetAfter"]) else { return backoff }
+        let keys = ["minimum", "maximum", "resetAfter", "factor", "jitter"]
+        guard let fields = self.fields(node, "`backoff`", keys: keys) else { return backoff }
         if let minimum = fields["minimum"].flatMap({ self.duration($0, "`minimum`") }) { backoff.minimum = minimum }
         if let maximum = fields["maximum"].flatMap({ self.duration($0, "`maximum`") }) { backoff.maximum = maximum }
+        if let factor = fields["factor"].flatMap({ self.number($0, "`factor`", in: 1...1_000) }) { backoff.factor = factor }
+        if let jitter = fields["jitter"].flatMap({ self.number($0, "`jitter`", in: 0...1) }) { backoff.jitter = jitter }
         if let resetAfter = fields["resetAfter"].flatMap({ self.duration($0, "`resetAfter`") }) { backoff.resetAfter = resetAfter }
         if backoff.minimum > backoff.maximum {
             let (minimum, maximum) = (backoff.minimum.configurationText, backoff.maximum.configurationText)

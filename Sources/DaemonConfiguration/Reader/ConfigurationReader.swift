@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Yams
 
 /// A reader of typed values from YAML nodes that collects their problems.
@@ -36,7 +37,7 @@ struct ConfigurationReader {
     /// Reads a mapping whose keys are all in `keys`; `name` is its name in messages.
     mutating func fields(_ node: Node, _ name: String, keys: [String]) -> Fields? {
         guard case .mapping(let mapping) = node else {
-            report(at: node.mark, "\(name) is \(node.summary); expected a mapping with \(keys.map { "`\($0)`" }.joined(separator: ", "))")
+            report(at: node.mark, "\(name) is \(node.summary); expected a mapping with \(Self.list(keys))")
             return nil
         }
         var fields = Fields(mark: mapping.mark, name: name)
@@ -56,6 +57,11 @@ struct ConfigurationReader {
             }
         }
         return fields
+    }
+
+    /// Returns the first keys of a mapping, for a message.
+    private static func list(_ keys: [String]) -> String {
+        keys.prefix(6).map { "`\($0)`" }.joined(separator: ", ") + (keys.count > 6 ? " or others" : "")
     }
 
     /// Returns the node of a required key.
@@ -121,6 +127,18 @@ struct ConfigurationReader {
             at: node.mark,
             "\(name) is \(node.summary); expected a whole number from \(range.lowerBound) to \(range.upperBound)\(alternatives)"
         )
+        return nil
+    }
+
+    mutating func number(_ node: Node, _ name: String, in range: ClosedRange<Double>) -> Double? {
+        let number: Double? =
+            switch node.plain {
+            case .integer(let value)?: Double(value)
+            case .number(let value)?: value
+            default: nil
+            }
+        if let number, range.contains(number) { return number }
+        report(at: node.mark, "\(name) is \(node.summary); expected a number from \(range.lowerBound) to \(range.upperBound)")
         return nil
     }
 

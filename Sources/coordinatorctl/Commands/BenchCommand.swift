@@ -1,6 +1,6 @@
 import ArgumentParser
+import ConcurrencySupport
 import Control
-import DaemonConfiguration
 import Processes
 import WireProtocol
 

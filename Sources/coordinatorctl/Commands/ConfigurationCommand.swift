@@ -1,26 +1,27 @@
 import ArgumentParser
 import Control
-import DaemonConfiguration
 
 /// The command `config …`.
-struct ConfigurationCommand: AsyncParsableCommand {
+struct ConfigurationCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "config",
         abstract: "Work with configuration files.",
-        subcommands: [Check.self]
+        subcommands: [Check.self, Difference.self, Apply.self]
     )
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
 
     /// The command `config check FILE`.
-    struct Check: AsyncParsableCommand {
+    struct Check: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "check",
             abstract: "Check a configuration file; needs no daemon.",
             discussion: """
                 Prints every problem to standard error in the form file:line:column: problem; expectation. Executables and directories must \
                 exist: this command resolves relative paths from its working directory, the daemon from its own.
+
+                Runs `coordinatord --check-config FILE`, of the executable beside this one, or else in PATH.
                 """
         )
 
@@ -28,21 +29,10 @@ struct ConfigurationCommand: AsyncParsableCommand {
         @OptionGroup var options: CommonOptions
         @Argument(help: "The YAML or JSON file.") var file: String
 
-        func run() async throws {
+        func run() throws {
             let options = options.merged(over: parent.options).merged(over: parent.root.options)
-            let configuration: DaemonConfiguration
-            do throws(ConfigurationError) {
-                configuration = try DaemonConfiguration.load(path: file, checkingFiles: true)
-            } catch {
-                let json = options.isJSON ? try? ControlJSON.text(of: ConfigurationReport(of: error)) : nil
-                Terminal.printError((json ?? error.description) + "\n")
-                throw ExitCode(ControlError.Code.badConfiguration.exitCode)
-            }
-            let summary = ConfigurationSummary(of: configuration, file: file)
-            let text = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in
-                options.isJSON ? try ControlJSON.text(of: summary) + "\n" : summary.text
-            }
-            try Terminal.print(text)
+            let failure = DaemonExecutable.run(["--check-config=\(file)"] + (options.isJSON ? ["--json"] : []))
+            try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) -> Void in throw failure }
         }
     }
 }

@@ -1,5 +1,7 @@
 import ArgumentParser
 import Control
+import Dispatch
+import Glibc
 
 /// The operator's command, which sends requests to a running daemon and checks configuration files.
 @main
@@ -20,9 +22,48 @@ struct CoordinatorControl: AsyncParsableCommand {
         subcommands: [
             TreeCommand.self, ProcessesCommand.self, StatusCommand.self, StartCommand.self, StopCommand.self, RestartCommand.self,
             PauseCommand.self, ResumeCommand.self, KillCommand.self, AskCommand.self, SendCommand.self, BenchCommand.self,
-            DeadLettersCommand.self, ConfigurationCommand.self, ShutdownCommand.self,
+            DeadLettersCommand.self, ConfigurationCommand.self, ShutdownCommand.self, SignalCommand.self, MailboxCommand.self,
+            TopCommand.self, DoctorCommand.self, CompletionCommand.self,
+            LogsCommand.self, EventsCommand.self, HistoryCommand.self,
         ]
     )
 
     @OptionGroup var options: CommonOptions
+
+    /// Runs the command that the arguments name.
+    ///
+    /// Most commands need one thread, so that nothing of Swift's concurrency is started for them.
+    static func main() {
+        do {
+            var command = try parseAsRoot()
+            if let command = command as? any AsyncParsableCommand { run(command) }
+            try command.run()
+        } catch {
+            end(with: error)
+        }
+    }
+
+    private static func run(_ command: any AsyncParsableCommand) -> Never {
+        // Unsafe: nothing but the task uses the command from here on.
+        nonisolated(unsafe) var command = command
+        Task {
+            do {
+                try await command.run()
+                Glibc.exit(0)
+            } catch {
+                end(with: error)
+            }
+        }
+        dispatchMain()
+    }
+
+    /// Prints an error of the arguments, as an object under `--json`, and exits; other errors were printed already.
+    private static func end(with error: any Error) -> Never {
+        let message = message(for: error)
+        guard CommandLine.arguments.contains("--json"), exitCode(for: error) == .validationFailure, !message.isEmpty else {
+            exit(withError: error)
+        }
+        Terminal.printError(Terminal.json(of: ControlError(.invalidRequest, message)))
+        Glibc.exit(ControlError.Code.invalidRequest.exitCode)
+    }
 }

@@ -4,7 +4,7 @@ import Processes
 import WireProtocol
 
 /// A command that makes one request and prints its result.
-protocol DaemonCommand: AsyncParsableCommand {
+protocol DaemonCommand: ParsableCommand {
     associatedtype Answer: Codable & Sendable
 
     var root: CoordinatorControl { get }
@@ -28,12 +28,12 @@ extension DaemonCommand {
 
     func exitCode(of answer: Answer) -> Int32 { 0 }
 
-    func run() async throws {
+    func run() throws {
         let options = options.merged(over: root.options)
-        let operation = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in try self.operation() }
-        let outcome = await DaemonRequest(runtimeDirectory: options.runtimeDirectory, operation: operation).result()
         let (answer, output) = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) -> (Answer, String) in
-            let json = try outcome.get()
+            let operation = try self.operation()
+            var client = try options.connect()
+            let json = try client.call(operation)
             let answer = try ControlJSON.decode(Answer.self, from: json)
             return (answer, options.isJSON ? try ControlJSON.text(of: json) + "\n" : self.text(of: answer))
         }
@@ -44,22 +44,9 @@ extension DaemonCommand {
     }
 }
 
-/// A request on a connection of its own.
-struct DaemonRequest: Sendable {
-    let runtimeDirectory: String?
-    let operation: ControlOperation
-
-    /// Makes the request and returns the result.
-    ///
-    /// It runs apart from the main actor, on which ArgumentParser starts commands, because each hop to that actor takes time.
-    @concurrent func result() async -> Result<JSONValue, ControlError> {
-        do throws(ControlError) {
-            let directory = try RuntimeDirectory.resolve(option: runtimeDirectory)
-            let client = try await ControlClient.connect(runtimeDirectory: directory)
-            defer { client.close() }
-            return .success(try await client.call(operation))
-        } catch {
-            return .failure(error)
-        }
+extension CommonOptions {
+    /// Connects to the daemon of the runtime directory that the options name.
+    func connect() throws(ControlError) -> BlockingControlClient {
+        try BlockingControlClient(runtimeDirectory: try RuntimeDirectory.resolve(option: runtimeDirectory))
     }
 }

@@ -10,7 +10,7 @@ struct TreeCommand: DaemonCommand {
 
     func operation() -> ControlOperation { .tree }
 
-    func text(of answer: TreeNode) -> String { answer.text }
+    func text(of answer: TreeNode) -> String { answer.text(.ofOutput) }
 }
 
 /// The command `ps`.
@@ -22,27 +22,29 @@ struct ProcessesCommand: DaemonCommand {
 
     func operation() -> ControlOperation { .ps }
 
-    func text(of answer: ProcessList) -> String { answer.text }
+    func text(of answer: ProcessList) -> String { answer.text(.ofOutput) }
 }
 
-/// The command `status PATH`.
-struct StatusCommand: DaemonCommand {
+/// The command `status PATH…`.
+struct StatusCommand: PathsCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Show one coordinator or program and its descendants.",
+        abstract: "Show coordinators or programs and their descendants.",
         discussion: """
-            Exits with 0 when it is active or paused, with 3 in every other state (such as starting, restarting, stopping or \
-            unresponsive), with 4 when no coordinator or program has the path.
+            The exit code by state: active 0, paused 0; inactive, starting, stopping, restarting, failed, unresponsive and every state that \
+            a later version may have 3; 4 when no coordinator or program has the path. With several paths, that of the first that isn't 0.
             """
     )
 
+    static let coversDescendants = false
+
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
-    @Argument(help: .path) var path: String
+    @OptionGroup var selection: PathArguments
 
-    func operation() -> ControlOperation { .status(path: path) }
+    func operation(on path: String) -> ControlOperation { .status(path: path) }
 
-    func text(of answer: TreeNode) -> String { answer.details }
+    func text(of answer: TreeNode) -> String { answer.details(.ofOutput) }
 
     func exitCode(of answer: TreeNode) -> Int32 {
         answer.isServing ? 0 : ControlError.Code.notRunning.exitCode

@@ -1,10 +1,12 @@
 import ArgumentParser
 import Control
 
-/// A command that changes whether the coordinator or program at a path runs.
-protocol LifecycleCommand: DaemonCommand where Answer == LifecycleResult {}
+/// A command that changes whether coordinators or programs run.
+protocol LifecycleCommand: PathsCommand where Answer == LifecycleResult {}
 
 extension LifecycleCommand {
+    static var coversDescendants: Bool { true }
+
     fileprivate static var discussionOfStart: String {
         """
         Returns when the coordinator or program has been up for a second. If it ends before with exit code 0 and isn't to be restarted, the \
@@ -16,89 +18,92 @@ extension LifecycleCommand {
     func text(of answer: LifecycleResult) -> String { answer.text }
 }
 
-/// The command `start PATH`.
+/// The command `start PATH…`.
 struct StartCommand: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "start",
-        abstract: "Start a stopped coordinator or program.",
+        abstract: "Start stopped coordinators or programs.",
         discussion: discussionOfStart
     )
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
-    @Argument(help: .path) var path: String
+    @OptionGroup var selection: PathArguments
 
-    func operation() -> ControlOperation { .start(path: path) }
+    func operation(on path: String) -> ControlOperation { .start(path: path) }
 }
 
-/// The command `stop PATH`.
+/// The command `stop PATH…`.
 struct StopCommand: LifecycleCommand {
-    static let configuration = CommandConfiguration(commandName: "stop", abstract: "Stop a coordinator or program and its descendants.")
+    static let configuration = CommandConfiguration(commandName: "stop", abstract: "Stop coordinators or programs and their descendants.")
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
-    @Argument(help: .path) var path: String
+    @OptionGroup var selection: PathArguments
 
-    func operation() -> ControlOperation { .stop(path: path) }
+    func operation(on path: String) -> ControlOperation { .stop(path: path) }
 }
 
-/// The command `restart PATH`.
+/// The command `restart PATH…`.
 struct RestartCommand: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "restart",
-        abstract: "Stop a coordinator or program and start it again.",
+        abstract: "Stop coordinators or programs and start them again.",
         discussion: discussionOfStart
     )
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
-    @Argument(help: .path) var path: String
+    @OptionGroup var selection: PathArguments
 
-    func operation() -> ControlOperation { .restart(path: path) }
+    func operation(on path: String) -> ControlOperation { .restart(path: path) }
 }
 
-/// The command `pause PATH`.
+/// The command `pause PATH…`.
 struct PauseCommand: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "pause",
-        abstract: "Pause a coordinator or program and its descendants.",
+        abstract: "Pause coordinators or programs and their descendants.",
         discussion: "Messages to a paused coordinator wait as long as their senders do; a paused program gets no processor time."
     )
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
-    @Argument(help: .path) var path: String
+    @OptionGroup var selection: PathArguments
 
-    func operation() -> ControlOperation { .pause(path: path) }
+    func operation(on path: String) -> ControlOperation { .pause(path: path) }
 }
 
-/// The command `resume PATH`.
+/// The command `resume PATH…`.
 struct ResumeCommand: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "resume",
-        abstract: "Resume a paused coordinator or program.",
-        discussion: "It stays paused while one of its ancestors is."
+        abstract: "Resume paused coordinators or programs.",
+        discussion: "Each stays paused while one of its ancestors is."
     )
+
+    /// A descendant may have been paused by its own path.
+    static let coversDescendants = false
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
-    @Argument(help: .path) var path: String
+    @OptionGroup var selection: PathArguments
 
-    func operation() -> ControlOperation { .resume(path: path) }
+    func operation(on path: String) -> ControlOperation { .resume(path: path) }
 }
 
-/// The command `kill PATH`.
+/// The command `kill PATH…`.
 struct KillCommand: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "kill",
-        abstract: "Kill the process of a coordinator or program; its supervisor decides about a restart."
+        abstract: "Kill the processes of coordinators or programs; their supervisors decide about restarts."
     )
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
-    @Argument(help: .path) var path: String
+    @OptionGroup var selection: PathArguments
 
-    func operation() -> ControlOperation { .kill(path: path) }
+    func operation(on path: String) -> ControlOperation { .kill(path: path) }
 }
 
 /// The command `shutdown`.

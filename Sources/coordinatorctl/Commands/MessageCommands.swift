@@ -1,33 +1,8 @@
 import ArgumentParser
+import ConcurrencySupport
 import Control
-import DaemonConfiguration
 import Glibc
 import WireProtocol
-
-/// The command `ask PATH NAME [JSON]`.
-struct AskCommand: DaemonCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "ask",
-        abstract: "Ask on behalf of the coordinator at a path, and print the reply.",
-        discussion: "Example: coordinatorctl ask /shop Account.Login '{\"name\":\"a\",\"password\":\"b\"}'"
-    )
-
-    @ParentCommand var root: CoordinatorControl
-    @OptionGroup var options: CommonOptions
-    @Argument(help: .path) var path: String
-    @Argument(help: "The message's name, such as Account.Login.") var name: String
-    @Argument(help: MessageArgument.help) var json: String?
-    @Option(help: "The time to wait for the reply, such as 250ms, 5s or 2m; 1h at most.")
-    var timeout = TimeoutArgument(duration: .seconds(5))
-
-    func operation() throws(ControlError) -> ControlOperation {
-        .ask(path: path, message: name, payload: try MessageArgument.payload(json), timeout: timeout.duration)
-    }
-
-    func text(of answer: AskResult) -> String {
-        (try? ControlJSON.text(of: answer.reply) + "\n") ?? ""
-    }
-}
 
 /// The command `send PATH NAME [JSON]`.
 struct SendCommand: DaemonCommand {
@@ -39,7 +14,7 @@ struct SendCommand: DaemonCommand {
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
-    @Argument(help: .path) var path: String
+    @Argument(help: .path, completion: .livePaths) var path: String
     @Argument(help: "The message's name, such as Cart.Toggle.") var name: String
     @Argument(help: MessageArgument.help) var json: String?
 

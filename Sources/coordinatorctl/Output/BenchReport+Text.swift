@@ -77,7 +77,7 @@ extension UInt64 {
     private var paddedToTwoDigits: String { self < 10 ? "0\(self)" : "\(self)" }
 }
 
-extension Int {
+extension BinaryInteger {
     /// The number with commas between thousands.
     var grouped: String {
         let digits = String(magnitude)

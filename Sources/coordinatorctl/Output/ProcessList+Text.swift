@@ -2,10 +2,14 @@ import Control
 
 extension ProcessList {
     /// The processes as a table, each line ended by a newline.
-    var text: String {
+    var text: String { text(.off) }
+
+    /// The same with states in their colours.
+    func text(_ colours: Colours) -> String {
         let rows = processes.map { entry in
             [
-                "\(entry.pid)", TextLayout.printable(entry.path), TextLayout.printable(entry.state), "\(entry.incarnation)",
+                "\(entry.pid)", TextLayout.printable(entry.path), colours.text(TextLayout.printable(entry.state), in: entry.state),
+                "\(entry.incarnation)",
                 "\(entry.restarts)", Duration.milliseconds(entry.uptimeMilliseconds).briefText,
             ]
         }

@@ -29,7 +29,8 @@ enum Terminal {
         }
     }
 
-    private static func json(of error: ControlError) -> String {
+    /// Returns an error as the object that `--json` promises, ended by a newline.
+    static func json(of error: ControlError) -> String {
         let object: JSONValue = ["error": ["code": .string(error.code.name), "message": .string(error.message)]]
         return ((try? ControlJSON.text(of: object)) ?? "{}") + "\n"
     }
@@ -37,7 +38,7 @@ enum Terminal {
     /// Writes a text to a descriptor.
     ///
     /// - Returns: the error number; nil after success.
-    private static func write(_ text: String, to descriptor: Int32) -> Int32? {
+    static func write(_ text: String, to descriptor: Int32) -> Int32? {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }

@@ -1,3 +1,5 @@
+import Control
+
 /// The layout of terminal output: columns, and text that can't move the cursor.
 enum TextLayout {
     enum Alignment {
@@ -6,11 +8,11 @@ enum TextLayout {
 
     /// Returns the rows under one another, with two spaces between columns and no spaces at a line's end.
     static func table(_ rows: [[String]], _ alignments: [Alignment]) -> String {
-        let widths = alignments.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
+        let widths = alignments.indices.map { column in rows.map { $0[column].shownCount }.max() ?? 0 }
         return rows.map { row in
             var line = ""
             for (column, cell) in row.enumerated() {
-                let padding = String(repeating: " ", count: widths[column] - cell.count)
+                let padding = String(repeating: " ", count: widths[column] - cell.shownCount)
                 line += (column == 0 ? "" : "  ") + (alignments[column] == .left ? cell + padding : padding + cell)
             }
             return String(line.reversed().drop { $0 == " " }.reversed()) + "\n"
@@ -20,23 +22,8 @@ enum TextLayout {
     /// Returns the text with an escape in place of each character that a terminal would obey.
     ///
     /// Names come from processes that the operator doesn't control.
-    static func printable(_ text: String) -> String {
-        printable(text) { $0.escaped(asASCII: true) }
-    }
+    static func printable(_ text: String) -> String { PrintableText.line(text) }
 
     /// Returns the text with each line made printable.
-    static func printableLines(_ text: String) -> String {
-        text.split(separator: "\n", omittingEmptySubsequences: false).map { printable(String($0)) }.joined(separator: "\n")
-    }
-
-    static func printable(_ text: String, escape: (Unicode.Scalar) -> String) -> String {
-        let isHarmless = text.utf8.allSatisfy { (0x20..<0x7F).contains($0) }
-        if isHarmless { return text }
-        return text.unicodeScalars.map { scalar in
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator: escape(scalar)
-            default: String(scalar)
-            }
-        }.joined()
-    }
+    static func printableLines(_ text: String) -> String { PrintableText.lines(text) }
 }

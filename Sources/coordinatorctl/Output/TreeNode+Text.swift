@@ -2,9 +2,12 @@ import Control
 
 extension TreeNode {
     /// The tree drawn with box characters, one line for each node, each ended by a newline.
-    var text: String {
+    var text: String { text(.off) }
+
+    /// The same with states in their colours.
+    func text(_ colours: Colours) -> String {
         var rows: [[String]] = [["NAME", "STATE", "PID", "LIFE", "RESTARTS", "UPTIME", "WAITING", "TYPE", "LAST EXIT"]]
-        appendRows(to: &rows, first: "", rest: "")
+        appendRows(to: &rows, first: "", rest: "", colours)
         var columns: [TextLayout.Alignment] = [.left, .left, .right, .right, .right, .right, .right, .left, .left]
         // Columns in which nothing stands are left out.
         for column in columns.indices.reversed() where rows.dropFirst().allSatisfy({ $0[column].isEmpty }) {
@@ -14,26 +17,30 @@ extension TreeNode {
         return TextLayout.table(rows, columns)
     }
 
-    private func appendRows(to rows: inout [[String]], first: String, rest: String) {
+    private func appendRows(to rows: inout [[String]], first: String, rest: String, _ colours: Colours) {
         rows.append([
-            first + TextLayout.printable(key), TextLayout.printable(stateText), pid.map(String.init) ?? "-", "\(incarnation)",
+            first + TextLayout.printable(key), colours.text(TextLayout.printable(stateText), in: state), pid.map(String.init) ?? "-",
+            "\(incarnation)",
             "\(restarts)", uptimeText, waitingText, TextLayout.printable(type), TextLayout.printable(lastExit ?? ""),
         ])
         for (index, child) in children.enumerated() {
             let isLast = index == children.count - 1
-            child.appendRows(to: &rows, first: rest + (isLast ? "└─ " : "├─ "), rest: rest + (isLast ? "   " : "│  "))
+            child.appendRows(to: &rows, first: rest + (isLast ? "└─ " : "├─ "), rest: rest + (isLast ? "   " : "│  "), colours)
         }
     }
 
-    /// The state; of a node that waits for its next start, with the number of the attempt and the remaining time.
-    private var stateText: String {
+    /// The state; of an unhealthy program, with the number of failed checks; of a node that waits for its next start, with the number of the attempt and the remaining time; of a worker whose executor
+    /// runs nothing, with the time since when.
+    var stateText: String {
+        if let silence = executorSilenceMilliseconds { return "\(state), executor silent for \(Duration.milliseconds(silence).briefText)" }
+        if let health, !health.healthy { return "\(state), unhealthy (\(health.failures))" }
         guard let nextStartMilliseconds else { return state }
         let attempt = restartAttempt.map { " \($0)" } ?? ""
         return "\(state)\(attempt) in \(Duration.milliseconds(nextStartMilliseconds).briefText)"
     }
 
     /// The time since the node became active; a dash when it isn't up.
-    private var uptimeText: String {
+    var uptimeText: String {
         ["inactive", "failed", "starting", "restarting"].contains(state) ? "-" : Duration.milliseconds(uptimeMilliseconds).briefText
     }
 
@@ -45,9 +52,13 @@ extension TreeNode {
     }
 
     /// All facts about this node, one a line, then its descendants.
-    var details: String {
+    var details: String { details(.off) }
+
+    /// The same with states in their colours.
+    func details(_ colours: Colours) -> String {
         var facts: [[String]] = [
-            ["path", path], ["type", type], ["kind", kind.rawValue], ["state", stateText], ["placement", placement.rawValue],
+            ["path", path], ["type", type], ["kind", kind.rawValue], ["state", TextLayout.printable(stateText)],
+            ["placement", placement.rawValue],
             ["pid", pid.map(String.init) ?? "-"], ["incarnation", "\(incarnation)"], ["restarts", "\(restarts)"],
             ["uptime", uptimeText],
         ]
@@ -56,8 +67,21 @@ extension TreeNode {
                 ["waiting", waitingText.isEmpty ? "0" : waitingText], ["running", "\(mailbox.running)"], ["handled", "\(mailbox.handled)"],
             ]
         }
+        if let statusText { facts.append(["status", statusText]) }
+        if let health { facts.append(["health", health.text]) }
         if let lastExit { facts.append(["last exit", lastExit]) }
-        let table = TextLayout.table(facts.map { [$0[0] + ":", TextLayout.printable($0[1])] }, [.left, .left])
-        return children.isEmpty ? table : table + "\n" + text
+        let cells = facts.map { fact in
+            [fact[0] + ":", fact[0] == "state" ? colours.text(fact[1], in: state) : TextLayout.printable(fact[1])]
+        }
+        let table = TextLayout.table(cells, [.left, .left])
+        return children.isEmpty ? table : table + "\n" + text(colours)
+    }
+}
+
+extension TreeNode.Health {
+    fileprivate var text: String {
+        if healthy { return "healthy" }
+        let count = failures == 1 ? "1 failed check" : "\(failures) failed checks"
+        return "unhealthy, \(count): \(problem ?? "for an unknown reason")"
     }
 }

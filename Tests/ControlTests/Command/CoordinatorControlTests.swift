@@ -239,7 +239,7 @@ import WireProtocol
         #expect(try await Self.coordinatorctl.run(["config", "check", file]) == .init(exitCode: 0, output: text, errors: ""))
         let json =
             #"{"children":[{"executable":"cat","key":"cat","kind":"program","restart":"permanent","shutdown":"1500ms"}],"#
-            + #""file":"\#(file)","intensity":5,"orphan_grace":"0s","period":"1m","strategy":"oneForOne","valid":true}"# + "\n"
+            + #""file":"\#(file)","intensity":5,"orphan_grace":"10s","period":"1m","strategy":"oneForOne","valid":true}"# + "\n"
         for arguments in [["--json", "config", "check"], ["config", "--json", "check"], ["config", "check", "--json"]] {
             #expect(try await Self.coordinatorctl.run(arguments + [file]) == .init(exitCode: 0, output: json, errors: ""))
         }

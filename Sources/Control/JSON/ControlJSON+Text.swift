@@ -1,11 +1,9 @@
-import Control
-
 extension ControlJSON {
     /// Returns a Codable value as JSON on one line, with its keys sorted; nothing in it moves a terminal's cursor.
     ///
     /// - Throws: `.failed` when the value can't be written as JSON.
-    static func text(of value: some Encodable) throws(ControlError) -> String {
-        TextLayout.printable(String(decoding: try bytes(of: value), as: UTF8.self)) { scalar in
+    public static func text(of value: some Encodable) throws(ControlError) -> String {
+        PrintableText.line(String(decoding: try bytes(of: value), as: UTF8.self)) { scalar in
             // JSON's only escapes for these characters name UTF-16 code units.
             String(scalar).utf16.map { "\\u" + String(repeating: "0", count: 4 - String($0, radix: 16).count) + String($0, radix: 16) }
                 .joined()

@@ -1,14 +1,19 @@
+import ConcurrencySupport
 import DaemonConfiguration
 import Supervision
 
-/// The output of `config check` for a file without problems.
+/// The output of `--check-config` for a file without problems.
 struct ConfigurationSummary: Codable {
     struct Child: Codable {
         var key: String
         var kind: String
-        var executable: String
+        /// The executable of a worker or a program.
+        var executable: String?
         var restart: String
         var shutdown: String
+        var instances: Int?
+        /// The children of a group.
+        var children: [Child]?
     }
 
     var file: String
@@ -36,7 +41,7 @@ struct ConfigurationSummary: Codable {
     var text: String {
         let count = children.count == 1 ? "1 child" : "\(children.count) children"
         let first = "\(file): ok; \(count), \(strategy), at most \(intensity) restarts in \(period)\n"
-        return first + children.map { "  \($0.key): \($0.kind) \($0.executable), \($0.restart), shutdown \($0.shutdown)\n" }.joined()
+        return first + children.map { $0.text(indentation: 1) }.joined()
     }
 }
 
@@ -47,12 +52,21 @@ extension ConfigurationSummary.Child {
         switch child.content {
         case .worker(let worker): (kind, executable) = ("worker", worker.executable)
         case .program(let program): (kind, executable) = ("program", program.command[0])
+        case .group(let group): (kind, children) = ("group", group.children.map(Self.init))
         }
+        instances = child.instances
         switch child.shutdown {
         case .timeout(let duration): shutdown = duration.configurationText
         case .brutalKill: shutdown = "brutalKill"
         case .infinity: shutdown = "infinity"
         case .draining(let duration): shutdown = "draining \(duration.configurationText)"
         }
+    }
+
+    func text(indentation: Int) -> String {
+        let name = instances.map { "\(key)-1…\($0)" } ?? key
+        let content = executable.map { "\(kind) \($0)" } ?? "\(kind) of \(children?.count ?? 0)"
+        let line = String(repeating: "  ", count: indentation) + "\(name): \(content), \(restart), shutdown \(shutdown)\n"
+        return line + (children ?? []).map { $0.text(indentation: indentation + 1) }.joined()
     }
 }

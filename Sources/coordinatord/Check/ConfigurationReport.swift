@@ -1,7 +1,7 @@
 import Control
 import DaemonConfiguration
 
-/// The output of `config check --json` for a file with problems.
+/// The output of `--check-config --json` for a file with problems.
 struct ConfigurationReport: Codable {
     struct Problem: Codable {
         var file: String

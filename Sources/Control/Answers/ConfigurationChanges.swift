@@ -1,0 +1,57 @@
+/// The differences between the configuration of a running daemon and a file, and what became of them.
+public struct ConfigurationChanges: Codable, Hashable, Sendable {
+    /// One difference.
+    public struct Change: Codable, Hashable, Sendable {
+        /// The path of the child; `/` for the file's own settings.
+        public var path: String
+        /// `added`, `removed` or `changed`.
+        public var kind: String
+        /// The keys that differ, as they are written in the file, with a period between a key and one inside it.
+        public var keys: [String]
+        /// What follows: `start`, `stop`, `restart`, `takeOver` (the child's process goes on), `none` (a child that is added and has
+        /// `autostart: false`), or `nextDaemon` (only the next daemon begins with the change).
+        public var effect: String
+        /// The path of the child that this one requires, and because of which it is restarted.
+        public var cause: String?
+        /// The reason why the change failed.
+        public var error: String?
+
+        /// Creates a difference.
+        public init(path: String, kind: String, keys: [String] = [], effect: String, cause: String? = nil, error: String? = nil) {
+            self.path = path
+            self.kind = kind
+            self.keys = keys
+            self.effect = effect
+            self.cause = cause
+            self.error = error
+        }
+    }
+
+    /// The file, as it was named.
+    public var file: String
+    /// Whether the differences were applied, and not only found.
+    public var isApplied: Bool
+    /// The differences, those of a supervisor before those of its children.
+    public var changes: [Change]
+    /// The paths of the supervisors whose children have another start order.
+    public var reordered: [String]
+    /// The number of children that stay as they are.
+    public var unchanged: Int
+
+    /// Creates the differences.
+    public init(file: String, isApplied: Bool, changes: [Change], reordered: [String] = [], unchanged: Int) {
+        self.file = file
+        self.isApplied = isApplied
+        self.changes = changes
+        self.reordered = reordered
+        self.unchanged = unchanged
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case file, changes, reordered, unchanged
+        case isApplied = "applied"
+    }
+
+    /// The number of changes that failed.
+    public var failureCount: Int { changes.count { $0.error != nil } }
+}

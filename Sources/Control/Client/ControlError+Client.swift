@@ -1,0 +1,46 @@
+import ConcurrencySupport
+
+/// The failures that a client finds itself, without an answer of the daemon.
+extension ControlError {
+    static func unreachable(at socket: String) -> ControlError {
+        ControlError(
+            .unreachable,
+            "the daemon isn't reachable at \(socket); start it with `coordinatord --config FILE`, or name its runtime directory with --runtime-dir"
+        )
+    }
+
+    static func mayNotOpen(_ socket: String) -> ControlError {
+        ControlError(.notPermitted, "you may not open \(socket); only the user who started the daemon may")
+    }
+
+    static func takesNoConnections(at socket: String) -> ControlError {
+        ControlError(.timedOut, "the daemon doesn't take connections at \(socket); it may be stopped or overloaded")
+    }
+
+    static func speaksAnotherProtocol(at socket: String) -> ControlError {
+        ControlError(.failed, "what answers at \(socket) doesn't speak the control protocol")
+    }
+
+    static func daemonGone(from socket: String) -> ControlError {
+        ControlError(.unreachable, "the daemon at \(socket) went away before it answered; look at its log, and whether it runs")
+    }
+
+    static func noAnswer(from socket: String, within limit: Duration) -> ControlError {
+        ControlError(
+            .timedOut,
+            "no answer from the daemon at \(socket) within \(limit.briefText); it may still be carrying the request out"
+        )
+    }
+}
+
+extension [UInt8] {
+    /// Throws when the bytes of a request are more than a daemon reads.
+    func checkRequestSize() throws(ControlError) {
+        guard count <= ControlServer.maximumRequestSize else {
+            throw ControlError(
+                .invalidRequest,
+                "the request has \(count) bytes; the daemon reads at most \(ControlServer.maximumRequestSize)"
+            )
+        }
+    }
+}

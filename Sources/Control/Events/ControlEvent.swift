@@ -1,0 +1,155 @@
+/// An event of the tree or of the daemon.
+///
+/// Events are numbered from 1 in each daemon. A reader that was away asks for those after the last number that it has seen; when some of them
+/// aren't kept any more, an event of the kind `gap` tells how many.
+public struct ControlEvent: Codable, Hashable, Sendable {
+    /// The kinds of events.
+    public enum Kind: String, Codable, Hashable, Sendable, CaseIterable {
+        /// A child is ready for the first time, or after an operator's start.
+        case started
+        /// A child has ended and isn't started again by itself.
+        case stopped
+        /// A child has ended unexpectedly.
+        case crashed
+        /// A child waits for its next start.
+        case restarting
+        /// A child is ready again.
+        case restarted
+        /// A child could not be started.
+        case startFailed = "start_failed"
+        /// A child failed too often, or for good, and isn't started again.
+        case gaveUp = "gave_up"
+        /// A child was paused.
+        case paused
+        /// A child was resumed.
+        case resumed
+        /// A worker that a former daemon had left was taken over.
+        case adopted
+        /// A worker hasn't answered for too long, or its executor runs nothing.
+        case unresponsive
+        /// Messages were dropped.
+        case deadLetters = "dead_letters"
+        /// An operator's request was carried out, or has failed.
+        case `operator`
+        /// A configuration was applied.
+        case configuration
+        /// The daemon is ready.
+        case daemonStarted = "daemon_started"
+        /// The daemon has begun to stop.
+        case daemonStopping = "daemon_stopping"
+        /// Events that aren't kept any more are missing here.
+        case gap
+        /// A kind that a newer daemon has sent.
+        case other
+
+        /// Decodes a kind; one that this build doesn't know is `other`.
+        public init(from decoder: any Decoder) throws {
+            self = Kind(rawValue: try decoder.singleValueContainer().decode(String.self)) ?? .other
+        }
+    }
+
+    /// The operator's request that an event is about.
+    public struct Request: Codable, Hashable, Sendable {
+        /// The operation's name, such as `restart`.
+        public var operation: String
+        /// The user ID of the requesting process.
+        public var uid: UInt32
+        /// The name of that user; nil when there is none.
+        public var user: String?
+        /// The ID of the requesting process.
+        public var pid: Int32
+        /// The name of the requesting program, without its arguments, which may have secrets; nil when the process was gone.
+        public var command: String?
+        /// The name of the change, as in ``ControlRequest/requestID``.
+        public var id: String?
+        /// `ok`, or the code of the error.
+        public var outcome: String
+        /// The milliseconds that the operation took.
+        public var durationMilliseconds: Int64
+
+        /// Creates a request.
+        public init(
+            operation: String,
+            uid: UInt32,
+            user: String?,
+            pid: Int32,
+            command: String?,
+            id: String?,
+            outcome: String,
+            durationMilliseconds: Int64
+        ) {
+            self.operation = operation
+            self.uid = uid
+            self.user = user
+            self.pid = pid
+            self.command = command
+            self.id = id
+            self.outcome = outcome
+            self.durationMilliseconds = durationMilliseconds
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case operation, uid, user, pid, command, id, outcome
+            case durationMilliseconds = "duration_ms"
+        }
+    }
+
+    /// The event's number; of a gap, that of the last missing event.
+    public var number: UInt64
+    /// The identifier of the daemon's life: the numbers of another life have nothing to do with these.
+    public var boot: String
+    /// The time of the event, as in ``LogLine/time``.
+    public var time: String
+    /// The kind of the event.
+    public var kind: Kind
+    /// The path that the event is about; nil when it is about the daemon.
+    public var path: String?
+    /// The number of the child's life.
+    public var incarnation: UInt32?
+    /// The child's process.
+    public var pid: Int32?
+    /// The end's reason, the error, or what else there is to say.
+    public var reason: String?
+    /// The number of restarts in a row, of `restarting`.
+    public var attempt: Int?
+    /// The milliseconds until the next start, of `restarting`.
+    public var delayMilliseconds: Int64?
+    /// The number of dropped messages, of `dead_letters`; of missing events, of `gap`.
+    public var count: UInt64?
+    /// The operator's request, of `operator`.
+    public var request: Request?
+
+    /// Creates an event.
+    public init(
+        number: UInt64 = 0,
+        boot: String = "",
+        time: String = "",
+        kind: Kind,
+        path: String? = nil,
+        incarnation: UInt32? = nil,
+        pid: Int32? = nil,
+        reason: String? = nil,
+        attempt: Int? = nil,
+        delayMilliseconds: Int64? = nil,
+        count: UInt64? = nil,
+        request: Request? = nil
+    ) {
+        self.number = number
+        self.boot = boot
+        self.time = time
+        self.kind = kind
+        self.path = path
+        self.incarnation = incarnation
+        self.pid = pid
+        self.reason = reason
+        self.attempt = attempt
+        self.delayMilliseconds = delayMilliseconds
+        self.count = count
+        self.request = request
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case number, boot, time, kind, path, incarnation, pid, reason, attempt, count, request
+        case delayMilliseconds = "delay_ms"
+    }
+}

@@ -1,0 +1,50 @@
+import WireProtocol
+
+/// The events that an operator wants to see.
+public struct EventQuery: Hashable, Sendable {
+    /// The number after which events are sent; nil means from the oldest that is kept.
+    public var after: UInt64?
+    /// The daemon whose numbers `after` counts, as in ``ControlEvent/boot``; nil means the present one.
+    ///
+    /// When another daemon runs by now, its events are sent from the first on, after a gap.
+    public var boot: String?
+    /// The time from which on events are sent, in milliseconds since 1970; nil means any time.
+    public var sinceMilliseconds: Int64?
+    /// The path whose events are sent, with those of its descendants; nil means the whole tree and the daemon.
+    public var path: String?
+    /// Whether later events are sent too, until the stream is cancelled.
+    public var follows: Bool
+
+    /// Creates a query.
+    public init(
+        after: UInt64? = nil,
+        boot: String? = nil,
+        sinceMilliseconds: Int64? = nil,
+        path: String? = nil,
+        follows: Bool = false
+    ) {
+        self.after = after
+        self.boot = boot
+        self.sinceMilliseconds = sinceMilliseconds
+        self.path = path
+        self.follows = follows
+    }
+
+    var fields: [String: JSONValue] {
+        var fields: [String: JSONValue] = [:]
+        fields["after"] = after.map { .integer(Int64(clamping: $0)) }
+        fields["boot"] = boot.map(JSONValue.string)
+        fields["since_ms"] = sinceMilliseconds.map(JSONValue.integer)
+        fields["path"] = path.map(JSONValue.string)
+        if follows { fields["follow"] = true }
+        return fields
+    }
+
+    init(fields: RequestFields) throws(ControlError) {
+        after = try fields.optionalInteger("after").map { UInt64(clamping: $0) }
+        boot = fields.members["boot"] == nil ? nil : try fields.text("boot")
+        sinceMilliseconds = try fields.optionalInteger("since_ms")
+        path = fields.members["path"] == nil ? nil : try fields.path()
+        follows = fields.members["follow"] == true
+    }
+}

@@ -1,0 +1,127 @@
+import ConcurrencySupport
+import Coordinators
+import DaemonConfiguration
+
+extension ConfiguredChildren {
+    /// Begins a life of the supervisor.
+    ///
+    /// - Returns: The children to be started, in start order, each with its first start.
+    func begin(_ supervisor: any ConfiguredSupervisor) -> [(child: ConfiguredChild, start: FirstStart)] {
+        let starting = children.startedBySupervisor
+        return state.withLock { state in
+            state.supervisor = supervisor
+            for key in state.records.keys { state.records[key]?.isHeld = false }
+            let order = state.dependencies.startOrder
+            let children = Dictionary(state.children.map { ($0.key, $0) }) { first, _ in first }
+            return order.filter(starting.contains).compactMap { key in
+                guard let child = children[key] else { return nil }
+                let start = FirstStart()
+                state.records[key, default: Record()].start = start
+                return (child, start)
+            }
+        }
+    }
+
+    /// Begins the first start of a child with its present definition.
+    func beginStart(of key: String) -> FirstStart {
+        let start = FirstStart()
+        state.withLock { state in
+            state.records[key, default: Record()].start = start
+            state.records[key]?.isHeld = false
+        }
+        return start
+    }
+
+    /// Waits until a child's siblings let it start.
+    ///
+    /// - Returns: The key of one that the child requires, and that doesn't run; nil when the child can start.
+    func wait(forSiblingsOf child: ConfiguredChild) async -> String? {
+        for key in dependencies.before(child.key) {
+            guard let start = state.withLock({ $0.records[key]?.start }) else {
+                if child.requires.contains(key), !isRunning(key) { return key }
+                continue
+            }
+            let isReady = await start.concluded.value
+            if !isReady, child.requires.contains(key), !isRunning(key) { return key }
+        }
+        return nil
+    }
+
+    /// Cancels the start of a child that still waits for its siblings.
+    func cancelStart(of key: String) {
+        let start = state.withLock { state in
+            state.records[key]?.isHeld = false
+            return state.records[key]?.start
+        }
+        start?.cancel()
+    }
+
+    /// Whether a start of the child waits for its siblings.
+    func isWaiting(_ key: String) -> Bool { state.withLock { $0.records[key]?.start }?.isWaiting ?? false }
+
+    /// Whether a child lives, or its next life is decided upon.
+    func isRunning(_ key: String) -> Bool {
+        switch supervisor?.state(of: key) {
+        case nil, .inactive, .failed: false
+        default: true
+        }
+    }
+
+    /// Waits until the starts of all children were requested, those in groups included.
+    func waitForRequests() async {
+        let (starts, groups) = state.withLock { state in
+            (state.records.compactMapValues(\.start), state.records.compactMap { $1.start == nil ? nil : state.groups[$0] })
+        }
+        for start in starts.values { await start.requested.value }
+        for group in groups { await group.areRequested.value }
+    }
+
+    /// Waits until each child that is started with the supervisor is ready, or isn't going to be.
+    func waitForStarts() async {
+        let starts = state.withLock { $0.records.values.compactMap(\.start) }
+        for start in starts { _ = await start.concluded.value }
+    }
+
+    /// Ends a life of the supervisor, which no child of the list is known to any more.
+    func end(_ supervisor: any ConfiguredSupervisor) {
+        guard self.supervisor === supervisor else { return }
+        endStarts()
+        state.withLock { state in
+            state.supervisor = nil
+            for key in state.records.keys { state.records[key]?.start = nil }
+        }
+    }
+
+    /// Ends the waits of a supervisor that ends.
+    func endStarts() {
+        let starts = state.withLock { $0.records.values.compactMap(\.start) }
+        for start in starts {
+            start.cancel()
+            start.requested.settle()
+            start.concluded.settle(false)
+        }
+    }
+}
+
+// MARK: - Children that are held
+
+extension ConfiguredChildren {
+    /// Notes that a child doesn't run because one that it requires doesn't.
+    func hold(_ key: String) {
+        state.withLock { $0.records[key, default: Record()].isHeld = true }
+    }
+
+    /// Whether a child doesn't run because one that it requires doesn't.
+    func isHeld(_ key: String) -> Bool { state.withLock { $0.records[key]?.isHeld ?? false } }
+
+    /// Returns the children that are held and require the child, in start order; they are held no more.
+    func release(requiring key: String) -> [String] {
+        state.withLock { state in
+            state.dependencies.requiring(key).filter { key in
+                guard state.records[key]?.isHeld == true else { return false }
+                state.records[key]?.isHeld = false
+                return true
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+import ConcurrencySupport
+import Coordinators
+import DaemonConfiguration
+import Logging
+import Supervision
+
+/// A coordinator whose children are those of the configuration file: the root, or a group.
+protocol ConfiguredSupervisor: Coordinator where Configuration == ConfiguredChildren, ChildKey == String {
+    nonisolated var children: ConfiguredChildren { get }
+    /// The first starts that are still to be requested.
+    var starts: [(child: ConfiguredChild, start: FirstStart)] { get set }
+}
+
+extension ConfiguredSupervisor {
+    /// The row that notes the ends of children.
+    static var noteRow: Responder<Self> {
+        .lifecycle { me, child, change in await me.note(change, of: child.path.key) }
+    }
+
+    /// Returns the state of a child; nil when supervision doesn't know it.
+    nonisolated func state(of key: String) -> CoordinatorState? { context.child(key)?.state }
+
+    /// Begins the life: from the time when the supervisor is ready, the first starts of its children can be waited for.
+    func beginChildren() { starts = children.begin(self) }
+
+    /// Starts the children in the file's order, without waiting for one before the next unless it says so, and goes on until the end.
+    ///
+    /// A child that can't start is retried.
+    func runChildren() async {
+        let starts = starts.map { child, start in
+            // An immediate task requests its start before the next is made, so that the order of the starts, and of the stops in
+            // reverse, is the file's. Each ends with the tree at the latest and isn't cancelled.
+            Task.immediate { await self.start(child, start) }
+        }
+        await withTaskCancellationHandler {
+            await children.waitForRequests()
+            children.areRequested.settle()
+            for start in starts { await start.value }
+            let (forever, _) = AsyncStream<Never>.makeStream()
+            for await _ in forever {}
+        } onCancel: {
+            children.endStarts()
+        }
+    }
+
+    /// Starts a child when its siblings let it.
+    func start(_ child: ConfiguredChild, _ start: FirstStart) async {
+        if !children.dependencies.before(child.key).isEmpty {
+            let missing = await children.wait(forSiblingsOf: child)
+            guard start.takeTurn() else { return }
+            if let missing { return hold(child, without: missing, start) }
+        } else {
+            guard start.takeTurn() else { return }
+        }
+        // The child may have been changed while it waited.
+        let child = children.child(child.key) ?? child
+        // Requested when the task has been made.
+        let begun = Task.immediate { await self.attemptFirst(child) }
+        start.requested.settle()
+        arrange()
+        start.concluded.settle(await begun.value)
+    }
+
+    private func hold(_ child: ConfiguredChild, without missing: String, _ start: FirstStart) {
+        let path = context.path.appending(child.key)
+        children.hold(child.key)
+        children.note("not started: it requires \(context.path.appending(missing)), which doesn't run", of: child.key)
+        context.logger.error(
+            "a child isn't started, because one that it requires doesn't run",
+            metadata: ["coordinator.path": "\(path)", "requires": "\(missing)"]
+        )
+        start.requested.settle()
+        start.concluded.settle(false)
+    }
+
+    /// Takes over another policy of supervision.
+    nonisolated func take(_ supervision: SupervisionPolicy) throws { try context.supervise(by: supervision) }
+
+    /// Stops a child, and forgets it.
+    nonisolated func remove(_ key: String) async throws { try await context.remove(key) }
+
+    /// Stops a child, which keeps its place.
+    nonisolated func stop(_ key: String) async throws { try await context.stop(key) }
+
+    /// Puts the children into start order, which differs from that of their starts when some had to wait or were added later.
+    nonisolated func arrange() {
+        context.arrange(children.dependencies.startOrder)
+    }
+
+    /// - Returns: Whether the child became ready.
+    private func attemptFirst(_ child: ConfiguredChild) async -> Bool {
+        do {
+            try await attempt(child)
+            return true
+        } catch {
+            // Supervision has logged the failure of a life already.
+            let isRefusal = [.invalidKey, .invalidSpecification, .keyInUse].contains((error as? CoordinatorError)?.code)
+            context.logger.log(
+                level: isRefusal ? .error : .debug,
+                "a child could not be started",
+                metadata: ["child.key": "\(child.key)", "error": "\(error)"]
+            )
+            return false
+        }
+    }
+
+    /// Starts a child, or changes the one that lives, and notes a failure for operators.
+    func attempt(_ child: ConfiguredChild, ifPresent: IfPresent = .join) async throws {
+        do {
+            try await begin(child, ifPresent)
+            // A group is ready when its children are.
+            if ifPresent != .change { await children.group(child.key)?.waitForStarts() }
+        } catch let error as CoordinatorError {
+            // The caller gets the failure, and no event reports it.
+            children.note(error.message, of: child.key)
+            throw error
+        }
+    }
+
+    private func begin(_ child: ConfiguredChild, _ ifPresent: IfPresent) async throws {
+        switch child.content {
+        case .worker(let worker):
+            try await context.start(
+                worker: worker.coordinator,
+                as: child.key,
+                executable: worker.executable,
+                environment: worker.environment,
+                directory: worker.directory,
+                environmentFiles: worker.process.environmentFiles,
+                inheritsEnvironment: worker.process.inheritsEnvironment,
+                attributes: worker.process.attributes,
+                hang: worker.hang == .restart ? .restart : .report,
+                recycling: Recycling(worker.process.recycling),
+                configuration: worker.configuration ?? [:],
+                restart: child.restart,
+                shutdown: child.shutdown,
+                restartLimits: child.restartLimits,
+                retriesFirstStart: true,
+                ifPresent: ifPresent
+            )
+        case .program(let program):
+            try await context.start(
+                program: ProgramSpecification(program),
+                as: child.key,
+                restart: child.restart,
+                shutdown: child.shutdown,
+                restartLimits: child.restartLimits,
+                retriesFirstStart: true,
+                ifPresent: ifPresent
+            )
+        case .group:
+            guard let group = children.group(child.key) else { return }
+            try await context.start(
+                local: GroupCoordinator.self,
+                as: child.key,
+                restart: child.restart,
+                shutdown: child.shutdown,
+                restartLimits: child.restartLimits,
+                ifPresent: ifPresent,
+                with: group
+            )
+        }
+    }
+
+    private func note(_ change: LifecycleChange, of key: String) async {
+        switch change {
+        case .started, .restarted: children.note(nil, of: key)
+        case .stopped(let reason), .crashed(let reason), .startFailed(let reason): children.note("\(reason)", of: key)
+        case .gaveUp(let reason):
+            children.note("\(reason)", of: key)
+            await stopRequiring(key)
+        case .paused, .resumed: break
+        }
+    }
+
+    /// Stops the children that require one that has been given up, the last started first.
+    private func stopRequiring(_ key: String) async {
+        for other in children.dependencies.requiring(key).reversed() where children.isRunning(other) {
+            children.hold(other)
+            context.logger.error(
+                "a child is stopped, because one that it requires was given up",
+                metadata: ["coordinator.path": "\(context.path.appending(other))", "requires": "\(key)"]
+            )
+            try? await context.stop(other)
+        }
+    }
+}

@@ -1,0 +1,27 @@
+import Coordinators
+import DaemonConfiguration
+
+extension ProgramSpecification {
+    /// Creates the specification of a program as the file describes it.
+    init(_ program: ConfiguredProgram) {
+        self.init(command: program.command, environment: program.environment, directory: program.directory)
+        environmentFiles = program.process.environmentFiles
+        inheritsEnvironment = program.process.inheritsEnvironment
+        attributes = program.process.attributes
+        recycling = Recycling(program.process.recycling)
+        stopSignal = program.settings.stopSignal
+        normalExitCodes = program.settings.exitCodes
+        startSeconds = program.settings.startSeconds
+        startTimeout = program.settings.startTimeout
+        readiness = program.settings.readiness
+        watchdog = program.settings.watchdog
+        health = program.settings.health
+    }
+}
+
+extension Recycling {
+    /// Creates the rules that the file has; none when it has none.
+    init(_ settings: RecyclingSettings?) {
+        self.init(age: settings?.age, messages: settings?.messages, memory: settings?.memory)
+    }
+}

@@ -1,0 +1,161 @@
+import Control
+import Glibc
+
+/// A reader of one child's log from file to file, which may be rotated meanwhile.
+///
+/// It has one file open at a time. Reading may block: it belongs on a thread of its own.
+struct LogCursor {
+    /// A file, whatever its name.
+    private struct Identity: Equatable {
+        let device: dev_t
+        let number: ino_t
+
+        init(_ status: stat) { (device, number) = (status.st_dev, status.st_ino) }
+    }
+
+    /// The file that is read.
+    private struct Source {
+        let descriptor: Int32
+        let identity: Identity
+        var offset = 0
+    }
+
+    private static let blockSize = 64 << 10
+    /// The length of the longest entry; what has no line ends for longer is taken as one.
+    private static let entryLimit = 256 << 10
+
+    let path: String
+    let file: String
+    let keep: Int
+    private var source: Source?
+    /// What was read, from `position` on not used yet.
+    private var buffer: [UInt8] = []
+    private var position = 0
+    /// The time of the latest entry with one.
+    private(set) var time = ""
+
+    init(path: String, file: String, keep: Int) {
+        self.path = path
+        self.file = file
+        self.keep = keep
+    }
+
+    /// Closes the open file; nothing else does.
+    mutating func close() {
+        if let source { Glibc.close(source.descriptor) }
+        source = nil
+    }
+
+    /// An entry, or the note that some are missing.
+    enum Next {
+        case entry(ArraySlice<UInt8>, time: String)
+        case gap(String)
+    }
+
+    /// Returns the next entry; nil when there is none at the moment.
+    mutating func next() -> Next? {
+        while true {
+            if let entry = takeEntry() {
+                if let time = LogEntry.time(of: entry) { self.time = String(decoding: time, as: UTF8.self) }
+                return .entry(entry, time: time)
+            }
+            if source == nil {
+                guard open(number: oldest) else { return nil }
+                continue
+            }
+            if fill() { continue }
+            switch proceed() {
+            case .sameFile: return nil
+            case .nextFile: continue
+            case .lost: return .gap("the file that was read has been removed, perhaps with others")
+            }
+        }
+    }
+
+    /// Goes back to the beginning of the oldest file.
+    mutating func rewind() {
+        close()
+        (buffer, position, time) = ([], 0, "")
+    }
+
+    private mutating func takeEntry() -> ArraySlice<UInt8>? {
+        guard position < buffer.count else { return nil }
+        let rest = buffer[position...]
+        if let end = LogLines.newline(in: rest) {
+            defer { position = end + 1 }
+            return rest[..<end]
+        }
+        guard rest.count >= Self.entryLimit else { return nil }
+        position = buffer.count
+        return rest
+    }
+
+    /// Reads more of the open file.
+    ///
+    /// - Returns: whether there was more.
+    private mutating func fill() -> Bool {
+        guard var source else { return false }
+        var status = stat()
+        if fstat(source.descriptor, &status) == 0, status.st_size < source.offset {
+            // Another program has emptied the file.
+            (source.offset, buffer, position) = (0, [], 0)
+        }
+        if position > 0 {
+            buffer.removeFirst(position)
+            position = 0
+        }
+        let former = buffer.count
+        buffer += [UInt8](repeating: 0, count: Self.blockSize)
+        let count = buffer.withUnsafeMutableBytes { bytes in
+            pread(source.descriptor, bytes.baseAddress?.advanced(by: former), Self.blockSize, source.offset)
+        }
+        buffer.removeLast(Self.blockSize - max(0, count))
+        source.offset += max(0, count)
+        self.source = source
+        return count > 0
+    }
+
+    private enum Step {
+        case sameFile, nextFile, lost
+    }
+
+    /// Goes on to the next file, when the open one isn't the present one any more and has been read to its end.
+    private mutating func proceed() -> Step {
+        guard let source else { return .sameFile }
+        // The present file last: a file that is renamed meanwhile is found at two names, never at none.
+        guard identity(number: 0).map({ $0 != source.identity }) ?? true else { return .sameFile }
+        // It may have grown between the last reading and its renaming.
+        if fill() { return .nextFile }
+        guard let number = (1...max(1, keep)).first(where: { identity(number: $0) == source.identity }) else {
+            guard identity(number: 0) != nil else { return .sameFile }
+            close()
+            (buffer, position) = ([], 0)
+            return open(number: oldest) ? .lost : .sameFile
+        }
+        // The next one may not have been made yet.
+        guard identity(number: number - 1) != nil else { return .sameFile }
+        close()
+        (buffer, position) = ([], 0)
+        return open(number: number - 1) ? .nextFile : .sameFile
+    }
+
+    private var oldest: Int { stride(from: keep, to: 0, by: -1).first { identity(number: $0) != nil } ?? 0 }
+
+    private func identity(number: Int) -> Identity? {
+        var status = stat()
+        guard stat(LogFile.path(file, number: number), &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        return Identity(status)
+    }
+
+    private mutating func open(number: Int) -> Bool {
+        let descriptor = Glibc.open(LogFile.path(file, number: number), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+        guard descriptor >= 0 else { return false }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            Glibc.close(descriptor)
+            return false
+        }
+        source = Source(descriptor: descriptor, identity: Identity(status))
+        return true
+    }
+}

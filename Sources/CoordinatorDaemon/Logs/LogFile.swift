@@ -1,0 +1,115 @@
+import Glibc
+
+/// A log file that is rotated by its size; one thread uses it at a time, and may be blocked by it.
+///
+/// Rotation renames: the file becomes `.1`, the former `.1` becomes `.2`, and so on; what is beyond the number of files that are kept is
+/// removed. Each rename is atomic, so that a reader finds every line in one file or the next.
+struct LogFile {
+    let path: String
+    /// The size at which the file is rotated, in bytes; 0 means never.
+    var maximumSize: Int64
+    /// The number of former files that are kept.
+    var keep: Int
+    private var descriptor: Int32 = -1
+    private(set) var size = 0
+    private var isRegular = true
+
+    init(path: String, maximumSize: Int64, keep: Int) {
+        self.path = path
+        self.maximumSize = maximumSize
+        self.keep = keep
+    }
+
+    /// The path of a former file, counted from 1; the present one has the number 0.
+    static func path(_ path: String, number: Int) -> String { number == 0 ? path : "\(path).\(number)" }
+
+    /// Opens the file, unless the open one is still at its path: another program may have renamed or removed it.
+    ///
+    /// - Returns: the error number; 0 after success.
+    mutating func prepare() -> Int32 {
+        var (open, present) = (stat(), stat())
+        if descriptor >= 0, fstat(descriptor, &open) == 0, stat(path, &present) == 0, open.st_ino == present.st_ino,
+            open.st_dev == present.st_dev
+        {
+            // Another program may have shortened it.
+            size = open.st_size
+            return 0
+        }
+        close()
+        return openAnew()
+    }
+
+    private mutating func openAnew() -> Int32 {
+        Self.makeDirectory(of: path)
+        // A pipe without a reader is no reason to wait.
+        let opened = Glibc.open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0o600)
+        guard opened >= 0 else { return errno }
+        var status = stat()
+        guard fstat(opened, &status) == 0 else {
+            defer { Glibc.close(opened) }
+            return errno
+        }
+        descriptor = opened
+        size = status.st_size
+        isRegular = status.st_mode & S_IFMT == S_IFREG
+        endLastLine()
+        return 0
+    }
+
+    /// Ends a line in the middle of which a former daemon was killed.
+    private mutating func endLastLine() {
+        var last: UInt8 = 0
+        guard isRegular, size > 0, pread(descriptor, &last, 1, size - 1) == 1, last != UInt8(ascii: "\n") else { return }
+        var newline = UInt8(ascii: "\n")
+        if Glibc.write(descriptor, &newline, 1) == 1 { size += 1 }
+    }
+
+    /// Whether these bytes belong into the next file.
+    func mustRotate(for count: Int) -> Bool { isRegular && maximumSize > 0 && size > 0 && Int64(size + count) > maximumSize }
+
+    /// Appends bytes: all of them, or none.
+    ///
+    /// - Returns: the error number; 0 after success.
+    mutating func append(_ bytes: [UInt8]) -> Int32 {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else {
+                let error = count < 0 ? errno : EIO
+                // Whole lines or none: what is in the file must stay readable.
+                if isRegular, rest.count < bytes.count { _ = ftruncate(descriptor, size) }
+                return error
+            }
+            rest = rest.dropFirst(count)
+        }
+        size += bytes.count
+        return 0
+    }
+
+    /// Makes room for a new file, and opens it.
+    ///
+    /// - Returns: the error number; 0 after success. After a failure the present file is still open.
+    mutating func rotate() -> Int32 {
+        for number in stride(from: keep - 1, through: 0, by: -1) {
+            let result = rename(Self.path(path, number: number), Self.path(path, number: number + 1))
+            guard result == 0 || errno == ENOENT else { return errno }
+        }
+        if keep == 0, unlink(path) != 0, errno != ENOENT { return errno }
+        close()
+        return openAnew()
+    }
+
+    mutating func close() {
+        if descriptor >= 0 { Glibc.close(descriptor) }
+        descriptor = -1
+    }
+
+    private static func makeDirectory(of path: String) {
+        var position = path.startIndex
+        while let slash = path[position...].dropFirst().firstIndex(of: "/") {
+            _ = mkdir(String(path[..<slash]), 0o700)
+            position = slash
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import Control
+import Glibc
+
+/// A POSIX extended regular expression, see regex(7).
+///
+/// Its memory and time are bounded by the length of a line: it has no back-references, and few and small repetition counts.
+final class LogPattern {
+    private static let maximumCount = 64
+
+    private var expression = regex_t()
+
+    /// - Throws: `.invalidRequest` with the reason.
+    init(_ text: String) throws(ControlError) {
+        if let problem = Self.problem(of: text) { throw ControlError(.invalidRequest, "the pattern `\(text)` \(problem)") }
+        let status = regcomp(&expression, text, REG_EXTENDED | REG_NOSUB)
+        guard status == 0 else {
+            var buffer = [CChar](repeating: 0, count: 256)
+            let length = regerror(status, &expression, &buffer, buffer.count)
+            let reason = String(decoding: buffer.prefix(max(0, length - 1)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            // A failed regcomp has freed what it had allocated.
+            throw ControlError(.invalidRequest, "the pattern `\(text)` isn't a regular expression: \(reason)")
+        }
+    }
+
+    deinit { regfree(&expression) }
+
+    func matches(_ line: String) -> Bool { regexec(&expression, line, 0, nil, 0) == 0 }
+
+    private static func problem(of text: String) -> String? {
+        var (former, counts): (Character, Int) = (" ", 0)
+        for (index, character) in zip(text.indices, text) {
+            if former == "\\", ("1"..."9").contains(character) { return "has a back-reference; expected none" }
+            if character == "{", former != "\\" {
+                counts += 1
+                let numbers = text[index...].dropFirst().prefix { $0 != "}" }.split(separator: ",").compactMap { Int($0) }
+                if counts > 2 || numbers.contains(where: { $0 > maximumCount }) {
+                    return "repeats too much; expected two counts at most, each up to \(maximumCount)"
+                }
+            }
+            former = former == "\\" ? " " : character
+        }
+        return nil
+    }
+}

@@ -1,0 +1,125 @@
+import ConcurrencySupport
+import Control
+import Glibc
+import Logging
+
+/// The record of what operators request: in the log, and changes of the tree as events too.
+final class Audit: Sendable {
+    private let events: EventLog
+    private let logger: Logger
+    /// The names of users, which are looked up once.
+    private let users = Lock<[UInt32: String?]>([:])
+
+    init(_ events: EventLog, logger: Logger) {
+        self.events = events
+        self.logger = logger
+    }
+
+    /// Carries a request out and records it before and after, unless it only looks.
+    func recording<Value>(
+        _ operation: ControlOperation,
+        from requester: Requester,
+        _ body: () async throws(ControlError) -> Value
+    ) async throws(ControlError) -> Value {
+        guard operation.isMutating else { return try await body() }
+        let peer = Peer(requester, user: user(requester.userID))
+        let began = ContinuousClock.now
+        log("an operator has asked", operation, peer)
+        do throws(ControlError) {
+            let value = try await body()
+            end(operation, peer, requester, "ok", nil, ContinuousClock.now - began)
+            return value
+        } catch {
+            end(operation, peer, requester, error.code.name, error.message, ContinuousClock.now - began)
+            throw error
+        }
+    }
+
+    private func end(
+        _ operation: ControlOperation,
+        _ peer: Peer,
+        _ requester: Requester,
+        _ outcome: String,
+        _ error: String?,
+        _ duration: Duration
+    ) {
+        var metadata: Logger.Metadata = ["outcome": "\(outcome)", "duration": "\(duration.wholeMilliseconds)ms"]
+        if let error { metadata["error"] = "\(error.cut(to: 1024))" }
+        log("an operator's request has ended", operation, peer, metadata)
+        // Messages may be frequent, and the ring would hold nothing else.
+        guard !operation.isMessage else { return }
+        let request = ControlEvent.Request(
+            operation: operation.name,
+            uid: requester.userID,
+            user: peer.user,
+            pid: requester.processID,
+            command: peer.command,
+            id: requester.requestID,
+            outcome: outcome,
+            durationMilliseconds: duration.wholeMilliseconds
+        )
+        events.append(ControlEvent(kind: .operator, path: operation.path, reason: error, request: request))
+    }
+
+    private func log(_ message: Logger.Message, _ operation: ControlOperation, _ peer: Peer, _ outcome: Logger.Metadata = [:]) {
+        var metadata = peer.metadata.merging(outcome) { $1 }
+        metadata["operation"] = "\(operation.name)"
+        if let path = operation.path { metadata["coordinator.path"] = "\(path)" }
+        logger.log(level: operation.isMessage ? .info : .notice, message, metadata: metadata)
+    }
+
+    /// Returns the name of a user; the first look-up may ask a directory service.
+    private func user(_ id: UInt32) -> String? {
+        if let known = users.withLock({ $0[id] }) { return known }
+        var entry = passwd()
+        var result: UnsafeMutablePointer<passwd>?
+        var buffer = [CChar](repeating: 0, count: 16_384)
+        // Unsafe: the entry points into the buffer, and is read while the buffer stays.
+        let name = buffer.withUnsafeMutableBufferPointer { buffer -> String? in
+            guard let base = buffer.baseAddress, getpwuid_r(id, &entry, base, buffer.count, &result) == 0, result != nil else { return nil }
+            return entry.pw_name.map { String(cString: $0) }
+        }
+        users.withLock { $0[id] = .some(name) }
+        return name
+    }
+
+    /// The requesting process, as it is when the request arrives.
+    private struct Peer {
+        let user: String?
+        let command: String?
+        let metadata: Logger.Metadata
+
+        init(_ requester: Requester, user: String?) {
+            self.user = user
+            command = Self.command(of: requester.processID)
+            var metadata: Logger.Metadata = ["operator.uid": "\(requester.userID)", "operator.pid": "\(requester.processID)"]
+            if let user { metadata["operator.user"] = "\(user)" }
+            if let command { metadata["operator.command"] = "\(command)" }
+            if let id = requester.requestID { metadata["request.id"] = "\(id)" }
+            self.metadata = metadata
+        }
+
+        /// Returns the name of the program: its arguments may have secrets.
+        private static func command(of processID: Int32) -> String? {
+            let file = open("/proc/\(processID)/comm", O_RDONLY | O_CLOEXEC)
+            guard file >= 0 else { return nil }
+            defer { close(file) }
+            var buffer = [UInt8](repeating: 0, count: 64)
+            let count = read(file, &buffer, buffer.count)
+            guard count > 0 else { return nil }
+            let name = buffer[..<count].prefix { $0 != UInt8(ascii: "\n") }
+            // Whatever the process has named itself: the log's lines must stay lines.
+            return String(decoding: name.map { $0 < 0x20 || $0 == 0x7F ? UInt8(ascii: " ") : $0 }, as: UTF8.self)
+        }
+    }
+}
+
+extension ControlOperation {
+    /// Whether the operation is a message to a coordinator.
+    fileprivate var isMessage: Bool {
+        switch self {
+        case .ask, .send, .trace: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,125 @@
+import ConcurrencySupport
+import Control
+import Coordinators
+import DaemonConfiguration
+import Logging
+
+/// The configuration of the running daemon, and the ways to change it.
+///
+/// One change is made at a time. A change of the file's text (`config apply`, SIGHUP) and one of a value in it, such as the number of a
+/// child's `instances`, take the same way: ``change(_:)``.
+final class ConfigurationKeeper: Sendable {
+    /// The time that a file is given to be read: it may be a pipe, or on a file system that doesn't answer.
+    private static let readingLimit = Duration.seconds(10)
+
+    /// The file with which the daemon was started.
+    let file: String
+    private let children: ConfiguredChildren
+    private let logs: ChildLogs
+    private let events: EventLog
+    private let logger: Logger
+    private let running: Lock<DaemonConfiguration>
+    private let turn = AsyncLock()
+
+    init(
+        _ configuration: DaemonConfiguration,
+        file: String,
+        children: ConfiguredChildren,
+        logs: ChildLogs,
+        events: EventLog,
+        logger: Logger
+    ) {
+        running = Lock(configuration)
+        self.file = file
+        self.children = children
+        self.logs = logs
+        self.events = events
+        self.logger = logger
+    }
+
+    /// The configuration that the tree has; the numbers of instances are in its children.
+    var configuration: DaemonConfiguration { running.withLock { $0 } }
+
+    /// Returns the steps that ``apply(_:)`` would take, and takes none.
+    ///
+    /// - Parameter file: the path of a file; nil means that of the daemon.
+    func plan(_ file: String?) async throws(ControlError) -> ConfigurationChanges {
+        let next = try await read(file)
+        return ConfigurationChanges(ConfigurationPlan(from: configuration, to: next), file: file ?? self.file)
+    }
+
+    /// Follows a file: starts, stops and changes the children whose description differs, and leaves all others alone.
+    ///
+    /// - Throws: `badConfiguration` with all problems; nothing is changed then.
+    func apply(_ file: String?) async throws(ControlError) -> ConfigurationChanges {
+        try await turn.pass { () async throws(ControlError) in
+            // Read in the turn: of two files that are applied one after the other, the second is what holds.
+            let next = try await self.read(file)
+            return await self.follow(next, file: file ?? self.file)
+        }
+    }
+
+    /// Changes values of the running configuration, and follows them; the next ``apply(_:)`` replaces them by those of the file.
+    @discardableResult
+    func change(_ body: @Sendable (inout DaemonConfiguration) throws(ControlError) -> Void) async throws(ControlError)
+        -> ConfigurationChanges
+    {
+        try await turn.pass { () async throws(ControlError) in
+            var next = self.configuration
+            try body(&next)
+            return await self.follow(next, file: self.file)
+        }
+    }
+
+    private func follow(_ next: DaemonConfiguration, file: String) async -> ConfigurationChanges {
+        let plan = ConfigurationPlan(from: configuration, to: next)
+        // Before any life begins that writes where the new configuration says.
+        logs.apply(next)
+        let failures = await Reconfiguration(plan).carryOut(on: children, next.children, next.supervision, under: .root)
+        // Everything else is as it was when the daemon was started, and still differs from the file.
+        running.withLock { ($0.children, $0.supervision, $0.logging) = (next.children, next.supervision, next.logging) }
+        let changes = ConfigurationChanges(plan, file: file, failures: failures)
+        log(changes)
+        return changes
+    }
+
+    private func log(_ changes: ConfigurationChanges) {
+        for change in changes.changes {
+            var metadata: Logger.Metadata = [
+                "coordinator.path": "\(change.path)", "change": "\(change.kind)", "effect": "\(change.effect)",
+            ]
+            if !change.keys.isEmpty { metadata["keys"] = "\(change.keys.joined(separator: ", "))" }
+            if let error = change.error { metadata["error"] = "\(error)" }
+            logger.log(level: change.error == nil ? .notice : .error, "a change of the configuration was applied", metadata: metadata)
+        }
+        let failed = changes.changes.count { $0.error != nil }
+        events.append(
+            ControlEvent(kind: .configuration, reason: "\(changes.file): \(changes.changes.count) changes, \(failed) of them failed")
+        )
+        logger.notice(
+            "the configuration was applied",
+            metadata: [
+                "file": "\(changes.file)", "changes": "\(changes.changes.count)", "failed": "\(failed)",
+                "unchanged": "\(changes.unchanged)",
+            ]
+        )
+    }
+
+    private func read(_ file: String?) async throws(ControlError) -> DaemonConfiguration {
+        let file = file ?? self.file
+        let reading = OneShot<Result<DaemonConfiguration, ConfigurationError>>()
+        let isBegun = DetachedThread.run {
+            do throws(ConfigurationError) {
+                reading.settle(.success(try DaemonConfiguration.load(path: file, checkingFiles: true)))
+            } catch {
+                reading.settle(.failure(error))
+            }
+        }
+        guard isBegun else { throw ControlError(.failed, "\(file) can't be read: there is no thread for it; try again") }
+        switch await reading.value(before: .now + Self.readingLimit) {
+        case .success(let configuration): return configuration
+        case .failure(let error): throw ControlError(.badConfiguration, error.description)
+        case nil: throw ControlError(.timedOut, "\(file) hasn't been read within \(Self.readingLimit); nothing was applied")
+        }
+    }
+}

@@ -1,0 +1,216 @@
+import ConcurrencySupport
+import Coordinators
+import DaemonConfiguration
+import Supervision
+
+/// The execution of a plan, one supervisor after the other from the root down.
+struct Reconfiguration: Sendable {
+    /// The errors of changes that failed, by path.
+    typealias Failures = [String: String]
+
+    /// The time that a child is given to become ready before its start is reported as unfinished; it goes on.
+    private static let patience = Duration.seconds(10)
+
+    private let changes: [String: ConfigurationPlan.Change]
+
+    init(_ plan: ConfigurationPlan) {
+        changes = Dictionary(plan.changes.map { ("\($0.kind == .removed ? "-" : "")\($0.path)", $0) }) { first, _ in first }
+    }
+
+    /// Changes the children of one supervisor, and those below.
+    func carryOut(
+        on children: ConfiguredChildren,
+        _ next: [ConfiguredChild],
+        _ supervision: SupervisionPolicy,
+        under parent: CoordinatorPath
+    ) async -> Failures {
+        guard let supervisor = children.supervisor else {
+            // It begins with the new list when it starts.
+            children.replaceAll(next, supervision)
+            return [:]
+        }
+        let level = Level(children, supervisor, parent, self)
+        return await level.carryOut(next, supervision)
+    }
+
+    fileprivate func change(of key: String, under parent: CoordinatorPath) -> ConfigurationPlan.Change? {
+        changes[parent.appending(key).description]
+    }
+
+    fileprivate func isRemoved(_ key: String, under parent: CoordinatorPath) -> Bool {
+        changes["-\(parent.appending(key))"] != nil
+    }
+
+    /// Runs an operation for each key at the same time, but for each key after those that it waits for.
+    fileprivate static func forEach(
+        _ keys: [String],
+        waitingFor others: [String: [String]],
+        _ body: @escaping @Sendable (String) async -> Void
+    ) async {
+        let ends = Dictionary(keys.map { ($0, OneShot<Void>()) }) { first, _ in first }
+        await withDiscardingTaskGroup { group in
+            for (key, end) in ends {
+                group.addTask {
+                    for other in others[key] ?? [] where other != key { await ends[other]?.value }
+                    await body(key)
+                    end.settle()
+                }
+            }
+        }
+    }
+
+    /// Waits for a start, but not for longer than an operator has patience; the start goes on.
+    fileprivate static func error(of start: @escaping @Sendable () async -> String?) async -> String? {
+        let result = OneShot<String?>()
+        // A start belongs to the tree, which ends it at the latest when it ends itself.
+        Task { result.settle(await start()) }
+        return await result.value(before: .now + patience) ?? "it isn't ready after \(patience), and is still being started"
+    }
+}
+
+/// The errors of changes that are carried out at the same time.
+private final class FailureList: Sendable {
+    let errors = Lock(Reconfiguration.Failures())
+}
+
+/// The changes of one supervisor's children.
+private struct Level: Sendable {
+    let children: ConfiguredChildren
+    let supervisor: any ConfiguredSupervisor
+    let parent: CoordinatorPath
+    let plan: Reconfiguration
+    let failures = FailureList()
+
+    init(_ children: ConfiguredChildren, _ supervisor: any ConfiguredSupervisor, _ parent: CoordinatorPath, _ plan: Reconfiguration) {
+        self.children = children
+        self.supervisor = supervisor
+        self.parent = parent
+        self.plan = plan
+    }
+
+    func carryOut(_ next: [ConfiguredChild], _ supervision: SupervisionPolicy) async -> Reconfiguration.Failures {
+        let former = children.children
+        let wasRunning = Set(former.map(\.key).filter { children.isRunning($0) || supervisor.state(of: $0) == .failed })
+        await stop(former)
+        if children.supervision != supervision {
+            note(parent, Result { try supervisor.take(supervision) }.error)
+        }
+        children.replace(next, supervision)
+        await change(next.withInstances, wasRunning)
+        supervisor.arrange()
+        return failures.errors.withLock { $0 }
+    }
+
+    private func note(_ path: CoordinatorPath, _ error: String?) {
+        if let error { failures.errors.withLock { $0[path.description] = error } }
+    }
+
+    // MARK: Stops
+
+    /// Stops what is removed, and what is restarted together with something that it requires; each child before those that it was started
+    /// after.
+    private func stop(_ former: [ConfiguredChild]) async {
+        let dependencies = children.dependencies
+        let keys = former.map(\.key).filter { key in
+            plan.isRemoved(key, under: parent)
+                || isRestarted(key) && dependencies.required(by: key).contains { isRestarted($0) || plan.isRemoved($0, under: parent) }
+        }
+        var waits: [String: [String]] = [:]
+        for key in keys {
+            for other in dependencies.before(key) { waits[other, default: []].append(key) }
+        }
+        await Reconfiguration.forEach(keys, waitingFor: waits) { key in
+            do {
+                if plan.isRemoved(key, under: parent) {
+                    children.cancelStart(of: key)
+                    if supervisor.state(of: key) != nil { try await supervisor.remove(key) }
+                } else if children.isRunning(key) {
+                    try await supervisor.stop(key)
+                }
+            } catch {
+                note(parent.appending(key), Self.text(error))
+            }
+        }
+    }
+
+    private func isRestarted(_ key: String) -> Bool { plan.change(of: key, under: parent)?.effect == .restart }
+
+    // MARK: Changes and starts
+
+    private func change(_ next: [ConfiguredChild], _ wasRunning: Set<String>) async {
+        let dependencies = children.dependencies
+        let involved = next.filter { child in
+            if case .group = child.content { return true }
+            return plan.change(of: child.key, under: parent) != nil
+        }
+        var starts: [String: FirstStart] = [:]
+        for child in involved where mustStart(child.key) {
+            children.cancelStart(of: child.key)
+            starts[child.key] = children.beginStart(of: child.key)
+        }
+        let byKey = Dictionary(involved.map { ($0.key, $0) }) { first, _ in first }
+        let waits = byKey.mapValues { dependencies.before($0.key) }
+        await Reconfiguration.forEach(involved.map(\.key), waitingFor: waits) { [starts] key in
+            guard let child = byKey[key] else { return }
+            await follow(child, starts[key], wasRunning: wasRunning.contains(key))
+        }
+    }
+
+    /// Whether a changed child's first start is still to come.
+    private func mustStart(_ key: String) -> Bool {
+        guard let change = plan.change(of: key, under: parent) else { return false }
+        if change.effect == .start { return !children.isRunning(key) }
+        return change.effect != .none && (children.isWaiting(key) || children.isHeld(key))
+    }
+
+    private func follow(_ child: ConfiguredChild, _ start: FirstStart?, wasRunning: Bool) async {
+        let path = parent.appending(child.key)
+        let change = plan.change(of: child.key, under: parent)
+        if let start {
+            if case .group(let group) = child.content { children.group(child.key)?.replaceAll(group.children, group.supervision) }
+            note(path, await Reconfiguration.error { await self.start(child, start) })
+            return
+        }
+        // A group that goes on follows with its own children; one that is restarted begins with the new ones.
+        if case .group(let group) = child.content, let children = children.group(child.key) {
+            if change?.needsRestart == true || change?.effect == .restart {
+                children.replaceAll(group.children, group.supervision)
+            } else if change?.kind != .added {
+                let failures = await plan.carryOut(on: children, group.children, group.supervision, under: path)
+                self.failures.errors.withLock { $0.merge(failures) { first, _ in first } }
+            }
+        }
+        // What supervision doesn't know, such as a temporary child that has ended, takes the change with its next start.
+        guard let change, supervisor.state(of: child.key) != nil else { return }
+        switch change.effect {
+        case .stop, .none, .nextDaemon: break
+        case .start, .takeOver, .restart:
+            let isRestarted = wasRunning && (change.needsRestart || change.effect == .restart)
+            let ifPresent: IfPresent = isRestarted ? .restart : .change
+            note(path, await Reconfiguration.error { await error { try await supervisor.attempt(child, ifPresent: ifPresent) } })
+        }
+    }
+
+    private func start(_ child: ConfiguredChild, _ start: FirstStart) async -> String? {
+        await supervisor.start(child, start)
+        if await start.concluded.value { return nil }
+        return children.lastExit(of: child.key) ?? "it was stopped before it was started"
+    }
+
+    private func error(_ body: () async throws -> Void) async -> String? {
+        do {
+            try await body()
+            return nil
+        } catch {
+            return Self.text(error)
+        }
+    }
+
+    private static func text(_ error: any Error) -> String { (error as? CoordinatorError)?.message ?? "\(error)" }
+}
+
+extension Result {
+    fileprivate var error: String? {
+        if case .failure(let error) = self { "\(error)" } else { nil }
+    }
+}

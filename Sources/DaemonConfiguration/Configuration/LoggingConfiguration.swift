@@ -1,0 +1,58 @@
+/// What becomes of the output of a child.
+public struct LoggingConfiguration: Codable, Hashable, Sendable {
+    /// The places of log files.
+    public enum Destination: Codable, Hashable, Sendable {
+        /// A file in this directory, which is named after the child's path.
+        case directory(String)
+        /// This file.
+        case file(String)
+        /// No file.
+        case none
+    }
+
+    /// The formats of log files.
+    public enum Format: String, Codable, Hashable, Sendable, CaseIterable {
+        /// `TIME STREAM TAGS TEXT`, as Kubernetes' container runtimes write it.
+        case lines
+        /// A JSON object for each line.
+        case json
+    }
+
+    /// The ways to capture standard error.
+    public enum StandardError: String, Codable, Hashable, Sendable, CaseIterable {
+        /// With standard output, in the order in which both were written.
+        case together
+        /// By itself, so that each line tells its stream.
+        case separate
+    }
+
+    /// The place of the file; nil means the directory `logs` in the runtime directory.
+    public var destination: Destination?
+    /// The format of the file.
+    public var format = Format.lines
+    /// The size at which the file is rotated, in bytes; 0 means never.
+    public var maximumSize: Int64 = 10 << 20
+    /// The number of former files that are kept, as `.1`, `.2` and so on.
+    public var keep = 5
+    /// The way to capture standard error.
+    public var standardError = StandardError.together
+    /// Whether the lines also go to the daemon's standard error, after the child's path.
+    public var goesToDaemon = true
+
+    /// Creates a configuration with its defaults.
+    public init() {}
+}
+
+extension DaemonConfiguration {
+    /// Returns the logging of the child at a path; of one that the file doesn't list, that of its nearest ancestor, else that of the file.
+    public func logging(of path: String) -> LoggingConfiguration {
+        var (siblings, logging) = (children, logging)
+        for key in path.split(separator: "/").map(String.init) {
+            guard let child = siblings.first(where: { $0.instanceKeys.contains(key) }) else { break }
+            logging = child.logging ?? logging
+            guard case .group(let group) = child.content else { break }
+            siblings = group.children
+        }
+        return logging
+    }
+}

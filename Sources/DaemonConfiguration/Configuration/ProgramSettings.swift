@@ -1,0 +1,44 @@
+public import Processes
+
+/// The way in which a program becomes ready, is checked and is stopped.
+public struct ProgramSettings: Codable, Hashable, Sendable {
+    /// The signal that asks the program to stop.
+    public var stopSignal: Signal
+
+    /// The exit codes, besides 0, with which the program ends as it should.
+    public var exitCodes: Set<Int32>
+
+    /// The time that the program must run for its start to have succeeded.
+    public var startSeconds: Duration
+
+    /// The time within which the program must be ready; nil means the default of the runtime, 30 s.
+    public var startTimeout: Duration?
+
+    /// The way in which the program shows that it's ready.
+    public var readiness: Readiness
+
+    /// The time within which the program must send a sign of life; nil means that it need not.
+    public var watchdog: Duration?
+
+    /// The check that is made again and again; nil means none.
+    public var health: HealthCheck?
+
+    /// Creates settings; by default a program is ready once it runs, isn't checked, and is stopped by SIGTERM.
+    public init(
+        stopSignal: Signal = .terminate,
+        exitCodes: Set<Int32> = [],
+        startSeconds: Duration = .zero,
+        startTimeout: Duration? = nil,
+        readiness: Readiness = .running,
+        watchdog: Duration? = nil,
+        health: HealthCheck? = nil
+    ) {
+        self.stopSignal = stopSignal
+        self.exitCodes = exitCodes
+        self.startSeconds = startSeconds
+        self.startTimeout = startTimeout
+        self.readiness = readiness
+        self.watchdog = watchdog
+        self.health = health
+    }
+}

@@ -1,0 +1,73 @@
+import ArgumentParser
+import Control
+import Glibc
+
+/// A command that compares a file with the running daemon's configuration.
+protocol ConfigurationChangeCommand: DaemonCommand where Answer == ConfigurationChanges {
+    var parent: ConfigurationCommand { get }
+}
+
+extension ConfigurationChangeCommand {
+    /// The command itself with the options between the two names too.
+    var root: CoordinatorControl {
+        var root = parent.root
+        root.options = parent.options.merged(over: root.options)
+        return root
+    }
+
+    func text(of answer: ConfigurationChanges) -> String { answer.text }
+
+    func exitCode(of answer: ConfigurationChanges) -> Int32 { answer.failureCount == 0 ? 0 : ControlError.Code.failed.exitCode }
+
+    /// Returns the path of a file for the daemon, which has another working directory.
+    fileprivate func absolute(_ file: String?) throws(ControlError) -> String? {
+        guard let file, !file.hasPrefix("/") else { return file }
+        guard let directory = getcwd(nil, 0) else {
+            throw ControlError(.failed, "the working directory is unknown: \(String(cString: strerror(errno))); give the file's whole path")
+        }
+        defer { free(directory) }
+        return "\(String(cString: directory))/\(file)"
+    }
+}
+
+extension ConfigurationCommand {
+    /// The command `config diff [FILE]`.
+    struct Difference: ConfigurationChangeCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "diff",
+            abstract: "Show what `config apply` would change; changes nothing.",
+            discussion: """
+                Compares a file with the configuration of the running daemon, which reads and checks the file. Each line begins with + (added), \
+                - (removed) or ~ (changed), and says which keys differ and whether the child is restarted for it.
+                """
+        )
+
+        @ParentCommand var parent: ConfigurationCommand
+        @OptionGroup var options: CommonOptions
+        @Argument(help: "The file. Default: the daemon's own.") var file: String?
+
+        func operation() throws(ControlError) -> ControlOperation { .configurationDifference(file: try absolute(file)) }
+    }
+
+    /// The command `config apply [FILE]`.
+    struct Apply: ConfigurationChangeCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "apply",
+            abstract: "Have the running daemon follow its configuration file, or another one.",
+            discussion: """
+                Only children that differ are started, stopped or restarted; all others keep their processes. A file with any problem changes \
+                nothing. Exits with 1 when a change failed, such as a child that can't be started; the others are made all the same.
+                """
+        )
+
+        @ParentCommand var parent: ConfigurationCommand
+        @OptionGroup var options: CommonOptions
+        @Argument(help: "The file. Default: the daemon's own.") var file: String?
+        @Flag(name: .customLong("dry-run"), help: "Show what would change, as `config diff` does.") var isDryRun = false
+
+        func operation() throws(ControlError) -> ControlOperation {
+            let file = try absolute(file)
+            return isDryRun ? .configurationDifference(file: file) : .configurationApplication(file: file)
+        }
+    }
+}

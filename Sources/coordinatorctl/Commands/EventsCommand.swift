@@ -1,0 +1,40 @@
+import ArgumentParser
+import Control
+
+/// The command `events`.
+struct EventsCommand: StreamCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "events",
+        abstract: "Show what has happened in the tree.",
+        discussion: """
+            Events are numbered in each daemon, which keeps the last 4,096 of them. --since with the last number that was seen shows those \
+            after it. A line says when some are missing.
+
+            With --follow, the output goes on with further events, also those of another daemon, until it is interrupted.
+            """
+    )
+
+    @ParentCommand var root: CoordinatorControl
+    @OptionGroup var options: CommonOptions
+    @Flag(name: .shortAndLong, help: "Go on with the events that occur from now on.") var follow = false
+    @Option(help: "Begin after an event's number, at a time such as 2026-11-22T20:41:00Z, or at a duration before now, such as 10m.")
+    var since: String?
+    @Option(help: "Show only events about a path and its descendants.") var path: String?
+
+    func operation() throws(ControlError) -> ControlOperation {
+        let number = since.flatMap { UInt64($0) }
+        let time = number == nil ? try Since.milliseconds(since) : nil
+        return .events(EventQuery(after: number, sinceMilliseconds: time, path: path, follows: follow))
+    }
+
+    static func operation(_ operation: ControlOperation, after event: ControlEvent) -> ControlOperation {
+        guard case .events(var query) = operation else { return operation }
+        (query.after, query.boot, query.sinceMilliseconds) = (event.number, event.boot, nil)
+        return .events(query)
+    }
+
+    /// The daemon sends what comes after a number, so that nothing comes again.
+    static func time(of event: ControlEvent) -> String? { nil }
+
+    static func text(of event: ControlEvent) -> String { event.text }
+}

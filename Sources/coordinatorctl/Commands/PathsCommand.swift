@@ -1,0 +1,113 @@
+import ArgumentParser
+import Control
+import Processes
+import WireProtocol
+
+/// A command that does the same to each of the paths that it names.
+///
+/// For one path it prints that path's result. For several it prints a line for each, or `{"results":[…]}`, in which a path that failed has
+/// `path` and `error`; the exit code is that of the first failure.
+protocol PathsCommand: ParsableCommand {
+    associatedtype Answer: Codable & Sendable
+
+    var root: CoordinatorControl { get }
+    var options: CommonOptions { get }
+    var selection: PathArguments { get }
+
+    /// Whether what is done to a path is done to its descendants.
+    static var coversDescendants: Bool { get }
+
+    /// Returns the operation on one path.
+    func operation(on path: String) throws(ControlError) -> ControlOperation
+
+    /// Returns the answer as text for people, ended by a newline.
+    func text(of answer: Answer) -> String
+
+    /// Returns the exit code for an answer.
+    func exitCode(of answer: Answer) -> Int32
+}
+
+extension PathsCommand {
+    func exitCode(of answer: Answer) -> Int32 { 0 }
+
+    func run() throws {
+        let options = options.merged(over: root.options)
+        let outcomes = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) -> [PathOutcome<Answer>] in
+            // Before the connection is made: a wrong argument is wrong without a daemon, too.
+            _ = try operation(on: "/")
+            var client = try options.connect()
+            return try self.outcomes(of: client.paths(self), by: &client)
+        }
+        let output = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in
+            options.isJSON ? try json(of: outcomes) : self.text(of: outcomes)
+        }
+        for case .failure(let error) in outcomes.map(\.result) {
+            if !options.isJSON {
+                Terminal.printError("coordinatorctl: \(error.message)\n")
+            } else if !selection.isList {
+                Terminal.printError(Terminal.json(of: error))
+            }
+        }
+        try Terminal.print(output)
+        let codes = outcomes.map { outcome in
+            switch outcome.result {
+            case .success(let (_, answer)): exitCode(of: answer)
+            case .failure(let error): error.code.exitCode
+            }
+        }
+        if let code = codes.first(where: { $0 != 0 }) { throw ExitCode(code) }
+    }
+
+    private func outcomes(
+        of paths: [String],
+        by client: inout BlockingControlClient
+    ) throws(ControlError) -> [PathOutcome<Answer>] {
+        var operations: [ControlOperation] = []
+        for path in paths { operations.append(try operation(on: path)) }
+        return zip(paths, client.call(all: operations)).map { path, outcome in
+            PathOutcome(
+                path: path,
+                result: outcome.flatMap { json in
+                    do throws(ControlError) {
+                        return .success((json, try ControlJSON.decode(Answer.self, from: json)))
+                    } catch {
+                        return .failure(error)
+                    }
+                }
+            )
+        }
+    }
+
+    private func text(of outcomes: [PathOutcome<Answer>]) -> String {
+        let texts = outcomes.compactMap { try? $0.result.get() }.map { text(of: $0.1) }
+        // Answers of several lines are kept apart.
+        return texts.joined(separator: texts.contains { $0.dropLast().contains("\n") } ? "\n" : "")
+    }
+
+    private func json(of outcomes: [PathOutcome<Answer>]) throws(ControlError) -> String {
+        guard selection.isList else {
+            guard let (json, _) = try? outcomes.first?.result.get() else { return "" }
+            return try ControlJSON.text(of: json) + "\n"
+        }
+        let results = outcomes.map { outcome -> JSONValue in
+            switch outcome.result {
+            case .success(let (json, _)): json
+            case .failure(let error):
+                ["path": .string(outcome.path), "error": ["code": .string(error.code.name), "message": .string(error.message)]]
+            }
+        }
+        return try ControlJSON.text(of: JSONValue.object(["results": .array(results)])) + "\n"
+    }
+}
+
+/// What came of an operation on a path: the answer in both forms, or the failure.
+struct PathOutcome<Answer: Sendable> {
+    var path: String
+    var result: Result<(JSONValue, Answer), ControlError>
+}
+
+extension BlockingControlClient {
+    fileprivate mutating func paths<Command: PathsCommand>(_ command: Command) throws(ControlError) -> [String] {
+        try command.selection.resolved(by: &self, outermost: Command.coversDescendants)
+    }
+}

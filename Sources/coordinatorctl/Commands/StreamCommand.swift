@@ -1,0 +1,139 @@
+import ArgumentParser
+import ConcurrencySupport
+import Control
+import Glibc
+import Processes
+import WireProtocol
+
+/// A command that prints the items of a stream as they come.
+protocol StreamCommand: AsyncParsableCommand {
+    associatedtype Item: Codable & Sendable
+
+    var root: CoordinatorControl { get }
+    var options: CommonOptions { get }
+    /// Whether the stream goes on when there is nothing more at the moment, and with the next daemon when the present one ends.
+    var follow: Bool { get }
+
+    /// Returns the operation that the arguments describe.
+    func operation() throws(ControlError) -> ControlOperation
+
+    /// Returns the operation that goes on after an item, on another connection.
+    static func operation(_ operation: ControlOperation, after item: Item) -> ControlOperation
+
+    /// Returns the time by which items are known that come again on another connection; nil when none comes again.
+    static func time(of item: Item) -> String?
+
+    /// Returns an item as a line for people, without its end.
+    static func text(of item: Item) -> String
+}
+
+extension StreamCommand {
+    func run() async throws {
+        let options = options.merged(over: root.options)
+        let operation = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in try self.operation() }
+        let request = StreamRequest<Self>(
+            runtimeDirectory: options.runtimeDirectory,
+            isJSON: options.isJSON,
+            follows: follow,
+            operation: operation
+        )
+        let failure = await request.failure()
+        try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in if let failure { throw failure } }
+    }
+}
+
+/// A stream on a connection of its own, or on several one after the other.
+struct StreamRequest<Command: StreamCommand>: Sendable {
+    /// The time between two attempts to reach the next daemon.
+    private static var interval: Duration { .milliseconds(500) }
+
+    let runtimeDirectory: String?
+    let isJSON: Bool
+    let follows: Bool
+    let operation: ControlOperation
+
+    /// Prints the stream to its end.
+    ///
+    /// - Returns: the failure, if it ends with one.
+    @concurrent func failure() async -> ControlError? {
+        var position = Position()
+        while true {
+            do throws(ControlError) {
+                let client = try await ControlClient.connect(runtimeDirectory: try RuntimeDirectory.resolve(option: runtimeDirectory))
+                defer { client.close() }
+                if position.isWaiting { Terminal.printError("coordinatorctl: the daemon answers again\n") }
+                (position.isWaiting, position.hasConnected) = (false, true)
+                position.resume()
+                _ = try await client.stream(position.last.map { Command.operation(operation, after: $0) } ?? operation) {
+                    json throws(ControlError) in
+                    try print(json, &position)
+                }
+                return nil
+            } catch {
+                if position.isClosed { return nil }
+                guard follows, position.hasConnected, [.unreachable, .timedOut].contains(error.code) else { return error }
+                if !position.isWaiting { Terminal.printError("coordinatorctl: the daemon is gone; waiting for the next one\n") }
+                position.isWaiting = true
+            }
+            try? await Task.sleep(for: Self.interval)
+        }
+    }
+
+    private struct Position {
+        var last: Command.Item?
+        /// The number of items that were printed with the time of the last one.
+        private var count = 0
+        /// The items that come again: those before a time, and the first ones with it.
+        private var repeated: (time: String, count: Int)?
+        var hasConnected = false
+        /// Whether the daemon is gone, and has been reported as gone.
+        var isWaiting = false
+        /// Whether what reads standard output has closed it.
+        var isClosed = false
+
+        /// Expects the items of a new connection, which may begin with items that were printed.
+        mutating func resume() {
+            repeated = last.flatMap { Command.time(of: $0) }.map { ($0, count) }
+        }
+
+        /// Notes the next item.
+        ///
+        /// - Returns: whether it wasn't printed before.
+        mutating func takes(_ item: Command.Item) -> Bool {
+            let time = Command.time(of: item)
+            if let time, let repeated {
+                if time < repeated.time { return false }
+                if time == repeated.time, repeated.count > 0 {
+                    self.repeated?.count -= 1
+                    return false
+                }
+            }
+            count = last.flatMap { Command.time(of: $0) } == time ? count + 1 : 1
+            last = item
+            return true
+        }
+    }
+
+    private func print(_ json: JSONValue, _ position: inout Position) throws(ControlError) {
+        let item = try ControlJSON.decode(Command.Item.self, from: json)
+        guard position.takes(item) else { return }
+        let line = isJSON ? try ControlJSON.text(of: json) : Command.text(of: item)
+        guard let error = Terminal.write(line + "\n", to: STDOUT_FILENO) else { return }
+        position.isClosed = error == EPIPE
+        throw ControlError(.failed, "the result can't be written: \(String(cString: strerror(error)))")
+    }
+}
+
+/// The time from which on an operator wants to see something: a time, or a duration before now.
+enum Since {
+    /// - Returns: milliseconds since 1970.
+    static func milliseconds(_ text: String?) throws(ControlError) -> Int64? {
+        guard let text else { return nil }
+        if let duration = Duration(configurationText: text) { return Timestamp.nowMicroseconds / 1000 - Int64(duration / .milliseconds(1)) }
+        if let time = Timestamp.microseconds(of: text) { return time / 1000 }
+        throw ControlError(
+            .invalidRequest,
+            "'\(text)' is neither a duration such as 10m nor a time such as 2026-11-22T20:41:00Z; give one of them"
+        )
+    }
+}

@@ -1,0 +1,164 @@
+import ArgumentParser
+import ConcurrencySupport
+import Control
+import Glibc
+
+/// The command `top`.
+struct TopCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "top",
+        abstract: "Show the tree live: states, messages, processor time and memory.",
+        discussion: """
+            Takes the whole screen; `?` shows the keys, `q` leaves. Where standard output isn't a terminal, a table is printed at each interval, \
+            and with --json an object a line. With --once, that is done once, after one interval, which the figures per second need.
+
+            Processor time and memory are read from /proc on this machine, and are those of a process, in the line of its topmost coordinator. \
+            Colours are off when NO_COLOR is set; each state has a mark and a word as well.
+            """
+    )
+
+    @ParentCommand var root: CoordinatorControl
+    @OptionGroup var options: CommonOptions
+    @Flag(help: "Print one table or object and exit.") var once = false
+    @Option(help: "The time between two samples, from 100ms to 1m.") var interval = TimeoutArgument(duration: .seconds(1))
+    @Option(help: "The order of the rows: \(TopOrder.allCases.map(\.rawValue).joined(separator: ", ")).") var sort = TopOrder.tree
+
+    func validate() throws {
+        guard (.milliseconds(100) ... .seconds(60)).contains(interval.duration) else {
+            throw ValidationError("--interval is \(interval.description); expected a time from 100ms to 1m")
+        }
+    }
+
+    func run() throws {
+        let options = options.merged(over: root.options)
+        if !once, !options.isJSON, let screen = FullScreen() {
+            try watch(on: screen, options)
+        } else {
+            try report(options)
+        }
+    }
+
+    // MARK: Reports
+
+    private func report(_ options: CommonOptions) throws {
+        var source = TopSource(options)
+        var former = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in try source.sample() }
+        repeat {
+            Self.sleep(until: former.at + interval.duration)
+            let (sample, text) = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in
+                let sample = try source.sample()
+                let rows = sort.sorted(TopRow.rows(sample, before: former), reversed: false)
+                return (sample, options.isJSON ? try ControlJSON.text(of: TopReport(rows)) + "\n" : TopScreen.table(rows))
+            }
+            try Terminal.print(text)
+            former = sample
+        } while !once
+    }
+
+    private static func sleep(until moment: MonotonicTime) {
+        while case let remaining = moment - .now, remaining > .zero { usleep(UInt32(remaining.millisecondsRoundedUp) * 1000) }
+    }
+
+    // MARK: The screen
+
+    private func watch(on screen: FullScreen, _ options: CommonOptions) throws {
+        let end = watchUntilTheEnd(on: screen, options)
+        screen.end()
+        // The shell sees that a signal has ended the command.
+        if let number = screen.endingSignal {
+            signal(number, SIG_DFL)
+            raise(number)
+        }
+        if let end {
+            Terminal.printError("coordinatorctl: \(end.message)\n")
+            throw ExitCode(end.code.exitCode)
+        }
+    }
+
+    /// Shows the tree until the user leaves.
+    ///
+    /// - Returns: the reason why there is nothing to show; nil when the user has left.
+    private func watchUntilTheEnd(on screen: FullScreen, _ options: CommonOptions) -> ControlError? {
+        var source = TopSource(options)
+        var (former, latest): (TopSample?, TopSample?) = (nil, nil)
+        var view = TopScreen.View(order: sort)
+        var problem: ControlError?
+        var due = MonotonicTime.now
+        while true {
+            if MonotonicTime.now >= due {
+                do throws(ControlError) {
+                    let sample = try source.sample()
+                    (former, latest, problem) = (latest, sample, nil)
+                } catch {
+                    // A daemon that was seen may come back; the last figures stay, with the reason above them.
+                    guard latest != nil else { return error }
+                    problem = error
+                }
+                due = .now + interval.duration
+            }
+            guard let latest else { return problem }
+            let size = screen.size
+            var frame = TopScreen(
+                rows: TopRow.rows(latest, before: former),
+                view: view,
+                width: size.width,
+                height: size.height,
+                colours: .ofOutput,
+                time: Self.timeOfDay,
+                problem: problem?.message
+            )
+            frame.view.keepCursorVisible(rows: frame.shownRows.map(\.path), capacity: frame.capacity)
+            view = frame.view
+            guard screen.show(frame.lines()) else { return nil }
+            switch screen.next(within: max(.zero, due - .now)) {
+            case .key(let key):
+                guard view.follow(key, rows: frame.shownRows.map(\.path), capacity: frame.capacity) else { return nil }
+            case .timeout, .redraw: break
+            case .end: return nil
+            }
+        }
+    }
+
+    private static var timeOfDay: String {
+        var (seconds, parts) = (time(nil), tm())
+        localtime_r(&seconds, &parts)
+        return [parts.tm_hour, parts.tm_min, parts.tm_sec].map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: ":")
+    }
+}
+
+/// The source of samples: one connection, made anew when it has ended.
+private struct TopSource {
+    /// A daemon that doesn't answer is shown as such soon.
+    private static let patience = Duration.seconds(2)
+
+    private let options: CommonOptions
+    private let connection = Connection()
+
+    /// A box, because a client can't be copied.
+    private final class Connection {
+        var client: BlockingControlClient?
+    }
+
+    init(_ options: CommonOptions) { self.options = options }
+
+    mutating func sample() throws(ControlError) -> TopSample {
+        do throws(ControlError) {
+            return try sampleOnce()
+        } catch {
+            connection.client = nil
+            guard error.code == .unreachable else { throw error }
+            // The daemon may have ended an idle connection, or have been replaced.
+            return try sampleOnce()
+        }
+    }
+
+    private func sampleOnce() throws(ControlError) -> TopSample {
+        if connection.client == nil { connection.client = try options.connect() }
+        guard let json = try connection.client?.call(.tree, timeout: Self.patience) else {
+            throw ControlError(.unreachable, "there is no connection to the daemon")
+        }
+        return TopSample(try ControlJSON.decode(TreeNode.self, from: json))
+    }
+}
+
+extension TopOrder: ExpressibleByArgument {}

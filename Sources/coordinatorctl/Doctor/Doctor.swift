@@ -1,0 +1,215 @@
+import Control
+import Glibc
+import Processes
+
+/// The checks of what a daemon and its tree need, with or without a running daemon.
+struct Doctor {
+    private let directory: RuntimeDirectory
+    private let tree: Result<TreeNode, ControlError>
+    private let facts: MachineFacts
+
+    /// Examines what the daemon of a runtime directory says.
+    init(_ directory: RuntimeDirectory) {
+        self.directory = directory
+        do throws(ControlError) {
+            var client = try BlockingControlClient(runtimeDirectory: directory, timeout: .seconds(2))
+            tree = .success(try ControlJSON.decode(TreeNode.self, from: try client.call(.tree)))
+        } catch {
+            tree = .failure(error)
+        }
+        let daemon = (try? tree.get())?.pid
+        facts = MachineFacts(process: daemon ?? getpid(), isDaemon: daemon != nil)
+    }
+
+    /// All findings; those that matter most first.
+    var findings: [Finding] {
+        [
+            daemon, children, runtimeDirectory, staleFiles, descriptors, threads, memory, disk, library, kernel, processFiles,
+            controlGroups, clock,
+        ]
+        .compactMap { $0 }
+    }
+
+    private var owner: String { facts.isDaemon ? "the daemon" : "this shell" }
+
+    // MARK: The daemon and its files
+
+    private var daemon: Finding? {
+        switch tree {
+        case .success(let root):
+            let uptime = Duration.milliseconds(root.uptimeMilliseconds).briefText
+            return .ok("daemon", "process \(root.pid ?? 0) answers at \(directory.controlSocket), up \(uptime)")
+        case .failure(let error) where error.code == .unreachable:
+            return .warning(
+                "daemon",
+                "none runs at \(directory.controlSocket)",
+                do: "start one: coordinatord --config FILE; or name its --runtime-dir"
+            )
+        case .failure(let error):
+            return .problem(
+                "daemon",
+                error.message,
+                do: "look at the daemon's log, and at its process: ps -o pid,stat,wchan -C coordinatord"
+            )
+        }
+    }
+
+    private var children: Finding? {
+        guard let root = try? tree.get() else { return nil }
+        let nodes = root.subtree.dropFirst()
+        let trouble = nodes.filter { node in
+            ["failed", "unresponsive", "restarting"].contains(node.state) || node.executorSilenceMilliseconds != nil
+                || node.health?.healthy == false
+        }
+        guard let first = trouble.first else { return .ok("children", "\(nodes.count) coordinators and programs, none in trouble") }
+        let names = trouble.prefix(5).map { "\($0.path) \($0.stateText)" }.joined(separator: ", ") + (trouble.count > 5 ? ", …" : "")
+        let advice = "look at it: coordinatorctl status \(first.path); start it again: coordinatorctl restart \(first.path)"
+        return .warning("children", "\(trouble.count) of \(nodes.count) in trouble: \(names)", do: advice)
+    }
+
+    private var runtimeDirectory: Finding? {
+        let check = "runtime directory"
+        var status = stat()
+        guard lstat(directory.path, &status) == 0 else {
+            if errno == ENOENT { return .ok(check, "\(directory.path) isn't there; the daemon makes it") }
+            return .problem(check, "\(directory.path): \(String(cString: strerror(errno)))", do: "name another with --runtime-dir")
+        }
+        let mode = status.st_mode & 0o7777
+        let text = "\(directory.path), mode 0\(String(mode, radix: 8)), user \(status.st_uid)"
+        guard status.st_mode & S_IFMT == S_IFDIR else {
+            return .problem(check, "\(directory.path) isn't a directory", do: "remove it, or name another directory with --runtime-dir")
+        }
+        guard mode & 0o022 == 0 else {
+            return .problem(check, "other users may write to \(text)", do: "chmod go-w \(directory.path)")
+        }
+        guard status.st_uid == geteuid() || geteuid() == 0 else {
+            return .warning(check, "\(text): another user's", do: "operate it as user \(status.st_uid)")
+        }
+        return .ok(check, text)
+    }
+
+    private var staleFiles: Finding? {
+        let names = (FileNames.inDirectory(directory.path) ?? []).filter { $0.hasSuffix(".sock") }
+        guard !names.isEmpty, let table = FileText.contents(of: "/proc/net/unix") else { return nil }
+        let bound = Set(table.split(separator: "\n").compactMap { $0.split(separator: " ").last.map(String.init) })
+        let real = directory.absolute()?.path ?? directory.path
+        let stale = names.filter { !bound.contains("\(real)/\($0)") && !bound.contains(directory.file($0)) }
+        if stale.isEmpty { return .ok("stale files", "none of \(names.count) sockets") }
+        let list = stale.prefix(5).joined(separator: ", ") + (stale.count > 5 ? ", …" : "")
+        return .warning("stale files", "no process listens at \(list)", do: "nothing: the next daemon in the directory removes them")
+    }
+
+    // MARK: Limits
+
+    private var descriptors: Finding? {
+        guard let limit = facts.limit("Max open files") else { return nil }
+        let used = facts.openDescriptors
+        let text = "\(owner) may open \(limit == .max ? "any number" : "\(limit)")" + (used.map { ", and has \($0)" } ?? "")
+        let advice = "raise the limit: LimitNOFILE= in the unit file, or ulimit -n before the daemon"
+        if let used, limit != .max, used > limit * 9 / 10 { return .problem("descriptors", text, do: advice) }
+        // Each worker takes about four.
+        if limit < 1024 || (used ?? 0) > limit / 10 * 7 { return .warning("descriptors", text, do: advice) }
+        return .ok("descriptors", text)
+    }
+
+    /// nng starts threads in each process of coordinators, so the limits of threads bound the number of workers.
+    private var threads: Finding? {
+        guard let pids = MachineFacts.number(in: "/proc/sys/kernel/pid_max"),
+            let most = MachineFacts.number(in: "/proc/sys/kernel/threads-max")
+        else { return nil }
+        let perUser = facts.limit("Max processes") ?? .max
+        let perGroup = facts.controlGroup.flatMap { MachineFacts.number(in: $0 + "/pids.max") } ?? .max
+        let limit = min(pids, most, perUser, perGroup)
+        let used =
+            FileText.contents(of: "/proc/loadavg")
+            .flatMap { text in text.split { $0 == " " || $0 == "/" }.dropFirst(4).first.flatMap { Int($0) } } ?? 0
+        let perWorker = 2 * max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) + 9
+        let room = max(0, limit - used) / perWorker
+        let text = "room for about \(room) workers: \(limit) threads at most, \(used) are there, a worker has about \(perWorker)"
+        let advice = "raise the least of kernel.pid_max (\(pids)), kernel.threads-max (\(most)), ulimit -u and TasksMax= of the unit"
+        if room < 10 { return .problem("threads", text, do: advice) }
+        return room < 100 ? .warning("threads", text, do: advice) : .ok("threads", text)
+    }
+
+    private var memory: Finding? {
+        guard let total = MachineFacts.memory("MemTotal"), let available = MachineFacts.memory("MemAvailable"), total > 0 else {
+            return nil
+        }
+        let bound = facts.controlGroup.flatMap { MachineFacts.number(in: $0 + "/memory.max") }
+        let group = bound.map { "; the control group may use \($0 >> 20) MiB" } ?? ""
+        let text = "\(available >> 20) of \(total >> 20) MiB available\(group)"
+        guard available < total / 10 else { return .ok("memory", text) }
+        return .warning("memory", text, do: "see which process uses it: coordinatorctl top --sort memory")
+    }
+
+    private var disk: Finding? {
+        var status = statvfs()
+        guard statvfs(directory.path, &status) == 0, status.f_blocks > 0 else { return nil }
+        let (free, total) = (UInt64(status.f_bavail) * UInt64(status.f_frsize), UInt64(status.f_blocks) * UInt64(status.f_frsize))
+        let text = "\(free >> 20) of \(total >> 20) MiB free at \(directory.path)"
+        let advice = "make room: without it a restarted daemon can't adopt its workers"
+        if free < 1 << 20 { return .problem("disk", text, do: advice) }
+        return free < 64 << 20 ? .warning("disk", text, do: advice) : .ok("disk", text)
+    }
+
+    // MARK: The system
+
+    private var library: Finding? {
+        guard let file = facts.libraryFile else { return nil }
+        let resolved = realpath(file, nil)
+        defer { free(resolved) }
+        let name = resolved.map { String(cString: $0) } ?? file
+        return .ok("libnng", "\(name), loaded by \(facts.isDaemon ? "the daemon" : "coordinatorctl"); tested with 1.5.2")
+    }
+
+    private var kernel: Finding? {
+        guard let kernel = MachineFacts.kernel else { return nil }
+        let number = kernel.major * 1000 + kernel.minor
+        if number < 5004 {
+            return .problem("kernel", "Linux \(kernel.text) has no descriptors of processes", do: "use Linux 5.4 or later")
+        }
+        if number < 5014 {
+            return .warning(
+                "kernel",
+                "Linux \(kernel.text) has no cgroup.kill: descendants are ended one by one",
+                do: "use Linux 5.14 or later"
+            )
+        }
+        return .ok("kernel", "Linux \(kernel.text): descriptors of processes, subreaper, cgroup.kill")
+    }
+
+    /// Descendants that have left their group are found in /proc, by their environment and their parents.
+    private var processFiles: Finding? {
+        let table = FileText.contents(of: "/proc/self/mounts")?.split(separator: "\n") ?? []
+        let mount = table.last { $0.split(separator: " ").dropFirst().first == "/proc" }
+        guard let mount, mount.contains("hidepid=1") || mount.contains("hidepid=2") || mount.contains("hidepid=invisible") else {
+            return .ok("/proc", "shows the processes of all users")
+        }
+        let advice = "mount /proc without hidepid, or run the daemon as root, when children run as other users"
+        return .warning("/proc", "is mounted with hidepid", do: advice)
+    }
+
+    private var controlGroups: Finding? {
+        guard let group = facts.controlGroup else {
+            let text = "no unified hierarchy at /sys/fs/cgroup: descendants are found by their environment instead"
+            return .ok("control groups", text)
+        }
+        guard access(group, W_OK) == 0 else {
+            return .ok("control groups", "\(group) isn't delegated to \(owner); Delegate=yes in the unit lets cgroup.kill end descendants")
+        }
+        return .ok("control groups", "\(group) is delegated to \(owner)")
+    }
+
+    private var clock: Finding? {
+        let source =
+            FileText.contents(of: "/sys/devices/system/clocksource/clocksource0/current_clocksource")?.split(separator: "\n").first ?? "?"
+        if ["hpet", "acpi_pm", "jiffies"].contains(String(source)) {
+            return .warning(
+                "clock",
+                "the source \(source) is slow to read",
+                do: "use a machine with a stable processor clock (tsc or kvm-clock)"
+            )
+        }
+        return .ok("clock", "source \(source); time-outs use the monotonic clock, which steps of the wall clock don't move")
+    }
+}

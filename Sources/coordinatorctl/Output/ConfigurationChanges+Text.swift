@@ -1,0 +1,40 @@
+import Control
+
+extension ConfigurationChanges {
+    /// The differences as lines that begin with `+`, `-` or `~`, and a line that counts them.
+    var text: String {
+        let lines = changes.map(\.line) + reordered.map { "~ \(TextLayout.printable($0)): the order of its children" }
+        if lines.isEmpty { return "nothing to change: \(children(unchanged))\n" }
+        return lines.map { $0 + "\n" }.joined() + summary + "\n"
+    }
+
+    private var summary: String {
+        let effects = [("start", "started"), ("stop", "stopped"), ("restart", "restarted"), ("takeOver", "changed without a restart")]
+        let counts = effects.compactMap { effect, word -> String? in
+            let count = changes.count { $0.effect == effect && $0.error == nil }
+            return count == 0 ? nil : "\(count) \(isApplied ? word : "to be \(word)")"
+        }
+        let failed = failureCount == 0 ? [] : ["\(failureCount) failed"]
+        return (counts + failed + ["\(unchanged) unchanged"]).joined(separator: ", ")
+    }
+
+    private func children(_ count: Int) -> String { count == 1 ? "1 child is as the file says" : "\(count) children are as the file says" }
+}
+
+extension ConfigurationChanges.Change {
+    fileprivate var line: String {
+        let sign = ["added": "+", "removed": "-"][kind] ?? "~"
+        let keys = keys.isEmpty ? "" : ": " + keys.joined(separator: ", ")
+        return TextLayout.printable("\(sign) \(path)\(keys)\(note)") + (error.map { ": \(TextLayout.printable("failed: \($0)"))" } ?? "")
+    }
+
+    private var note: String {
+        switch effect {
+        case "restart": cause.map { " (restart, because it requires \($0))" } ?? " (restart)"
+        case "takeOver": " (no restart)"
+        case "nextDaemon": " (with the next start of the daemon)"
+        case "none": " (not started: autostart is false)"
+        default: ""
+        }
+    }
+}

@@ -1,0 +1,199 @@
+import ConcurrencySupport
+import Control
+import Coordinators
+import DaemonConfiguration
+import Glibc
+import Logging
+import TestSupport
+import Testing
+import WireProtocol
+
+@testable import CoordinatorDaemon
+
+@Suite("Children's logs", .timeLimit(minutes: 3))
+struct ChildLogTests {
+    private let temporary: TemporaryDirectory
+    private let output = DaemonOutput(descriptor: open("/dev/null", O_WRONLY | O_CLOEXEC))
+    private var file: String { "\(temporary.path)/logs/a.log" }
+
+    init() throws { temporary = try TemporaryDirectory() }
+
+    private func log(_ settings: ChildLog.Settings) -> ChildLog {
+        ChildLog(path: "/a", settings, daemon: output, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }) {}
+    }
+
+    private func settings(_ format: LoggingConfiguration.Format = .lines, maximumSize: Int64 = 0, keep: Int = 5) -> ChildLog.Settings {
+        ChildLog.Settings(file: file, format: format, maximumSize: maximumSize, keep: keep, goesToDaemon: false)
+    }
+
+    private func origin(_ life: UInt32 = 1, pid: Int32 = 7, isError: Bool = false) -> OutputOrigin {
+        let origin = OutputOrigin("/a", life, isError: isError)
+        origin.began(as: pid)
+        return origin
+    }
+
+    private func lines(_ keep: Int = 5) -> [LogLine] {
+        var cursor = LogCursor(path: "/a", file: file, keep: keep)
+        defer { cursor.close() }
+        var lines: [LogLine] = []
+        while case .entry(let entry, let time)? = cursor.next() { lines.append(LogEntry.line(entry, path: "/a", formerTime: time)) }
+        return lines
+    }
+
+    @Test(
+        "Lines of any division come whole, with their life and process; a long one is broken and marked",
+        arguments: LoggingConfiguration.Format.allCases
+    )
+    func framing(_ format: LoggingConfiguration.Format) async throws {
+        let log = log(settings(format))
+        let first = origin()
+        let long = String(repeating: "l", count: LogLines.limit + 10)
+        for piece in ["one\ntw", "o\n\n<3>bad \"quoted\"\t\\\n", long, "\nlast"] { log.received(Array(piece.utf8), from: first) }
+        log.received([], from: first)
+        let next = origin(2, pid: 8)
+        log.received(Array("next life\n".utf8), from: next)
+        log.received([0xFF, 0x0A], from: next)
+        await log.flush()
+        let lines = lines()
+        let part = String(repeating: "l", count: LogLines.limit)
+        #expect(
+            lines.map(\.line) == ["one", "two", "", "bad \"quoted\"\t\\", part, "llllllllll", "last", "next life", "\u{FFFD}"]
+        )
+        #expect(lines.map(\.partial) == [nil, nil, nil, nil, true, nil, nil, nil, nil])
+        #expect(lines[3].priority == 3)
+        #expect(lines[0].pid == 7 && lines[0].incarnation == 1 && lines[7].pid == 8 && lines[7].incarnation == 2)
+        #expect(lines.allSatisfy { $0.time.utf8.count == Timestamp.length && $0.path == "/a" })
+        #expect(Files.mode(of: file) == 0o600)
+        #expect(Files.mode(of: "\(temporary.path)/logs") == 0o700)
+    }
+
+    @Test("The two streams aren't mixed within a line")
+    func streams() async throws {
+        let log = log(settings())
+        let (out, errors) = (origin(), origin(isError: true))
+        for (text, origin) in [("ou", out), ("er", errors), ("t\n", out), ("r\n", errors)] { log.received(Array(text.utf8), from: origin) }
+        await log.flush()
+        #expect(lines().map { "\($0.stream) \($0.line)" } == ["stdout out", "stderr err"])
+    }
+
+    @Test("A file is rotated by its size, and the number of former ones is kept; no line is lost before that")
+    func rotation() async throws {
+        let log = log(settings(maximumSize: 2000, keep: 3))
+        for number in 0..<200 {
+            log.received(Array("line \(number)\n".utf8), from: origin())
+            await log.flush()
+        }
+        #expect(Files.names(in: "\(temporary.path)/logs") == ["a.log", "a.log.1", "a.log.2", "a.log.3"])
+        for name in Files.names(in: "\(temporary.path)/logs") {
+            #expect(try #require(Files.bytes(of: "\(temporary.path)/logs/\(name)")).count <= 2000)
+        }
+        let numbers = lines(3).compactMap { Int($0.line.dropFirst(5)) }
+        #expect(numbers == Array((200 - numbers.count)..<200))
+        #expect(numbers.count > 80)
+    }
+
+    @Test("A file that another program has renamed, removed or shortened is noticed; a former daemon's half line is ended")
+    func outside() async throws {
+        try Files.write("", to: "\(temporary.path)/x")
+        mkdir("\(temporary.path)/logs", 0o700)
+        try Files.write("half", to: file)
+        let log = log(settings())
+        func write(_ text: String) async {
+            log.received(Array("\(text)\n".utf8), from: origin())
+            await log.flush()
+        }
+        await write("first")
+        #expect(lines().map(\.line) == ["half", "first"])
+        #expect(rename(file, "\(file).old") == 0)
+        await write("second")
+        #expect(lines().map(\.line) == ["second"])
+        unlink(file)
+        await write("third")
+        #expect(lines().map(\.line) == ["third"])
+        #expect(truncate(file, 0) == 0)
+        await write("fourth")
+        #expect(lines().map(\.line) == ["fourth"])
+    }
+
+    @Test("A file that can't be written: nothing waits, and the file says how much is missing once it can")
+    func failing() async throws {
+        try Files.write("", to: "\(temporary.path)/logs")
+        let log = log(settings())
+        for number in 0..<50 { log.received(Array("lost \(number)\n".utf8), from: origin()) }
+        await log.flush()
+        unlink("\(temporary.path)/logs")
+        try await eventually("the gap is written without further output") { lines().contains { $0.gap != nil } }
+        log.received(Array("kept\n".utf8), from: origin())
+        await log.flush()
+        let (gap, kept) = (lines().first, lines().last)
+        #expect(gap?.gap?.lines == 50)
+        #expect(gap?.gap?.reason == "Not a directory")
+        #expect(kept?.line == "kept")
+        #expect(lines().count == 2)
+    }
+
+    @Test("A reader follows over rotations without a loss, while lines are written")
+    func following() async throws {
+        let log = log(settings(maximumSize: 20_000, keep: 50))
+        let writing = Task.detached { [self] in
+            let origin = origin()
+            for number in 0..<5000 {
+                log.received(Array("line \(number)\n".utf8), from: origin)
+                if number % 100 == 0 { await log.flush() }
+            }
+            await log.flush()
+        }
+        var cursor = LogCursor(path: "/a", file: file, keep: 50)
+        defer { cursor.close() }
+        var numbers: [Int] = []
+        try await eventually("all lines are read") {
+            while let next = cursor.next() {
+                if case .entry(let entry, let time) = next {
+                    numbers.append(Int(LogEntry.line(entry, path: "/a", formerTime: time).line.dropFirst(5)) ?? -1)
+                }
+            }
+            return numbers.count >= 5000
+        }
+        await writing.value
+        #expect(numbers == Array(0..<5000))
+    }
+
+    @Test("Several logs are merged by time, the last lines are counted over all, and a pattern chooses")
+    func merged() async throws {
+        mkdir("\(temporary.path)/logs", 0o700)
+        for (name, offset) in [("a", 0), ("b", 1)] {
+            let text = (0..<100).map { number in
+                "\(Timestamp.text(microseconds: Int64(number * 2 + offset) * 1_000_000)) stdout F:1:1 \(name)\(number)\n"
+            }.joined()
+            try Files.write(text, to: "\(temporary.path)/logs/\(name).log")
+        }
+        let places = ["a", "b"].map { ChildLogs.Place(path: "/\($0)", file: "\(temporary.path)/logs/\($0).log", keep: 5) }
+        func read(_ query: LogQuery) throws -> [String] {
+            var reading = try LogReading(places, query)
+            defer { reading.close() }
+            var lines: [String] = []
+            while case let page = try reading.page(), !page.isEmpty { lines += page.compactMap { $0["line"]?.stringValue } }
+            return lines
+        }
+        #expect(try read(LogQuery(paths: ["/"])) == (0..<100).flatMap { ["a\($0)", "b\($0)"] })
+        #expect(try read(LogQuery(paths: ["/"], lines: 3)) == ["b98", "a99", "b99"])
+        #expect(try read(LogQuery(paths: ["/"], lines: 2, pattern: "^a[0-4]?7$")) == ["a37", "a47"])
+        #expect(try read(LogQuery(paths: ["/"], sinceMilliseconds: 198_000)) == ["a99", "b99"])
+        for pattern in ["(", "(a)\\1", "a{100}", "((a{9}){9}){9}"] {
+            #expect(throws: ControlError.self) { try read(LogQuery(paths: ["/"], pattern: pattern)) }
+        }
+    }
+
+    @Test("Output that comes faster than it can be stored is counted, and no more of it is kept than the limit")
+    func flood() async throws {
+        let log = log(settings())
+        let piece = [UInt8](repeating: UInt8(ascii: "x"), count: 65_535) + [0x0A]
+        let origin = origin()
+        for _ in 0..<2000 { log.received(piece, from: origin) }
+        await log.flush()
+        // The drop, if there was one, is behind what was taken.
+        let stored = lines().reduce(0) { $0 + $1.line.utf8.count + ($1.partial == true || $1.gap != nil ? 0 : 1) }
+        let dropped = lines().reduce(0) { $0 + Int($1.gap?.bytes ?? 0) }
+        #expect(stored + dropped == 2000 * piece.count)
+    }
+}

@@ -1,0 +1,206 @@
+import Control
+import Glibc
+import Processes
+import TestSupport
+import Testing
+
+@Suite("Changes of a running daemon's configuration", .timeLimit(minutes: 5))
+struct ConfigurationApplyTests {
+    private static let tree = """
+        children:
+          - { key: same, program: { command: [sleep, "1000"] } }
+          - { key: old, program: { command: [sleep, "1000"] } }
+          - { key: other, program: { command: [sleep, "1000"] }, restart: transient }
+          - { key: limited, program: { command: [sleep, "1000"] } }
+        """
+    private static let next = """
+        children:
+          - { key: new, program: { command: [sleep, "1001"] } }
+          - { key: same, program: { command: [sleep, "1000"] } }
+          - { key: other, program: { command: [sleep, "1002"] }, restart: transient }
+          - { key: limited, program: { command: [sleep, "1000"] }, restart: temporary, shutdown: 1s, restart_limits: { intensity: 1 } }
+        orphan_grace: 1s
+        """
+    private static let plan = """
+        ~ /: orphan_grace (with the next start of the daemon)
+        + /new
+        ~ /other: program.command (restart)
+        ~ /limited: restart, shutdown, restart_limits (no restart)
+        - /old
+
+        """
+
+    @Test("The plan is shown, and carried out: only what has changed is touched")
+    func apply() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            let before = try await daemon.children(4)
+            let pids = try await daemon.pids()
+            #expect(try await daemon.control("config", "diff").output == "nothing to change: 4 children are as the file says\n")
+            try daemon.rewrite(Self.next)
+            let toBe = "1 to be started, 1 to be stopped, 1 to be restarted, 1 to be changed without a restart, 1 unchanged\n"
+            for arguments in [["config", "diff"], ["config", "apply", "--dry-run"], ["config", "diff", "\(daemon.directory)/tree.yaml"]] {
+                #expect(try await daemon.control(arguments) == .init(exitCode: 0, output: Self.plan + toBe))
+            }
+            #expect(try await daemon.processes() == before)
+            let done = "1 started, 1 stopped, 1 restarted, 1 changed without a restart, 1 unchanged\n"
+            #expect(try await daemon.control("config", "apply") == .init(exitCode: 0, output: Self.plan + done))
+            let now = try await daemon.pids()
+            #expect(now.keys.sorted() == ["/limited", "/new", "/other", "/same"])
+            #expect(now["/same"] == pids["/same"] && now["/limited"] == pids["/limited"] && now["/other"] != pids["/other"])
+            #expect(before.filter { $0.processID == pids["/old"] || $0.processID == pids["/other"] }.filter(\.isAlive).isEmpty)
+            #expect(try await daemon.tree().children.map(\.key) == ["new", "same", "other", "limited"])
+            // What only the next daemon takes still differs.
+            #expect(try await daemon.control("config", "diff").output.hasPrefix("~ /: orphan_grace (with the next start of the daemon)\n"))
+            try daemon.rewrite(Self.next.replacing("orphan_grace: 1s", with: ""))
+            let json = try await daemon.control("--json", "config", "apply")
+            #expect(
+                json.output
+                    == #"{"applied":true,"changes":[],"file":"\#(daemon.directory)/tree.yaml","reordered":[],"unchanged":4}"# + "\n"
+            )
+            #expect(try await daemon.control("events").output.contains("  configuration  \(daemon.directory)/tree.yaml: "))
+            // The life that began as permanent ends as a temporary one.
+            kill(try #require(now["/limited"]), SIGKILL)
+            try await daemon.eventually("it isn't restarted") { try await daemon.node("/limited").state == "inactive" }
+            #expect(try await daemon.control("start", "/limited").exitCode == 0)
+        }
+    }
+
+    @Test("A file with a problem, or with executables that aren't there, changes nothing")
+    func badFiles() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            let before = try await daemon.children(4)
+            let file = "\(daemon.directory)/tree.yaml"
+            for (text, problem) in [
+                ("children: [{ key: new, program: { command: [sleep, '1'] } }, { key: a/b }]", "`key` is `a/b`"),
+                ("children: [{ key: new, program: { command: [/nowhere/x] } }]", "there is no executable `/nowhere/x`"),
+                ("children: [", "not valid YAML"),
+            ] {
+                try daemon.rewrite(text)
+                for command in ["diff", "apply"] {
+                    let ended = try await daemon.control("config", command)
+                    #expect(ended.exitCode == 78 && ended.output == "")
+                    #expect(ended.errors.hasPrefix("coordinatorctl: \(file):") && ended.errors.contains(problem), "\(ended.errors)")
+                }
+            }
+            #expect(try await daemon.control("config", "apply", "/nowhere/file").exitCode == 78)
+            #expect(try await daemon.processes() == before)
+            #expect(try await daemon.tree().children.map(\.key) == ["same", "old", "other", "limited"])
+        }
+    }
+
+    @Test("What was stopped stays stopped, what was given up is started again, and a failure is reported with the others made")
+    func statesAndFailures() async throws {
+        let tree = """
+            children:
+              - { key: stopped, program: { command: [sleep, "1000"] } }
+              - { key: failing, program: { command: [sh, -c, "exit 1"] } }
+              - { key: broken, program: { command: [DIRECTORY/broken] } }
+              - { key: once, program: { command: ["true"] }, restart: temporary }
+            supervision: { intensity: 1, backoff: { minimum: 1ms, maximum: 1ms } }
+            """
+        let directory = try TemporaryDirectory()
+        // A script whose interpreter isn't there can be found, and can't be run.
+        try Files.write("#!/nowhere\n", to: directory.file("broken"), mode: 0o700)
+        let file = tree.replacing("DIRECTORY", with: directory.path)
+        try await RunningDaemon.with(file) { daemon in
+            try await daemon.eventually("they have failed") {
+                let states = try await daemon.states()
+                return states["/failing"] == "failed" && states["/broken"] == "failed" && states["/once"] == "inactive"
+            }
+            #expect(try await daemon.control("stop", "/stopped").exitCode == 0)
+            let next = file.replacing("\"1000\"", with: "\"1001\"").replacing("exit 1", with: "exec sleep 1000")
+                .replacing("/broken]", with: "/broken, again]").replacing("\"true\"", with: "\"true\", again")
+            try daemon.rewrite(next)
+            let applied = try await daemon.control("config", "apply")
+            #expect(applied.exitCode == 1)
+            #expect(applied.output.contains("~ /broken: program.command (restart): failed: "), "\(applied.output)")
+            #expect(applied.output.hasSuffix("3 restarted, 1 failed, 0 unchanged\n"), "\(applied.output)")
+            let states = try await daemon.states()
+            #expect(states == ["/stopped": "inactive", "/failing": "active", "/broken": "failed", "/once": "inactive"])
+            #expect(try await daemon.control("start", "/stopped").exitCode == 0)
+            let pid = try #require(try await daemon.node("/stopped").pid)
+            #expect(Files.text(of: "/proc/\(pid)/cmdline") == "sleep\01001\0")
+        }
+    }
+
+    @Test("Two files that are applied at the same time are applied one after the other")
+    func atTheSameTime() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            _ = try await daemon.children(4)
+            let files = try (0..<4).map { number in
+                let file = "\(daemon.directory)/file\(number).yaml"
+                let children = (0..<5).map { "  - { key: c\(number * 3 + $0), program: { command: [sleep, \"\(number + 1000)\"] } }\n" }
+                try Files.write("children:\n" + children.joined(), to: file)
+                return file
+            }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for file in files {
+                    group.addTask {
+                        let result = try await daemon.call(.configurationApplication(file: file))
+                        let changes = try ControlJSON.decode(ConfigurationChanges.self, from: result)
+                        #expect(changes.failureCount == 0)
+                    }
+                }
+                try await group.waitForAll()
+            }
+            // One of them was the last, and all that runs is its.
+            let keys = try await daemon.tree().children.filter { $0.state == "active" }.map(\.key)
+            #expect((0..<4).contains { number in keys == (0..<5).map { "c\(number * 3 + $0)" } }, "\(keys)")
+            let arguments = Set(try await daemon.pids().values.map { Files.text(of: "/proc/\($0)/cmdline") })
+            #expect(arguments.count == 1)
+        }
+    }
+
+    @Test("Children are stopped in the reverse order of the file also when it was changed")
+    func order() async throws {
+        let directory = try TemporaryDirectory()
+        func child(_ key: String) -> String {
+            let script = "trap 'echo \(key) >> stops; exit 0' TERM; echo > started-\(key); while :; do sleep 0.02; done"
+            return "  - { key: \(key), program: { command: [sh, -c, \"\(script)\"], directory: \(directory.path) } }\n"
+        }
+        try await RunningDaemon.with("children:\n" + child("b") + child("a")) { daemon in
+            _ = try await daemon.children(2)
+            let pids = try await daemon.pids()
+            try daemon.rewrite("children:\n" + child("a") + child("c") + child("b"))
+            let applied = try await daemon.control("config", "apply")
+            #expect(applied == .init(exitCode: 0, output: "+ /c\n~ /: the order of its children\n1 started, 2 unchanged\n"))
+            #expect(try await daemon.pids().filter { $0.key != "/c" } == pids)
+            try await daemon.eventually("all can be stopped") {
+                ["a", "b", "c"].allSatisfy { Files.text(of: directory.file("started-\($0)")) != nil }
+            }
+            try daemon.process.send(.terminate)
+            #expect(await daemon.process.waitForExit() == .exited(code: 0))
+            #expect(Files.text(of: directory.file("stops")) == "b\nc\na\n")
+        }
+    }
+
+    @Test("A waiting and a held child follow a file that frees them")
+    func freed() async throws {
+        let tree = """
+            children:
+              - { key: waits, program: { command: [sleep, "1000"] }, after: [never] }
+              - { key: held, program: { command: [sleep, "1000"] }, requires: [failed] }
+              - { key: never, program: { command: [/nowhere/x] }, restart_limits: { intensity: unlimited } }
+              - { key: failed, program: { command: [/nowhere/x] }, restart_limits: { intensity: 0 } }
+            """
+        try await RunningDaemon.with(tree) { daemon in
+            try await daemon.eventually("one waits, and one is held") {
+                let states = try await daemon.states()
+                return states["/waits"] == "waiting" && states["/held"] == "inactive" && states["/failed"] == "failed"
+            }
+            try daemon.rewrite(
+                "children: [{ key: waits, program: { command: [sleep, '1000'] } }, { key: held, program: { command: [sleep, '1000'] } }]"
+            )
+            let applied = try await daemon.control("config", "apply")
+            #expect(applied.exitCode == 0, "\(applied)")
+            #expect(try await daemon.states() == ["/waits": "active", "/held": "active"])
+        }
+    }
+}
+
+extension RunningDaemon {
+    /// Returns the process IDs of the root's children that run, by path.
+    func pids() async throws -> [String: Int32] {
+        Dictionary(try await tree().children.compactMap { node in node.pid.map { (node.path, $0) } }) { first, _ in first }
+    }
+}

@@ -1,0 +1,263 @@
+import Control
+import Glibc
+import Processes
+import TestSupport
+import Testing
+import WireProtocol
+
+@Suite("A daemon that was killed, and the next one", .timeLimit(minutes: 5))
+struct DaemonAdoptionTests {
+    /// The two workers below `app` are deeper ones; `sleeper` is a plain program.
+    private static let tree = """
+        children:
+          - key: app
+            worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: { children: [a, b], placement: worker } }
+            shutdown: 5s
+          - key: other
+            worker: { executable: FIXTURE, coordinator: MiddleCoordinator }
+            restart: transient
+          - key: sleeper
+            program: { command: [sleep, "1000"] }
+        supervision: { intensity: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }
+        orphan_grace: 60s
+        """
+
+    @Test("adopts the workers: same processes, incarnations and state, deeper workers included; plain programs start anew")
+    func adopted() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            let before = try await daemon.active()
+            #expect(try await daemon.add(5) == 5)
+            var current = daemon.process
+            for round in 1...3 {
+                current = try await daemon.killAndReplace(current)
+                let after = try await daemon.active()
+                #expect(after.workers == before.workers)
+                #expect(after.sleeper != before.sleeper)
+                #expect(try await daemon.add(1) == 5 + round)
+                #expect(daemon.sockets.count == 3)
+            }
+            let processes = try await daemon.processes()
+            _ = await current.terminate(grace: .seconds(20))
+            #expect(processes.filter(\.isAlive).isEmpty)
+            #expect(Files.names(in: daemon.run).filter { $0 != "logs" } == ["control.lock"])
+        }
+    }
+
+    @Test("starts what died in the gap once, as the next incarnation")
+    func diesInTheGap() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            let before = try await daemon.active()
+            try await daemon.kill(daemon.process)
+            for path in ["/app", "/other"] { try before[path].identity.send(.kill) }
+            try await daemon.eventually("the deeper ones die with it") { before.workers.allSatisfy { !$0.value.identity.isAlive } }
+            let next = try await daemon.startNext()
+            let after = try await daemon.active()
+            for path in ["/app", "/other"] {
+                #expect(after[path].identity != before[path].identity)
+                #expect(after[path].incarnation == before[path].incarnation + 1)
+            }
+            _ = await next.terminate(grace: .seconds(20))
+        }
+    }
+
+    @Test("ends a worker whose configuration has changed before its path lives again, and one that the file doesn't list any more")
+    func changed() async throws {
+        let log = Transcript()
+        try await RunningDaemon.with(Self.tree) { daemon in
+            let before = try await daemon.active()
+            try await daemon.kill(daemon.process)
+            try daemon.rewrite(Self.tree.replacing("  - key: other\n", with: "  - key: another\n").replacing("[a, b]", with: "[b, a]"))
+            let next = try await daemon.startNext(standardError: log.destination)
+            try await daemon.eventually("the new one is active") { try await daemon.node("/another").state == "active" }
+            try await daemon.eventually("the changed one is active") { try await daemon.node("/app").children.count == 2 }
+            #expect(try await daemon.node("/app").incarnation == before["/app"].incarnation + 1)
+            try await daemon.eventually("the former ones are gone") { before.workers.allSatisfy { !$0.value.identity.isAlive } }
+            _ = await next.terminate(grace: .seconds(20))
+            for reason in ["something else is started at its path", "nothing starts it any more"] {
+                #expect(log.text.contains(reason), "\(log.text)")
+            }
+        }
+    }
+
+    @Test("restarts an adopted worker that crashes, and not one that ends by itself when its restart type says so")
+    func endsLater() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            let before = try await daemon.active()
+            let next = try await daemon.killAndReplace(daemon.process)
+            #expect(try await daemon.active().workers == before.workers)
+            try before["/app"].identity.send(.kill)
+            try await daemon.eventually("it's restarted once") {
+                let app = try await daemon.node("/app")
+                return app.state == "active" && app.incarnation == 2 && app.restarts == 1 && app.children.count == 2
+            }
+            // The exit status is the worker's parent's alone: the reason comes by the worker's own report.
+            try await daemon.call(
+                .ask(path: "/other", message: "Fixture.Do", payload: ["action": ["finish": ["_0": "x"]]], timeout: .seconds(5))
+            )
+            try await daemon.eventually("it has ended") { !before["/other"].identity.isAlive }
+            try await daemon.eventually("it isn't restarted") {
+                try await !daemon.tree().children.contains { $0.path == "/other" && $0.state == "active" }
+            }
+            _ = await next.terminate(grace: .seconds(20))
+        }
+    }
+
+    @Test("that is killed in its turn, in the middle of the take-over, leaves the workers to the one after it")
+    func killedDuringTakeOver() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            let before = try await daemon.active()
+            var current = daemon.process
+            for milliseconds in [0, 5, 20, 40, 60, 80, 120, 160, 200, 300] {
+                current = try await daemon.killAndReplace(current)
+                try await Task.sleep(for: .milliseconds(milliseconds))
+            }
+            #expect(try await daemon.active().workers == before.workers)
+            _ = await current.terminate(grace: .seconds(20))
+            #expect(before.workers.allSatisfy { !$0.value.identity.isAlive })
+        }
+    }
+
+    @Test("that comes when the grace is over finds nothing, and starts over")
+    func tooLate() async throws {
+        try await RunningDaemon.with(Self.tree.replacing("60s", with: "300ms")) { daemon in
+            let before = try await daemon.active()
+            try await daemon.kill(daemon.process)
+            try await daemon.eventually("they end by themselves") { before.workers.allSatisfy { !$0.value.identity.isAlive } }
+            let next = try await daemon.startNext()
+            let after = try await daemon.active()
+            #expect(after["/app"].incarnation == 2)
+            _ = await next.terminate(grace: .seconds(20))
+        }
+    }
+
+    @Test("that is told to stop during the take-over leaves nothing", arguments: [0, 30, 100])
+    func stoppedDuringTakeOver(milliseconds: Int) async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            let before = try await daemon.active()
+            let next = try await daemon.killAndReplace(daemon.process)
+            // It has written this after it has begun to receive signals.
+            try await daemon.eventually("it handles signals") {
+                Files.text(of: "\(daemon.run)/control.lock") == "\(next.identity.processID)\n"
+            }
+            try await Task.sleep(for: .milliseconds(milliseconds))
+            try next.send(.terminate)
+            _ = await next.waitForExit()
+            #expect(before.workers.allSatisfy { !$0.value.identity.isAlive })
+            #expect(Files.names(in: daemon.run).filter { $0 != "logs" } == ["control.lock"])
+        }
+    }
+
+    @Test("ends a worker that doesn't dial, before its path lives again")
+    func silent() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            let before = try await daemon.active()
+            try await daemon.kill(daemon.process)
+            try before["/other"].identity.send(.stop)
+            let next = try await daemon.startNext()
+            try await daemon.eventually("the roll call is over") { try await daemon.node("/app").state == "active" }
+            let after = try await daemon.active()
+            #expect(after["/app"] == before["/app"])
+            #expect(after["/other"].incarnation == 2 && !before["/other"].identity.isAlive)
+            _ = await next.terminate(grace: .seconds(20))
+        }
+    }
+
+    @Test("is refused as long as the first one is only stopped, which goes on afterwards with all its workers")
+    func stopped() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            let before = try await daemon.active()
+            try daemon.process.send(.stop)
+            let second = try await RunningDaemon.coordinatord.run([
+                "--config", "\(daemon.directory)/tree.yaml", "--runtime-dir", daemon.run,
+            ])
+            #expect(second.exitCode == 1)
+            try daemon.process.send(.continue)
+            #expect(try await daemon.active().workers == before.workers)
+        }
+    }
+
+    @Test("whose directory was removed knows of nothing to adopt: the workers are ended by their mark")
+    func directoryRemoved() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            let before = try await daemon.active()
+            try await daemon.kill(daemon.process)
+            for name in Files.names(in: daemon.run) { Files.remove("\(daemon.run)/\(name)") }
+            rmdir(daemon.run)
+            let next = try await daemon.startNext()
+            let after = try await daemon.active()
+            #expect(before.workers.allSatisfy { !$0.value.identity.isAlive })
+            #expect(after["/app"].incarnation == 1)
+            _ = await next.terminate(grace: .seconds(20))
+        }
+    }
+
+    @Test("adopts workers that have started others meanwhile, and ends those with them")
+    func startsInTheGap() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            let before = try await daemon.active()
+            try before["/app/a"].identity.send(.kill)
+            // Perhaps the next life of `a` begins before the daemon's end, perhaps after it.
+            let next = try await daemon.killAndReplace(daemon.process)
+            let after = try await daemon.active()
+            #expect(after["/app"] == before["/app"])
+            #expect(after["/app/a"].incarnation == before["/app/a"].incarnation + 1)
+            try after["/app"].identity.send(.kill)
+            try await daemon.eventually("nothing of it is left") { !after["/app/a"].identity.isAlive && !after["/app/b"].identity.isAlive }
+            _ = try await daemon.active()
+            _ = await next.terminate(grace: .seconds(20))
+        }
+    }
+}
+
+/// What lives in the tree of these tests.
+private struct Lives {
+    struct Life: Equatable {
+        let identity: ProcessIdentity
+        let incarnation: Int
+    }
+
+    var workers: [String: Life] = [:]
+    var sleeper: ProcessIdentity?
+
+    subscript(path: String) -> Life { workers[path] ?? Life(identity: ProcessIdentity(processID: 0, startTime: 0), incarnation: 0) }
+}
+
+extension RunningDaemon {
+    fileprivate var run: String { "\(directory)/run" }
+
+    fileprivate func kill(_ process: ChildProcess) async throws {
+        try process.send(.kill)
+        _ = await process.waitForExit()
+    }
+
+    fileprivate func killAndReplace(_ process: ChildProcess) async throws -> ChildProcess {
+        try await kill(process)
+        return try await startNext()
+    }
+
+    /// Adds to the sum that the worker `app` keeps, and returns the sum.
+    fileprivate func add(_ amount: Int64) async throws -> Int {
+        let answer = try await call(
+            .ask(path: "/app", message: "Fixture.Add", payload: ["amount": .integer(amount)], timeout: .seconds(10))
+        )
+        guard case .integer(let sum)? = answer["reply"] else { return -1 }
+        return Int(sum)
+    }
+
+    /// Waits until all is active, and returns it.
+    fileprivate func active() async throws -> Lives {
+        var lives = Lives()
+        try await eventually("all is active") {
+            lives = Lives()
+            for path in ["/app", "/app/a", "/app/b", "/other"] {
+                let node = try await node(path)
+                guard node.state == "active", let pid = node.pid, let identity = ProcessIdentity(processID: pid) else { return false }
+                lives.workers[path] = Lives.Life(identity: identity, incarnation: Int(node.incarnation))
+            }
+            let sleeper = try await node("/sleeper")
+            lives.sleeper = sleeper.pid.flatMap { ProcessIdentity(processID: $0) }
+            return sleeper.state == "active" && lives.sleeper != nil
+        }
+        return lives
+    }
+}

@@ -1,0 +1,260 @@
+import Control
+import Glibc
+import Processes
+import TestSupport
+import Testing
+import WireProtocol
+
+/// A real daemon that runs out of something: it stays, answers, doesn't spin, and recovers.
+@Suite("A daemon that runs out of what it needs", .timeLimit(minutes: 5), .serialized)
+struct ExhaustionTests {
+    static let tree = """
+        children:
+          - key: app
+            worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: { children: [a, b], placement: worker } }
+          - key: sleeper
+            program: { command: [sleep, "1000"] }
+        supervision: { intensity: 100000, period: 1s, backoff: { minimum: 50ms, maximum: 500ms } }
+        """
+
+    /// The part of a processor that a daemon may take which can do nothing.
+    private static let idleLoad = 0.05
+
+    @Test("Descriptors: with any number left, operators are answered and nothing spins; with all back, everything is")
+    func descriptors() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            try await daemon.everythingActive()
+            let processID = daemon.process.identity.processID
+            let before = Usage(processID)
+            for room in stride(from: 40, through: 8, by: -4) {
+                try await Self.limit("--nofile=\(Usage(processID).descriptors + room):", of: processID)
+                let crowds = try daemon.sockets.map { try Crowd(at: "\(daemon.directory)/run/\($0)", count: 60) }
+                for path in ["/sleeper", "/app"] { if let pid = try await daemon.node(path).pid { kill(pid, SIGKILL) } }
+                _ = try await daemon.tree()
+                #expect(daemon.process.identity.isAlive, "with \(room) descriptors left")
+                for crowd in crowds { crowd.leave() }
+            }
+            let crowd = try Crowd(at: "\(daemon.directory)/run/control.sock", count: 60, greets: true)
+            let load = try await Usage.load(of: processID, for: .seconds(4))
+            #expect(load < (Usage.isBuildSlow ? 1 : Self.idleLoad), "\(load)")
+            crowd.leave()
+            try await Self.limit("--nofile=4096:", of: processID)
+            try await daemon.everythingActive()
+            #expect(daemon.process.identity.isAlive)
+            try await daemon.eventually("the descriptors are back") { Usage(processID).descriptors <= before.descriptors }
+        }
+    }
+
+    @Test(
+        "Disk: what dies is started again, operators are answered, the log says it once; with room again, all is recorded",
+        .enabled(if: geteuid() == 0, "only root can mount a file system")
+    )
+    func disk() async throws {
+        let log = Transcript()
+        let wrapper = Self.smallDisk("size=64k")
+        try await RunningDaemon.with(Self.tree, standardError: log.destination, wrapper: wrapper, hasOwnFiles: true) { daemon in
+            try await daemon.everythingActive()
+            Self.fill("\(daemon.directory)/run/full")
+            // The journal has to be made anew, which takes space; what its last page has room for could still be written.
+            for name in Files.names(in: "\(daemon.directory)/run") where name.hasSuffix(".processes") {
+                unlink("\(daemon.directory)/run/\(name)")
+            }
+            let kills = 10
+            for life in 1...kills {
+                kill(try #require(try await daemon.node("/sleeper").pid), SIGKILL)
+                try await daemon.eventually("it lives again") {
+                    let sleeper = try await daemon.node("/sleeper")
+                    return sleeper.incarnation == UInt32(life + 1) && sleeper.state == "active"
+                }
+            }
+            kill(try #require(try await daemon.node("/app").pid), SIGKILL)
+            try await daemon.eventually("it lives again") { try await daemon.node("/app").incarnation == 2 }
+            try await daemon.everythingActive()
+            #expect(log.text.ranges(of: "the journal of processes can't be written").count == 1)
+            #expect(log.text.contains("No space left on device"))
+            unlink("\(daemon.directory)/run/full")
+            #expect(try await daemon.control("restart", "/sleeper").exitCode == 0)
+            try await daemon.eventually("it's complete again") { log.text.contains("the journal of processes is complete again") }
+            let journal = try #require(Files.names(in: "\(daemon.directory)/run").first { $0.hasSuffix(".processes") })
+            let pid = try #require(try await daemon.node("/sleeper").pid)
+            #expect(Files.text(of: "\(daemon.directory)/run/\(journal)")?.contains("+ \(pid) ") == true)
+        }
+    }
+
+    @Test("No room for a socket in the runtime directory: workers that need one wait, and start when there is room")
+    func sockets() async throws {
+        guard geteuid() == 0 else { return print("skipped: only root can mount a file system") }
+        let wrapper = Self.smallDisk("nr_inodes=40")
+        try await RunningDaemon.with(Self.tree, wrapper: wrapper, hasOwnFiles: true) { daemon in
+            try await daemon.everythingActive()
+            for number in 0..<40 { close(open("\(daemon.directory)/run/\(number)", O_CREAT | O_WRONLY | O_CLOEXEC, 0o600)) }
+            kill(try #require(try await daemon.node("/app").pid), SIGKILL)
+            try await daemon.eventually("it can't start") { try await daemon.node("/app").state != "active" }
+            kill(try #require(try await daemon.node("/sleeper").pid), SIGKILL)
+            try await daemon.eventually("the program lives again") {
+                let sleeper = try await daemon.node("/sleeper")
+                return sleeper.incarnation == 2 && sleeper.state == "active"
+            }
+            for number in 0..<40 { unlink("\(daemon.directory)/run/\(number)") }
+            try await daemon.everythingActive()
+        }
+    }
+
+    @Test("A herd of 200 workers that end at once, again and again: no more starts than the bucket gives, others unaffected")
+    func herd() async throws {
+        let herd = (0..<200).map { "  - key: w\($0)\n    worker: { executable: /bin/false, coordinator: RootCoordinator }\n" }.joined()
+        let limits = "supervision: { intensity: 1000000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }"
+        let good = Self.tree.split(separator: "\n").prefix(3).joined(separator: "\n")
+        try await RunningDaemon.with("\(good)\n\(herd)\(limits)\n") { daemon in
+            let processID = daemon.process.identity.processID
+            func starts() async throws -> (starts: Int, at: ContinuousClock.Instant) {
+                (try await daemon.tree().children.dropFirst().reduce(0) { $0 + Int($1.incarnation) }, .now)
+            }
+            try await daemon.eventually("all have been started, and the burst is over") { try await starts().starts > 400 }
+            let before = try await starts()
+            let load = try await Usage.load(of: processID, for: .seconds(6))
+            let after = try await starts()
+            let rate = Double(after.starts - before.starts) / ((after.at - before.at) / .seconds(1))
+            print("herd of 200: \(rate) starts a second, \(load) of a processor")
+            // A start more or less at the ends.
+            #expect(rate > 5 && rate < 55)
+            #expect(load < (Usage.isBuildSlow ? 2 : 0.5))
+            let worst = try await Self.worstAnswer(daemon)
+            #expect(worst < .patient(.seconds(1)))
+            let app = try #require(try await daemon.tree().children.first)
+            #expect(app.restarts == 0 && app.children.allSatisfy { $0.restarts == 0 })
+        }
+    }
+
+    @Test(
+        "Steps of the wall clock by an hour, back, and to 1970 end nothing, start nothing, and delay nothing",
+        .enabled(if: WallClock.canBeBuilt, "needs a C compiler")
+    )
+    func wallClock() async throws {
+        let clock = try await WallClock()
+        let wrapper = "env LD_PRELOAD=\(clock.library) WALL_CLOCK_OFFSET=\(clock.offset)"
+        try await RunningDaemon.with(Self.tree, wrapper: wrapper) { daemon in
+            try await daemon.everythingActive()
+            let before = try await daemon.tree()
+            for seconds in [3_600, -3_600, 86_400 * 365, -Int(time(nil)), 0] {
+                try clock.set(seconds)
+                let began = ContinuousClock.now
+                for _ in 0..<20 {
+                    _ = try await daemon.call(.ask(path: "/app/a", message: "Fixture.WhereAmI", payload: [:], timeout: .seconds(10)))
+                }
+                // Longer than a heartbeat.
+                try await Task.sleep(for: .seconds(2))
+                #expect(ContinuousClock.now - began < .patient(.seconds(8)), "after a step of \(seconds) s")
+                let restarts = try await daemon.tree().children.map(\.restarts)
+                #expect(restarts == before.children.map(\.restarts), "after a step of \(seconds) s")
+            }
+            #expect(try await daemon.tree().children.map(\.pid) == before.children.map(\.pid))
+            // Backoff and restart don't wait for the clock either.
+            try clock.set(-86_400)
+            kill(try #require(try await daemon.node("/app").pid), SIGKILL)
+            try await daemon.eventually("it lives again") { try await daemon.node("/app").incarnation == 2 }
+            try await daemon.everythingActive()
+            let began = ContinuousClock.now
+            #expect(try await daemon.control("shutdown").exitCode == 0)
+            #expect(ContinuousClock.now - began < .patient(.seconds(10)))
+        }
+    }
+
+    /// A command that gives the daemon a file system of its own for its runtime directory.
+    static func smallDisk(_ options: String) -> String {
+        let mount = "mount -t tmpfs -o \(options),mode=700 tmpfs DIRECTORY/run"
+        return "unshare -m sh -c 'mkdir -m 700 DIRECTORY/run && \(mount) && exec \"$@\"' sh"
+    }
+
+    /// Changes a limit of a process that runs, see prlimit(1).
+    private static func limit(_ limits: String..., of processID: Int32) async throws {
+        let specification = ProcessSpecification(executable: "/usr/bin/prlimit", arguments: ["--pid", "\(processID)"] + limits)
+        let status = try await withChild(specification) { await $0.waitForExit() }
+        try #require(status == .exited(code: 0), "prlimit \(limits)")
+    }
+
+    private static func worstAnswer(_ daemon: RunningDaemon) async throws -> Duration {
+        var worst = Duration.zero
+        for _ in 0..<100 {
+            let began = ContinuousClock.now
+            _ = try await daemon.call(.ask(path: "/app/a", message: "Fixture.WhereAmI", payload: [:], timeout: .seconds(10)))
+            worst = max(worst, ContinuousClock.now - began)
+        }
+        return worst
+    }
+
+    /// Writes a file until there is no space.
+    static func fill(_ path: String) {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        let bytes = [UInt8](repeating: 0, count: 4_096)
+        while write(descriptor, bytes, bytes.count) > 0 {}
+        close(descriptor)
+    }
+}
+
+/// The wall clock of a process, which a test steps: the real one can only be stepped for the whole machine.
+private struct WallClock {
+    static let canBeBuilt = access("/usr/bin/cc", X_OK) == 0
+
+    private static let source = """
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <fcntl.h>
+        #include <stdlib.h>
+        #include <sys/mman.h>
+        #include <sys/syscall.h>
+        #include <sys/time.h>
+        #include <time.h>
+        #include <unistd.h>
+        static long *offset;
+        __attribute__((constructor)) static void begin(void) {
+            int file = open(getenv("WALL_CLOCK_OFFSET"), O_RDONLY | O_CLOEXEC);
+            void *memory = mmap(0, sizeof *offset, PROT_READ, MAP_SHARED, file, 0);
+            if (memory != MAP_FAILED) offset = memory;
+            close(file);
+        }
+        int clock_gettime(clockid_t clock, struct timespec *now) {
+            int result = syscall(SYS_clock_gettime, clock, now);
+            if (result == 0 && offset && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) now->tv_sec += *offset;
+            return result;
+        }
+        int gettimeofday(struct timeval *now, void *zone) {
+            struct timespec precise;
+            int result = clock_gettime(CLOCK_REALTIME, &precise);
+            now->tv_sec = precise.tv_sec;
+            now->tv_usec = precise.tv_nsec / 1000;
+            return result;
+        }
+        time_t time(time_t *result) {
+            struct timespec now;
+            clock_gettime(CLOCK_REALTIME, &now);
+            if (result) *result = now.tv_sec;
+            return now.tv_sec;
+        }
+        """
+
+    private let directory: TemporaryDirectory
+    var library: String { directory.file("clock.so") }
+    /// The file with the difference to the real time.
+    var offset: String { directory.file("offset") }
+
+    init() async throws {
+        directory = try TemporaryDirectory()
+        try Files.write(Self.source, to: directory.file("clock.c"))
+        try set(0)
+        let specification = ProcessSpecification(
+            executable: "/usr/bin/cc",
+            arguments: ["-shared", "-fPIC", "-O1", "-o", directory.file("clock.so"), directory.file("clock.c")]
+        )
+        let status = try await withChild(specification) { await $0.waitForExit() }
+        try #require(status == .exited(code: 0))
+    }
+
+    /// Steps the clock to so many seconds from the real time.
+    func set(_ seconds: Int) throws {
+        let descriptor = open(offset, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        defer { close(descriptor) }
+        let bytes = withUnsafeBytes(of: seconds) { Array($0) }
+        try #require(pwrite(descriptor, bytes, bytes.count, 0) == bytes.count)
+    }
+}

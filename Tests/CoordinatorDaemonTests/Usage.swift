@@ -1,0 +1,31 @@
+import Glibc
+import TestSupport
+
+/// What a process occupies.
+struct Usage {
+    let descriptors: Int
+    /// The most memory that it has had, in bytes.
+    let peak: Int
+    /// The processor time that it has taken.
+    let time: Duration
+
+    init(_ processID: Int32) {
+        descriptors = Files.numbers(in: "/proc/\(processID)/fd").count
+        let line = Files.text(of: "/proc/\(processID)/status")?.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+        peak = (line?.split(separator: " ").compactMap { Int($0) }.first ?? 0) << 10
+        // proc_pid_stat(5): the 14th and the 15th field, the second of which is a name in parentheses.
+        let fields = Files.text(of: "/proc/\(processID)/stat")?.split(separator: ")").last?.split(separator: " ") ?? []
+        let ticks = fields.count > 12 ? (Int(fields[11]) ?? 0) + (Int(fields[12]) ?? 0) : 0
+        time = .milliseconds(ticks * 1_000 / max(sysconf(Int32(_SC_CLK_TCK)), 1))
+    }
+
+    /// Whether this build is for a sanitizer, with which everything takes several times as long.
+    static let isBuildSlow = Duration.patient(.seconds(1)) > .seconds(1)
+
+    /// Returns the part of one processor that a process takes during a time.
+    static func load(of processID: Int32, for time: Duration) async throws -> Double {
+        let (before, began) = (Usage(processID).time, ContinuousClock.now)
+        try await Task.sleep(for: time)
+        return (Usage(processID).time - before) / (ContinuousClock.now - began)
+    }
+}

@@ -1,0 +1,99 @@
+import DaemonConfiguration
+import Testing
+
+@Suite("The plan from one configuration to another")
+struct ConfigurationPlanTests {
+    private static func plan(_ former: String, _ next: String) throws -> ConfigurationPlan {
+        try ConfigurationPlan(
+            from: DaemonConfiguration.parse(text: former, file: "f"),
+            to: DaemonConfiguration.parse(text: next, file: "g")
+        )
+    }
+
+    /// The changes as short texts: sign, path, keys and effect.
+    private static func lines(_ former: String, _ next: String) throws -> [String] {
+        let plan = try plan(former, next)
+        let signs: [ConfigurationPlan.Change.Kind: String] = [.added: "+", .removed: "-", .changed: "~"]
+        return plan.changes.map { change in
+            let keys = change.keys.isEmpty ? "" : " \(change.keys.joined(separator: " "))"
+            return "\(signs[change.kind] ?? "") \(change.path)\(keys) \(change.effect.rawValue)\(change.cause.map { " for \($0)" } ?? "")"
+        } + plan.reordered.map { "order \($0)" }
+    }
+
+    private static let base = """
+        children:
+          - { key: a, program: { command: [cat] } }
+          - { key: b, program: { command: [cat] }, requires: [a] }
+          - key: g
+            children:
+              - { key: x, program: { command: [cat] }, instances: 2 }
+              - { key: y, worker: { executable: /w, coordinator: W } }
+        """
+
+    @Test("A configuration and itself have no differences, however it is written")
+    func same() throws {
+        let plan = try Self.plan(Self.base, Self.base.replacing("[cat]", with: "[\"cat\"]") + "\nsupervision: { intensity: 5 }")
+        #expect(plan.isEmpty)
+        #expect(plan.unchanged == 6)
+    }
+
+    @Test(
+        "Each edit leads to its changes, and to no others",
+        arguments: [
+            (
+                "{ key: a, program: { command: [cat] } }", "{ key: a, program: { command: [cat] }, restart: transient }",
+                ["~ /a restart takeOver"]
+            ),
+            (
+                "{ key: a, program: { command: [cat] } }",
+                "{ key: a, program: { command: [cat] }, shutdown: 1s, restart_limits: { intensity: 1 } }",
+                ["~ /a shutdown restart_limits takeOver"]
+            ),
+            (
+                "{ key: a, program: { command: [cat] } }", "{ key: a, program: { command: [cat, -] } }",
+                ["~ /a program.command restart", "~ /b restart for /a"]
+            ),
+            (
+                "{ key: a, program: { command: [cat] } }", "{ key: a, program: { command: [cat], environment: { A: b }, directory: / } }",
+                ["~ /a program.environment program.directory restart", "~ /b restart for /a"]
+            ),
+            ("requires: [a]", "after: [a]", ["~ /b after requires takeOver"]),
+            ("instances: 2", "instances: 3", ["+ /g/x-3 start"]),
+            ("instances: 2", "instances: 1", ["- /g/x-2 stop"]),
+            ("instances: 2", "autostart: false", ["+ /g/x none", "- /g/x-1 stop", "- /g/x-2 stop"]),
+            ("coordinator: W", "coordinator: V", ["~ /g/y worker.coordinator restart"]),
+            ("key: g", "key: h", ["+ /h start", "+ /h/x-1 start", "+ /h/x-2 start", "+ /h/y start", "- /g stop"]),
+            ("- key: g", "- key: g\n    supervision: { intensity: 1 }", ["~ /g supervision takeOver"]),
+            (
+                "  - { key: b", "  - { key: c, program: { command: [cat] } }\n  - { key: b", ["+ /c start"]
+            ),
+            (
+                "children:\n  - { key: a", "orphan_grace: 1s\nsupervision: { period: 1s }\nchildren:\n  - { key: a",
+                [
+                    "~ / supervision takeOver", "~ / orphan_grace nextDaemon",
+                ]
+            ),
+        ] as [(String, String, [String])]
+    )
+    func edit(_ former: String, _ next: String, _ expected: [String]) throws {
+        #expect(Self.base.contains(former))
+        #expect(try Self.lines(Self.base, Self.base.replacing(former, with: next, maxReplacements: 1)) == expected)
+    }
+
+    @Test("Another order is seen, and restarts nothing")
+    func order() throws {
+        let former = "children: [{ key: a, program: { command: [cat] } }, { key: b, program: { command: [cat] } }]"
+        let next = "children: [{ key: b, program: { command: [cat] } }, { key: a, program: { command: [cat] } }]"
+        #expect(try Self.lines(former, next) == ["order /"])
+    }
+
+    @Test("A program that becomes a worker, or a group, is restarted")
+    func kinds() throws {
+        let program = "children: [{ key: a, program: { command: [cat] }, shutdown: infinity }]"
+        let worker = "children: [{ key: a, worker: { executable: /w, coordinator: W } }]"
+        let group = "children: [{ key: a, children: [{ key: b, program: { command: [cat] } }] }]"
+        #expect(try Self.lines(program, worker) == ["~ /a program worker restart"])
+        #expect(try Self.lines(worker, group) == ["~ /a worker children restart"])
+        #expect(try Self.lines(group, program) == ["~ /a children program restart"])
+    }
+}

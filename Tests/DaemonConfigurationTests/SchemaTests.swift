@@ -1,0 +1,121 @@
+import FoundationEssentials
+import Glibc
+import Processes
+import TestSupport
+import Testing
+import WireProtocol
+
+@Suite("The JSON schema of the configuration file", .timeLimit(minutes: 2))
+struct SchemaTests {
+    private static let schema = "\(Files.packageRoot)/Deploy/configuration.schema.json"
+
+    @Test("The schema's mappings are those that the reader knows, with the same keys")
+    func keys() throws {
+        let text = try #require(Files.text(of: Self.schema))
+        let schema = try JSONDecoder().decode(JSONValue.self, from: Data(text.utf8))
+        var described: [Set<String>] = []
+        func collect(_ value: JSONValue) {
+            switch value {
+            case .object(let members):
+                if case .object(let properties)? = members["properties"] { described.append(Set(properties.keys)) }
+                for member in members.values { collect(member) }
+            case .array(let elements): for element in elements { collect(element) }
+            default: break
+            }
+        }
+        collect(schema)
+        #expect(Set(described) == Set(try ReaderSource.keyLists()))
+    }
+
+    /// A program that validates files from its standard input, one a line: a path, or a text after `yaml:`; prints `valid` or `invalid` for each.
+    private static let validator = """
+        import json, sys, jsonschema, yaml
+        class Loader(yaml.SafeLoader): pass
+        # YAML 1.2 has no other truth values than true and false.
+        Loader.yaml_implicit_resolvers = {
+            key: [(tag, pattern) for tag, pattern in resolvers if tag not in ("tag:yaml.org,2002:bool", "tag:yaml.org,2002:timestamp")]
+            for key, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()}
+        Loader.add_implicit_resolver("tag:yaml.org,2002:bool", __import__("re").compile("^(true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
+        with open(sys.argv[1]) as file: schema = json.load(file)
+        jsonschema.Draft202012Validator.check_schema(schema)
+        validator = jsonschema.Draft202012Validator(schema)
+        for path in sys.argv[2:]:
+            with open(path) as file: document = yaml.load(file, Loader)
+            errors = sorted(validator.iter_errors(document), key=lambda error: error.json_path)
+            print("valid" if not errors else "invalid: " + errors[0].json_path + " " + errors[0].message.replace("\\n", " "))
+        """
+
+    private static let interpreter = getenv("COORDINATORS_TEST_PYTHON").map { String(cString: $0) } ?? "python3"
+
+    private static func run(_ arguments: [String]) async throws -> (status: Processes.ExitStatus, output: String) {
+        let output = Transcript()
+        let specification = ProcessSpecification(
+            executable: "/usr/bin/env",
+            arguments: [interpreter] + arguments,
+            standardOutput: output.destination,
+            standardError: output.destination
+        )
+        return try await withChild(specification) { child in
+            let status = await child.waitForExit()
+            return (status, output.text)
+        }
+    }
+
+    /// Whether the interpreter has the packages that validate; `Deploy/test` installs them.
+    private static func canValidate() async -> Bool {
+        (try? await run(["-c", "import jsonschema, yaml"]).status) == .exited(code: 0)
+    }
+
+    /// Returns the verdict on each text.
+    private static func verdicts(_ texts: [String]) async throws -> [String] {
+        let temporary = try TemporaryDirectory()
+        let files = try texts.enumerated().map { number, text in
+            let file = temporary.file("\(number).yaml")
+            try Files.write(text, to: file)
+            return file
+        }
+        let ended = try await run(["-c", validator, schema] + files)
+        try #require(ended.status == .exited(code: 0), "\(ended.output)")
+        return ended.output.split(separator: "\n").map(String.init)
+    }
+
+    @Test("An independent reader finds every example of the repository valid")
+    func examples() async throws {
+        guard await Self.canValidate() else { return print("\(Self.interpreter) has no jsonschema and yaml; nothing was validated") }
+        var texts: [String] = []
+        for article in ["Sources/DaemonConfiguration/DaemonConfiguration.docc", "Sources/Coordinators/Coordinators.docc", "."] {
+            let folder = "\(Files.packageRoot)/\(article)"
+            for name in Files.names(in: folder) where name.hasSuffix(".md") {
+                let text = Files.text(of: "\(folder)/\(name)") ?? ""
+                texts += text.split(separator: "```yaml\n").dropFirst().compactMap { $0.split(separator: "```").first.map(String.init) }
+            }
+        }
+        texts = texts.filter { $0.contains("children:") } + [DaemonConfigurationTests.complete]
+        texts.append(try #require(Files.text(of: "\(Files.packageRoot)/Deploy/shop.yaml")))
+        #expect(texts.count >= 6)
+        let verdicts = try await Self.verdicts(texts)
+        for (text, verdict) in zip(texts, verdicts) { #expect(verdict == "valid", "\(text)") }
+        #expect(verdicts.count == texts.count)
+    }
+
+    @Test("An independent reader refuses what the reader refuses for its form")
+    func refused() async throws {
+        guard await Self.canValidate() else { return }
+        let child = { (rest: String) in "children: [{ key: a, program: { command: [cat] }, \(rest) }]" }
+        let texts = [
+            "childern: []", "children: {}", "children: [{ key: a }]", "children: [{ program: { command: [cat] } }]",
+            "children: [{ key: a/b, program: { command: [cat] } }]", "children: [{ key: 5, program: { command: [cat] } }]",
+            "children: [{ key: a, program: { command: [] } }]", "children: [{ key: a, program: { command: ['~/x'] } }]",
+            child("worker: { executable: x, coordinator: X }"), child("restart: always"), child("shutdown: 5"), child("shutdown: soon"),
+            child("after: b"), child("requires: [5]"), child("autostart: no"), child("instances: -1"), child("supervision: {}"),
+            child("restart_limits: { intensity: many }"), child("children: []"), "children: []\norphan_grace: 5",
+            "children: []\nsupervision: { strategy: one_for_one }", "children: []\nsupervision: { backoff: { factors: 2 } }",
+            "children: [{ key: a, worker: { executable: x, coordinator: X, hang: ignore } }]",
+            "children: [{ key: a, worker: { executable: x } }]",
+        ]
+        for text in texts { #expect(ConfigurationProblemTests.problems(of: text) != [], "\(text)") }
+        let verdicts = try await Self.verdicts(texts)
+        for (text, verdict) in zip(texts, verdicts) { #expect(verdict.hasPrefix("invalid"), "\(text)") }
+        #expect(verdicts.count == texts.count)
+    }
+}

@@ -1,0 +1,351 @@
+#!/usr/bin/env python3
+"""Drives a real daemon with the shop through every command of coordinatorctl, for people and as JSON.
+
+Usage: transcript.py DIRECTORY
+
+DIRECTORY holds the built programs. Each command's output is printed; its exit status is compared with the expected one, and its JSON is
+validated against Deploy/schema, where no member may be missing from the schema. Needs the packages jsonschema and pyte. The exit status is 1
+when something isn't as it must be.
+"""
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+
+import jsonschema
+import pyte
+import referencing
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LIMIT = 20
+# Commands with tests of their own.
+ELSEWHERE = {"config", "events", "history", "logs", "scale", "upgrade"}
+
+CONFIGURATION = """
+children:
+  - key: shop
+    worker: {{ executable: {built}/Shop, coordinator: ShopCoordinator, configuration: {{ currency: EUR }} }}
+    shutdown: 10s
+  - key: sleeper
+    program: {{ command: [sleep, "100000"] }}
+  - key: once
+    program: {{ command: ["true"] }}
+    restart: temporary
+  - key: talker
+    program: {{ command: [sh, -c, "echo one; echo two >&2; exec sleep 100000"] }}
+    logging: {{ standard_error: separate, format: json }}
+supervision: {{ strategy: oneForOne, intensity: 50, period: 60s }}
+"""
+
+
+def strict(schema):
+    """The schema, in which an object has no member beyond those that are described."""
+    if isinstance(schema, list):
+        return [strict(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    result = {key: strict(value) for key, value in schema.items()}
+    if isinstance(schema.get("properties"), dict) and schema.get("type") == "object":
+        result.setdefault("additionalProperties", False)
+    return result
+
+
+class Schemas:
+    def __init__(self):
+        self.files = {file.name: strict(json.loads(file.read_text())) for file in (ROOT / "Deploy/schema").glob("*.json")}
+        resources = [(name, referencing.Resource.from_contents(schema)) for name, schema in self.files.items()]
+        self.registry = referencing.Registry().with_resources(resources)
+        for schema in self.files.values():
+            jsonschema.Draft202012Validator.check_schema(schema)
+
+    def problems(self, name, value):
+        validator = jsonschema.Draft202012Validator(self.files[f"{name}.json"], registry=self.registry)
+        return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
+
+
+class Transcript:
+    def __init__(self, built, directory):
+        self.built, self.directory = built, directory
+        self.failures = []
+        self.used = set()
+        self.schemas = Schemas()
+        self.environment = {
+            "PATH": "/usr/bin:/bin", "COORDINATOR_RUNTIME_DIR": f"{directory}/run", "COORDINATOR_STATE_DIR": str(directory),
+            **{name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")},
+        }
+
+    def fail(self, text):
+        self.failures.append(text)
+        print(f"!!! {text}")
+
+    def run(self, arguments, exit=0, schema=None, input=None, limit=LIMIT, shows=None):
+        """Runs a command in its human form, or with --json when there is a schema."""
+        arguments = arguments + (["--json"] if schema else [])
+        began = time.monotonic()
+        ended = subprocess.run(
+            [f"{self.built}/coordinatorctl", *arguments], env=self.environment, input=input, capture_output=True, text=True, timeout=limit + 60
+        )
+        took = time.monotonic() - began
+        print(f"$ coordinatorctl {' '.join(arguments)}")
+        output = ended.stdout if len(ended.stdout) < 4000 else ended.stdout[:4000] + "…\n"
+        print(output + ended.stderr, end="")
+        print(f"  exit {ended.returncode}, {took * 1000:.0f} ms")
+        self.used.add(next((word for word in arguments if not word.startswith("-")), ""))
+        if ended.returncode != exit:
+            self.fail(f"{arguments}: exit {ended.returncode}, expected {exit}")
+        if took > limit:
+            self.fail(f"{arguments}: took {took:.1f} s, at most {limit} expected")
+        if shows and shows not in ended.stdout + ended.stderr:
+            self.fail(f"{arguments}: {shows!r} isn't in the output")
+        if not schema:
+            return ended.stdout
+        text = ended.stderr if schema == "error" else ended.stdout
+        try:
+            value = json.loads(text)
+        except ValueError as error:
+            self.fail(f"{arguments}: no JSON: {error}")
+            return None
+        for problem in self.schemas.problems(schema, value):
+            self.fail(f"{arguments}: {problem}")
+        return value
+
+    def run_fast(self, arguments, **more):
+        """Runs a command that must take less than a second; on a loaded machine, one of three times."""
+        times = []
+        while len(times) < 3 and (not times or times[-1] >= 1):
+            began = time.monotonic()
+            self.run(arguments, **more)
+            times.append(time.monotonic() - began)
+        if times[-1] >= 1:
+            self.fail(f"{arguments}: took {', '.join(f'{each:.1f}' for each in times)} s, less than 1 expected")
+
+    def both(self, arguments, schema, exit=0, **more):
+        """Runs a command in both forms; a failure is an object on standard error."""
+        self.run(arguments, exit=exit, **more)
+        return self.run(arguments, exit=exit, schema=schema, **more)
+
+    def lines(self, arguments, schema, **more):
+        """Runs a command whose JSON is an object on each line."""
+        self.run(arguments, **more)
+        values = [json.loads(line) for line in self.run(arguments + ["--json"], **more).splitlines()]
+        for value in values:
+            for problem in self.schemas.problems(schema, value):
+                self.fail(f"{arguments}: {problem}")
+        if not values:
+            self.fail(f"{arguments}: nothing came")
+        return values
+
+    def eventually(self, what, condition):
+        end = time.monotonic() + LIMIT
+        while time.monotonic() < end:
+            if condition():
+                return
+            time.sleep(0.05)
+        self.fail(f"never: {what}")
+
+    def node(self, path):
+        ended = subprocess.run([f"{self.built}/coordinatorctl", "--json", "status", path], env=self.environment, capture_output=True, text=True)
+        return json.loads(ended.stdout) if ended.stdout else {}
+
+    def top(self):
+        """Drives `top` in a pseudo-terminal, and prints its screen."""
+        process, terminal = pty.fork()
+        if process == 0:
+            os.execve(f"{self.built}/coordinatorctl", ["coordinatorctl", "top", "--interval", "200ms"], {**self.environment, "TERM": "xterm"})
+        screen = pyte.Screen(110, 24)
+        stream = pyte.ByteStream(screen)
+
+        def resize(columns, lines):
+            fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+            screen.resize(lines, columns)
+
+        def shows(condition):
+            end = time.monotonic() + LIMIT
+            while time.monotonic() < end:
+                if select.select([terminal], [], [], 0.05)[0]:
+                    try:
+                        stream.feed(os.read(terminal, 65536))
+                    except OSError:
+                        return condition(screen.display)
+                if condition(screen.display):
+                    return True
+            return False
+
+        def step(what, keys, condition):
+            if keys:
+                os.write(terminal, keys)
+            if not shows(condition):
+                self.fail(f"top: {what}")
+            print(f"--- top: {what}")
+            print("\n".join(line.rstrip() for line in screen.display).rstrip())
+
+        resize(110, 24)
+        step("the tree with rates", b"", lambda lines: any("payment" in line and "active" in line for line in lines) and "msg/s" in lines[2])
+        step("by memory", b"m", lambda lines: "sort memory" in lines[2])
+        step("filtered", b"/cart\r", lambda lines: "filter cart" in lines[2] and not any("/shop/payment" in line for line in lines))
+        resize(60, 12)
+        step("a smaller terminal, unfiltered", b"\x1bt", lambda lines: "sort tree" in lines[2] and "quit" in lines[11])
+        step("the keys", b"?", lambda lines: "coordinatorctl top" in lines[0])
+        os.write(terminal, b"xq")
+        end, status = time.monotonic() + LIMIT, (0, 0)
+        while status[0] == 0 and time.monotonic() < end:
+            shows(lambda lines: True)
+            status = os.waitpid(process, os.WNOHANG)
+        if status != (process, 0):
+            self.fail(f"top: it ended with {status}")
+        os.close(terminal)
+
+    def commands(self):
+        cart = self.both(["status", "/shop/cart"], "status")
+        self.both(["tree"], "tree", shows="payment")
+        self.both(["ps"], "ps")
+        self.both(["status", "/shop/*"], "status-list", shows="/shop/payment")
+        self.both(["status", "/shop", "/nowhere"], "status-list", exit=4)
+        self.both(["status", "/nowhere"], "error", exit=4)
+        self.both(["status", "/once"], "status", exit=3)
+        self.both(["status", "/no*"], "error", exit=4)
+        self.both(["mailbox", "/shop"], "status", shows="payment")
+        self.both(["doctor"], "doctor", shows="descriptors")
+        self.both(["top", "--once", "--interval", "200ms"], "top", shows="/shop/cart")
+        self.top()
+
+        self.both(["ask", "/shop/account", "Account.Login", '{"name":"ada","password":"lovelace"}'], "ask")
+        self.both(["ask", "/shop/catalog", "Cart.Add", "-"], "ask", input='{"sku":"apple"}')
+        (self.directory / "message").write_text('{"sku":"apple"}')
+        self.both(["ask", "/shop/catalog", "Cart.Add", f"@{self.directory}/message"], "ask")
+        trace = self.both(["ask", "/shop/catalog", "Cart.Add", '{"sku":"apple"}', "--trace"], "trace", shows="CatalogCoordinator")
+        paths = [hop["path"] for hop in trace["hops"]]
+        if paths != ["/shop/catalog", "/shop/cart"]:
+            self.fail(f"the trace has {paths}")
+        self.both(["ask", "/shop/catalog", "No.Such"], "error", exit=1)
+        self.run(["ask", "/shop/catalog", "No.Such", "--trace"], exit=1, schema="trace")
+        self.run(["ask", "/shop", "Account.Login", "{"], exit=64, schema="error")
+        self.both(["send", "/shop/cart", "Cart.Toggle", '{"sku":"pear"}'], "send")
+        self.both(["send", "/shop/cart", "No.Such"], "send", exit=1)
+        self.both(["bench", "/shop/cart", "Cart.Contents", "--rate", "50", "--duration", "300ms", "--ramp", "0s"], "bench")
+        self.both(["dead-letters"], "dead-letters")
+
+        self.run(["config", "diff"], shows="nothing to change")
+        self.both(["config", "apply", "--dry-run"], "config-changes")
+        self.both(["config", "apply"], "config-changes")
+        self.both(["config", "apply", "/nonexistent"], "error", exit=78)
+
+        self.both(["pause", "/sleeper"], "lifecycle", shows="paused")
+        self.both(["status", "/sleeper"], "status")
+        self.both(["resume", "/sleeper"], "lifecycle", shows="active")
+        self.both(["stop", "/sleeper"], "lifecycle", shows="inactive")
+        self.both(["status", "/sleeper"], "status", exit=3)
+        self.both(["signal", "/sleeper", "HUP"], "error", exit=3)
+        self.both(["start", "/sleeper"], "lifecycle", shows="active")
+        self.both(["signal", "/sleeper", "/shop", "CONT"], "signal-list", shows="SIGCONT")
+        self.both(["signal", "/sleeper", "CONT"], "signal")
+        self.both(["restart", "/sleeper"], "lifecycle", shows="active")
+        self.both(["restart", "/shop/*"], "lifecycle-list", shows="/shop/cart")
+        self.both(["restart", "/sleeper", "/nowhere"], "lifecycle-list", exit=4)
+        self.both(["kill", "/shop/payment"], "lifecycle")
+        self.eventually("payment is back", lambda: self.node("/shop/payment").get("state") == "active")
+
+        self.lines(["logs", "/talker"], "logs", shows="one")
+        self.lines(["logs", "/", "-n", "5", "--grep", "^(one|two)$", "--since", "1h"], "logs", shows="two")
+        self.both(["logs", "/nowhere"], "error", exit=4)
+        self.both(["logs", "/talker", "--grep", "("], "error", exit=64)
+        events = self.lines(["events"], "events", shows="restarted")
+        self.lines(["events", "--since", str(events[-2]["number"])], "events")
+        self.lines(["events", "--path", "/sleeper", "--since", "1h"], "events", shows="/sleeper")
+        self.both(["history", "/sleeper"], "history")
+        self.both(["history", "/nowhere"], "error", exit=4)
+
+        self.run(["frobnicate"], exit=64)
+        self.run(["signal", "/sleeper", "NOSUCH"], exit=64)
+        self.both(["status"], "error", exit=64, shows="Missing expected argument")
+        self.run(["--runtime-dir", "/nonexistent", "ps"], exit=69)
+        self.run(["--runtime-dir", "/nonexistent", "ps"], exit=69, schema="error")
+        for shell in ["bash", "zsh", "fish"]:
+            self.run(["completion", shell], shows="coordinatorctl")
+        self.run(["--version"])
+        self.run(["help"], shows="doctor")
+        self.completion()
+        self.full()
+        return cart
+
+    def completion(self):
+        """The shell gets the paths of the running tree."""
+        script = (
+            f'PATH={self.built}:$PATH; . <({self.built}/coordinatorctl completion bash); COMP_WORDS=(coordinatorctl status /shop/p); '
+            "COMP_CWORD=2; COMP_LINE='coordinatorctl status /shop/p'; COMP_POINT=${#COMP_LINE}; COMP_TYPE=9; "
+            '_coordinatorctl coordinatorctl /shop/p status; printf "%s\\n" "${COMPREPLY[@]}"'
+        )
+        ended = subprocess.run(["bash", "-c", script], env=self.environment, capture_output=True, text=True)
+        print(f"$ coordinatorctl status /shop/p<Tab>\n{ended.stdout}{ended.stderr}", end="")
+        if "/shop/payment" not in ended.stdout:
+            self.fail("the shell doesn't complete /shop/p")
+
+    def full(self):
+        """A result that can't be written is a failure."""
+        with open("/dev/full", "w") as full:
+            ended = subprocess.run([f"{self.built}/coordinatorctl", "tree"], env=self.environment, stdout=full, stderr=subprocess.PIPE)
+        if ended.returncode != 1:
+            self.fail(f"tree > /dev/full: exit {ended.returncode}")
+
+    def stopped_worker(self):
+        """No command waits for a worker that has been stopped, but one that is about it."""
+        cart = self.node("/shop/cart")["pid"]
+        self.run(["signal", "/shop/cart", "STOP"])
+        try:
+            for arguments in [["tree"], ["ps"], ["status", "/shop/account"], ["status", "/sleeper"], ["mailbox", "/shop/catalog"]]:
+                self.run_fast(arguments)
+            self.run_fast(["status", "/shop/cart"], exit=3, shows="unresponsive")
+        finally:
+            os.kill(cart, signal.SIGCONT)
+        self.eventually("cart answers again", lambda: self.node("/shop/cart").get("state") == "active")
+
+    def all(self):
+        (self.directory / "tree.yaml").write_text(CONFIGURATION.format(built=self.built))
+        log = open(self.directory / "log", "w")
+        daemon = subprocess.Popen(
+            [f"{self.built}/coordinatord", "--config", f"{self.directory}/tree.yaml", "--runtime-dir", f"{self.directory}/run"],
+            env=self.environment, stdout=log, stderr=log,
+        )
+        try:
+            self.eventually("the shop is up", lambda: self.node("/shop/payment").get("state") == "active")
+            self.eventually("once has ended", lambda: self.node("/once").get("state") == "inactive")
+            self.commands()
+            self.stopped_worker()
+            self.run(["shutdown"], schema="shutdown")
+            daemon.wait(LIMIT)
+            self.both(["doctor"], "doctor", shows="none runs")
+        finally:
+            if daemon.poll() is None:
+                daemon.terminate()
+                daemon.wait(LIMIT)
+        listed = subprocess.run([f"{self.built}/coordinatorctl", "--experimental-dump-help"], capture_output=True, text=True).stdout
+        known = {command["commandName"] for command in json.loads(listed)["command"]["subcommands"]}
+        missing = known - self.used - {"help"} - ELSEWHERE
+        if missing:
+            self.fail(f"commands that aren't in the transcript: {', '.join(sorted(missing))}")
+        if self.failures:
+            print((self.directory / "log").read_text()[-3000:])
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    with tempfile.TemporaryDirectory(prefix="tr-") as directory:
+        transcript = Transcript(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(directory))
+        transcript.all()
+    for failure in transcript.failures:
+        print(f"!!! {failure}", file=sys.stderr)
+    sys.exit(1 if transcript.failures else 0)
+
+
+if __name__ == "__main__":
+    main()

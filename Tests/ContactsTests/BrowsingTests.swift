@@ -5,7 +5,7 @@ import WireProtocol
 
 @testable import Contacts
 
-@Suite("Browse, edit, and back", .timeLimit(.minutes(1)))
+@Suite("Browse, edit, and back", .timeLimit(minutes: 1))
 struct BrowsingTests {
     @Test("The editor's page lies over the details", arguments: Where.allCases)
     func editing(_ place: Where) async throws {

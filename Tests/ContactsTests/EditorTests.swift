@@ -6,7 +6,7 @@ import WireProtocol
 
 @testable import Contacts
 
-@Suite("The editor, whoever started it", .timeLimit(.minutes(1)))
+@Suite("The editor, whoever started it", .timeLimit(minutes: 1))
 struct EditorTests {
     private static let grace = Contact(id: 7, name: "Grace", phone: "1")
 

@@ -5,7 +5,7 @@ import WireProtocol
 
 @testable import Contacts
 
-@Suite("Onboarding: the same editor under another key", .timeLimit(.minutes(1)))
+@Suite("Onboarding: the same editor under another key", .timeLimit(minutes: 1))
 struct OnboardingTests {
     @Test("The first launch begins with an empty contact, and can't be cancelled")
     func begins() async throws {

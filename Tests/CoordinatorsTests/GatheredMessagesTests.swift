@@ -9,7 +9,7 @@ import WireProtocol
 @testable import Coordinators
 
 /// One-way messages that are alike, arrive together and share an envelope.
-@Suite("One-way messages that are handled together", .serialized, .timeLimit(.minutes(2)))
+@Suite("One-way messages that are handled together", .serialized, .timeLimit(minutes: 2))
 struct GatheredMessagesTests {
     // MARK: On the link
 

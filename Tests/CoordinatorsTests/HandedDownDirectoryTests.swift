@@ -11,7 +11,7 @@ import WireProtocol
 @testable import Coordinators
 
 /// What processes do with the directory of the rows above them.
-@Suite("Messages whose responders are known below", .serialized, .timeLimit(.minutes(4)))
+@Suite("Messages whose responders are known below", .serialized, .timeLimit(minutes: 4))
 struct HandedDownDirectoryTests {
     // MARK: What nobody answers
 

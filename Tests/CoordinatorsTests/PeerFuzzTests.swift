@@ -21,36 +21,56 @@ struct PeerFuzzTests {
         var closed: [String: Int] = [:]
         let before = Resident.bytes
         while ContinuousClock.now < end {
-            frames.beginLink()
-            try await RawPeer.with(announcesCredit: frames.coin(), messageReceived: Self.handle, notified: Self.notice) { raw in
-                var outcomes = (0..<20).map { number in raw.forward("ask \(number)", flow: number % 2 == 0 ? ReplyFlow { _ in } : nil).1 }
-                for number in 0..<5 { outcomes.append(raw.forward("send \(number)", isOneWay: true).1) }
-                for _ in 0..<400 {
-                    let isSent = (try? raw.link.send(lane: frames.coin() ? .bulk : .control) { frames.next($0) }) != nil
-                    if !isSent { break }
-                    sent += 1
-                }
-                // All of it has been read, unless the link was closed for it.
-                try? raw.link.send(Frame(.ping(Probe(timestampNanoseconds: 0, kind: .link)), correlation: 1 << 63))
-                try await eventually("it's read, or refused; seed \(seed)") {
-                    raw.closed != nil || raw.frames.contains { $0.correlation == 1 << 63 }
-                }
-                let state = raw.peer.state.withLock { ($0.incoming.count, $0.admission.builtinBytes, $0.admission.inspections) }
-                #expect(state.0 <= CreditWindow.link.messages + 1_000, "seed \(seed)")
-                #expect((0...Peer.builtinBytesLimit + (1 << 20)).contains(state.1), "seed \(seed)")
-                #expect((0...Peer.inspectionsLimit).contains(state.2), "seed \(seed)")
-                if let error = raw.closed { closed["\(error.code)", default: 0] += 1 }
-                raw.link.close()
-                try await eventually("the link has ended; seed \(seed)") { raw.closed != nil }
-                try await eventually("every ask has ended; seed \(seed)") { outcomes.allSatisfy { $0.outcome != nil } }
-                #expect(raw.counts.openAsks.load(ordering: .relaxed) == 0, "seed \(seed)")
-                #expect(raw.counts.links.load(ordering: .relaxed) == 0, "seed \(seed)")
-            }
+            let outcome = try await play(&frames, count: 400, "seed \(seed)")
+            sent += outcome.sent
+            if let error = outcome.closed { closed["\(error.code)", default: 0] += 1 }
         }
         print("senseless frames, seed \(seed): \(sent) were sent; links closed: \(closed)")
         #expect(sent > 0)
         // Everything together, kept for ever, would be many times as much. The sanitizer keeps several times as much itself.
-        #expect(ThreadSanitizer.isOn || Resident.bytes - before < 256 << 20, "seed \(seed)")
+        #expect(Sanitizer.isOn || Resident.bytes - before < 256 << 20, "seed \(seed)")
+    }
+
+    @Test("The inputs of the fuzzer that send frames to a peer trap nothing either", arguments: try FuzzCorpus.inputs("Peer"))
+    func corpus(_ input: FuzzCorpus.Input) async throws {
+        var frames = SenselessFrames(BytesAsDice(input.bytes))
+        _ = try await play(&frames, count: max(input.bytes.count / 8, 1), input.name)
+    }
+
+    /// Sends frames over a link of their own, and waits until everything has ended.
+    private func play<Dice>(
+        _ frames: inout SenselessFrames<Dice>,
+        count: Int,
+        _ what: String
+    ) async throws -> (sent: Int, closed: LinkError?) {
+        var sent = 0
+        var closed: LinkError?
+        frames.beginLink()
+        try await RawPeer.with(announcesCredit: frames.coin(), messageReceived: Self.handle, notified: Self.notice) { raw in
+            var outcomes = (0..<20).map { number in raw.forward("ask \(number)", flow: number % 2 == 0 ? ReplyFlow { _ in } : nil).1 }
+            for number in 0..<5 { outcomes.append(raw.forward("send \(number)", isOneWay: true).1) }
+            for _ in 0..<count {
+                let isSent = (try? raw.link.send(lane: frames.coin() ? .bulk : .control) { frames.next($0) }) != nil
+                if !isSent { break }
+                sent += 1
+            }
+            // All of it has been read, unless the link was closed for it.
+            try? raw.link.send(Frame(.ping(Probe(timestampNanoseconds: 0, kind: .link)), correlation: 1 << 63))
+            try await eventually("it's read, or refused; \(what)") {
+                raw.closed != nil || raw.frames.contains { $0.correlation == 1 << 63 }
+            }
+            let state = raw.peer.state.withLock { ($0.incoming.count, $0.admission.builtinBytes, $0.admission.inspections) }
+            #expect(state.0 <= CreditWindow.link.messages + 1_000, "\(what)")
+            #expect((0...Peer.builtinBytesLimit + (1 << 20)).contains(state.1), "\(what)")
+            #expect((0...Peer.inspectionsLimit).contains(state.2), "\(what)")
+            closed = raw.closed
+            raw.link.close()
+            try await eventually("the link has ended; \(what)") { raw.closed != nil }
+            try await eventually("every ask has ended; \(what)") { outcomes.allSatisfy { $0.outcome != nil } }
+            #expect(raw.counts.openAsks.load(ordering: .relaxed) == 0, "\(what)")
+            #expect(raw.counts.links.load(ordering: .relaxed) == 0, "\(what)")
+        }
+        return (sent, closed)
     }
 
     /// The owner of a peer, which does with a worker's notices what a host does.

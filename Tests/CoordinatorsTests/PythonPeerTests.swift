@@ -84,6 +84,32 @@ struct PythonPeerTests {
     }
 }
 
+extension PythonPeerTests {
+    @Test("A Python worker takes acknowledged messages, and sends them: what comes twice is handled once", .timeLimit(minutes: 1))
+    func acknowledged() async throws {
+        try await withRuntime(PythonParent.self, options: Support.options) { runtime in
+            try await runtime.ask(PythonParent.StartPeer(), timeout: .seconds(20))
+            for _ in 0..<10 {
+                let isHandled = try await runtime.send(
+                    named: "Python.Count",
+                    payload: [:],
+                    at: "/python",
+                    acknowledged: true,
+                    timeout: .seconds(20)
+                )
+                #expect(isHandled)
+            }
+            #expect(try await runtime.ask(named: "Python.Count", payload: [:], at: "/python") == 11)
+            #expect(try await !runtime.send(named: "Python.Unknown", payload: [:], at: "/python", acknowledged: true))
+            for number in 0..<20 {
+                let answers = try await runtime.ask(named: "Python.SendAbove", payload: ["number": .integer(Int64(number))], at: "/python")
+                #expect(answers == [0, 0], "both are answered with success")
+            }
+            #expect(try await runtime.ask(PythonParent.Notes()) == Array(0..<20))
+        }
+    }
+}
+
 @Suite("Workers in Python that need nothing but Python", .enabled(if: PythonPeer.isPythonThere, "python3 isn't installed"))
 struct PlainPythonTests {
     @Test("The example worker in the format's document runs as it's written", .timeLimit(minutes: 1))
@@ -203,6 +229,13 @@ actor PythonParent: Coordinator {
     /// Takes its time.
     struct Flood: ResponderMessage {}
 
+    /// The numbers that the peer has sent.
+    struct Notes: ResponderMessage {
+        typealias Reply = [Int]
+    }
+
+    private var notes: [Int] = []
+
     static let mailbox = MailboxPolicy(running: 64, waiting: 64, bytes: 4 << 20)
 
     nonisolated let context: Context
@@ -220,6 +253,8 @@ actor PythonParent: Coordinator {
         },
         .respond(to: Fixture.Echo.self) { _, echo in echo.text },
         .respond(to: Whisper.self) { _, whisper in "\(whisper.text), softly" },
+        .respond(to: Fixture.Note.self) { me, note in me.notes.append(note.number) },
+        .respond(to: Notes.self) { me, _ in me.notes },
         .respond(to: Flood.self) { _, _ in try await Task.sleep(for: .seconds(600)) },
     ]
 }

@@ -31,7 +31,7 @@ struct SenselessFrames<Dice: RandomNumberGenerator> {
     private mutating func name() -> String {
         pick([
             "", "/raw", "a", "ab", "abc", "abcd", "coordinators.Navigate", "coordinators.OpenRoute", "coordinators.tap",
-            "coordinators.dead-letters",
+            "coordinators.dead-letters", "coordinators.lives",
         ])
     }
 

@@ -29,6 +29,8 @@ extension CoordinatorRuntime {
             do {
                 let place = try await ask(Fixture.WhereAmI(), at: path)
                 if place != former { return place }
+                try #require(ContinuousClock.now < deadline, "\(former) still lives")
+                try await Task.sleep(for: .milliseconds(1))
             } catch let error as CoordinatorError
                 where (error.code == .peerLost || error.code == .timedOut) && ContinuousClock.now < deadline
             {

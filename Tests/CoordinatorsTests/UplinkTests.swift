@@ -57,7 +57,36 @@ struct UplinkTests {
         return envelope
     }
 
-    private static func ticket(_ address: String, orphanGraceMilliseconds: UInt32 = 0) -> Ticket {
+    @Test("A worker tells the newest epoch that it knows, takes over a newer one, and refuses a parent with an older one")
+    func epochs() async throws {
+        let listener = try LinkListener(address: "ipc:///tmp/epochs-\(getpid())-\(UInt32.random(in: .min ... .max)).sock")
+        let seen = Lock<[UInt32]>([])
+        let serving = Task {
+            await listener.run { link, _ in
+                let number = seen.withLock { seen in
+                    seen.append(link.helloEpoch)
+                    return seen.count
+                }
+                let welcome = Welcome(buildID: "", maximumFrameSize: 1 << 20, heartbeatMilliseconds: 0)
+                // The first parent is older, the second newer, the third as old as the first again.
+                try link.send(Frame(.welcome(welcome), epoch: number == 2 ? 7 : 4), lane: .control)
+                // A worker that has been welcomed announces its credit: the link has served its purpose.
+                return Link.Handler(frameReceived: { link, _ in link.close() }, closed: { _, _ in })
+            }
+        }
+        defer {
+            listener.close()
+            serving.cancel()
+        }
+        let recorder = LossRecorder()
+        let uplink = Uplink(Self.ticket(listener.address, orphanGraceMilliseconds: 60_000, epoch: 5), counts: LiveCounts())
+        uplink.connect(for: recorder)
+        try await eventually("it dials again and again") { seen.withLock { $0.count >= 4 } }
+        #expect(seen.withLock { Array($0.prefix(4)) } == [5, 5, 7, 7])
+        uplink.beginEnding()
+    }
+
+    private static func ticket(_ address: String, orphanGraceMilliseconds: UInt32 = 0, epoch: UInt32 = 0) -> Ticket {
         Ticket(
             address: address,
             secret: [1],
@@ -65,7 +94,8 @@ struct UplinkTests {
             incarnation: 1,
             parentProcessID: getpid(),
             isStrict: false,
-            orphanGraceMilliseconds: orphanGraceMilliseconds
+            orphanGraceMilliseconds: orphanGraceMilliseconds,
+            epoch: epoch
         )
     }
 
@@ -135,6 +165,153 @@ struct UplinkTests {
             try await eventually("it's removed") { root.existingChildren?.has("child") == false }
         }
     }
+}
+
+extension UplinkTests {
+    @Test("What waits for the next link leaves on it in order, acknowledged messages of the former one first; the surrender ends it")
+    func keptMessages() async throws {
+        let parent = try HoldingParent()
+        let recorder = LossRecorder()
+        let uplink = Uplink(Self.ticket(parent.address, orphanGraceMilliseconds: 4_000), counts: LiveCounts())
+        uplink.connect(for: recorder)
+        let numbers = OpenSequences()
+        func send(_ number: Int, isAcknowledged: Bool) -> (Envelope, RawPeer.Outcome) {
+            let outcome = RawPeer.Outcome()
+            let envelope = Envelope(
+                .encoded(name: "Test.Number", .json, Payload(Array("\(number)".utf8)[...])),
+                asker: .function { outcome.settle($0) },
+                sender: "/worker",
+                deadline: nil,
+                delivery: isAcknowledged ? AcknowledgedDelivery(numberedBy: numbers) : nil
+            )
+            uplink.forward(envelope, to: "/elsewhere", isDirect: true)
+            return (envelope, outcome)
+        }
+        let open = (0..<5).map { send($0, isAcknowledged: true) }
+        let plain = send(5, isAcknowledged: false)
+        try await eventually("they have come") { parent.arrivals.count == 6 }
+        #expect(parent.arrivals.map(\.number) == Array(0...5) && parent.arrivals.allSatisfy { $0.since == 0 })
+        #expect(parent.arrivals.prefix(5).map(\.sequence) == [1, 2, 3, 4, 5])
+        parent.hold(true)
+        parent.cut()
+        try await eventually("what isn't acknowledged is lost") { plain.1.outcome != nil }
+        #expect(plain.1.code == .peerLost)
+        // These are sent while there is no link.
+        let later = (6..<16).map { send($0, isAcknowledged: $0 % 2 == 0) }
+        #expect(later.allSatisfy { !$0.0.hasEnded })
+        let withdrawn = send(16, isAcknowledged: true)
+        withdrawn.0.cancel()
+        parent.hold(false)
+        try await eventually("they come on the next link") { parent.arrivals.count == 21 }
+        let second = parent.arrivals.dropFirst(6)
+        #expect(second.map(\.number) == [0, 1, 2, 3, 4] + Array(6..<16))
+        #expect(second.prefix(5).allSatisfy { $0.since != 0 } && second.dropFirst(5).allSatisfy { $0.since == 0 })
+        #expect(second.prefix(5).map(\.sequence) == [1, 2, 3, 4, 5])
+        parent.answers = true
+        let last = send(17, isAcknowledged: true)
+        try await eventually("it's answered") { last.1.outcome != nil }
+        parent.answers = false
+        // The parent goes for good.
+        parent.hold(true)
+        parent.cut()
+        try await eventually("the link is lost") { uplink.state.withLock { $0.peer } == nil }
+        let unsent = (send(18, isAcknowledged: true), send(19, isAcknowledged: false))
+        try await eventually("the worker gives it up") { recorder.isOrphaned }
+        for (envelope, outcome) in open + later + [unsent.0, unsent.1] {
+            #expect(envelope.hasEnded && outcome.code == .peerLost)
+        }
+        func mayBeExecuted(_ outcome: RawPeer.Outcome) -> Bool? {
+            guard case .failure(let error)? = outcome.outcome else { return nil }
+            return (error as? CoordinatorError)?.maybeExecuted
+        }
+        #expect(open.allSatisfy { mayBeExecuted($0.1) == true })
+        #expect(mayBeExecuted(unsent.0.1) == false && mayBeExecuted(unsent.1.1) == false)
+        // Nothing waits any more.
+        let after = send(20, isAcknowledged: true)
+        #expect(after.1.code == .peerLost)
+        parent.close()
+    }
+
+    @Test("As many messages wait for the next link as may, and the others fail")
+    func bound() async throws {
+        let down = Uplink(Self.ticket("ipc:///tmp/nobody-\(getpid()).sock"), counts: LiveCounts())
+        let envelopes = (0..<2_000).map { _ in
+            let envelope = Envelope(
+                .encoded(name: "Test.Number", .json, Payload([0x31])),
+                asker: .function { _ in },
+                sender: "/worker",
+                deadline: nil
+            )
+            down.forward(envelope, to: "/elsewhere", isDirect: true)
+            return envelope
+        }
+        #expect(envelopes.count(where: \.hasEnded) == 2_000 - 1_024)
+        down.beginEnding()
+        #expect(envelopes.allSatisfy { $0.hasEnded })
+    }
+}
+
+/// A parent that answers only when it's told, and hangs up when it's told.
+private final class HoldingParent: Sendable {
+    struct Arrival {
+        let number: Int
+        let sequence: UInt64
+        let since: UInt64
+    }
+
+    private struct State {
+        var arrivals: [Arrival] = []
+        var links: [Link] = []
+        var answers = false
+        var isHolding = false
+    }
+
+    private let state = Lock(State())
+    private let listener: LinkListener
+
+    init() throws {
+        listener = try LinkListener(address: "ipc:///tmp/holding-\(getpid())-\(UInt32.random(in: .min ... .max)).sock")
+        Task { await listener.run { link, _ in try self.attach(link) } }
+    }
+
+    private func attach(_ link: Link) throws -> Link.Handler {
+        if state.withLock({ $0.isHolding }) { throw LinkError(.handshake, "not now") }
+        try link.send(Frame(.welcome(Welcome(buildID: "", maximumFrameSize: 1 << 20, heartbeatMilliseconds: 0))), lane: .control)
+        try link.send(Frame(.credit(Credit(target: 0, messages: 16_384, bytes: 16 << 20))), lane: .control)
+        state.withLock { $0.links.append(link) }
+        return Link.Handler(frameReceived: { self.receive($1, on: $0) }, closed: { _, _ in })
+    }
+
+    private func receive(_ frame: Frame, on link: Link) {
+        guard case .ask(let ask) = frame.content, let number = Int(String(decoding: ask.payload, as: UTF8.self)) else { return }
+        let answers = state.withLock { state in
+            state.arrivals.append(Arrival(number: number, sequence: frame.sequence, since: ask.since))
+            return state.answers
+        }
+        guard answers else { return }
+        try? link.send(Frame(.reply(.success([0x7B, 0x7D])), correlation: frame.correlation, codec: .json))
+    }
+
+    var address: String { listener.address }
+    var arrivals: [Arrival] { state.withLock { $0.arrivals } }
+    var answers: Bool {
+        get { state.withLock { $0.answers } }
+        set { state.withLock { $0.answers = newValue } }
+    }
+
+    /// Has no one come any more, or again.
+    func hold(_ isHolding: Bool) { state.withLock { $0.isHolding = isHolding } }
+
+    /// Closes all links.
+    func cut() {
+        let links = state.withLock { state in
+            defer { state.links = [] }
+            return state.links
+        }
+        for link in links { link.close() }
+    }
+
+    func close() { listener.close() }
 }
 
 /// Keeps the first that dials until it's told otherwise, and hangs up on all others as soon as they may say hello.

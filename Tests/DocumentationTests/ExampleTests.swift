@@ -3,7 +3,7 @@ import CoordinatorsTesting
 import TestSupport
 import Testing
 
-@Suite("The articles' main examples run", .timeLimit(.minutes(1)))
+@Suite("The articles' main examples run", .timeLimit(minutes: 1))
 struct ExampleTests {
     @Test("Getting started: an item reaches the cart, and a full cart's error comes back")
     func gettingStarted() async throws {

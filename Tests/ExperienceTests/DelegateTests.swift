@@ -5,7 +5,7 @@ import Testing
 
 @testable import Experience
 
-@Suite("Several delegates of one login", .timeLimit(.minutes(1)))
+@Suite("Several delegates of one login", .timeLimit(minutes: 1))
 struct DelegateTests {
     @Test("Each delegate gets each event once, however often it was added, and none after it was removed", arguments: Where.allCases)
     func multicast(_ place: Where) async throws {

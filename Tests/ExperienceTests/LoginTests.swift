@@ -6,7 +6,7 @@ import WireProtocol
 
 @testable import Experience
 
-@Suite("The login and what comes after it", .timeLimit(.minutes(1)))
+@Suite("The login and what comes after it", .timeLimit(minutes: 1))
 struct LoginTests {
     @Test(
         "A wrong password is presented and recorded, and the right one ends the login and starts the main experience",

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Experience
 
-@Suite("Background and foreground", .timeLimit(.minutes(1)))
+@Suite("Background and foreground", .timeLimit(minutes: 1))
 struct PauseTests {
     @Test("Pausing the main experience pauses all of it, and resuming resumes all of it", arguments: Where.allCases)
     func cascade(_ place: Where) async throws {

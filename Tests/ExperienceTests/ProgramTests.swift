@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The program")
 struct ProgramTests {
-    @Test("The program plays one visit, from the login to its end", .timeLimit(.minutes(1)))
+    @Test("The program plays one visit, from the login to its end", .timeLimit(minutes: 1))
     func visit() async throws {
         let ended = try await program.run()
         #expect(ended.exitCode == 0)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Experience
 
-@Suite("A scene that dies", .timeLimit(.minutes(1)))
+@Suite("A scene that dies", .timeLimit(minutes: 1))
 struct SceneTests {
     @Test("The player whose screen is swiped away is dismissed: no coordinator, no page, no process", arguments: Where.allCases)
     func swipedAway(_ place: Where) async throws {

@@ -6,9 +6,13 @@ import Fixtures
 struct FixtureWorker {
     static func main() async throws {
         if CommandLine.arguments.contains("--silent") { try await SilentWorker.run() }
+        if let directory = Siblings.directory { return try await Siblings.main(in: directory) }
+        let coordinators: [any Coordinator.Type] = [
+            MiddleCoordinator.self, LedgerCoordinator.self, BesideCoordinator.self, BrokenCoordinator.self, HidingCoordinator.self,
+        ]
         try await CoordinatorRuntime.main(
             RootCoordinator.self,
-            coordinators: [MiddleCoordinator.self, BrokenCoordinator.self, HidingCoordinator.self] + Fixture.privateWorkers,
+            coordinators: coordinators + Fixture.privateWorkers,
             options: Fixture.programOptions(),
             configure: Fixture.configure
         )

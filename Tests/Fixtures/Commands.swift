@@ -1,4 +1,5 @@
 public import Coordinators
+import Glibc
 
 extension Fixture {
     /// Makes a coordinator do something from where it is.
@@ -37,6 +38,10 @@ extension Fixture {
         case hang
         case ignoreCancellation
         case workHard(milliseconds: Int)
+        /// Occupies every thread of the executor without yielding, computing or blocked, and answers at once.
+        case occupyExecutor(milliseconds: Int, blocks: Bool)
+        /// Blocks the coordinator's thread, so that no other message is handled.
+        case block(milliseconds: Int)
     }
 
     public struct StartChild: ResponderMessage {
@@ -46,14 +51,17 @@ extension Fixture {
         public var greeting: String
         public var restart: RestartType
         public var drainSeconds: Int?
+        public var hang: HangResponse
         public init(
             _ key: String,
             inWorker: Bool,
             greeting: String = "hello",
             restart: RestartType = .permanent,
-            drainSeconds: Int? = nil
+            drainSeconds: Int? = nil,
+            hang: HangResponse = .report
         ) {
             self.drainSeconds = drainSeconds
+            self.hang = hang
             self.key = key
             self.inWorker = inWorker
             self.greeting = greeting
@@ -110,5 +118,16 @@ extension Fixture {
     public struct Unhandled: ResponderMessage {
         public typealias Reply = [String]
         public init() {}
+    }
+
+    /// Occupies every thread of the executor without yielding, computing or blocked.
+    static func occupyExecutor(_ milliseconds: Int, blocks: Bool) {
+        let end = ContinuousClock.now + .milliseconds(milliseconds)
+        // More tasks than threads, which begin where a thread is free.
+        for _ in 0..<2 * max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 4) {
+            Task.detached {
+                while ContinuousClock.now < end { if blocks { usleep(1_000) } }
+            }
+        }
     }
 }

@@ -138,6 +138,12 @@ public actor MiddleCoordinator: Coordinator {
             let end = ContinuousClock.now + .milliseconds(milliseconds)
             while ContinuousClock.now < end { await Task.yield() }
             return "done"
+        case .occupyExecutor(let milliseconds, let blocks):
+            Fixture.occupyExecutor(milliseconds, blocks: blocks)
+            return "occupied"
+        case .block(let milliseconds):
+            usleep(UInt32(milliseconds) * 1_000)
+            return "done"
         }
     }
 

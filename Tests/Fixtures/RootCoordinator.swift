@@ -6,6 +6,8 @@ public actor RootCoordinator: Coordinator {
         /// Children that `start` starts, and where.
         public var children: [String] = []
         public var placement = "in-process"
+        /// The milliseconds for which `start` leaves the executor occupied.
+        public var occupation = 0
         public init() {}
     }
 
@@ -65,7 +67,7 @@ public actor RootCoordinator: Coordinator {
         .respond(to: Fixture.StartChild.self) { me, start in
             let child: Child<MiddleCoordinator> = try await me.context.start(
                 as: start.key,
-                in: start.inWorker ? .worker : .inProcess,
+                in: start.inWorker ? .worker(hang: start.hang) : .inProcess,
                 restart: start.restart,
                 shutdown: start.drainSeconds.map { .draining(.seconds($0)) } ?? .timeout(.seconds(5))
             ) { $0.greeting = start.greeting }
@@ -95,6 +97,7 @@ public actor RootCoordinator: Coordinator {
         for key in configuration.children {
             try await context.start(MiddleCoordinator.self, as: key, in: configuration.placement == "worker" ? .worker : .inProcess)
         }
+        if configuration.occupation > 0 { Fixture.occupyExecutor(configuration.occupation, blocks: true) }
     }
 
     public func unhandled(_ message: UnhandledMessage) async {

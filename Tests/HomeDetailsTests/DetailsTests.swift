@@ -7,7 +7,7 @@ import WireProtocol
 
 @testable import HomeDetails
 
-@Suite("Details that come and go", .timeLimit(.minutes(1)))
+@Suite("Details that come and go", .timeLimit(minutes: 1))
 struct DetailsTests {
     @Test("Home starts the details when they are opened, and nothing of them before", arguments: Where.allCases)
     func onDemand(_ place: Where) async throws {

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The program")
 struct ProgramTests {
-    @Test("The program shows the details twice, and that nothing is left of them", .timeLimit(.minutes(1)))
+    @Test("The program shows the details twice, and that nothing is left of them", .timeLimit(minutes: 1))
     func visit() async throws {
         let ended = try await program.run()
         #expect(ended.exitCode == 0)

@@ -8,7 +8,7 @@ import Testing
 /// The two cases about very many children.
 ///
 /// What is asserted are counts; the ratio of the times is printed.
-@Suite("OTP scale", .serialized, .timeLimit(.minutes(10)))
+@Suite("OTP scale", .serialized, .timeLimit(minutes: 10))
 struct ScaleTests {
     @Test(
         "OTP 77 simple_one_for_one_scale_many_temporary_children",

@@ -1,13 +1,14 @@
 import Coordinators
 import OTPFixtures
 import Supervision
+import TestSupport
 import Testing
 
 /// `sup_start` and `sup_start_map`: how supervisors and their children start, or don't.
 ///
 /// OTP's `ignore` is a coordinator that finishes within its start. Finishing removes it whatever its restart type, so no specification is
 /// kept, also where OTP keeps one.
-@Suite("OTP sup_start", .serialized, .timeLimit(.minutes(3)))
+@Suite("OTP sup_start", .serialized, .timeLimit(minutes: 3))
 struct SupStartTests {
     @Test("OTP 1 sup_start_normal", arguments: Backend.allCases)
     func otp01_supStartNormal(_ backend: Backend) async throws {

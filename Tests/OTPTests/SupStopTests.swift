@@ -1,10 +1,11 @@
 import Coordinators
 import Glibc
 import OTPFixtures
+import TestSupport
 import Testing
 
 /// `sup_stop`: how children are ended, and what happens when they don't follow.
-@Suite("OTP sup_stop", .serialized, .timeLimit(.minutes(5)))
+@Suite("OTP sup_stop", .serialized, .timeLimit(minutes: 5))
 struct SupStopTests {
     /// Longer than any test.
     private let never = 600_000

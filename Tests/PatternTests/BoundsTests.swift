@@ -41,7 +41,7 @@ struct BoundsTests {
 
     @Test(
         "Ten fast senders are held to the pace of a slow coordinator",
-        .disabled(if: ThreadSanitizer.isOn, "the sanitizer's own memory grows with everything that a process does"),
+        .disabled(if: Sanitizer.isOn, "the sanitizer's own memory grows with everything that a process does"),
         arguments: Where.allCases,
         [false, true]
     )

@@ -119,7 +119,7 @@ struct WorkerRecyclingTests {
 
     @Test(
         "Recycling by memory counts no failure",
-        .disabled(if: ThreadSanitizer.isOn, "the sanitizer's own memory is many times the limit")
+        .disabled(if: Sanitizer.isOn, "the sanitizer's own memory is many times the limit")
     )
     func memory() async throws {
         try await LifecycleTree.run(Self.options) { tree in
@@ -139,7 +139,7 @@ struct WorkerRecyclingTests {
 
     @Test(
         "An allocation beyond the memory limit ends the worker, which is restarted",
-        .disabled(if: ThreadSanitizer.isOn, "the sanitizer's own memory is many times the limit")
+        .disabled(if: Sanitizer.isOn, "the sanitizer's own memory is many times the limit")
     )
     func memoryLimit() async throws {
         try await LifecycleTree.run { tree in

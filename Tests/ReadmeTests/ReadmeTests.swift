@@ -12,7 +12,7 @@ struct ReadmeTests {
         #expect(try Self.read("Tests/ReadmeProgram/main.swift") == String(block))
     }
 
-    @Test("The program prints its lines, and ends on request", .timeLimit(.minutes(1)))
+    @Test("The program prints its lines, and ends on request", .timeLimit(minutes: 1))
     func runs() async throws {
         let (lines, line) = AsyncStream.makeStream(of: [UInt8].self)
         let process = try await ProcessSpawner.shared.spawn(

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The program")
 struct ProgramTests {
-    @Test("The program plays its tour, leaves nothing on the stack and ends by itself", .timeLimit(.minutes(1)))
+    @Test("The program plays its tour, leaves nothing on the stack and ends by itself", .timeLimit(minutes: 1))
     func tour() async throws {
         let ended = try await RunningRegistration.program.run()
         #expect(ended.exitCode == 0)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Registration
 
-@Suite("Registration, then the dashboard", .timeLimit(.minutes(1)))
+@Suite("Registration, then the dashboard", .timeLimit(minutes: 1))
 struct RegistrationTests {
     private static let ada = Profile(name: "Ada", email: "ada@example.org")
     private static let no = Preferences(newsletter: false)

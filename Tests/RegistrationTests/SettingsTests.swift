@@ -5,7 +5,7 @@ import WireProtocol
 
 @testable import Registration
 
-@Suite("Settings: the registration again, in a sheet", .timeLimit(.minutes(1)))
+@Suite("Settings: the registration again, in a sheet", .timeLimit(minutes: 1))
 struct SettingsTests {
     private static let over = "/app/dashboard:overview /app/settings:menu"
     private static let inSheet = "/app/dashboard:overview /app/settings:menu /app/settings:sheet /app/settings/registration:profile"

@@ -1,8 +1,9 @@
 import Coordinators
+import TestSupport
 import Testing
 import WireProtocol
 
-@Suite("Account: the login flow", .timeLimit(.minutes(1)))
+@Suite("Account: the login flow", .timeLimit(minutes: 1))
 struct AccountTests {
     @Test("The login takes five steps: login page, wrong password, the error on the login page, right password, the profile")
     func fiveSteps() async throws {

@@ -1,8 +1,9 @@
 import Coordinators
+import TestSupport
 import Testing
 import WireProtocol
 
-@Suite("Buy now", .timeLimit(.minutes(1)))
+@Suite("Buy now", .timeLimit(minutes: 1))
 struct BuyNowTests {
     @Test("Buying now leads from the catalogue into the cart, through the checkout, to the receipt")
     func happy() async throws {

@@ -1,8 +1,9 @@
 import Coordinators
+import TestSupport
 import Testing
 import WireProtocol
 
-@Suite("Catalogue and cart", .timeLimit(.minutes(1)))
+@Suite("Catalogue and cart", .timeLimit(minutes: 1))
 struct CartTests {
     @Test("A product added in the catalogue is in the cart, and the catalogue's badge has counted it")
     func badge() async throws {

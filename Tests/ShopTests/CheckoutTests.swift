@@ -1,8 +1,9 @@
 import Coordinators
+import TestSupport
 import Testing
 import WireProtocol
 
-@Suite("Payment: the checkout", .timeLimit(.minutes(1)))
+@Suite("Payment: the checkout", .timeLimit(minutes: 1))
 struct CheckoutTests {
     @Test("The content of the cart becomes an order, and the cart is empty for the next one")
     func happy() async throws {

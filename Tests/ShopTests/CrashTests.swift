@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import WireProtocol
 
-@Suite("Killed processes", .timeLimit(.minutes(2)))
+@Suite("Killed processes", .timeLimit(minutes: 2))
 struct CrashTests {
     @Test("A cart whose process is killed comes back with its contents, under another pid and incarnation")
     func cart() async throws {

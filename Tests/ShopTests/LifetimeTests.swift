@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import WireProtocol
 
-@Suite("The shop from opening to closing", .timeLimit(.minutes(1)))
+@Suite("The shop from opening to closing", .timeLimit(minutes: 1))
 struct LifetimeTests {
     @Test("Each section is a process of its own, in the order in which they were opened")
     func tree() async throws {

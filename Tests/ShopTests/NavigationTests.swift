@@ -6,7 +6,7 @@ import WireProtocol
 
 @testable import Shop
 
-@Suite("Sections, pages and deep links", .timeLimit(.minutes(1)))
+@Suite("Sections, pages and deep links", .timeLimit(minutes: 1))
 struct NavigationTests {
     @Test("A customer sees the list of the catalogue first")
     func first() async throws {

@@ -1,11 +1,12 @@
 import Coordinators
 import GRDB
+import TestSupport
 import Testing
 import WireProtocol
 
 @testable import Shop
 
-@Suite("Promoted products", .timeLimit(.minutes(1)))
+@Suite("Promoted products", .timeLimit(minutes: 1))
 struct PromotedTests {
     @Test("The asker gets the known products at once, and the list page goes on to the present ones")
     func cachedThenFresh() async throws {

@@ -23,7 +23,7 @@ public struct BuiltProgram: Sendable {
         }
     }
 
-    /// Runs it to its end; one that hasn't ended within a minute (more with the thread sanitizer) is killed.
+    /// Runs it to its end; one that hasn't ended within a minute (more with a sanitizer) is killed.
     ///
     /// - Parameter environment: what its environment has apart from `PATH`.
     public func run(_ arguments: [String] = [], environment: [String: String] = [:]) async throws -> Ended {
@@ -32,7 +32,7 @@ public struct BuiltProgram: Sendable {
             executable: path,
             arguments: arguments,
             environment: environment.merging(["PATH": "/usr/bin:/bin"]) { given, _ in given }
-                .merging(ThreadSanitizer.environment) { given, _ in given },
+                .merging(Sanitizer.environment) { given, _ in given },
             standardOutput: output.destination,
             standardError: errors.destination
         )

@@ -23,14 +23,17 @@ public enum Files {
     public static func numbers(in directory: String) -> [Int] { names(in: directory).compactMap(Int.init).sorted() }
 
     /// Returns the content of a file; nil if it can't be read.
-    public static func text(of path: String) -> String? {
+    public static func text(of path: String) -> String? { bytes(of: path).map { String(decoding: $0, as: UTF8.self) } }
+
+    /// Returns the content of a file as it is; nil if it can't be read.
+    public static func bytes(of path: String) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while case let count = read(descriptor, &buffer, buffer.count), count > 0 { bytes += buffer[..<count] }
-        return String(decoding: bytes, as: UTF8.self)
+        return bytes
     }
 
     /// Writes a file, or writes it anew.
@@ -49,7 +52,7 @@ public enum Files {
     }
 
     /// Removes a file, or a directory with everything in it.
-    static func remove(_ path: String) {
+    public static func remove(_ path: String) {
         var status = stat()
         guard lstat(path, &status) == 0 else { return }
         guard status.st_mode & S_IFMT == S_IFDIR else {

@@ -13,11 +13,14 @@ public final class Transcript: Sendable {
     public init() {}
 
     public var destination: OutputDestination {
-        .captured { [self] bytes in
-            state.withLock { state in
-                if bytes.isEmpty { state.ends += 1 }
-                state.bytes += bytes
-            }
+        .captured { [self] bytes in append(bytes) }
+    }
+
+    /// Takes a part of the output; an empty one is the end.
+    public func append(_ bytes: [UInt8]) {
+        state.withLock { state in
+            if bytes.isEmpty { state.ends += 1 }
+            state.bytes += bytes
         }
     }
 

@@ -35,7 +35,7 @@ private enum Expected {
     static let namesOfNew = ["Cart.Add", "Cart.Count", "Cart.Note", "Cart.Notes", "Cart.Pay", "Cart.Watch"]
 }
 
-@Suite("Processes of different builds in one tree", .timeLimit(.minutes(3)))
+@Suite("Processes of different builds in one tree", .timeLimit(minutes: 3))
 struct VersionTests {
     private static let old = BuiltProgram("OldBuild")
     private static let new = BuiltProgram("NewBuild")

@@ -158,6 +158,12 @@ actor TraderCoordinator: Coordinator {
     }
     // end
 
+    // snippet: acknowledged
+    func publish(_ price: Int, of symbol: String) async throws -> Bool {
+        try await context.send(Prices.Publish(symbol: symbol, price: price), acknowledged: true)
+    }
+    // end
+
     // snippet: stream
     func firstTicks(of symbol: String) async throws -> [Int] {
         var prices: [Int] = []

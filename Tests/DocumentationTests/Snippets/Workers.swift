@@ -73,6 +73,19 @@ actor StudioCoordinator: Coordinator {
         try await context.start(program: mailer, as: .mailer, restart: .transient)
         // end
     }
+
+    var server: ProgramSpecification {
+        // snippet: program that tells
+        var api = ProgramSpecification(command: ["/opt/api/server"])
+        api.attributes = ProcessAttributes(user: "www-data", umask: 0o027, limits: [.openFiles: .init(4_096)])
+        api.environmentFiles = ["/etc/api/environment"]
+        api.readiness = .notify
+        api.health = HealthCheck(.http(port: 8_080, path: "/health"), interval: .seconds(15))
+        api.stopSignal = .quit
+        api.recycling = Recycling(age: .seconds(86_400))
+        // end
+        return api
+    }
 }
 
 struct RendererIsLost: Error { var reason: ExitReason }
@@ -100,6 +113,12 @@ func operate(_ runtime: CoordinatorRuntime) async throws {
 }
 
 extension StudioCoordinator {
+    func startRestartingHangs() async throws {
+        // snippet: hang
+        try await context.start(RendererCoordinator.self, as: .renderer, in: .worker(hang: .restart))
+        // end
+    }
+
     func startWithSpare() async throws {
         // snippet: spares
         try await context.start(
@@ -109,4 +128,39 @@ extension StudioCoordinator {
         )
         // end
     }
+}
+
+func outlivingOptions() -> CoordinatorRuntime.Options {
+    var options = CoordinatorRuntime.Options()
+    // snippet: outliving
+    options.runtimeDirectory = "/run/shop"
+    options.orphanGrace = .seconds(10)
+    // end
+    return options
+}
+
+func laterOptions() -> CoordinatorRuntime.Options {
+    var options = CoordinatorRuntime.Options()
+    // snippet: later
+    options.endsOrphansWhenReady = false
+    // end
+    return options
+}
+
+actor MapsCoordinator: Coordinator {
+    let context: Context
+
+    init(_ context: Context) { self.context = context }
+
+    // snippet: later starts
+    func run() async throws {
+        for city in try await Self.cities() { try await context.start(RendererCoordinator.self, as: city, in: .worker) }
+        await context.endOrphans()
+        for await city in Self.newCities() { try await context.start(RendererCoordinator.self, as: city, in: .worker) }
+    }
+    // end
+
+    private static func cities() async throws -> [String] { ["Oslo"] }
+
+    private static func newCities() -> AsyncStream<String> { AsyncStream { _ in } }
 }

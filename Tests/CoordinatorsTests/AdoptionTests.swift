@@ -1,0 +1,202 @@
+import Fixtures
+import Glibc
+import Links
+import Processes
+import TestSupport
+import Testing
+import WireProtocol
+
+@testable import Coordinators
+
+/// Tests with a program that embeds the runtime, is killed, and runs again in the same directory.
+@Suite("A program that was killed and runs again", .timeLimit(minutes: 3))
+struct AdoptionTests {
+    @Test("adopts its workers, again and again; a stop then leaves nothing")
+    func embedded() async throws {
+        let program = try EmbeddingProgram(grace: 60)
+        var current = try await program.start()
+        let before = try await program.lives(of: current, ["/a", "/b"])
+        for _ in 0..<4 {
+            try current.send(.kill)
+            _ = await current.waitForExit()
+            current = try await program.start()
+            #expect(try await program.lives(of: current, ["/a", "/b"]) == before)
+        }
+        _ = await current.terminate(grace: .seconds(20))
+        #expect(before.values.allSatisfy { !$0.isAlive })
+        #expect(Files.names(in: "\(program.directory.path)/run").isEmpty)
+    }
+
+    @Test("starts anew without a grace, and its workers have died with it")
+    func withoutGrace() async throws {
+        let program = try EmbeddingProgram(grace: 0)
+        let first = try await program.start()
+        let before = try await program.lives(of: first, ["/a", "/b"])
+        try first.send(.kill)
+        _ = await first.waitForExit()
+        let second = try await program.start()
+        let after = try await program.lives(of: second, ["/a", "/b"])
+        #expect(before.values.allSatisfy { !$0.isAlive } && after["/a"] != before["/a"])
+        _ = await second.terminate(grace: .seconds(20))
+    }
+
+    @Test("is refused while the first one lives")
+    func twice() async throws {
+        let program = try EmbeddingProgram(grace: 60)
+        let first = try await program.start()
+        let before = try await program.lives(of: first, ["/a", "/b"])
+        let second = try await program.start()
+        #expect(await second.waitForExit() != .exited(code: 0))
+        #expect(try await program.lives(of: first, ["/a", "/b"]) == before)
+        _ = await first.terminate(grace: .seconds(20))
+    }
+
+    @Test(
+        "finds a child that an adopted worker asks for before its start: the ask waits for it",
+        arguments: [false, true]
+    )
+    func siblings(startsLater: Bool) async throws {
+        let program = try EmbeddingProgram(siblings: startsLater)
+        var current = try await program.start()
+        let before = try await program.lives(of: current, ["/a", "/b"])
+        defer {
+            // When the test fails, its workers would live on for their grace.
+            for process in before.values { try? process.send(.kill) }
+        }
+        let sibling = "\(try #require(before["/b"]).processID)"
+        let gate = program.directory.file(Siblings.gate)
+        for round in 1...3 {
+            try await eventually("an ask is answered") { program.outcomes.contains(sibling) }
+            try Files.write("", to: gate)
+            try current.send(.kill)
+            _ = await current.waitForExit()
+            unlink(program.directory.file(Siblings.outcomes))
+            current = try await program.start()
+            try await eventually("the worker is adopted") { program.adoptions(of: "/a") == round }
+            // Long enough for an ask to be refused, if it's to be refused; otherwise nothing happens.
+            try await Task.sleep(for: .milliseconds(300))
+            unlink(gate)
+            try await eventually("an ask is answered") { program.outcomes.contains(sibling) }
+            #expect(Set(program.outcomes).isSubset(of: [sibling]), "\(Set(program.outcomes))")
+        }
+        #expect(try await program.lives(of: current, ["/a", "/b"]) == before)
+        _ = await current.terminate(grace: .seconds(20))
+        #expect(before.values.allSatisfy { !$0.isAlive })
+        // What was sent acknowledged was handled once, across the roots' deaths.
+        let counted = program.counted
+        #expect(counted.count > 3 && counted == Array(0..<counted.count))
+    }
+
+    @Test("A record is read as it was written, and shows its secret to nobody")
+    func record() throws {
+        let secret = Secret.make()
+        let record = AdoptableWorker(
+            path: "/a b/\"ü\"",
+            incarnation: 7,
+            secret: AdoptableWorker.digits(of: secret),
+            fingerprint: "x",
+            output: "y.out"
+        )
+        #expect(AdoptableWorker(record.text[...]) == record && record.secretBytes == secret)
+        #expect(!record.text.contains("\n") && !"\(record)".contains(record.secret))
+        let family = ProcessFamily(leader: ProcessIdentity(processID: 4_711, startTime: 5), entry: "entry")
+        let below = ProcessFamily(leader: ProcessIdentity(processID: 4_712, startTime: 6), entry: "")
+        let entries = [
+            ProcessJournal.Entry(family: family, record: record), ProcessJournal.Entry(family: below, worker: "entry"),
+        ]
+        var header = ProcessJournal.Header.current
+        header.epoch = 9
+        let text = header.text + entries.map(\.line).joined()
+        let read = try #require(ProcessJournal.read(text + "a 4713 7 torn {"))
+        #expect(read.header == header)
+        #expect(read.entries.count == 2 && entries.allSatisfy { read.entries.contains($0) })
+    }
+
+    @Test("The fingerprint doesn't depend on the order of fields, and on everything else", arguments: 0..<6)
+    func fingerprint(change: Int) {
+        func make(_ configuration: JSONValue, _ program: WorkerProgram, typeName: String = "T", spares: Int = 0) -> String? {
+            var plan = WorkerPlan()
+            plan.spares = spares
+            return CoordinatorDefinition(configuration: .json(configuration), place: .worker(typeName: typeName, program, plan))
+                .fingerprint(nil, isCaptured: false)
+        }
+        var program = WorkerProgram(executable: "/x", environment: ["a": "1", "b": "2"])
+        let base = make(["a": 1, "b": [1, 2], "c": ["d": "e"]], program)
+        #expect(base != nil && base == make(["c": ["d": "e"], "b": [1, 2], "a": 1], program))
+        switch change {
+        case 0: #expect(make(["a": 2, "b": [1, 2], "c": ["d": "e"]], program) != base)
+        case 1: #expect(make(["a": 1, "b": [12], "c": ["d": "e"]], program) != base)
+        case 2: #expect(make(["a": 1, "b": [1, 2], "c": ["d": "e"]], program, typeName: "U") != base)
+        case 3:
+            program.environment["a"] = "2"
+            #expect(make(["a": 1, "b": [1, 2], "c": ["d": "e"]], program) != base)
+        case 4:
+            program.arguments = ["z"]
+            #expect(make(["a": 1, "b": [1, 2], "c": ["d": "e"]], program) != base)
+        default: #expect(make(["a": 1, "b": [1, 2], "c": ["d": "e"]], program, spares: 1) == nil)
+        }
+    }
+}
+
+/// The fixture as a program of its own, with two workers.
+private struct EmbeddingProgram {
+    let directory: TemporaryDirectory
+    private let variables: [String: String]
+    private let log = Transcript()
+
+    init(grace: Int) throws {
+        directory = try TemporaryDirectory()
+        variables = [Fixture.bootstrapVariable: directory.path, Fixture.graceVariable: String(grace)]
+    }
+
+    /// The program whose one worker asks for the other.
+    ///
+    /// - Parameter startsLater: Whether the root starts them once it's ready.
+    init(siblings startsLater: Bool) throws {
+        directory = try TemporaryDirectory()
+        variables = [Siblings.variable: directory.path].merging(startsLater ? [Siblings.laterVariable: "1"] : [:]) { $1 }
+    }
+
+    func start() async throws -> ChildProcess {
+        var specification = ProcessSpecification(
+            executable: BuiltProgram("FixtureWorker").path,
+            standardOutput: log.destination,
+            standardError: .sameAsOutput
+        )
+        specification.environment = variables.merging(["PATH": "/usr/bin:/bin"]) { $1 }
+        return try await ProcessSpawner.shared.spawn(specification)
+    }
+
+    /// The outcomes of the asks of one worker for the other, since the file was removed.
+    var outcomes: [String] {
+        (Files.text(of: directory.file(Siblings.outcomes)) ?? "").split(separator: "\n").map(String.init)
+    }
+
+    /// The numbers that the one worker has counted for the other.
+    var counted: [Int] { (Files.text(of: directory.file(Siblings.count)) ?? "").split(separator: "\n").compactMap { Int($0) } }
+
+    /// The number of times that a worker was adopted, as the programs' logs say.
+    func adoptions(of path: String) -> Int {
+        log.text.split(separator: "\n").count { $0.contains("of a former runtime is adopted") && $0.contains("coordinator.path=\(path)") }
+    }
+
+    /// Waits until a program has workers at some paths, and returns them, as its journal says.
+    func lives(of program: ChildProcess, _ paths: Set<String>) async throws -> [String: ProcessIdentity] {
+        var lives: [String: ProcessIdentity] = [:]
+        try await eventually("all live") {
+            lives = [:]
+            for name in Files.names(in: "\(directory.path)/run") where name.hasSuffix(".processes") {
+                guard let text = Files.text(of: "\(directory.path)/run/\(name)"), let journal = ProcessJournal.read(text),
+                    journal.header.owner == program.identity
+                else { continue }
+                for entry in journal.entries where entry.family.leader.isAlive {
+                    // Without a grace there are no records, and any two will do.
+                    let path = entry.record?.path ?? (lives["/a"] == nil ? "/a" : "/b")
+                    lives[path] = entry.family.leader
+                }
+            }
+            return Set(lives.keys) == paths
+        }
+        return lives
+    }
+}

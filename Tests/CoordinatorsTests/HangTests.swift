@@ -1,0 +1,201 @@
+import CoordinatorsTesting
+import Fixtures
+import Glibc
+import Logging
+import Processes
+import TestSupport
+import Testing
+
+@testable import Coordinators
+
+/// Real workers that hang, each in its own way.
+@Suite(
+    "Hangs",
+    .timeLimit(minutes: 5),
+    .disabled(if: Sanitizer.isOn, "it measures times, of which a sanitizer takes ten times as much")
+)
+struct HangTests {
+    /// The time after which a process counts as hung; the tests' own is shorter than the default, so that they don't take long.
+    private static let limit = Duration.seconds(4)
+
+    private static var options: CoordinatorRuntime.Options {
+        var options = Support.options
+        options.heartbeatTimeout = limit
+        return options
+    }
+
+    /// The ways in which a process hangs so that its parent restarts it.
+    enum Way: String, CaseIterable, Sendable {
+        /// The process is stopped.
+        case stopped
+        /// Every thread of the executor computes.
+        case computing
+        /// Every thread of the executor is blocked.
+        case blocked
+    }
+
+    @Test("A hung worker is restarted within a fifth of the time, for the right reason, and its siblings go on", arguments: Way.allCases)
+    func restarted(_ way: Way) async throws {
+        try await withRuntime(RootCoordinator.self, options: Self.options) { runtime in
+            try await runtime.startChild("sibling", .worker)
+            try await runtime.startHanging("hung")
+            let before = try await runtime.ask(Fixture.WhereAmI(), at: "/hung")
+            let process = try #require(ProcessIdentity(processID: before.pid))
+            let sibling = try await runtime.ask(Fixture.WhereAmI(), at: "/sibling")
+            let latencies = Task { try await Self.slowestEcho(of: runtime, at: "/sibling", while: process) }
+            let start = ContinuousClock.now
+            switch way {
+            case .stopped: try process.send(.stop)
+            case .computing, .blocked:
+                let action = Fixture.Action.occupyExecutor(milliseconds: 60_000, blocks: way == .blocked)
+                // The answer may not get through any more.
+                _ = Task { _ = try? await runtime.perform(action, at: "/hung") }
+            }
+            await process.waitUntilGone()
+            let time = ContinuousClock.now - start
+            let slowest = try await latencies.value
+            print("a worker that is \(way.rawValue) was killed after \(time) of \(Self.limit); slowest echo of its sibling \(slowest)")
+            #expect(time >= Self.limit * 0.8)
+            // A second more, because others use the processors too.
+            #expect(time <= Self.limit * 1.2 + .seconds(1))
+            let after = try await runtime.whereIsIt("/hung", after: before)
+            #expect(after.incarnation == 2)
+            #expect(try await runtime.snapshot(of: "/hung").lastExit == .hung)
+            #expect(slowest < .seconds(2))
+            #expect(try await runtime.ask(Fixture.WhereAmI(), at: "/sibling") == sibling)
+        }
+    }
+
+    @Test("A silent executor is shown with its age and logged, and the worker lives on", arguments: [false, true])
+    func reported(blocks: Bool) async throws {
+        let log = RecordedLog(.notice)
+        var options = Self.options
+        options.heartbeatTimeout = .seconds(2)
+        options.logger = log.logger
+        try await withRuntime(RootCoordinator.self, options: options) { runtime in
+            try await runtime.startChild("busy", .worker)
+            try await runtime.startChild("sibling", .worker)
+            let before = try await runtime.ask(Fixture.WhereAmI(), at: "/busy")
+            #expect(try await runtime.snapshot(of: "/busy").executorSilence == nil)
+            let work = Task { _ = try? await runtime.perform(.occupyExecutor(milliseconds: 8_000, blocks: blocks), at: "/busy") }
+            try await eventually("the silence is seen") {
+                let silence = try await runtime.snapshot().children.first { $0.path == "/busy" }?.executorSilence
+                return silence.map { $0 >= .seconds(2) }
+            }
+            let health = await runtime.health()
+            #expect(health.isLive)
+            #expect(health.suspicions.map(\.path) == ["/busy"])
+            #expect(health.suspicions.first?.executorSilence.map { $0 >= .seconds(2) } == true)
+            try await eventually("it answers again") { try await runtime.snapshot(of: "/busy").executorSilence == nil }
+            await work.value
+            #expect(try await runtime.ask(Fixture.WhereAmI(), at: "/busy") == before)
+            #expect(await runtime.health() == CoordinatorHealth(isLive: true, isReady: true))
+            try await eventually("the log has both") { log.lines.contains { $0.contains("answers again") } }
+            #expect(log.lines.count { $0.contains("executor runs nothing") } == 1)
+        }
+    }
+
+    @Test("One coordinator that is blocked is told by the age of its mailbox; the others in its process and its siblings go on")
+    func deadlocked() async throws {
+        var options = Self.options
+        options.heartbeatTimeout = .seconds(2)
+        try await withRuntime(RootCoordinator.self, options: options) { runtime in
+            try await runtime.startHanging("stuck")
+            try await runtime.startChild("sibling", .inProcess)
+            _ = try await runtime.perform(.startGrandchild("below", inWorker: false), at: "/stuck")
+            let before = try await runtime.ask(Fixture.WhereAmI(), at: "/stuck")
+            let blocking = Task { try? await runtime.perform(.block(milliseconds: 6_000), at: "/stuck", timeout: .seconds(60)) }
+            try await eventually("it's blocked") { try await runtime.snapshot(of: "/stuck").mailbox?.running == 1 }
+            let waiting = Task { try? await runtime.perform(.configuration, at: "/stuck", timeout: .seconds(60)) }
+            try await eventually("the suspicion") {
+                let suspicions = await runtime.health().suspicions
+                guard let suspicion = suspicions.first else { return nil }
+                #expect(suspicions.count == 1 && suspicion.path == "/stuck")
+                return suspicion.oldestWaiting.map { $0 >= .seconds(2) && $0 < .seconds(6) }
+            }
+            // A queue may be long for other reasons: it's no reason to send the traffic elsewhere.
+            #expect(await runtime.health().isReady)
+            #expect(try await runtime.snapshot(of: "/stuck").executorSilence == nil)
+            #expect(try await runtime.perform(.configuration, at: "/sibling") == "hello")
+            #expect(try await runtime.perform(.configuration, at: "/stuck/below") == "below")
+            _ = await blocking.value
+            #expect(await waiting.value == "hello")
+            try await eventually("it's well again") { await runtime.health().suspicions.isEmpty }
+            #expect(try await runtime.ask(Fixture.WhereAmI(), at: "/stuck") == before)
+        }
+    }
+
+    /// Runs a parent with two workers that may be silent for a second, in a process of its own.
+    private static func withParent(
+        _ environment: [String: String] = [:],
+        _ body: (_ parent: ChildProcess, _ workers: Set<ProcessIdentity>) async throws -> Void
+    ) async throws {
+        let directory = try TemporaryDirectory()
+        var specification = ProcessSpecification(executable: Support.worker.path, standardOutput: .null, standardError: .null)
+        specification.environment = [
+            Fixture.bootstrapVariable: directory.path, Fixture.heartbeatVariable: "1000", "PATH": "/usr/bin:/bin",
+        ].merging(environment) { $1 }
+        try await withChild(specification) { parent in
+            var workers: Set<ProcessIdentity> = []
+            try await eventually("both workers are up") {
+                // Each process notes its bootstrap, and its number.
+                let lines = (Files.text(of: directory.file("events")) ?? "").split(separator: "\n").filter {
+                    $0.hasPrefix("bootstrapped:/")
+                }
+                workers = Set(lines.compactMap { Int32($0.split(separator: " ").last ?? "") }.compactMap { ProcessIdentity(processID: $0) })
+                workers.remove(parent.identity)
+                return workers.count == 2
+            }
+            // The first pings come when the coordinators are ready.
+            try await Task.sleep(for: .seconds(1))
+            try await body(parent, workers)
+            #expect(workers.filter { !$0.isAlive }.isEmpty)
+            #expect(parent.exitStatus == nil)
+            _ = await parent.terminate(grace: .seconds(10))
+            try await eventually("the workers end with it") { workers.allSatisfy { !$0.isAlive } }
+        }
+    }
+
+    @Test("A parent that was stopped for much longer than its workers may be silent kills none of them")
+    func stoppedParent() async throws {
+        try await Self.withParent { parent, _ in
+            for _ in 0..<3 {
+                try parent.send(.stop)
+                try await Task.sleep(for: .seconds(2))
+                try parent.send(.continue)
+                try await Task.sleep(for: .milliseconds(500))
+            }
+            try await Task.sleep(for: .seconds(2))
+        }
+    }
+
+    @Test("A parent whose own executor runs nothing pings its workers all the same, and kills none of them")
+    func busyParent() async throws {
+        try await Self.withParent([Fixture.occupationVariable: "5000"]) { _, _ in
+            try await Task.sleep(for: .seconds(6))
+        }
+    }
+
+    /// Returns the time of the slowest of the asks that a coordinator answers as long as a process lives.
+    private static func slowestEcho(
+        of runtime: CoordinatorRuntime,
+        at path: CoordinatorPath,
+        while process: ProcessIdentity
+    ) async throws -> Duration {
+        var slowest = Duration.zero
+        while process.isAlive {
+            let start = ContinuousClock.now
+            _ = try await runtime.perform(.configuration, at: path)
+            slowest = max(slowest, ContinuousClock.now - start)
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        return slowest
+    }
+}
+
+extension CoordinatorRuntime {
+    /// Starts a worker that is restarted when its executor is silent.
+    fileprivate func startHanging(_ key: String) async throws {
+        _ = try await ask(Fixture.StartChild(key, inWorker: true, hang: .restart), timeout: .patient(.seconds(10)))
+    }
+}

@@ -1,0 +1,1 @@
+../../../DaemonConfigurationTests/FuzzedConfigurations.swift

@@ -1,0 +1,1 @@
+../../../WireProtocolTests/FuzzedFrames.swift

@@ -1,0 +1,1 @@
+../../../CoordinatorsTests/BytesAsDice.swift

@@ -48,11 +48,20 @@ let package = Package(
         .target(name: "WireProtocol"),
 
         .target(name: "WorkerLifecycle", dependencies: ["Supervision"]),
+        .target(name: "Acknowledgement"),
 
         // Fake worlds for the machines: all chance comes from a seed.
         .target(name: "SimulationSupport", dependencies: ["Supervision"]),
         .target(name: "SupervisionSimulation", dependencies: ["SimulationSupport", "Supervision"]),
         .target(name: "WorkerLifecycleSimulation", dependencies: ["SimulationSupport", "Supervision", "WorkerLifecycle"]),
+        .target(name: "AcknowledgementSimulation", dependencies: ["Acknowledgement", "SimulationSupport", "Supervision"]),
+
+        // OTP's own supervisor as the oracle of ours.
+        .target(
+            name: "OTPOracle",
+            dependencies: ["Processes", "SimulationSupport", "Supervision", "SupervisionSimulation"],
+            exclude: ["otp_oracle.erl"]
+        ),
 
         // What the targets below wait with: one-shot values, timers, the monotonic clock.
         .target(name: "ConcurrencySupport", dependencies: [deque, heap]),
@@ -68,7 +77,7 @@ let package = Package(
         .target(
             name: "Coordinators",
             dependencies: [
-                "ConcurrencySupport", "Supervision", "WorkerLifecycle", "WireProtocol", "Links", "Processes",
+                "Acknowledgement", "ConcurrencySupport", "Supervision", "WorkerLifecycle", "WireProtocol", "Links", "Processes",
                 deque, logging, serviceLifecycle, unixSignals,
             ]
         ),
@@ -76,7 +85,7 @@ let package = Package(
 
         // Shells: the daemon, and the operator's way to it.
         .target(name: "Control", dependencies: ["ConcurrencySupport", "NNG", "Processes", "WireProtocol"]),
-        .target(name: "DaemonConfiguration", dependencies: ["Supervision", "WireProtocol", yams]),
+        .target(name: "DaemonConfiguration", dependencies: ["ConcurrencySupport", "Processes", "Supervision", "WireProtocol", yams]),
         .target(
             name: "CoordinatorDaemon",
             dependencies: [
@@ -89,15 +98,14 @@ let package = Package(
         .executableTarget(
             name: "coordinatord",
             dependencies: [
-                "Control", "CoordinatorDaemon", "Coordinators", "DaemonConfiguration", "Processes",
+                "ConcurrencySupport", "Control", "CoordinatorDaemon", "Coordinators", "DaemonConfiguration", "Processes", "Supervision",
                 argumentParser, logging, serviceLifecycle,
             ]
         ),
         .executableTarget(
             name: "coordinatorctl",
             dependencies: [
-                "ConcurrencySupport", "Control", "DaemonConfiguration", "Processes", "Supervision", "WireProtocol", argumentParser,
-                histogram,
+                "ConcurrencySupport", "Control", "Processes", "Supervision", "WireProtocol", argumentParser, histogram,
             ]
         ),
         .executableTarget(
@@ -110,7 +118,10 @@ let package = Package(
 
         .executableTarget(
             name: "supervision-simulator",
-            dependencies: ["SupervisionSimulation", "WorkerLifecycleSimulation", argumentParser]
+            dependencies: [
+                "AcknowledgementSimulation", "OTPOracle", "SimulationSupport", "SupervisionSimulation", "WorkerLifecycleSimulation",
+                argumentParser,
+            ]
         ),
         // For Benchmarks/guard; here, and not in the package of the other benchmarks, so that it shares what Deploy/test builds in release mode.
         .executableTarget(
@@ -118,6 +129,18 @@ let package = Package(
             dependencies: ["Coordinators", "WireProtocol", logging],
             path: "Benchmarks/InstructionCounts",
             exclude: ["limits.json"]
+        ),
+        // For Benchmarks/chaos, and here for the same reason: a library that judges, a tree that is harmed, and the program that harms it.
+        .target(name: "ChaosHistory", path: "Benchmarks/Chaos/History"),
+        .executableTarget(
+            name: "ChaosTree",
+            dependencies: ["ChaosHistory", "Coordinators", "Supervision", logging, unixSignals],
+            path: "Benchmarks/Chaos/Tree"
+        ),
+        .executableTarget(
+            name: "Chaos",
+            dependencies: ["CProcess", "ChaosHistory", "Control", "Processes", "Supervision", argumentParser],
+            path: "Benchmarks/Chaos/Driver"
         ),
         .example("Contacts"),
         .example("Experience"),
@@ -140,7 +163,8 @@ let package = Package(
         .testTarget(
             name: "CoordinatorsTests",
             dependencies: [
-                "ConcurrencySupport", "Coordinators", "CoordinatorsTesting", "Links", "Processes", "Supervision", "TestSupport",
+                "Acknowledgement", "ConcurrencySupport", "Coordinators", "CoordinatorsTesting", "Links", "Processes", "Supervision",
+                "TestSupport",
                 "WireProtocol", "WorkerLifecycle", "Fixtures", "FixtureWorker", logging,
             ]
         ),
@@ -174,8 +198,8 @@ let package = Package(
         .testTarget(
             name: "CoordinatorDaemonTests",
             dependencies: [
-                "ConcurrencySupport", "Control", "CoordinatorDaemon", "CoordinatorsTesting", "Processes", "TestSupport", "WireProtocol",
-                "FixtureWorker", "coordinatorctl", "coordinatord", logging,
+                "ConcurrencySupport", "Control", "CoordinatorDaemon", "Coordinators", "CoordinatorsTesting", "DaemonConfiguration",
+                "Processes", "TestSupport", "WireProtocol", "FixtureWorker", "Shop", "coordinatorctl", "coordinatord", logging,
             ]
         ),
         .testTarget(name: "ConcurrencySupportTests", dependencies: ["ConcurrencySupport", "TestSupport"]),
@@ -192,16 +216,25 @@ let package = Package(
         .testTarget(name: "WorkerLifecycleTests", dependencies: ["Supervision", "TestSupport", "WorkerLifecycle"]),
         .testTarget(name: "WireProtocolTests", dependencies: ["TestSupport", "WireProtocol"]),
         .testTarget(name: "ProcessesTests", dependencies: ["ConcurrencySupport", "Processes", "TestSupport"]),
+        .testTarget(name: "AcknowledgementTests", dependencies: ["Acknowledgement", "AcknowledgementSimulation", "SimulationSupport"]),
+        .testTarget(name: "ChaosHistoryTests", dependencies: ["ChaosHistory"]),
         .testTarget(name: "SupervisionTests", dependencies: ["Supervision", "TestSupport"]),
         .testTarget(name: "SupervisionSimulationTests", dependencies: ["Supervision", "SupervisionSimulation"]),
+        .testTarget(name: "OTPOracleTests", dependencies: ["OTPOracle", "Supervision", "SupervisionSimulation", "TestSupport"]),
         .testTarget(
             name: "WorkerLifecycleSimulationTests",
             dependencies: ["Supervision", "WorkerLifecycle", "WorkerLifecycleSimulation"]
         ),
-        .testTarget(name: "DaemonConfigurationTests", dependencies: ["DaemonConfiguration", "Supervision", "TestSupport", "WireProtocol"]),
+        .testTarget(
+            name: "DaemonConfigurationTests",
+            dependencies: ["ConcurrencySupport", "DaemonConfiguration", "Processes", "Supervision", "TestSupport", "WireProtocol"]
+        ),
         .testTarget(
             name: "ControlTests",
-            dependencies: ["ConcurrencySupport", "Control", "NNG", "Processes", "TestSupport", "WireProtocol", "coordinatorctl", histogram]
+            dependencies: [
+                "ConcurrencySupport", "Control", "NNG", "Processes", "TestSupport", "WireProtocol", "coordinatorctl", "coordinatord",
+                histogram,
+            ]
         ),
     ],
     swiftLanguageModes: [.v6]
@@ -210,9 +243,9 @@ let package = Package(
 // Set by `Deploy/test`: a warning is an error there, and no reason for a user's build to fail.
 let strictness: [SwiftSetting] = Context.environment["COORDINATORS_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)]
 
-// Set by `Deploy/test --sanitize thread`, for locks that the sanitizer knows.
+// Set by `Deploy/test --sanitize`, for locks that the thread sanitizer knows, and for the time limits of tests.
 let sanitized: [SwiftSetting] =
-    Context.environment["COORDINATORS_SANITIZE"] == "thread" ? [.define("COORDINATORS_SANITIZE_THREAD")] : []
+    Context.environment["COORDINATORS_SANITIZE"].map { [.define("COORDINATORS_SANITIZE_\($0.uppercased())")] } ?? []
 
 for target in package.targets where target.type != .system && target.name != "CProcess" {
     target.swiftSettings =
@@ -227,4 +260,9 @@ for target in package.targets where target.type != .system && target.name != "CP
             // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0335-existential-any.md
             .enableUpcomingFeature("ExistentialAny"),
         ]
+}
+
+// Set by `Tests/Fuzz/run`, whose package can depend on products alone.
+if Context.environment["COORDINATORS_FUZZ"] != nil {
+    package.products.append(.library(name: "Fuzzed", targets: ["Control", "DaemonConfiguration", "WireProtocol"]))
 }

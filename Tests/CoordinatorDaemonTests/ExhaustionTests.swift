@@ -28,7 +28,9 @@ struct ExhaustionTests {
             let before = Usage(processID)
             for room in stride(from: 40, through: 8, by: -4) {
                 try await Self.limit("--nofile=\(Usage(processID).descriptors + room):", of: processID)
-                let crowds = try daemon.sockets.map { try Crowd(at: "\(daemon.directory)/run/\($0)", count: 60) }
+                // A worker that the last round killed may have left a socket at which nothing listens any more.
+                let crowds = daemon.sockets.compactMap { try? Crowd(at: "\(daemon.directory)/run/\($0)", count: 60) }
+                #expect(!crowds.isEmpty)
                 for path in ["/sleeper", "/app"] { if let pid = try await daemon.node(path).pid { kill(pid, SIGKILL) } }
                 _ = try await daemon.tree()
                 #expect(daemon.process.identity.isAlive, "with \(room) descriptors left")

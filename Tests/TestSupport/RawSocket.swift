@@ -6,9 +6,16 @@ public final class RawSocket: Sendable {
     /// The bytes that open a conversation in SP's pair protocol, version 0.
     public static let greeting: [UInt8] = [0, 0x53, 0x50, 0, 0, 0x10, 0, 0]
 
+    /// The reason for which there is no connection: nothing listens at the path, or there is no such path.
+    public struct Refusal: Error, CustomStringConvertible {
+        public let description: String
+    }
+
     private let descriptor: Int32
 
     /// Connects; a full backlog is waited for.
+    ///
+    /// - Throws: ``Refusal``.
     public init(_ path: String, _ what: String = "") throws {
         descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         try #require(descriptor >= 0)
@@ -19,7 +26,7 @@ public final class RawSocket: Sendable {
         let result = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
         }
-        try #require(result == 0, "connection \(what) to \(path): \(String(cString: strerror(errno)))")
+        guard result == 0 else { throw Refusal(description: "connection \(what) to \(path): \(String(cString: strerror(errno)))") }
     }
 
     deinit { close(descriptor) }

@@ -601,3 +601,27 @@ int coordinator_process_limit_data(pid_t pid, uint64_t bytes) {
 void coordinator_process_trim_memory(void) { malloc_trim(0); }
 
 void coordinator_process_limit_arenas(int count) { mallopt(M_ARENA_MAX, count); }
+
+int coordinator_process_replace(const char *executable, char *const *arguments, char *const *environment) {
+    sigset_t all, former;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &former);
+    execve(executable, arguments, environment);
+    int error = errno;
+    pthread_sigmask(SIG_SETMASK, &former, NULL);
+    return -error;
+}
+
+int coordinator_process_keep_descriptor(int descriptor, int is_kept) {
+    return result_of(fcntl(descriptor, F_SETFD, is_kept ? 0 : FD_CLOEXEC));
+}
+
+int coordinator_process_memory_file(const char *name) {
+    return result_of(memfd_create(name, MFD_CLOEXEC));
+}
+
+void coordinator_process_unblock_signals(void) {
+    sigset_t none;
+    sigemptyset(&none);
+    pthread_sigmask(SIG_SETMASK, &none, NULL);
+}

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Glibc
 
 /// A process to be adopted, and its surroundings.
@@ -5,6 +6,8 @@ struct Adoption: Sendable {
     let identity: ProcessIdentity
     let output: OutputDestination
     let killsGroupAtExit: Bool
+    /// What is read of a child that the former program in this process has spawned.
+    var ends: [ReadingEnd]?
 
     /// What is being done, for errors: it continues "could not".
     var action: String { "adopt process \(identity.processID)" }
@@ -15,7 +18,13 @@ extension ProcessLoop {
     ///
     /// When a step fails, nothing has changed: the process lives on, and its FIFO stays.
     func adopt(_ adoption: Adoption) throws(ProcessError) -> ChildProcess {
-        let descriptor = try openProcess(adoption)
+        let descriptor: Int32
+        do throws(ProcessError) {
+            descriptor = try openProcess(adoption)
+        } catch {
+            for end in adoption.ends ?? [] { readRest(of: end) }
+            throw error
+        }
         do throws(ProcessError) {
             let token = nextToken()
             let capture = try openOutput(adoption, token)
@@ -26,12 +35,17 @@ extension ProcessLoop {
                 throw error
             }
             if let capture { captures[capture.key] = capture.value }
+            if let ends = adoption.ends {
+                let registered = try register(ends, of: token, action: "\(adoption.action): watch its output")
+                captures.merge(registered) { $1 }
+            }
+            let isChild = claim(adoption)
             let child = ChildProcess(
                 identity: adoption.identity,
                 descriptor: descriptor,
                 token: token,
                 killsGroupAtExit: adoption.killsGroupAtExit,
-                isAdopted: true,
+                isAdopted: !isChild,
                 thread: thread
             )
             children[token] = child
@@ -61,7 +75,10 @@ extension ProcessLoop {
 
     private func check(_ adoption: Adoption, _ descriptor: Int32) throws(ProcessError) {
         let number = adoption.identity.processID
-        guard let statistics = try adoption.identity.statistics(systemCalls), !statistics.isZombie else {
+        guard let statistics = try adoption.identity.statistics(systemCalls),
+            // The exit status of a child waits for this process.
+            !statistics.isZombie || adoption.ends != nil
+        else {
             throw ProcessError(ESRCH, action: adoption.action)
         }
         guard statistics.sessionID == number, statistics.groupID == number else {
@@ -91,6 +108,27 @@ extension ProcessLoop {
     private func watch(_ descriptor: Int32, _ token: UInt64, _ adoption: Adoption) throws(ProcessError) {
         let result = systemCalls.pollAdd(poll, descriptor, token)
         guard result >= 0 else { throw ProcessError(-result, action: adoption.action) }
+    }
+
+    /// Returns whether the process is a child of this one, which then takes its exit status: a former program in this process has spawned it.
+    private func claim(_ adoption: Adoption) -> Bool {
+        let number = adoption.identity.processID
+        guard (try? adoption.identity.statistics(systemCalls))?.parentID == getpid() else { return false }
+        thread.spawned.withLock { _ = $0.insert(number) }
+        Subreaper.childSpawned()
+        return true
+    }
+
+    /// Delivers what a process that is gone has written last, and closes the end.
+    private func readRest(of end: ReadingEnd) {
+        // A process that it has left behind may write for ever.
+        var left = Int(systemCalls.available(end.descriptor))
+        while left > 0, case let count = systemCalls.read(end.descriptor, buffer), count > 0 {
+            end.receive(Array(buffer[..<count]))
+            left -= count
+        }
+        end.close(systemCalls)
+        end.receive([])
     }
 
     /// Closes a reading end whose FIFO is still in use.

@@ -45,7 +45,7 @@ final class ProcessLoop {
     let thread: ProcessThread
     let systemCalls: SystemCalls
     let poll: Int32
-    private let wake: Int32
+    let wake: Int32
 
     // Tokens instead of descriptor numbers: an event of a descriptor that was closed meanwhile is then not found.
     var children: [UInt64: ChildProcess] = [:]
@@ -64,6 +64,8 @@ final class ProcessLoop {
     var waitingCaptures: Set<UInt64> = []
     private var lastToken = ProcessThread.wakeToken
     private var isEnding = false
+    /// The commands that have come since the loop was held; `nil`: it isn't.
+    var heldCommands: [ProcessThread.Command]?
 
     init(thread: ProcessThread, poll: Int32, wake: Int32) {
         self.thread = thread
@@ -86,6 +88,10 @@ final class ProcessLoop {
     func run() {
         while true {
             for command in thread.takeCommands() { run(command) }
+            if heldCommands != nil {
+                waitForCommand()
+                continue
+            }
             killOverdueGroups()
             resumeCaptures()
             reapAbandoned()
@@ -100,8 +106,12 @@ final class ProcessLoop {
         }
     }
 
-    private func run(_ command: ProcessThread.Command) {
+    func run(_ command: ProcessThread.Command) {
+        if keepsWaiting(command) { return }
         switch command {
+        case .hold(let continuation): continuation.resume(returning: hold())
+        case .release: release()
+        case .replace(let replacement, let continuation): continuation.resume(returning: replace(replacement))
         case .spawn(let specification, let continuation):
             do throws(ProcessError) {
                 continuation.resume(returning: .success(try spawn(specification)))

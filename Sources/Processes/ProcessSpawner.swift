@@ -60,7 +60,10 @@ public final class ProcessSpawner: Sendable {
         output: OutputDestination = .inherit,
         killsGroupAtExit: Bool = false
     ) async throws(ProcessError) -> ChildProcess {
-        let adoption = Adoption(identity: identity, output: output, killsGroupAtExit: killsGroupAtExit)
+        try await adopt(Adoption(identity: identity, output: output, killsGroupAtExit: killsGroupAtExit))
+    }
+
+    func adopt(_ adoption: Adoption) async throws(ProcessError) -> ChildProcess {
         let result: Result<ChildProcess, ProcessError> = await withCheckedContinuation { continuation in
             do throws(ProcessError) {
                 try thread.post(.adopt(adoption, continuation))

@@ -9,6 +9,9 @@ package final class ProcessThread: Sendable {
     enum Command: Sendable {
         case spawn(ProcessSpecification, CheckedContinuation<Result<ChildProcess, ProcessError>, Never>)
         case adopt(Adoption, CheckedContinuation<Result<ChildProcess, ProcessError>, Never>)
+        case hold(CheckedContinuation<[KeptProcess], Never>)
+        case release
+        case replace(ProcessReplacement, CheckedContinuation<ProcessError, Never>)
         case watch(ProcessWatch, CheckedContinuation<ProcessWatch.Outcome, Never>)
         case cancelWatch(ProcessWatch)
         case killGroup(child: UInt64, at: SuspendingClock.Instant)

@@ -48,6 +48,9 @@ public struct ReceivedSignal: Sendable, Hashable {
         }
 
         func run() {
+            // A program that has replaced another in the same process begins with all signals blocked, and those that have come meanwhile
+            // arrive here now.
+            coordinator_process_unblock_signals()
             var signal = coordinator_signal()
             while coordinator_signals_next(descriptor, &signal) > 0 {
                 let isSent = signal.process > 0

@@ -72,7 +72,7 @@ struct SpawnDescriptors: ~Copyable {
         case .datagrams(let path, let receive):
             let socket = systemCalls.datagramSocket(path, account?.user ?? geteuid())
             guard socket >= 0 else { throw ProcessError(-socket, action: "make the socket \(path) for \"\(executable)\"") }
-            readingEnds.append(ReadingEnd(descriptor: socket, receive: receive, path: path))
+            readingEnds.append(ReadingEnd(descriptor: socket, receive: receive, path: path, role: .datagrams))
         }
     }
 
@@ -84,10 +84,18 @@ struct SpawnDescriptors: ~Copyable {
         _ receive: @escaping @Sendable ([UInt8]) -> Void
     ) throws(ProcessError) {
         readingEnds.append(
-            ReadingEnd(descriptor: reading, receive: receive, path: fifo, isFIFO: fifo != nil, isFull: isFull)
+            ReadingEnd(descriptor: reading, receive: receive, path: fifo, isFIFO: fifo != nil, role: Self.role(of: target), isFull: isFull)
         )
         temporary.append(writing)
         try addMoved(writing, target: target)
+    }
+
+    private static func role(of target: Int32) -> ReadingEnd.Role {
+        switch target {
+        case STDOUT_FILENO: .output
+        case STDERR_FILENO: .errors
+        default: .channel
+        }
     }
 
     private mutating func add(source: Int32, target: Int32) {

@@ -119,18 +119,39 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     @concurrent
     private func serve(_ file: String) async throws {
         do {
-            let configuration = try DaemonConfiguration.load(path: file)
+            let heritage = Self.heritage()
+            // The configuration that was in effect stays so.
+            let text = try heritage?.configuration ?? DaemonConfiguration.text(path: file)
+            let configuration = try DaemonConfiguration.parse(text: text, file: file)
             if let problem = configuration.missingPrivilege { throw Self.failure("coordinatord: \(file): \(problem)", code: 77) }
             let directory = try RuntimeDirectory.resolve(option: runtimeDir).resolvingWorkingDirectory()
             let output = DaemonOutput()
             var logger = output.logger(label: "coordinatord", format: logFormat)
             logger.logLevel = logLevel
-            let daemon = Daemon(configuration, file: file, directory: directory, output: output, logger: logger)
+            let daemon = Daemon(
+                configuration,
+                text: text,
+                file: file,
+                directory: directory,
+                output: output,
+                logger: logger,
+                heritage: heritage
+            )
             try await Self.run(daemon, logger)
         } catch let error as ConfigurationError {
             throw Self.failure(error.description, code: 78)
         } catch let error as ControlError {
             throw Self.failure("coordinatord: \(error.message)", code: error.code.exitCode)
+        }
+    }
+
+    /// Returns what the former daemon in this process has left; one that can't be read is as if the daemon had been killed.
+    private static func heritage() -> DaemonHeritage? {
+        do throws(ControlError) {
+            return try DaemonHeritage.take()
+        } catch {
+            _ = failure("coordinatord: what the former daemon has left can't be read: \(error.message)", code: 1)
+            return nil
         }
     }
 

@@ -28,7 +28,7 @@ import referencing
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMIT = 20
 # Commands with tests of their own.
-ELSEWHERE = {"config", "events", "history", "logs", "scale", "upgrade"}
+ELSEWHERE = {"config", "events", "history", "logs", "scale"}
 
 CONFIGURATION = """
 children:
@@ -308,6 +308,15 @@ class Transcript:
             os.kill(cart, signal.SIGCONT)
         self.eventually("cart answers again", lambda: self.node("/shop/cart").get("state") == "active")
 
+    def upgrade(self):
+        """The daemon goes on as its own executable, and its workers don't notice."""
+        cart = self.node("/shop/cart")["pid"]
+        self.both(["upgrade", "--dry-run"], "upgrade", shows="would go on as")
+        self.both(["upgrade", "--wait", "5s"], "upgrade", shows="goes on as")
+        self.both(["upgrade", "--executable", "/nowhere"], "error", exit=1)
+        if self.node("/shop/cart")["pid"] != cart:
+            self.fail("an upgrade has replaced a worker")
+
     def all(self):
         (self.directory / "tree.yaml").write_text(CONFIGURATION.format(built=self.built))
         log = open(self.directory / "log", "w")
@@ -320,6 +329,7 @@ class Transcript:
             self.eventually("once has ended", lambda: self.node("/once").get("state") == "inactive")
             self.commands()
             self.stopped_worker()
+            self.upgrade()
             self.run(["shutdown"], schema="shutdown")
             daemon.wait(LIMIT)
             self.both(["doctor"], "doctor", shows="none runs")

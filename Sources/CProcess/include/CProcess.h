@@ -127,6 +127,19 @@ int coordinator_process_limit_data(pid_t pid, uint64_t bytes);
 int coordinator_process_set_parent_death_signal(int signal);
 int coordinator_process_parent_death_signal(void);
 
+// execve(2) with every signal blocked, so that none is lost between two programs; the new one unblocks them. Returns only when it has failed:
+// the negated errno. The process is then as before.
+int coordinator_process_replace(const char *executable, char *const *arguments, char *const *environment);
+
+// FD_CLOEXEC of a descriptor: whether the next program of this process has it too.
+int coordinator_process_keep_descriptor(int descriptor, int is_kept);
+
+// memfd_create(2), close-on-exec.
+int coordinator_process_memory_file(const char *name);
+
+// Unblocks every signal for the calling thread.
+void coordinator_process_unblock_signals(void);
+
 // prctl(2) PR_SET_CHILD_SUBREAPER: orphans below this process become its children, whose exit status it must take.
 int coordinator_process_become_subreaper(void);
 

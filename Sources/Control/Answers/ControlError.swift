@@ -41,7 +41,7 @@ extension ControlError {
     /// The kind of a failure, which determines the exit code of `coordinatorctl`.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: Hashable {
-            case failed, cancelled, unhandled, alreadyRunning
+            case failed, cancelled, unhandled, alreadyRunning, upgrading
             case notRunning, noSuchPath, invalidRequest, unreachable, timedOut, notPermitted, badConfiguration
             /// A code that a newer daemon has sent.
             case other(String)
@@ -61,6 +61,8 @@ extension ControlError {
         public static let unhandled = Code(.unhandled)
         /// Another daemon uses the runtime directory.
         public static let alreadyRunning = Code(.alreadyRunning)
+        /// Another program is taking the daemon's place: nothing was done, and the request can be made again in a moment.
+        public static let upgrading = Code(.upgrading)
         /// The coordinator or program at the path isn't running and can't receive the message.
         public static let notRunning = Code(.notRunning)
         /// No coordinator or program has the path.
@@ -77,7 +79,8 @@ extension ControlError {
         public static let badConfiguration = Code(.badConfiguration)
 
         private static let known: [Code] = [
-            failed, cancelled, unhandled, alreadyRunning, notRunning, noSuchPath, invalidRequest, unreachable, timedOut, notPermitted,
+            failed, cancelled, unhandled, alreadyRunning, upgrading, notRunning, noSuchPath, invalidRequest, unreachable, timedOut,
+            notPermitted,
             badConfiguration,
         ]
 
@@ -100,7 +103,7 @@ extension ControlError {
             case .notRunning: 3
             case .noSuchPath: 4
             case .invalidRequest: 64
-            case .unreachable: 69
+            case .unreachable, .upgrading: 69
             case .timedOut: 75
             case .notPermitted: 77
             case .badConfiguration: 78

@@ -16,6 +16,7 @@ public struct BlockingControlClient: ~Copyable {
     private static let window = ControlServer.maximumOpenDescriptions / 2
 
     private let descriptor: Int32
+    private let runtimeDirectory: RuntimeDirectory
     private let socket: String
     private var nextID: Int64 = 1
     /// What was received and not read yet.
@@ -25,6 +26,7 @@ public struct BlockingControlClient: ~Copyable {
     ///
     /// - Throws: `.unreachable` when no daemon listens there, `.notPermitted` when this user may not open the socket, `.timedOut`.
     public init(runtimeDirectory: RuntimeDirectory, timeout: Duration = .seconds(5)) throws(ControlError) {
+        self.runtimeDirectory = runtimeDirectory
         socket = runtimeDirectory.controlSocket
         descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw ControlError(.failed, "no socket can be opened: \(String(cString: strerror(errno)))") }
@@ -33,6 +35,21 @@ public struct BlockingControlClient: ~Copyable {
         try send(PairFraming.greeting, by: deadline)
         guard try receive(PairFraming.greeting.count, by: deadline, orThrow: Self.isOverloaded(socket)) == PairFraming.greeting else {
             throw Self.speaksAnotherProtocol(socket)
+        }
+    }
+
+    /// Connects to the daemon of a runtime directory; while another program takes the daemon's place, this waits for the new one.
+    ///
+    /// - Throws: as ``init(runtimeDirectory:timeout:)``.
+    public static func connected(to directory: RuntimeDirectory) throws(ControlError) -> BlockingControlClient {
+        var patience = UpgradePatience(directory)
+        while true {
+            do throws(ControlError) {
+                return try BlockingControlClient(runtimeDirectory: directory)
+            } catch {
+                guard patience.allowsAnotherAttempt(after: error) else { throw error }
+            }
+            usleep(UpgradePatience.pauseMicroseconds)
         }
     }
 
@@ -45,8 +62,28 @@ public struct BlockingControlClient: ~Copyable {
     /// - Parameter timeout: the time to wait for the answer; by default that of ``ControlClient/call(_:requestID:timeout:)``.
     /// - Throws: the daemon's error, `.timedOut`, or `.unreachable` when the daemon goes away before it answers.
     public mutating func call(_ operation: ControlOperation, timeout: Duration? = nil) throws(ControlError) -> JSONValue {
+        let requestID = operation.isMutating ? UUID().uuidString : nil
+        var patience = UpgradePatience(runtimeDirectory)
+        while true {
+            do throws(ControlError) {
+                return try callOnce(operation, requestID, timeout)
+            } catch {
+                // A request for an upgrade is answered by the next daemon; any other that was carried out may not be repeated.
+                let mayRepeat = error.code == .upgrading || operation.isUpgrade && error.code == .unreachable
+                guard mayRepeat, patience.allowsAnotherAttempt(after: error) else { throw error }
+            }
+            usleep(UpgradePatience.pauseMicroseconds)
+            self = try Self.connected(to: runtimeDirectory)
+        }
+    }
+
+    private mutating func callOnce(
+        _ operation: ControlOperation,
+        _ requestID: String?,
+        _ timeout: Duration?
+    ) throws(ControlError) -> JSONValue {
         let deadline = MonotonicTime.now + (timeout ?? operation.defaultTimeout)
-        let id = try request(operation, by: deadline)
+        let id = try request(operation, requestID, by: deadline)
         while true {
             let answer = try nextAnswer(by: deadline, orThrow: noAnswer(operation, timeout))
             guard answer.id == id else { continue }
@@ -62,6 +99,20 @@ public struct BlockingControlClient: ~Copyable {
     ///
     /// The time-out of each operation counts from its own request.
     public mutating func call(all operations: [ControlOperation]) -> [Result<JSONValue, ControlError>] {
+        var outcomes = callOnce(all: operations)
+        var patience = UpgradePatience(runtimeDirectory)
+        while true {
+            let refused = outcomes.indices.filter { if case .failure(let error) = outcomes[$0] { error.code == .upgrading } else { false } }
+            guard let first = refused.first, case .failure(let error) = outcomes[first], patience.allowsAnotherAttempt(after: error) else {
+                return outcomes
+            }
+            usleep(UpgradePatience.pauseMicroseconds)
+            do throws(ControlError) { self = try Self.connected(to: runtimeDirectory) } catch { return outcomes }
+            for (index, outcome) in zip(refused, callOnce(all: refused.map { operations[$0] })) { outcomes[index] = outcome }
+        }
+    }
+
+    private mutating func callOnce(all operations: [ControlOperation]) -> [Result<JSONValue, ControlError>] {
         var outcomes = [Result<JSONValue, ControlError>?](repeating: nil, count: operations.count)
         var open: [Int64: (index: Int, deadline: MonotonicTime)] = [:]
         var next = 0
@@ -69,7 +120,8 @@ public struct BlockingControlClient: ~Copyable {
             while next < operations.count || !open.isEmpty {
                 if next < operations.count, open.count < Self.window {
                     let deadline = MonotonicTime.now + operations[next].defaultTimeout
-                    open[try request(operations[next], by: deadline)] = (next, deadline)
+                    let requestID = operations[next].isMutating ? UUID().uuidString : nil
+                    open[try request(operations[next], requestID, by: deadline)] = (next, deadline)
                     next += 1
                     continue
                 }
@@ -98,9 +150,12 @@ public struct BlockingControlClient: ~Copyable {
         return outcomes.map { $0 ?? .failure(missing) }
     }
 
-    private mutating func request(_ operation: ControlOperation, by deadline: MonotonicTime) throws(ControlError) -> Int64 {
+    private mutating func request(
+        _ operation: ControlOperation,
+        _ requestID: String?,
+        by deadline: MonotonicTime
+    ) throws(ControlError) -> Int64 {
         defer { nextID += 1 }
-        let requestID = operation.isMutating ? UUID().uuidString : nil
         let bytes = try ControlJSON.bytes(of: ControlRequest(id: nextID, operation: operation, requestID: requestID))
         try bytes.checkRequestSize()
         var message = [UInt8](repeating: 0, count: PairFraming.headerLength)

@@ -40,6 +40,21 @@ public final class ControlClient: Sendable {
         runtimeDirectory: RuntimeDirectory,
         timeout: Duration = .seconds(5)
     ) async throws(ControlError) -> ControlClient {
+        var patience = UpgradePatience(runtimeDirectory)
+        while true {
+            do throws(ControlError) {
+                return try await connectOnce(runtimeDirectory, timeout)
+            } catch {
+                guard !Task.isCancelled, patience.allowsAnotherAttempt(after: error) else { throw error }
+            }
+            try? await Task.sleep(for: .microseconds(Int(UpgradePatience.pauseMicroseconds)))
+        }
+    }
+
+    private static func connectOnce(
+        _ runtimeDirectory: RuntimeDirectory,
+        _ timeout: Duration
+    ) async throws(ControlError) -> ControlClient {
         let socket = runtimeDirectory.controlSocket
         do {
             let connection = try await PairConnection.dial(

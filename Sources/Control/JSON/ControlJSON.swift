@@ -25,7 +25,7 @@ public enum ControlJSON {
     }
 
     /// Reads an answer of a daemon, which can be nested as deep as the daemon's tree.
-    static func parse(answer bytes: [UInt8]) throws(ControlError) -> JSONValue {
+    package static func parse(answer bytes: [UInt8]) throws(ControlError) -> JSONValue {
         try parse(bytes, maximumDepth: JSONSyntax.maximumAnswerDepth)
     }
 

@@ -29,6 +29,10 @@ extension ControlOperation {
         case .logs(let query): fields.merge(query.fields) { $1 }
         case .events(let query): fields.merge(query.fields) { $1 }
         case .history(let path): fields["path"] = .string(path)
+        case .upgrade(let executable, let wait, let isDryRun):
+            fields["file"] = executable.map(JSONValue.string)
+            fields["wait_ms"] = .integer(wait.wholeMilliseconds)
+            if isDryRun { fields["dry_run"] = true }
         }
         return fields
     }
@@ -70,6 +74,12 @@ extension ControlOperation {
         case .logs: self = .logs(try LogQuery(fields: fields))
         case .events: self = .events(try EventQuery(fields: fields))
         case .history: self = .history(path: try fields.path())
+        case .upgrade:
+            let wait = Duration.milliseconds(try fields.integer("wait_ms", default: 30_000))
+            guard wait >= .zero, wait <= Self.maximumTimeout else {
+                throw ControlError(.invalidRequest, "`wait_ms` is out of range; expected a number from 0 to 3600000")
+            }
+            self = .upgrade(executable: try fields.file(), wait: wait, isDryRun: fields.members["dry_run"] == true)
         }
     }
 }

@@ -44,6 +44,10 @@ public enum ControlOperation: Hashable, Sendable {
     case logs(LogQuery)
     /// Sends the events of the tree: a stream of ``ControlEvent``.
     case events(EventQuery)
+    /// Has another executable, by default the one at the daemon's path, take the daemon's place in the same process: an ``UpgradeResult``.
+    ///
+    /// `wait`: the time for which open requests and asks are waited for; `isDryRun`: whether nothing is done but the checks.
+    case upgrade(executable: String?, wait: Duration, isDryRun: Bool = false)
     /// Lists the last lives of a coordinator or program: a ``LifeHistory``.
     case history(path: String)
 
@@ -51,7 +55,8 @@ public enum ControlOperation: Hashable, Sendable {
     ///
     /// A new operation gets a name here; then the compiler demands that ``init(fields:)`` reads it.
     enum Name: String, CaseIterable {
-        case tree, ps, status, start, stop, restart, kill, pause, resume, ask, send, ping, shutdown, signal, trace, logs, events, history
+        case tree, ps, status, start, stop, restart, kill, pause, resume, ask, send, ping, shutdown, signal, trace, logs, events, history,
+            upgrade
         case deadLetters = "dead-letters"
         case configurationDifference = "config-diff"
         case configurationApplication = "config-apply"
@@ -83,6 +88,7 @@ public enum ControlOperation: Hashable, Sendable {
         case .logs: .logs
         case .events: .events
         case .history: .history
+        case .upgrade: .upgrade
         }
     }
 
@@ -94,7 +100,7 @@ public enum ControlOperation: Hashable, Sendable {
         case .status(let path), .start(let path), .stop(let path), .restart(let path), .kill(let path), .pause(let path), .resume(let path),
             .ask(let path, _, _, _), .send(let path, _, _), .signal(let path, _), .trace(let path, _, _, _), .history(let path):
             path
-        case .configurationDifference, .configurationApplication: nil
+        case .configurationDifference, .configurationApplication, .upgrade: nil
         }
     }
 
@@ -105,6 +111,7 @@ public enum ControlOperation: Hashable, Sendable {
         case .start, .stop, .restart, .kill, .pause, .resume, .ask, .send, .shutdown, .signal, .trace: true
         case .configurationDifference: false
         case .configurationApplication: true
+        case .upgrade(_, _, let isDryRun): !isDryRun
         }
     }
 
@@ -146,6 +153,8 @@ public enum ControlOperation: Hashable, Sendable {
         case .configurationDifference: .seconds(15)
         // Each removed child has its shutdown time.
         case .configurationApplication: .seconds(300)
+        // The check, the start of the next program and its adoption of the workers.
+        case .upgrade(_, let wait, _): wait + .seconds(60)
         }
     }
 }

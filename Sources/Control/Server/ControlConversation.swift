@@ -25,6 +25,7 @@ final class ControlConversation: Sendable {
     private let sender: MessageSender
     private let handler: any ControlHandler
     private let ledger: RequestLedger
+    private let intake: RequestIntake
     private let requester: Requester?
     private let connections: ConnectionTable
     private let seat: ConnectionTable.Seat
@@ -35,6 +36,7 @@ final class ControlConversation: Sendable {
         on connection: PairConnection,
         handler: any ControlHandler,
         ledger: RequestLedger,
+        intake: RequestIntake,
         connections: ConnectionTable,
         seat: ConnectionTable.Seat,
         budget: AnswerBudget
@@ -43,6 +45,7 @@ final class ControlConversation: Sendable {
         self.sender = MessageSender(on: connection)
         self.handler = handler
         self.ledger = ledger
+        self.intake = intake
         self.requester = connection.peer.map(Requester.init)
         self.connections = connections
         self.seat = seat
@@ -146,6 +149,10 @@ final class ControlConversation: Sendable {
             return nil
         }
         if let refusal { throw refusal }
+        guard intake.begin(request.operation, cancellation) else {
+            state.withLock { $0.open[request.id] = nil }
+            throw RequestIntake.closed
+        }
         connections.requestBegan(on: seat)
         return cancellation
     }
@@ -172,6 +179,7 @@ final class ControlConversation: Sendable {
         case .success(let result): await send(ControlAnswer(id: request.id, .result(result)))
         case .failure(let error): await send(ControlAnswer(id: request.id, .failure(error)))
         }
+        intake.end(request.operation, cancellation)
         let isDone = state.withLock { state in
             state.answering -= 1
             return state.isDraining && state.count == 0
@@ -224,6 +232,7 @@ final class ControlConversation: Sendable {
         } catch {
             guard Task.isCancelled else { return .failure(error) }
             // To the requester this is a cancellation, whichever error the handler threw.
+            if request.operation.isStream, intake.isClosed { return .failure(RequestIntake.closed) }
             let isStopping = request.operation.isStream && state.withLock { $0.isDraining }
             return .failure(isStopping ? Self.stopping : ControlError(.cancelled, "the request was cancelled"))
         }

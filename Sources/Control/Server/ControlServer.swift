@@ -54,7 +54,8 @@ public final class ControlServer: Sendable {
     private let yields: @Sendable () -> Bool
     private let connections: ConnectionTable
     private let budget: AnswerBudget
-    private let ledger = RequestLedger()
+    let ledger = RequestLedger()
+    let intake = RequestIntake()
     private let state = Lock(State())
     /// The value that is set when the server is closing and its last conversation has ended.
     private let drained = OneShot<Void>()
@@ -222,6 +223,7 @@ public final class ControlServer: Sendable {
                 on: connection,
                 handler: handler,
                 ledger: ledger,
+                intake: intake,
                 connections: connections,
                 seat: seat,
                 budget: budget

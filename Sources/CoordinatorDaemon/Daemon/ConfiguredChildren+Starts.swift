@@ -11,10 +11,16 @@ extension ConfiguredChildren {
         return state.withLock { state in
             state.supervisor = supervisor
             for key in state.records.keys { state.records[key]?.isHeld = false }
+            let resting = state.resting
+            state.resting = [:]
+            for (key, rest) in resting {
+                state.records[key, default: Record()].isHeld = rest.isHeld
+                state.records[key]?.lastExit = rest.lastExit
+            }
             let order = state.dependencies.startOrder
             let children = Dictionary(state.children.map { ($0.key, $0) }) { first, _ in first }
             return order.filter(starting.contains).compactMap { key in
-                guard let child = children[key] else { return nil }
+                guard let child = children[key], resting[key] == nil else { return nil }
                 let start = FirstStart()
                 state.records[key, default: Record()].start = start
                 return (child, start)

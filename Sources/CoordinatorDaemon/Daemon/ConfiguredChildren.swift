@@ -30,6 +30,8 @@ final class ConfiguredChildren: Codable, Sendable {
         fileprivate(set) var groups: [String: ConfiguredChildren]
         var records: [String: Record] = [:]
         weak var supervisor: (any ConfiguredSupervisor)?
+        /// The children that the next life of the supervisor doesn't start.
+        var resting: [String: Resting] = [:]
     }
 
     let state: Lock<State>

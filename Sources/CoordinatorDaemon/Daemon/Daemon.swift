@@ -19,6 +19,8 @@ public final class Daemon: Service {
     private let signals: SignalReceiver
     private let logs: ChildLogs
     private let events: EventLog
+    /// The end of the upgrade by which this program has taken the daemon's place.
+    private let succession: Succession?
     private let output: DaemonOutput
     private let logger: Logger
 
@@ -30,9 +32,33 @@ public final class Daemon: Service {
     ///   - directory: the runtime directory.
     ///   - output: the writer of the children's lines; the logger should write there too.
     ///   - logger: the daemon's logger.
-    public init(_ configuration: DaemonConfiguration, file: String, directory: RuntimeDirectory, output: DaemonOutput, logger: Logger) {
+    public convenience init(
+        _ configuration: DaemonConfiguration,
+        file: String,
+        directory: RuntimeDirectory,
+        output: DaemonOutput,
+        logger: Logger
+    ) {
+        let text = (try? DaemonConfiguration.text(path: file)) ?? ""
+        self.init(configuration, text: text, file: file, directory: directory, output: output, logger: logger)
+    }
+
+    /// Creates a daemon.
+    ///
+    /// - Parameters:
+    ///   - text: the text that the configuration was read from.
+    ///   - heritage: what the former program in this process has left.
+    package init(
+        _ configuration: DaemonConfiguration,
+        text: String,
+        file: String,
+        directory: RuntimeDirectory,
+        output: DaemonOutput,
+        logger: Logger,
+        heritage: DaemonHeritage? = nil
+    ) {
         let logs = ChildLogs(configuration, directory: directory.file("logs"), daemon: output, logger: logger)
-        let events = EventLog()
+        let events = heritage.map { EventLog(continuing: $0.events) } ?? EventLog()
         var options = CoordinatorRuntime.Options()
         options.runtimeDirectory = directory.path
         options.orphanGrace = configuration.orphanGrace
@@ -44,23 +70,41 @@ public final class Daemon: Service {
         options.isSubreaper = true
         // The children are started by the root's `run`, after the root is ready.
         options.endsOrphansWhenReady = false
+        options.heritage = heritage?.runtime
         options.logger = logger
         children = ConfiguredChildren(configuration.children, configuration.supervision)
-        keeper = ConfigurationKeeper(configuration, file: file, children: children, logs: logs, events: events, logger: logger)
+        if let heritage { children.rest(heritage.resting) }
+        keeper = ConfigurationKeeper(configuration, text: text, file: file, children: children, logs: logs, events: events, logger: logger)
         runtime = CoordinatorRuntime(DaemonCoordinator.self, configuration: children, options: options)
         shutdown = ShutdownSignal(runtime)
         signals = SignalReceiver(runtime: runtime, shutdown: shutdown, keeper: keeper, output: output, logger: logger)
-        let handler = ControlRequestHandler(
+        let upgrade = Upgrade(
             runtime: runtime,
             children: children,
             keeper: keeper,
             shutdown: shutdown,
             logs: logs,
             events: events,
+            output: output,
+            directory: directory,
+            logger: logger
+        )
+        let handler = ControlRequestHandler(
+            runtime: runtime,
+            children: children,
+            keeper: keeper,
+            shutdown: shutdown,
+            upgrade: upgrade,
+            logs: logs,
+            events: events,
             logger: logger
         )
         // Another daemon is refused as long as this one has processes, and takes its place otherwise.
         server = ControlServer(path: directory.controlSocket, handler: handler, yields: { [runtime] in !runtime.hasProcesses })
+        upgrade.use(server)
+        succession = heritage.map { [server, runtime] in Succession($0, server, runtime, UpgradeMarker(directory)) }
+        // Operators wait until the children are back.
+        if succession != nil { server.suspend() }
         self.logs = logs
         self.events = events
         self.output = output
@@ -101,14 +145,17 @@ public final class Daemon: Service {
             group.addTask { await self.signals.run() }
             do {
                 try await runtime.start()
-                events.append(ControlEvent(kind: .daemonStarted, pid: getpid(), reason: Release.version))
+                events.append(ControlEvent(kind: .daemonStarted, pid: getpid(), reason: succession?.reason ?? Release.version))
+                enter(.ready)
                 logger.notice("ready", metadata: ["runtime.directory": "\(directory.path)"])
                 group.addTask { await self.settleOrphans() }
+                group.addTask { await self.succession?.conclude() }
                 await withGracefulShutdownHandler {
                     await shutdown.requested()
                 } onGracefulShutdown: {
                     self.shutdown.begin()
                 }
+                enter(.stopping)
                 events.append(ControlEvent(kind: .daemonStopping))
                 logger.notice("stopping", metadata: ["runtime.directory": "\(directory.path)"])
             } catch {
@@ -132,6 +179,9 @@ public final class Daemon: Service {
         _ = await children.areRequested.value(before: .now + Self.adoptionLimit)
         await runtime.endOrphans()
     }
+
+    /// Tells of the parts of the daemon's life: the place for what a service manager wants to know.
+    private func enter(_ phase: DaemonPhase) {}
 
     /// Takes the directory and its control socket; a daemon that has just been killed may have the directory's lock for a moment.
     private func listen() async throws {

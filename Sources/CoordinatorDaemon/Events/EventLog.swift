@@ -21,6 +21,8 @@ final class EventLog: Sendable {
         /// The ring: the event with number n is at n modulo the capacity.
         var ring: [ControlEvent] = []
         var last: UInt64 = 0
+        /// The number of the last event that was never in the ring.
+        var lost: UInt64 = 0
         var appended = OneShot<Void>()
         var lives = LifeTable()
         /// The dropped messages that no event has reported yet.
@@ -48,6 +50,37 @@ final class EventLog: Sendable {
     init(capacity: Int = 4096) {
         self.capacity = capacity
         boot = String(UInt64.random(in: .min ... .max) | 1 << 63, radix: 16)
+    }
+
+    /// Creates the log that goes on with the events of the former program in this process: readers see one log.
+    init(continuing former: Legacy, capacity: Int = 4096) {
+        self.capacity = capacity
+        boot = former.boot
+        state.withLock { state in
+            state.last = former.last - UInt64(min(former.events.count, Int(former.last)))
+            // The ring is filled up to where its first event belongs.
+            let gap = ControlEvent(boot: boot, kind: .gap)
+            state.ring = Array(repeating: gap, count: state.last >= UInt64(capacity) ? capacity : Int(state.last) + 1)
+            state.lost = state.last
+            for event in former.events { _ = append(event, &state) }
+        }
+    }
+
+    /// The log as the next program gets it.
+    struct Legacy: Codable {
+        let boot: String
+        let last: UInt64
+        /// The last events, up to that one.
+        let events: [ControlEvent]
+    }
+
+    /// The log for the next program in this process.
+    var legacy: Legacy {
+        state.withLock { state in
+            let count = min(state.last - state.lost, UInt64(capacity))
+            let numbers = (state.last - count)..<state.last
+            return Legacy(boot: boot, last: state.last, events: numbers.map { state.ring[Int(($0 + 1) % UInt64(capacity))] })
+        }
     }
 
     /// Adds an event, which gets its number here, and its time unless it has one.
@@ -121,7 +154,7 @@ final class EventLog: Sendable {
     func page(after number: UInt64) -> Page {
         state.withLock { state in
             let number = min(number, state.last)
-            let oldest = state.last < UInt64(capacity) ? 1 : state.last - UInt64(capacity) + 1
+            let oldest = max(state.last < UInt64(capacity) ? 1 : state.last - UInt64(capacity) + 1, state.lost + 1)
             var page = Page(last: number, more: number == state.last ? state.appended : nil)
             if number + 1 < oldest {
                 page.last = oldest - 1
@@ -138,7 +171,7 @@ final class EventLog: Sendable {
     }
 
     /// The number before that of the oldest event that is kept.
-    var beginning: UInt64 { state.withLock { $0.last < UInt64(capacity) ? 0 : $0.last - UInt64(capacity) } }
+    var beginning: UInt64 { state.withLock { max($0.last < UInt64(capacity) ? 0 : $0.last - UInt64(capacity), $0.lost) } }
 
     /// Returns the last lives of a path, oldest first; nil when nothing is known of it.
     func history(of path: String) -> LifeHistory? { state.withLock { $0.lives.history(of: path) } }

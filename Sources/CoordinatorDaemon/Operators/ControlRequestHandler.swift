@@ -11,6 +11,7 @@ struct ControlRequestHandler: ControlHandler {
     private let keeper: ConfigurationKeeper
     private let dependents: DependentOperations
     private let shutdown: ShutdownSignal
+    private let upgrade: Upgrade
     /// The description of the tree, made once for operators who ask at the same time.
     private let tree: SharedCall<JSONValue>
     /// The list of processes, shared likewise.
@@ -25,6 +26,7 @@ struct ControlRequestHandler: ControlHandler {
         children: ConfiguredChildren,
         keeper: ConfigurationKeeper,
         shutdown: ShutdownSignal,
+        upgrade: Upgrade,
         logs: ChildLogs,
         events: EventLog,
         logger: Logger
@@ -37,6 +39,7 @@ struct ControlRequestHandler: ControlHandler {
         self.keeper = keeper
         dependents = DependentOperations(runtime: runtime, children: children)
         self.shutdown = shutdown
+        self.upgrade = upgrade
         tree = SharedCall { try ControlJSON.value(of: children.complete(TreeNode(await runtime.snapshot()))) }
         processes = SharedCall { try ControlJSON.value(of: ProcessList(await runtime.snapshot())) }
     }
@@ -44,7 +47,7 @@ struct ControlRequestHandler: ControlHandler {
     func handle(_ operation: ControlOperation, from requester: Requester) async throws(ControlError) -> JSONValue {
         try await audit.recording(operation, from: requester) { () async throws(ControlError) -> JSONValue in
             do {
-                return try await perform(operation)
+                return try await perform(operation, from: requester)
             } catch {
                 throw ControlError(error)
             }
@@ -70,7 +73,7 @@ struct ControlRequestHandler: ControlHandler {
         return LifeHistory(path: path.description, lives: [])
     }
 
-    private func perform(_ operation: ControlOperation) async throws -> JSONValue {
+    private func perform(_ operation: ControlOperation, from requester: Requester) async throws -> JSONValue {
         switch operation {
         case .tree: try await tree.value()
         case .ps: try await processes.value()
@@ -97,6 +100,10 @@ struct ControlRequestHandler: ControlHandler {
             try ControlJSON.value(of: await TraceResult.asking(message, payload, at: try place(path), timeout: timeout, in: runtime))
         case .configurationDifference(let file): try ControlJSON.value(of: await keeper.plan(file))
         case .configurationApplication(let file): try ControlJSON.value(of: await keeper.apply(file))
+        case .upgrade(let executable, let wait, let isDryRun):
+            try await upgrade.carryOut(
+                Upgrade.Wish(executable: executable, wait: wait, isDryRun: isDryRun, requestID: requester.requestID)
+            )
         case .logs, .events:
             throw ControlError(.invalidRequest, "`\(operation.name)` is a stream")
         case .history(let path): try ControlJSON.value(of: await history(try place(path)))

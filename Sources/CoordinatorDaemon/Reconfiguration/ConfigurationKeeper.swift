@@ -18,18 +18,19 @@ final class ConfigurationKeeper: Sendable {
     private let logs: ChildLogs
     private let events: EventLog
     private let logger: Logger
-    private let running: Lock<DaemonConfiguration>
+    private let running: Lock<(configuration: DaemonConfiguration, text: String)>
     private let turn = AsyncLock()
 
     init(
         _ configuration: DaemonConfiguration,
+        text: String,
         file: String,
         children: ConfiguredChildren,
         logs: ChildLogs,
         events: EventLog,
         logger: Logger
     ) {
-        running = Lock(configuration)
+        running = Lock((configuration, text))
         self.file = file
         self.children = children
         self.logs = logs
@@ -38,13 +39,16 @@ final class ConfigurationKeeper: Sendable {
     }
 
     /// The configuration that the tree has; the numbers of instances are in its children.
-    var configuration: DaemonConfiguration { running.withLock { $0 } }
+    var configuration: DaemonConfiguration { running.withLock { $0.configuration } }
+
+    /// The text of the file that the configuration was read from last.
+    var text: String { running.withLock { $0.text } }
 
     /// Returns the steps that ``apply(_:)`` would take, and takes none.
     ///
     /// - Parameter file: the path of a file; nil means that of the daemon.
     func plan(_ file: String?) async throws(ControlError) -> ConfigurationChanges {
-        let next = try await read(file)
+        let (next, _) = try await read(file)
         return ConfigurationChanges(ConfigurationPlan(from: configuration, to: next), file: file ?? self.file)
     }
 
@@ -54,8 +58,8 @@ final class ConfigurationKeeper: Sendable {
     func apply(_ file: String?) async throws(ControlError) -> ConfigurationChanges {
         try await turn.pass { () async throws(ControlError) in
             // Read in the turn: of two files that are applied one after the other, the second is what holds.
-            let next = try await self.read(file)
-            return await self.follow(next, file: file ?? self.file)
+            let (next, text) = try await self.read(file)
+            return await self.follow(next, text, file: file ?? self.file)
         }
     }
 
@@ -67,17 +71,22 @@ final class ConfigurationKeeper: Sendable {
         try await turn.pass { () async throws(ControlError) in
             var next = self.configuration
             try body(&next)
-            return await self.follow(next, file: self.file)
+            return await self.follow(next, self.text, file: self.file)
         }
     }
 
-    private func follow(_ next: DaemonConfiguration, file: String) async -> ConfigurationChanges {
+    private func follow(_ next: DaemonConfiguration, _ text: String, file: String) async -> ConfigurationChanges {
         let plan = ConfigurationPlan(from: configuration, to: next)
         // Before any life begins that writes where the new configuration says.
         logs.apply(next)
         let failures = await Reconfiguration(plan).carryOut(on: children, next.children, next.supervision, under: .root)
         // Everything else is as it was when the daemon was started, and still differs from the file.
-        running.withLock { ($0.children, $0.supervision, $0.logging) = (next.children, next.supervision, next.logging) }
+        running.withLock { running in
+            running.configuration.children = next.children
+            running.configuration.supervision = next.supervision
+            running.configuration.logging = next.logging
+            running.text = text
+        }
         let changes = ConfigurationChanges(plan, file: file, failures: failures)
         log(changes)
         return changes
@@ -105,19 +114,20 @@ final class ConfigurationKeeper: Sendable {
         )
     }
 
-    private func read(_ file: String?) async throws(ControlError) -> DaemonConfiguration {
+    private func read(_ file: String?) async throws(ControlError) -> (configuration: DaemonConfiguration, text: String) {
         let file = file ?? self.file
-        let reading = OneShot<Result<DaemonConfiguration, ConfigurationError>>()
+        let reading = OneShot<Result<(configuration: DaemonConfiguration, text: String), ConfigurationError>>()
         let isBegun = DetachedThread.run {
             do throws(ConfigurationError) {
-                reading.settle(.success(try DaemonConfiguration.load(path: file, checkingFiles: true)))
+                let text = try DaemonConfiguration.text(path: file)
+                reading.settle(.success((try DaemonConfiguration.parse(text: text, file: file, checkingFiles: true), text)))
             } catch {
                 reading.settle(.failure(error))
             }
         }
         guard isBegun else { throw ControlError(.failed, "\(file) can't be read: there is no thread for it; try again") }
         switch await reading.value(before: .now + Self.readingLimit) {
-        case .success(let configuration): return configuration
+        case .success(let reading): return reading
         case .failure(let error): throw ControlError(.badConfiguration, error.description)
         case nil: throw ControlError(.timedOut, "\(file) hasn't been read within \(Self.readingLimit); nothing was applied")
         }

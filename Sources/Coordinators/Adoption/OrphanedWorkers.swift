@@ -179,6 +179,9 @@ final class OrphanedWorkers: Sendable {
         }
     }
 
+    /// Returns whether a start of the path adopts a worker.
+    func isPromised(at path: CoordinatorPath) -> Bool { state.withLock { $0.promises[path] != nil } }
+
     /// Removes and returns the worker that a start adopts.
     func takePromised(at path: CoordinatorPath) -> Orphan? {
         state.withLock { state in state.promises.removeValue(forKey: path).flatMap { state.orphans[$0] } }

@@ -77,7 +77,8 @@ extension RuntimeCore {
     ///
     /// - Returns: The incarnation after which the numbering of the path goes on.
     func begin(_ definition: ChildDefinition, at path: CoordinatorPath) -> Incarnation {
-        guard let orphans = orphans.withLock({ $0 }) else { return 0 }
+        let latest = inheritance?.begin(path) ?? 0
+        guard let orphans = orphans.withLock({ $0 }) else { return latest }
         let place: AdoptionMachine.Place =
             switch definition.kind {
             case .program: .program
@@ -86,7 +87,8 @@ extension RuntimeCore {
             }
         let (after, ends) = orphans.begin(path, as: place)
         if !ends.isEmpty { tasks.add { await self.end(ends, because: "something else is started at its path, or above") } }
-        return after
+        // A worker that is adopted keeps its number, which may be the latest.
+        return orphans.isPromised(at: path) ? after : max(after, latest)
     }
 
     /// The fingerprint of a worker that may be adopted, or may adopt; `nil` for others.
@@ -124,6 +126,7 @@ extension RuntimeCore {
 
     /// Ends the workers that no start has asked for, once all starts were requested.
     func endOrphans() async {
+        await endUnclaimedPrograms()
         guard let orphans = orphans.withLock({ $0 }) else { return }
         await end(orphans.settle(), because: "nothing starts it any more")
         if orphans.isEmpty { orphansAreLeft.store(false, ordering: .releasing) }

@@ -250,7 +250,8 @@ extension ChildSupervisor.State {
         }
         let (slot, former) = living.map { ($0, nil) } ?? slots.begin(definition, in: known)
         if living == nil {
-            slot.value.renew(pausedFor: isPaused ? .cascade : [], by: purpose.initiator)
+            let inherited = supervisor.node.runtime.inheritance?.takePause(of: supervisor.node.path.appending(key)) ?? []
+            slot.value.renew(pausedFor: inherited.union(isPaused ? .cascade : []), by: purpose.initiator)
             handOverEarlyMessages(to: slot)
         }
         if case .run(let end, _, _) = purpose {
@@ -259,7 +260,7 @@ extension ChildSupervisor.State {
         }
         let tenancy = slot.value.tenancy.number
         if present?.kind == .running { return .ready(tenancy: tenancy) }
-        if present == nil, supervisor.node.runtime.hasOrphans {
+        if present == nil, supervisor.node.runtime.hasOrphans || supervisor.node.runtime.inheritance != nil {
             let path = supervisor.node.path.appending(key)
             machine.continueNumbering(of: key, after: supervisor.node.runtime.begin(definition, at: path))
         }

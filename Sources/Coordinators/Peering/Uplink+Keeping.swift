@@ -29,7 +29,7 @@ extension Uplink {
         var former = former
         while true {
             let place = state.withLock { state -> Place in
-                if let peer = state.peer, peer !== former { return .peer(peer) }
+                if let peer = state.peerForMessages, peer !== former { return .peer(peer) }
                 return state.machine.mayBeLinked && state.kept.take(message) ? .kept : .none
             }
             switch place {

@@ -20,7 +20,7 @@ extension Uplink {
     ///
     /// - Returns: False when no coordinator above responds to the message: it has not left.
     func climb(_ envelope: Envelope) -> Bool {
-        let (peer, directory) = state.withLock { ($0.peer, $0.directory) }
+        let (peer, directory) = state.withLock { ($0.peerForMessages, $0.directory) }
         guard let directory, !envelope.isBuiltin else {
             forward(envelope, to: "", isDirect: false)
             return true
@@ -39,7 +39,7 @@ extension Uplink {
     ///
     /// - Returns: Whether a coordinator above responds; `nil` if the message has to take the whole way.
     func send<M: ResponderMessage>(_ message: M, from sender: CoordinatorPath) throws(CoordinatorError) -> Bool? {
-        let (peer, directory) = state.withLock { ($0.peer, $0.directory) }
+        let (peer, directory) = state.withLock { ($0.peerForMessages, $0.directory) }
         guard let peer, let entry = directory?.simpleEntry(for: M.self) else { return nil }
         return try peer.send(message, called: entry.name, from: sender, as: entry.isOfThisBuild ? .compact : peer.codec) ? true : nil
     }
@@ -50,7 +50,7 @@ extension Uplink {
     ///   upwards.
     func forward(_ envelope: Envelope, to target: String, isDirect: Bool) {
         if envelope.isOneWay, envelope.body.name == Navigate.name { return forwardMove(envelope) }
-        let peer = state.withLock { $0.peer }
+        let peer = state.withLock { $0.peerForMessages }
         if peer?.forward(envelope, to: target, isDirect: isDirect) != true {
             keep(KeptMessage(envelope: envelope, target: target, isDirect: isDirect), after: peer)
         }
@@ -60,7 +60,7 @@ extension Uplink {
     private func forwardMove(_ envelope: Envelope) {
         let isKept = moves.withLock { moves -> Bool in
             // The move must not be sent before those that wait already.
-            if moves.isEmpty, state.withLock({ $0.peer })?.forward(envelope, to: "", isDirect: false) == true { return true }
+            if moves.isEmpty, state.withLock({ $0.peerForMessages })?.forward(envelope, to: "", isDirect: false) == true { return true }
             guard moves.count < Self.movesLimit else { return false }
             moves.append(envelope)
             // The move waits here, and is no longer under way on the link by which it arrived.

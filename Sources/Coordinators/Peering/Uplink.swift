@@ -58,6 +58,8 @@ final class Uplink: Sendable {
         var nextLink: OneShot<Void>?
         /// The messages that wait for the next link.
         var kept = MessageParking<KeptMessage>()
+        /// Whether new messages wait for the next link, because another program is about to take the parent's place.
+        var isHeld = false
         /// The owner, which lives as long as the process.
         var owner: (any UplinkOwner)?
     }
@@ -201,6 +203,7 @@ extension Uplink {
             guard state.attachment?.id == id else { return }
             state.attachment?.peer = peer
             state.isCompact = isCompact
+            state.isHeld = false
             if epoch > state.epoch { state.reports.begin() }
             state.epoch = max(epoch, state.epoch)
         }
@@ -287,6 +290,11 @@ extension Uplink.State {
     var peer: Peer? {
         attachment?.isIntroduced == true && attachment?.id == machine.link ? attachment?.peer : nil
     }
+
+    /// The parent, if a new message may be sent to it now.
+    ///
+    /// While messages are held, those of a handler that is to answer an ask are sent all the same: the asker waits for them.
+    var peerForMessages: Peer? { isHeld && HandlerScope.current == nil ? nil : peer }
 
     /// What a link begins with, before it's open for everything else.
     enum Introduction {

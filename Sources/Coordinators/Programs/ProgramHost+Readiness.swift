@@ -92,11 +92,11 @@ extension ProgramHost {
     }
 
     /// Takes what the program has written to its descriptor: the line's end means that it's ready.
-    private func wrote(_ bytes: [UInt8]) {
+    func wrote(_ bytes: [UInt8]) {
         if bytes.contains(UInt8(ascii: "\n")) { readiness.settle() }
     }
 
-    private func sent(_ datagram: [UInt8]) {
+    func sent(_ datagram: [UInt8]) {
         for notice in ProgramNotice.notices(in: datagram) { take(notice) }
     }
 

@@ -7,6 +7,10 @@ import WireProtocol
 final class ProgramHost: ChildHost {
     struct State {
         var child: ChildProcess?
+        /// The program with its descendants, once it runs.
+        var family: ProcessFamily?
+        /// Whether the program has become ready.
+        var isReady = false
         var stopGrace: Duration??
         var isPaused: Bool
         /// The reason why the host itself has ended the program, instead of the exit status.
@@ -68,11 +72,23 @@ final class ProgramHost: ChildHost {
     func start() async throws {
         if isStopping { throw CoordinatorError.hasStopped(path) }
         let began = MonotonicTime.now
+        if let (process, isReady) = await takeOver() {
+            try? await runtime.processBegan(process.family)
+            begin(process)
+            // One that was ready has shown that to the former daemon.
+            if isReady { readiness.settle() }
+            return try await goOn(since: began, isReady: isReady)
+        }
         let channels = try makeChannels()
         let spawned = try await runtime.spawner.spawn(specification, path: path, incarnation: events.life.incarnation, channels: channels)
         try? await runtime.processBegan(spawned.family)
         begin(spawned)
-        try await becomeReady(since: began)
+        try await goOn(since: began, isReady: false)
+    }
+
+    private func goOn(since began: MonotonicTime, isReady: Bool) async throws {
+        if !isReady { try await becomeReady(since: began) }
+        state.withLock { $0.isReady = true }
         watch()
         tasks.add { [self] in
             let status = await gone.value
@@ -84,6 +100,7 @@ final class ProgramHost: ChildHost {
         let child = spawned.process
         let stopGrace = state.withLock { state in
             state.child = child
+            state.family = spawned.family
             // The signal is sent under the lock, so that a resume that comes now is sent after it.
             if state.isPaused, state.stopGrace == nil { try? child.sendToGroup(.stop) }
             return state.stopGrace

@@ -55,13 +55,17 @@ extension RuntimeCore {
     /// Prepares the start of the tree: becomes a subreaper if that is set, ends the remains of a former runtime, and finds its workers that
     /// can be adopted.
     func takeOver() async throws {
+        inheritance?.claim(by: spawner.spawner)
+        // What the former program has written is read before this one writes to a file of the same name.
+        let own = inheritance == nil ? [] : journals.map(\.content).filter { $0.header.owner == .current && $0.header.isOfThisBoot }
+        journal?.carry(own.flatMap(\.entries))
         do throws(ProcessError) {
             if isSubreaper { try Subreaper.begin() }
         } catch {
             throw CoordinatorError(.startFailed, error.message)
         }
         if isSubreaper { try await claimDirectory() }
-        try await endFormer()
+        try await endFormer(own)
     }
 
     /// Makes this process known as the directory's owner, unless it has one that lives.
@@ -106,7 +110,8 @@ extension RuntimeCore {
     /// Ends the remains of a killed runtime in the directory: its processes, its journal, its sockets.
     ///
     /// - Throws: An error when some of it lives on, since a path could then live twice.
-    private func endFormer() async throws {
+    /// - Parameter own: The journals that the former program in this process has written.
+    private func endFormer(_ own: [ProcessJournal.Content]) async throws {
         guard uplink == nil, directory.given != nil else { return }
         do {
             _ = try directory.file("")
@@ -116,9 +121,11 @@ extension RuntimeCore {
         try await lockDirectory()
         let deadline = ContinuousClock.now + Self.formerLimit
         let journals = journals.filter { !$0.content.header.isAlive }
-        let (orphans, isInherited) = inherit(journals.map(\.content))
+        let (orphans, isInherited) = inherit(journals.map(\.content) + own)
         let spared = Set(orphans?.carried.map(\.family) ?? [])
-        let remains = journals.flatMap(\.content.living).filter { !spared.contains($0) }
+        let remains = (journals.map(\.content) + own).flatMap(\.living).filter {
+            !spared.contains($0) && inheritance?.leaders.contains($0.leader) != true
+        }
         var ended: Set<ProcessIdentity> = []
         func note(_ killed: Set<ProcessIdentity>) { ended.formUnion(killed) }
         var left = await ProcessFamily.end(remains, by: deadline, areRemembered: true, killed: note)
@@ -130,7 +137,7 @@ extension RuntimeCore {
         }
         for family in remains { directory.removeSocket(of: family.leader.processID) }
         if isInherited { for journal in journals { directory.removeFile(journal.name) } }
-        removeStaleFiles(sparing: orphans?.files ?? [])
+        removeStaleFiles(sparing: (orphans?.files ?? []).union(inheritance?.files ?? []))
         if let orphans { await callRoll(of: orphans) }
     }
 

@@ -48,6 +48,8 @@ final class RuntimeCore: Sendable {
     /// The workers that a killed root has left in the directory.
     let orphans = Lock<OrphanedWorkers?>(nil)
     let orphansAreLeft = Atomic(false)
+    /// What the former program in this process has left.
+    let inheritance: Inheritance?
     let memoryReturn = Lock(MemoryReturn())
     /// Whether this process has ever spawned another.
     let hasSpawned = Atomic(false)
@@ -63,6 +65,7 @@ final class RuntimeCore: Sendable {
         (openAsks, tasks, spares) = (OpenAsks(options.time), OwnedTasks(options.time), OwnedTasks(options.time))
         self.counts = counts
         self.uplink = uplink
+        inheritance = uplink == nil ? options.heritage.map { Inheritance($0) } : nil
         logger = options.logger.queued(by: logQueue)
         services = ProcessServices(logger: logger, options.time)
         directory = RuntimeFiles(options.runtimeDirectory)
@@ -208,6 +211,7 @@ final class RuntimeCore: Sendable {
         await services.end()
         await spares.waitForAll()
         await closeOrphans()
+        await endUnclaimedPrograms()
         await endStrays()
         journal?.close()
         hub.close()

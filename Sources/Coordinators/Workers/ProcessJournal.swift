@@ -65,6 +65,13 @@ final class ProcessJournal: Sendable {
         change { if !$0.isClosed, !$0.isWritten { rewrite(&$0) } }
     }
 
+    /// Takes over the entries that the former program in this process has written, before the file is written anew.
+    func carry(_ entries: [Entry]) {
+        state.withLock { state in
+            for entry in entries { state.living[entry.family.leader] = entry }
+        }
+    }
+
     /// Writes the journal anew as that of a root's life with this number, with what goes on from former journals: only then may those be
     /// removed.
     ///

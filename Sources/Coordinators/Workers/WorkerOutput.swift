@@ -58,6 +58,21 @@ public struct WorkerOutput: Sendable {
         return Self.destination(origin, receiver, fifo)
     }
 
+    /// Returns the functions that get the output of a program that the former program in this process has spawned.
+    func receivers(_ path: CoordinatorPath, _ incarnation: UInt32, _ processID: Int32) -> KeptReceivers {
+        let (output, errors) = (OutputOrigin(path, incarnation, isError: false), OutputOrigin(path, incarnation, isError: true))
+        output.began(as: processID)
+        errors.began(as: processID)
+        let receiver = receiver
+        return KeptReceivers(
+            output: { receiver?.received($0, from: output) },
+            errors: { receiver?.received($0, from: errors) },
+            channel: { _ in },
+            datagrams: { _ in },
+            isFull: { receiver?.isFull(output) ?? false }
+        )
+    }
+
     private static func destination(_ origin: OutputOrigin, _ receiver: any OutputReceiver, _ fifo: String?) -> OutputDestination {
         guard let fifo else { return .captured { receiver.received($0, from: origin) } }
         return .fifo(at: fifo) { receiver.received($0, from: origin) }

@@ -16,6 +16,13 @@ extension DaemonConfiguration {
         try parse(bytes: try contents(ofFile: path), file: path, checkingFiles: checkingFiles)
     }
 
+    /// Returns the text of the file at `path`, which ``parse(text:file:checkingFiles:)`` reads.
+    ///
+    /// - Throws: a problem when the file can't be read, or isn't UTF-8.
+    public static func text(path: String) throws(ConfigurationError) -> String {
+        try SourceText.decode(try contents(ofFile: path), file: path)
+    }
+
     /// Reads a configuration from `text`; `file` is the name that problems show.
     ///
     /// - Throws: the problems of the text.
@@ -23,7 +30,11 @@ extension DaemonConfiguration {
         try parse(text: text, file: file, checkingFiles: false)
     }
 
-    private static func parse(text: String, file: String, checkingFiles: Bool) throws(ConfigurationError) -> DaemonConfiguration {
+    /// Reads a configuration from `text`; `file` is the name that problems show.
+    ///
+    /// - Parameter checkingFiles: as of ``load(path:checkingFiles:)``.
+    /// - Throws: the problems of the text.
+    public static func parse(text: String, file: String, checkingFiles: Bool) throws(ConfigurationError) -> DaemonConfiguration {
         try SourceText.check(scalars: text.unicodeScalars, file: file)
         var reader = ConfigurationReader(file: file, checksFiles: checkingFiles)
         let root: Node?

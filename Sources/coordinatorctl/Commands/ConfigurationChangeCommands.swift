@@ -1,6 +1,5 @@
 import ArgumentParser
 import Control
-import Glibc
 
 /// A command that compares a file with the running daemon's configuration.
 protocol ConfigurationChangeCommand: DaemonCommand where Answer == ConfigurationChanges {
@@ -18,16 +17,6 @@ extension ConfigurationChangeCommand {
     func text(of answer: ConfigurationChanges) -> String { answer.text }
 
     func exitCode(of answer: ConfigurationChanges) -> Int32 { answer.failureCount == 0 ? 0 : ControlError.Code.failed.exitCode }
-
-    /// Returns the path of a file for the daemon, which has another working directory.
-    fileprivate func absolute(_ file: String?) throws(ControlError) -> String? {
-        guard let file, !file.hasPrefix("/") else { return file }
-        guard let directory = getcwd(nil, 0) else {
-            throw ControlError(.failed, "the working directory is unknown: \(String(cString: strerror(errno))); give the file's whole path")
-        }
-        defer { free(directory) }
-        return "\(String(cString: directory))/\(file)"
-    }
 }
 
 extension ConfigurationCommand {

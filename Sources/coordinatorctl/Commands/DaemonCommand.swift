@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import Glibc
 import Processes
 import WireProtocol
 
@@ -47,6 +48,18 @@ extension DaemonCommand {
 extension CommonOptions {
     /// Connects to the daemon of the runtime directory that the options name.
     func connect() throws(ControlError) -> BlockingControlClient {
-        try BlockingControlClient(runtimeDirectory: try RuntimeDirectory.resolve(option: runtimeDirectory))
+        try BlockingControlClient.connected(to: try RuntimeDirectory.resolve(option: runtimeDirectory))
+    }
+}
+
+extension DaemonCommand {
+    /// Returns the path of a file for the daemon, which has another working directory.
+    func absolute(_ file: String?) throws(ControlError) -> String? {
+        guard let file, !file.hasPrefix("/") else { return file }
+        guard let directory = getcwd(nil, 0) else {
+            throw ControlError(.failed, "the working directory is unknown: \(String(cString: strerror(errno))); give the file's whole path")
+        }
+        defer { free(directory) }
+        return "\(String(cString: directory))/\(file)"
     }
 }

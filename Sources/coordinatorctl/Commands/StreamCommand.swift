@@ -46,6 +46,8 @@ extension StreamCommand {
 struct StreamRequest<Command: StreamCommand>: Sendable {
     /// The time between two attempts to reach the next daemon.
     private static var interval: Duration { .milliseconds(500) }
+    /// The same while another program takes the daemon's place.
+    private static var upgradeInterval: Duration { .milliseconds(20) }
 
     let runtimeDirectory: String?
     let isJSON: Bool
@@ -71,7 +73,12 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
                 return nil
             } catch {
                 if position.isClosed { return nil }
-                guard follows, position.hasConnected, [.unreachable, .timedOut].contains(error.code) else { return error }
+                guard follows, position.hasConnected, [.unreachable, .timedOut, .upgrading].contains(error.code) else { return error }
+                if error.code == .upgrading {
+                    // The stream goes on in a moment, without a word: nothing is missing.
+                    try? await Task.sleep(for: Self.upgradeInterval)
+                    continue
+                }
                 if !position.isWaiting { Terminal.printError("coordinatorctl: the daemon is gone; waiting for the next one\n") }
                 position.isWaiting = true
             }

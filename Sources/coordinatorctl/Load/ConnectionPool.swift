@@ -11,6 +11,9 @@ final class ConnectionPool: Sendable {
     /// still counts an ask for a moment when the client has its answer.
     static let asksPerConnection = 64
 
+    /// The time between two attempts to make an ask while another program takes the daemon's place.
+    private static let upgradePause = Duration.milliseconds(10)
+
     private struct Connection {
         var client: ControlClient?
         var open = 0
@@ -40,11 +43,15 @@ final class ConnectionPool: Sendable {
     func call(_ operation: ControlOperation) async throws(LoadFailure) -> JSONValue {
         let index = take()
         defer { connections.withLock { $0[index].open -= 1 } }
-        let client = try await client(index)
-        do throws(ControlError) {
-            return try await client.callOnce(operation)
-        } catch {
-            throw LoadFailure(error: error)
+        while true {
+            let client = try await client(index)
+            do throws(ControlError) {
+                return try await client.callOnce(operation)
+            } catch {
+                // Another program takes the daemon's place, and the ask wasn't made: it's made there, and the delay counts.
+                guard error.code == .upgrading, !Task.isCancelled else { throw LoadFailure(error: error) }
+                try? await Task.sleep(for: Self.upgradePause)
+            }
         }
     }
 

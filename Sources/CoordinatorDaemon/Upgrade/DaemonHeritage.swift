@@ -1,0 +1,71 @@
+package import Control
+import Coordinators
+import Glibc
+import Processes
+
+/// What a daemon leaves to the program that takes its place in the same process, in a file without a name that only the process has.
+package struct DaemonHeritage: Codable, Sendable {
+    /// The request for the upgrade, which the next daemon answers.
+    struct Request: Codable, Sendable {
+        let id: String?
+        let executable: String?
+        let waitMilliseconds: Int64
+        /// The result as far as it's known.
+        var result: UpgradeResult
+        /// The microseconds since 1970 at the request, and at the beginning of the pause.
+        let began: Int64
+        let paused: Int64
+    }
+
+    /// The variable that names the descriptor of the file.
+    package static let variable = "COORDINATORD_HERITAGE"
+    private static let currentFormat = 1
+
+    /// The format, so that a daemon of another version knows what it reads.
+    var format = currentFormat
+    /// The configuration that's in effect, whatever the file has by now.
+    package let configuration: String
+    let runtime: RuntimeHeritage
+    let resting: [String: Resting]
+    let events: EventLog.Legacy
+    let request: Request
+
+    init(
+        configuration: String,
+        runtime: RuntimeHeritage,
+        resting: [String: Resting],
+        events: EventLog.Legacy,
+        request: Request
+    ) {
+        (self.configuration, self.runtime, self.resting) = (configuration, runtime, resting)
+        (self.events, self.request) = (events, request)
+    }
+
+    /// Writes the heritage to a file without a name.
+    ///
+    /// - Returns: The descriptor, which closes when another program takes this one's place, unless it's kept.
+    func write() throws(ControlError) -> Int32 {
+        let bytes = try ControlJSON.bytes(of: try ControlJSON.value(of: self))
+        do throws(ProcessError) {
+            return try MemoryFile.write(bytes)
+        } catch {
+            throw ControlError(.failed, error.message)
+        }
+    }
+
+    /// Reads what the former program in this process has left; `nil` when there was none.
+    ///
+    /// - Throws: `failed` when it can't be read: the workers are adopted all the same, by the journal of processes.
+    package static func take() throws(ControlError) -> DaemonHeritage? {
+        guard let text = getenv(variable).map({ String(cString: $0) }) else { return nil }
+        unsetenv(variable)
+        guard let descriptor = Int32(text), let bytes = MemoryFile.take(descriptor) else {
+            throw ControlError(.failed, "\(variable)=\(text) names no file")
+        }
+        let heritage = try ControlJSON.decode(DaemonHeritage.self, from: try ControlJSON.parse(answer: bytes))
+        guard heritage.format == currentFormat else {
+            throw ControlError(.failed, "the former daemon has left a heritage of format \(heritage.format), not \(currentFormat)")
+        }
+        return heritage
+    }
+}

@@ -1,0 +1,36 @@
+import ConcurrencySupport
+import Coordinators
+import DaemonConfiguration
+
+/// A child that doesn't run, and isn't started by the next daemon in this process either.
+struct Resting: Codable {
+    /// The end of its last life.
+    var lastExit: String?
+    /// Whether it doesn't run because one that it requires doesn't.
+    var isHeld = false
+}
+
+extension ConfiguredChildren {
+    /// Returns the children that an operator has stopped, that have finished, or that were given up, by their paths; those in groups too.
+    func resting(below parent: CoordinatorPath = .root) -> [String: Resting] {
+        guard supervisor != nil else { return [:] }
+        var resting: [String: Resting] = [:]
+        for child in children {
+            let path = parent.appending(child.key)
+            if isRunning(child.key) || isWaiting(child.key) {
+                if let group = group(child.key) { resting.merge(group.resting(below: path)) { $1 } }
+            } else {
+                resting[path.description] = Resting(lastExit: lastExit(of: child.key), isHeld: isHeld(child.key))
+            }
+        }
+        return resting
+    }
+
+    /// Has the next life of each supervisor leave children alone that have rested.
+    func rest(_ resting: [String: Resting], below parent: CoordinatorPath = .root) {
+        state.withLock { state in
+            for child in state.children { state.resting[child.key] = resting[parent.appending(child.key).description] }
+        }
+        for child in children { group(child.key)?.rest(resting, below: parent.appending(child.key)) }
+    }
+}

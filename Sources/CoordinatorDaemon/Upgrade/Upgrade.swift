@@ -1,0 +1,197 @@
+import ConcurrencySupport
+import Control
+import Coordinators
+import DaemonConfiguration
+import Glibc
+import Logging
+import Processes
+import WireProtocol
+
+/// The upgrade of the running daemon: another executable takes this one's place, in the same process, and the children live on.
+///
+/// The workers are adopted, as those of a killed daemon are, and plain programs stay children of the process: their pipes are handed on.
+final class Upgrade: Sendable {
+    private let runtime: CoordinatorRuntime
+    private let children: ConfiguredChildren
+    private let keeper: ConfigurationKeeper
+    private let shutdown: ShutdownSignal
+    private let logs: ChildLogs
+    private let events: EventLog
+    private let output: DaemonOutput
+    private let marker: UpgradeMarker
+    private let image: ProgramImage
+    private let logger: Logger
+    private let server = Lock<ControlServer?>(nil)
+    private let isUnderWay = Lock(false)
+
+    init(
+        runtime: CoordinatorRuntime,
+        children: ConfiguredChildren,
+        keeper: ConfigurationKeeper,
+        shutdown: ShutdownSignal,
+        logs: ChildLogs,
+        events: EventLog,
+        output: DaemonOutput,
+        directory: RuntimeDirectory,
+        logger: Logger
+    ) {
+        self.runtime = runtime
+        self.children = children
+        self.keeper = keeper
+        self.shutdown = shutdown
+        self.logs = logs
+        self.events = events
+        self.output = output
+        self.logger = logger
+        marker = UpgradeMarker(directory)
+        image = .current()
+    }
+
+    /// Tells which server's requests are to be waited for.
+    func use(_ server: ControlServer) { self.server.withLock { $0 = server } }
+
+    /// What an operator has asked for.
+    struct Wish {
+        let executable: String?
+        let wait: Duration
+        let isDryRun: Bool
+        let requestID: String?
+    }
+
+    /// Checks the next executable, brings the daemon to rest, and runs the executable in its place.
+    ///
+    /// - Returns: Only for a dry run: otherwise the next daemon answers the request.
+    /// - Throws: The reason why nothing has changed.
+    func carryOut(_ wish: Wish) async throws(ControlError) -> JSONValue {
+        let isFirst = isUnderWay.withLock { isUnderWay in
+            defer { isUnderWay = true }
+            return !isUnderWay
+        }
+        guard isFirst else { throw ControlError(.failed, "an upgrade is under way already; wait for its end") }
+        defer { isUnderWay.withLock { $0 = false } }
+        let (began, clock) = (Timestamp.nowMicroseconds, ContinuousClock.now)
+        let next = NextExecutable(path: wish.executable ?? image.executable)
+        let version = try await next.version()
+        try await check(next)
+        var result = UpgradeResult(
+            pid: getpid(),
+            executable: next.path,
+            version: version,
+            formerVersion: Release.version,
+            kept: (runtime.adoptableWorkers + runtime.programs).map(\.description).sorted(),
+            restarted: runtime.endingWorkers.map(\.description).sorted(),
+            endedAsks: false,
+            durationMilliseconds: 0,
+            pauseMilliseconds: 0,
+            isDryRun: wish.isDryRun
+        )
+        if wish.isDryRun {
+            result.durationMilliseconds = (ContinuousClock.now - clock).wholeMilliseconds
+            return try ControlJSON.value(of: result)
+        }
+        logger.notice("another executable takes the daemon's place", metadata: ["executable": "\(next.path)", "version": "\(version)"])
+        try await replace(by: next, wish, result, began: began)
+    }
+
+    /// Has the next executable check the file, and the configuration that's in effect, if that's another one.
+    private func check(_ next: NextExecutable) async throws(ControlError) {
+        try await next.check(keeper.file)
+        let text = keeper.text
+        guard (try? DaemonConfiguration.text(path: keeper.file)) != text else { return }
+        let file: Int32
+        do throws(ProcessError) {
+            file = try MemoryFile.write(Array(text.utf8))
+        } catch {
+            throw ControlError(.failed, error.message)
+        }
+        defer { close(file) }
+        try await next.check("/proc/\(getpid())/fd/\(file)")
+    }
+
+    private func replace(
+        by next: NextExecutable,
+        _ wish: Wish,
+        _ result: UpgradeResult,
+        began: Int64
+    ) async throws(ControlError) -> Never {
+        let paused = Timestamp.nowMicroseconds
+        var result = result
+        // From here on operators wait.
+        marker.set()
+        server.withLock { $0 }?.suspend()
+        let resting = children.resting()
+        result.endedAsks = await !rest(within: wish.wait)
+        var stopped: [CoordinatorPath] = []
+        for path in runtime.endingWorkers where (try? await runtime.stop(path)) != nil { stopped.append(path) }
+        let failure: ControlError
+        do throws(ControlError) {
+            let request = DaemonHeritage.Request(
+                id: wish.requestID,
+                executable: wish.executable,
+                waitMilliseconds: wish.wait.wholeMilliseconds,
+                result: result,
+                began: began,
+                paused: paused
+            )
+            failure = try await run(next, request, resting)
+        } catch {
+            failure = error
+        }
+        ProcessSpawner.shared.release()
+        for path in stopped.reversed() { _ = try? await runtime.start(path) }
+        await runtime.releaseMessages()
+        server.withLock { $0 }?.resume()
+        marker.remove()
+        logger.error("the executable could not take the daemon's place", metadata: ["error": "\(failure)"])
+        throw failure
+    }
+
+    /// Waits until no request and no ask is open.
+    ///
+    /// - Returns: False when the time is over and some still are.
+    private func rest(within wait: Duration) async -> Bool {
+        let deadline = ContinuousClock.now + wait
+        while server.withLock({ $0 })?.hasOpenRequests == true, ContinuousClock.now < deadline {
+            try? await Task.sleep(for: .milliseconds(2))
+        }
+        let isAnswered = server.withLock { $0 }?.hasOpenRequests != true
+        await runtime.holdMessages()
+        return await runtime.waitUntilQuiet(by: deadline) && isAnswered
+    }
+
+    /// Runs the next executable; returns only when that has failed.
+    private func run(
+        _ next: NextExecutable,
+        _ request: DaemonHeritage.Request,
+        _ resting: [String: Resting]
+    ) async throws(ControlError) -> ControlError {
+        let kept: [KeptProcess]
+        do throws(ProcessError) {
+            kept = try await ProcessSpawner.shared.hold()
+        } catch {
+            throw ControlError(.failed, error.message)
+        }
+        let heritage = DaemonHeritage(
+            configuration: keeper.text,
+            runtime: runtime.heritage(among: kept),
+            resting: resting,
+            events: events.legacy,
+            request: request
+        )
+        let file = try heritage.write()
+        defer { close(file) }
+        // What children have written so far.
+        await logs.flush(within: .seconds(1))
+        await output.flush(within: .seconds(1))
+        if shutdown.isRequested { throw ControlError(.failed, "the daemon was told to stop meanwhile") }
+        let error = await ProcessSpawner.shared.replace(
+            by: ProcessReplacement(
+                executable: next.path,
+                arguments: [Array(next.path.utf8)] + image.arguments.dropFirst(),
+                environment: image.environment + [Array("\(DaemonHeritage.variable)=\(file)".utf8)],
+                descriptors: heritage.runtime.descriptors + [file]
+            )
+        )
+        return ControlError(.failed, "\(error.message); the daemon goes on as before")
+    }
+}

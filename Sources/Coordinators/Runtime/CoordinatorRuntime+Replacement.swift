@@ -1,0 +1,107 @@
+import ConcurrencySupport
+package import Processes
+import WireProtocol
+
+/// The root's part when another program takes this one's place in the same process.
+///
+/// ``holdMessages()`` and ``waitUntilQuiet(by:)`` bring the tree's messages to rest, ``heritage(among:)`` describes what lives on, and the
+/// next program gets that as ``Options/heritage``. ``releaseMessages()`` undoes it when there is no next program.
+extension CoordinatorRuntime {
+    /// The time that a worker is given to hold its messages: an older one doesn't know the request.
+    private static let answerLimit = Duration.seconds(2)
+    /// The time for which messages are held before those that wait get another chance: an ask that is open may depend on one of them.
+    private static let holdingTime = Duration.seconds(2)
+    private static let pause = Duration.milliseconds(5)
+
+    /// A child of a coordinator of this process.
+    struct Place {
+        let path: CoordinatorPath
+        let supervisor: ChildSupervisor
+        var key: String { path.key }
+        var host: (any ChildHost)? { (try? supervisor.host(of: key)) ?? nil }
+    }
+
+    /// The children of all coordinators of this process, parents first.
+    private var places: [Place] {
+        var found: [Place] = []
+        func visit(_ node: Node) {
+            guard let children = node.existingChildren else { return }
+            for key in children.keys {
+                let place = Place(path: node.path.appending(key), supervisor: children)
+                found.append(place)
+                if let child = (place.host as? LocalHost)?.coordinator { visit(child) }
+            }
+        }
+        if let root = try? root { visit(root) }
+        return found
+    }
+
+    private var peers: [Peer] { places.compactMap { ($0.host as? WorkerHost)?.currentPeer } }
+
+    /// Has the workers keep their new messages for the next link.
+    package func holdMessages() async { await tell(.hold) }
+
+    /// Has the workers send what they have kept.
+    package func releaseMessages() async { await tell(.release) }
+
+    private func tell(_ request: MessageHold) async {
+        await withDiscardingTaskGroup { group in
+            for peer in peers {
+                group.addTask { _ = try? await peer.inspect(request.rawValue, "", timeout: Self.answerLimit) }
+            }
+        }
+    }
+
+    /// Waits until no message is on its way through this process; the messages of workers are held meanwhile.
+    ///
+    /// - Returns: False when the time is over and some still are.
+    package func waitUntilQuiet(by deadline: ContinuousClock.Instant) async -> Bool {
+        var chance = ContinuousClock.now + Self.holdingTime
+        var quiet = 0
+        while quiet < 3 {
+            quiet = peers.allSatisfy(\.isQuiet) ? quiet + 1 : 0
+            let now = ContinuousClock.now
+            if now >= deadline, quiet == 0 { return false }
+            if now >= chance, quiet == 0 {
+                await releaseMessages()
+                try? await Task.sleep(for: .milliseconds(100))
+                await holdMessages()
+                chance = .now + Self.holdingTime
+            }
+            try? await Task.sleep(for: Self.pause)
+        }
+        return true
+    }
+
+    /// The paths of the workers of this process that the next program can't take over, the last started first.
+    package var endingWorkers: [CoordinatorPath] {
+        places.filter { $0.host is WorkerHost && !core.isAdoptable }.map(\.path).reversed()
+    }
+
+    /// The paths of the workers of this process that the next program takes over.
+    package var adoptableWorkers: [CoordinatorPath] { places.filter { $0.host is WorkerHost && core.isAdoptable }.map(\.path) }
+
+    /// The paths of the plain programs that run.
+    package var programs: [CoordinatorPath] { places.filter { $0.host is ProgramHost }.map(\.path) }
+
+    /// Describes what lives on in the next program, besides the workers.
+    ///
+    /// - Parameter kept: The children whose descriptors the next program has too.
+    package func heritage(among kept: [KeptProcess]) -> RuntimeHeritage {
+        let kept = Dictionary(kept.map { ($0.identity, $0) }) { first, _ in first }
+        var heritage = RuntimeHeritage()
+        for place in places {
+            if let program = (place.host as? ProgramHost)?.heritage(among: kept) { heritage.programs.append(program) }
+            heritage.incarnations[place.path.description] = place.supervisor.incarnation(of: place.key)
+            if place.supervisor.withSlot(place.key, { $0.pauseReasons.contains(.explicit) }) == true {
+                heritage.paused.append(place.path.description)
+            }
+        }
+        return heritage
+    }
+}
+
+extension WorkerHost {
+    /// The link in use; `nil` when there is none.
+    var currentPeer: Peer? { state.withLock { $0.linkedPeer } }
+}

@@ -1,0 +1,27 @@
+import Logging
+import Processes
+
+/// The programs of the former program in this process.
+extension RuntimeCore {
+    /// Ends the programs of the former program in this process that no start has taken over.
+    func endUnclaimedPrograms() async {
+        for program in inheritance?.takeRest() ?? [] { await end(program, because: "nothing starts it any more") }
+    }
+
+    /// Ends a program that isn't taken over, and returns when nothing is left of it.
+    func end(_ program: RuntimeHeritage.Program, because reason: String) async {
+        logger.notice(
+            "a program of the former daemon is ended",
+            metadata: [
+                "coordinator.path": "\(program.path)", "child.pid": "\(program.process.identity.processID)", "reason": "\(reason)",
+            ]
+        )
+        let nowhere: @Sendable ([UInt8]) -> Void = { _ in }
+        let receivers = KeptReceivers(output: nowhere, errors: nowhere, channel: nowhere, datagrams: nowhere)
+        if let process = try? await spawner.spawner.adopt(program.process, killsGroupAtExit: true, receivers) {
+            _ = await process.terminate(grace: .seconds(5))
+        }
+        await end([program.family])
+        await processEnded(program.family)
+    }
+}

@@ -1,0 +1,305 @@
+import Control
+import Glibc
+import Processes
+import Synchronization
+import TestSupport
+import Testing
+import WireProtocol
+
+@Suite("An upgrade of the daemon", .timeLimit(minutes: 10))
+struct UpgradeTests {
+    /// The two workers below `app` are deeper ones; the programs show what is handed on of each: a pipe, two, a socket, a descriptor.
+    private static let tree = """
+        children:
+          - key: app
+            worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: { children: [a, b], placement: worker } }
+            shutdown: 5s
+          - key: other
+            worker: { executable: FIXTURE, coordinator: MiddleCoordinator }
+          - key: counter
+            program: { command: [sh, -c, 'i=0; while true; do echo "line $i"; i=$((i+1)); sleep 0.05; done'] }
+            logging: { standard_error: separate }
+          - key: notifier
+            program:
+              command: [python3, -c, "NOTIFIER"]
+              readiness: notify
+              watchdog: 3s
+          - key: piper
+            program: { command: [sh, -c, 'echo >&3; exec sleep 1000'], readiness: { descriptor: 3 } }
+          - key: resting
+            program: { command: [sleep, "1000"] }
+          - key: paused
+            program: { command: [sleep, "1000"] }
+        supervision: { intensity: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }
+        orphan_grace: 60s
+        """
+
+    /// Sends a sign of life four times a second.
+    private static let notifier = """
+        import os, socket, time
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        n = 0
+        while True:
+            s.sendto(b'READY=1\\\\nWATCHDOG=1\\\\nSTATUS=sign %d' % n, os.environ['NOTIFY_SOCKET'])
+            n += 1
+            time.sleep(0.25)
+        """
+
+    private static func configured(_ text: String = tree) -> String {
+        let lines = notifier.split(separator: "\n").joined(separator: "\\n")
+        return text.replacing("NOTIFIER", with: lines)
+    }
+
+    @Test("keeps every process, what was paused and what was stopped, and the numbers of lives and events")
+    func keeps() async throws {
+        try await RunningDaemon.with(Self.configured()) { daemon in
+            try await daemon.allActive()
+            try await daemon.call(.stop(path: "/resting"))
+            try await daemon.call(.pause(path: "/paused"))
+            #expect(try await daemon.add(5) == 5)
+            let before = try await daemon.lives()
+            let events = try await daemon.events()
+            for round in 1...3 {
+                let ended = try await daemon.control("upgrade", "--json")
+                #expect(ended.exitCode == 0, "\(ended.errors)")
+                let result = try ControlJSON.decode(UpgradeResult.self, from: try ControlJSON.parse(Array(ended.output.utf8)))
+                #expect(result.pid == daemon.process.identity.processID)
+                #expect(result.restarted.isEmpty && !result.endedAsks)
+                #expect(result.kept == ["/app", "/counter", "/notifier", "/other", "/paused", "/piper"])
+                #expect(try await daemon.lives() == before)
+                #expect(try await daemon.add(1) == 5 + round)
+                #expect(try await daemon.node("/resting").state == "inactive")
+                #expect(try await daemon.node("/paused").state == "paused")
+            }
+            // It would be ended by now, if its signs of life were lost.
+            let sign = try await daemon.node("/notifier").statusText
+            try await daemon.eventually("signs of life arrive") { try await daemon.node("/notifier").statusText != sign }
+            let after = try await daemon.events()
+            #expect(after.first == events.first)
+            #expect(after.map(\.number) == Array(1...UInt64(after.count)))
+            #expect(after.count { $0.kind == .daemonStarted } == 4)
+            try await daemon.call(.resume(path: "/paused"))
+            try await daemon.call(.start(path: "/resting"))
+            #expect(try await daemon.node("/resting").state == "active")
+            #expect(try await daemon.node("/resting").incarnation == 2)
+            let processes = try await daemon.processes()
+            _ = await daemon.process.terminate(grace: .seconds(20))
+            #expect(processes.filter(\.isAlive).isEmpty)
+            #expect(Files.names(in: "\(daemon.directory)/run").filter { $0 != "logs" } == ["control.lock"])
+        }
+    }
+
+    @Test("learns the exit status of a program that was kept, and restarts it as the next life")
+    func exits() async throws {
+        try await RunningDaemon.with(Self.configured()) { daemon in
+            try await daemon.allActive()
+            #expect(try await daemon.control("upgrade").exitCode == 0)
+            let before = try await daemon.node("/counter")
+            try await daemon.call(.signal(path: "/counter", signal: SIGUSR1))
+            try await daemon.eventually("it has been restarted") {
+                let node = try await daemon.node("/counter")
+                return node.incarnation == before.incarnation + 1 && node.state == "active"
+            }
+            #expect(try await daemon.node("/counter").lastExit?.contains("USR1") == true)
+        }
+    }
+
+    @Test("loses no line of a program and repeats none, and followed logs and events go on")
+    func streams() async throws {
+        try await RunningDaemon.with(Self.configured()) { daemon in
+            try await daemon.allActive()
+            let (lines, events) = (Lines(), Lines())
+            let logs = try await ProcessSpawner.shared.spawn(
+                daemon.controlSpecification(["logs", "/counter", "-f", "-n", "1000"], standardOutput: .captured { lines.add($0) })
+            )
+            let following = try await ProcessSpawner.shared.spawn(
+                daemon.controlSpecification(["events", "-f", "--json"], standardOutput: .captured { events.add($0) })
+            )
+            try await daemon.eventually("lines are followed") { lines.all.count > 3 }
+            for _ in 1...4 { #expect(try await daemon.control("upgrade").exitCode == 0) }
+            let count = lines.all.count
+            try await daemon.eventually("lines go on") { lines.all.count > count + 5 }
+            try await daemon.eventually("events go on") { events.all.count { $0.contains("daemon_started") } == 5 }
+            #expect(lines.all == lines.all.indices.map { "line \($0)" })
+            #expect(!events.all.contains { $0.contains("\"gap\"") })
+            for process in [logs, following] { _ = await process.terminate(grace: .zero) }
+        }
+    }
+
+    @Test("loses no ask of a load")
+    func load() async throws {
+        let count = Environment.upgrades
+        try await RunningDaemon.with(Self.configured()) { daemon in
+            try await daemon.allActive()
+            let before = try await daemon.lives()
+            let output = Lines()
+            // Longer than the upgrades take: it's interrupted after them.
+            let arguments = [
+                "bench", "/app", "Fixture.Add", #"{"amount":1}"#, "--rate", "300", "--ramp", "0s", "--duration", "600s", "--json",
+            ]
+            let bench = try await ProcessSpawner.shared.spawn(
+                daemon.controlSpecification(arguments, standardOutput: .captured { output.add($0) })
+            )
+            var longest: Int64 = 0
+            for _ in 0..<count {
+                let asked = try await daemon.add(0)
+                let ended = try await daemon.control("upgrade", "--json")
+                #expect(ended.exitCode == 0, "\(ended.errors)")
+                let result = try ControlJSON.decode(UpgradeResult.self, from: try ControlJSON.parse(Array(ended.output.utf8)))
+                #expect(!result.endedAsks)
+                longest = max(longest, result.pauseMilliseconds)
+                try await daemon.eventually("asks are answered") { try await daemon.add(0) > asked + 50 }
+            }
+            try bench.send(.interrupt)
+            _ = await bench.waitForExit()
+            let report = try ControlJSON.parse(Array(output.all.joined().utf8))
+            guard case .array(let loads)? = report["loads"], case .object(let first)? = loads.first else {
+                Issue.record("bench has reported \(output.all)")
+                return
+            }
+            print("upgrades: \(count), longest pause: \(longest) ms, load: \(first)")
+            #expect(first["failed"] == .integer(0))
+            #expect(try await daemon.lives() == before)
+        }
+    }
+
+    @Test("waits for an open ask, as long as it was told to", arguments: ["100ms"])
+    func openAsk(wait: String) async throws {
+        try await RunningDaemon.with(Self.configured()) { daemon in
+            try await daemon.allActive()
+            async let asked = daemon.control("ask", "/app", "Fixture.Wait", "--timeout", "30s")
+            try await daemon.eventually("the ask is open") { try await daemon.node("/app").mailbox != nil }
+            try await Task.sleep(for: .milliseconds(200))
+            let ended = try await daemon.control("upgrade", "--wait", wait)
+            #expect(ended.exitCode == 0)
+            #expect(ended.output.contains("peerLost"))
+            #expect(try await asked.exitCode != 0)
+        }
+    }
+
+    @Test("changes nothing when the executable can't be run, is no daemon, or finds the file wrong")
+    func refused() async throws {
+        try await RunningDaemon.with(Self.configured()) { daemon in
+            try await daemon.allActive()
+            let before = try await daemon.lives()
+            let missing = try await daemon.control("upgrade", "--executable", "/nowhere/coordinatord")
+            #expect(missing.exitCode == 1 && missing.errors.contains("/nowhere/coordinatord"))
+            let stranger = try await daemon.control("upgrade", "--executable", "/bin/true")
+            #expect(stranger.exitCode == 1 && stranger.errors.contains("isn't a coordinatord"))
+            let dry = try await daemon.control("upgrade", "--dry-run")
+            #expect(dry.exitCode == 0 && dry.output.contains("6 children kept") || dry.output.contains("7 children kept"))
+            // A script that passes the checks, and isn't executable any more when it's to be run.
+            let script = "\(daemon.directory)/once"
+            try Files.write(
+                "#!/bin/sh\n[ $1 = --check-config ] && rm -f '\(script)'\nexec \(RunningDaemon.coordinatord.path) \"$@\"\n",
+                to: script
+            )
+            chmod(script, 0o700)
+            let gone = try await daemon.control("upgrade", "--executable", script)
+            #expect(gone.exitCode == 1 && gone.errors.contains("goes on as before"))
+            try daemon.rewrite("children: [ { key: app } ]")
+            let wrong = try await daemon.control("upgrade")
+            #expect(wrong.exitCode == 78 && wrong.errors.contains("tree.yaml:1:"))
+            #expect(try await daemon.lives() == before)
+            #expect(try await daemon.add(1) == 1)
+            let events = try await daemon.events()
+            #expect(events.count { $0.kind == .daemonStarted } == 1)
+        }
+    }
+
+    @Test("applies no change of the file that wasn't applied before")
+    func file() async throws {
+        try await RunningDaemon.with(Self.configured()) { daemon in
+            try await daemon.allActive()
+            let before = try await daemon.lives()
+            try daemon.rewrite(Self.configured().replacing("key: counter", with: "key: renamed"))
+            #expect(try await daemon.control("upgrade").exitCode == 0)
+            #expect(try await daemon.lives() == before)
+            #expect(try await daemon.control("config", "apply").exitCode == 0)
+            #expect(try await daemon.node("/renamed").state == "active")
+            #expect(try await daemon.control("upgrade").exitCode == 0)
+            #expect(try await daemon.node("/renamed").state == "active")
+        }
+    }
+
+    @Test("starts workers again that can't outlive the daemon, and says so")
+    func withoutGrace() async throws {
+        let text = Self.configured(Self.tree.replacing("orphan_grace: 60s", with: "orphan_grace: 0s"))
+        try await RunningDaemon.with(text) { daemon in
+            try await daemon.allActive()
+            let before = try await daemon.lives()
+            let ended = try await daemon.control("upgrade")
+            #expect(ended.exitCode == 0, "\(ended.errors)")
+            #expect(ended.output.contains("started again: /app\n"))
+            try await daemon.allActive()
+            let after = try await daemon.lives()
+            #expect(after["/app"] != before["/app"] && after["/counter"] == before["/counter"])
+        }
+    }
+}
+
+/// The number of upgrades in the test under load.
+private enum Environment {
+    static var upgrades: Int { getenv("COORDINATORS_TEST_UPGRADES").flatMap { Int(String(cString: $0)) } ?? 5 }
+}
+
+/// The whole lines that a process has written.
+private final class Lines: Sendable {
+    private let bytes = LockedBytes()
+
+    func add(_ more: [UInt8]) { bytes.add(more) }
+
+    var all: [String] {
+        let text = bytes.text
+        return text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
+    }
+}
+
+/// What was written, behind a lock.
+private final class LockedBytes: Sendable {
+    private let bytes = Mutex<[UInt8]>([])
+
+    func add(_ more: [UInt8]) { bytes.withLock { $0 += more } }
+
+    var text: String { String(decoding: bytes.withLock { $0 }, as: UTF8.self) }
+}
+
+extension RunningDaemon {
+    private static let running = ["/app", "/app/a", "/app/b", "/other", "/counter", "/notifier", "/piper"]
+
+    /// Waits until all children run.
+    fileprivate func allActive() async throws {
+        try await eventually("everything is active") {
+            for path in Self.running + ["/resting", "/paused"] {
+                let node = try await node(path)
+                if node.state != "active" { return false }
+            }
+            return true
+        }
+    }
+
+    /// The process and the number of each life.
+    fileprivate func lives() async throws -> [String: String] {
+        var lives: [String: String] = [:]
+        for path in Self.running + ["/paused"] {
+            let node = try await node(path)
+            let identity = node.pid.flatMap { ProcessIdentity(processID: $0) }
+            lives[path] = "\(identity.map { "\($0)" } ?? "none") \(node.incarnation) \(node.state)"
+        }
+        return lives
+    }
+
+    /// Adds to the sum that the worker `app` keeps, and returns the sum.
+    fileprivate func add(_ amount: Int64) async throws -> Int {
+        let ended = try await control("ask", "/app", "Fixture.Add", #"{"amount":\#(amount)}"#, "--json")
+        guard case .integer(let sum)? = try ControlJSON.parse(Array(ended.output.utf8))["reply"] else { return -1 }
+        return Int(sum)
+    }
+
+    fileprivate func events() async throws -> [ControlEvent] {
+        let ended = try await control("events", "--json")
+        return try ended.output.split(separator: "\n").map {
+            try ControlJSON.decode(ControlEvent.self, from: try ControlJSON.parse(Array($0.utf8)))
+        }
+    }
+}

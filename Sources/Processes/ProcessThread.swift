@@ -106,7 +106,7 @@ package final class ProcessThread: Sendable {
         }
         var result = systemCalls.pollAdd(poll, wake, Self.wakeToken)
         // The new thread waits for the lock that is held here, and then finds the state that is returned.
-        if result >= 0 { result = systemCalls.startThread(self) }
+        if result >= 0, !MainThread.takes(self) { result = systemCalls.startThread(self) }
         guard result >= 0 else {
             systemCalls.close(wake)
             systemCalls.close(poll)

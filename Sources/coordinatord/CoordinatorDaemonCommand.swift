@@ -52,6 +52,16 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
 
     static func main() async {
         occupyStandardDescriptors()
+        MainThread.offer()
+        // This task ends the process; the main thread serves the child processes, so that an upgrade keeps them.
+        Task.detached {
+            await work()
+            Glibc.exit(0)
+        }
+        MainThread.serve()
+    }
+
+    private static func work() async {
         FreeMemory.limitArenas()
         // A configuration that names this executable as a worker's gets a refusal, instead of a second daemon.
         await CoordinatorRuntime.runWorkerIfRequested(coordinators: [])

@@ -90,6 +90,9 @@ final class ControlConversation: Sendable {
         return true
     }
 
+    /// Tells the client that another program takes the daemon's place; what it has no answer to wasn't carried out.
+    func dismiss() async { await send(ControlAnswer(id: nil, .failure(RequestIntake.closed))) }
+
     private func refusal(allowedUserIDs: Set<UInt32>) -> ControlError? {
         guard let peer = connection.peer else {
             return ControlError(.notPermitted, "the daemon can't tell who is connected; operate it through its Unix socket")

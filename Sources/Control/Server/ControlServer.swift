@@ -158,6 +158,21 @@ public final class ControlServer: Sendable {
         }
     }
 
+    /// Ends all connections, each with the word that another program takes the daemon's place, and accepts none.
+    ///
+    /// What a requester has sent and has no answer to wasn't carried out, so it can be sent again. When the daemon stays after all, the
+    /// socket is made anew after ``ConnectionLimits/socketCheckInterval``.
+    public func dismissAll() async {
+        let (endpoint, conversations) = state.withLock { state -> (ControlEndpoint?, [ControlConversation]) in
+            guard case .serving(let endpoint) = state.phase else { return (nil, []) }
+            return (endpoint, Array(state.conversations.values))
+        }
+        endpoint?.listener.close()
+        await withDiscardingTaskGroup { group in
+            for conversation in conversations { group.addTask { await conversation.dismiss() } }
+        }
+    }
+
     /// Makes a socket file anew that was removed: an operator needs it most when files are being removed.
     private func watch(_ endpoint: ControlEndpoint) async {
         var losses = 0

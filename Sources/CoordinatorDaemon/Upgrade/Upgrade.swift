@@ -184,6 +184,8 @@ final class Upgrade: Sendable {
         await logs.flush(within: .seconds(1))
         await output.flush(within: .seconds(1))
         if shutdown.isRequested { throw ControlError(.failed, "the daemon was told to stop meanwhile") }
+        // The last that operators hear of this program: what has no answer by now wasn't carried out.
+        if let server = server.withLock({ $0 }) { await server.dismissAll() }
         let error = await ProcessSpawner.shared.replace(
             by: ProcessReplacement(
                 executable: next.path,

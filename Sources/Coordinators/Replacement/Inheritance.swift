@@ -5,6 +5,8 @@ import Supervision
 /// What the former program in this process has left, until each part has been taken over.
 final class Inheritance: Sendable {
     private let state: Lock<RuntimeHeritage>
+    /// The paths whose start was requested, and takes over what is there in a moment.
+    private let begun = Lock<Set<String>>([])
     /// The processes of all plain programs that were left.
     let leaders: Set<ProcessIdentity>
     /// The names of the files that belong to them.
@@ -24,6 +26,7 @@ final class Inheritance: Sendable {
     /// - Returns: The incarnation after which the numbering of the path goes on: a program that lives on keeps its own.
     func begin(_ path: CoordinatorPath) -> Incarnation {
         let path = path.description
+        begun.withLock { _ = $0.insert(path) }
         return state.withLock { heritage in
             let latest = heritage.incarnations.removeValue(forKey: path) ?? 0
             let kept = heritage.programs.first { $0.path == path }
@@ -51,9 +54,10 @@ final class Inheritance: Sendable {
 
     /// Removes and returns the programs that no start has taken over.
     func takeRest() -> [RuntimeHeritage.Program] {
-        state.withLock { heritage in
-            defer { heritage.programs = [] }
-            return heritage.programs
+        let begun = begun.withLock { $0 }
+        return state.withLock { heritage in
+            defer { heritage.programs.removeAll { !begun.contains($0.path) } }
+            return heritage.programs.filter { !begun.contains($0.path) }
         }
     }
 }

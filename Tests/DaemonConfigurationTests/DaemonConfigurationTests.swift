@@ -30,7 +30,7 @@ import WireProtocol
           strategy: restForOne
           intensity: 3
           period: 2m
-          backoff: { minimum: 1ms, maximum: 1h, resetAfter: 5s }
+          backoff: { minimum: 1ms, maximum: 1h, reset_after: 5s }
         orphan_grace: 0s
         """
 

@@ -28,7 +28,7 @@ import referencing
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMIT = 20
 # Commands with tests of their own.
-ELSEWHERE = {"config", "events", "history", "logs", "scale", "upgrade"}
+ELSEWHERE = {"config", "events", "history", "logs", "upgrade"}
 
 CONFIGURATION = """
 children:
@@ -40,6 +40,9 @@ children:
   - key: once
     program: {{ command: ["true"] }}
     restart: temporary
+  - key: twins
+    program: {{ command: [sleep, "100000"] }}
+    instances: 2
   - key: talker
     program: {{ command: [sh, -c, "echo one; echo two >&2; exec sleep 100000"] }}
     logging: {{ standard_error: separate, format: json }}
@@ -251,6 +254,11 @@ class Transcript:
         self.both(["restart", "/sleeper"], "lifecycle", shows="active")
         self.both(["restart", "/shop/*"], "lifecycle-list", shows="/shop/cart")
         self.both(["restart", "/sleeper", "/nowhere"], "lifecycle-list", exit=4)
+        self.both(["restart", "--rolling", "/twins"], "lifecycle-list", shows="/twins-2")
+        self.both(["restart", "--rolling", "/shop/cart", "/nowhere"], "error", exit=4)
+        self.both(["scale", "/twins", "3"], "scale", shows="/twins: 3 instances")
+        self.both(["scale", "/twins", "2"], "scale")
+        self.both(["scale", "/sleeper", "2"], "error", exit=64)
         self.both(["kill", "/shop/payment"], "lifecycle")
         self.eventually("payment is back", lambda: self.node("/shop/payment").get("state") == "active")
 

@@ -274,6 +274,10 @@ extension Worker: UplinkOwner {
     }
 
     func inspected(_ operation: String, _ target: String, _ payload: JSONValue) async throws -> JSONValue {
+        if let proposal = LifeProposal(operation, payload) {
+            try proposal.check(by: runtime.registry)
+            return .null
+        }
         guard let operation = Operation(rawValue: operation) else {
             throw CoordinatorError(.unsupported, "a worker doesn't know '\(operation)'")
         }

@@ -292,13 +292,13 @@ extension ConfigurationReader {
     /// - Parameter defaults: the values of omitted keys.
     private mutating func backoff(_ node: Node, _ defaults: Backoff = Backoff()) -> Backoff {
         var backoff = defaults
-        let keys = ["minimum", "maximum", "resetAfter", "factor", "jitter"]
+        let keys = ["minimum", "maximum", "reset_after", "factor", "jitter"]
         guard let fields = self.fields(node, "`backoff`", keys: keys) else { return backoff }
         if let minimum = fields["minimum"].flatMap({ self.duration($0, "`minimum`") }) { backoff.minimum = minimum }
         if let maximum = fields["maximum"].flatMap({ self.duration($0, "`maximum`") }) { backoff.maximum = maximum }
         if let factor = fields["factor"].flatMap({ self.number($0, "`factor`", in: 1...1_000) }) { backoff.factor = factor }
         if let jitter = fields["jitter"].flatMap({ self.number($0, "`jitter`", in: 0...1) }) { backoff.jitter = jitter }
-        if let resetAfter = fields["resetAfter"].flatMap({ self.duration($0, "`resetAfter`") }) { backoff.resetAfter = resetAfter }
+        if let resetAfter = fields["reset_after"].flatMap({ self.duration($0, "`reset_after`") }) { backoff.resetAfter = resetAfter }
         if backoff.minimum > backoff.maximum {
             let (minimum, maximum) = (backoff.minimum.configurationText, backoff.maximum.configurationText)
             report(at: fields.mark, "`backoff` goes from \(minimum) down to \(maximum); expected `minimum` to be at most `maximum`")

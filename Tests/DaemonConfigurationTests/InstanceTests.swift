@@ -1,6 +1,6 @@
 import Testing
 
-@testable import DaemonConfiguration
+import DaemonConfiguration
 
 @Suite("Instances of a child")
 struct InstanceTests {

@@ -47,7 +47,7 @@ struct ReplacementTests {
         }
     }
 
-    @Test("Of the asks of many callers none fails while lives are replaced", arguments: Where.allCases)
+    @Test("Of the asks of many callers none fails in a worker while lives are replaced, and none in vain in the process", arguments: Where.allCases)
     func load(_ place: Where) async throws {
         try await LifecycleTree.run(Self.options) { tree in
             let child = try await tree.startChild("a", place)
@@ -64,6 +64,9 @@ struct ReplacementTests {
                                     _ = try await child.perform(.sleep(milliseconds: 10 * caller), timeout: .seconds(30))
                                 }
                                 load.asks.withLock { $0 += 1 }
+                            } catch let error as CoordinatorError where place == .inProcess && error.code == .draining {
+                                // What was on its way when the handover began; it wasn't handled, and may be asked again.
+                                if !error.provesNothingExecuted { load.failures.withLock { $0.append("\(error)") } }
                             } catch {
                                 load.failures.withLock { $0.append("\(error)") }
                             }

@@ -215,7 +215,8 @@ extension CoordinatorRuntime {
     /// knows the coordinator's type, new messages to the path wait, the present life finishes what it has taken, within the child's shutdown
     /// time, and ends; then the new process hosts the next life, which gets the messages that have waited. The path never lives twice. The
     /// members of a ``Pool`` are replaced one after the other. A coordinator in its parent's process, and a plain program, have no process that
-    /// could wait: their present life ends before the next one begins.
+    /// could wait: their present life ends before the next one begins, and an ask of a coordinator in the same process that is on its way in that
+    /// instant can fail with `draining`.
     ///
     /// - Throws: When the new process can't be started, ends, or doesn't know the type: `spawnFailed`, `startFailed`, `unknownType`; nothing has
     ///   changed then, and the present life works on. When the new life's `start` fails, the error of that; supervision then restarts the

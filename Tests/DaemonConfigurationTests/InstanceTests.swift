@@ -1,6 +1,5 @@
-import Testing
-
 import DaemonConfiguration
+import Testing
 
 @Suite("Instances of a child")
 struct InstanceTests {

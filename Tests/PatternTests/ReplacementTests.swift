@@ -47,7 +47,10 @@ struct ReplacementTests {
         }
     }
 
-    @Test("Of the asks of many callers none fails in a worker while lives are replaced, and none in vain in the process", arguments: Where.allCases)
+    @Test(
+        "Asks don't fail while lives are replaced; in one process some may have to be asked again",
+        arguments: Where.allCases
+    )
     func load(_ place: Where) async throws {
         try await LifecycleTree.run(Self.options) { tree in
             let child = try await tree.startChild("a", place)

@@ -47,10 +47,7 @@ struct InstanceTests {
             #expect(configuration.withSiblings(at: path) { _, _ in } == isThere, "\(path)")
         }
         _ = configuration.withSiblings(at: "/a/b") { $0[$1].instances = 3 }
-        #expect(
-            configuration.children.first.map { child in
-                if case .group(let group) = child.content { group.children[0].instances } else { nil }
-            } == 3
-        )
+        guard case .group(let group)? = configuration.children.first?.content else { return #expect(Bool(false), "there is a group") }
+        #expect(group.children[0].instances == 3)
     }
 }

@@ -8,7 +8,7 @@ struct ScaleTests {
     private static let tree = """
         children:
           - { key: web, program: { command: [sh, -c, "SCRIPT"] }, instances: 2 }
-          - { key: other, program: { command: [sleep, "1000"] }, after: [web] }
+          - { key: other, program: { command: [sleep, "1000"] } }
           - { key: web-5, program: { command: [sleep, "1000"] } }
           - key: group
             children: [{ key: inner, worker: { executable: FIXTURE, coordinator: RootCoordinator }, instances: 1 }]

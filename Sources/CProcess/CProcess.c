@@ -136,6 +136,23 @@ IN_CHILD static int move_descriptors(const struct coordinator_process_descriptor
     return 0;
 }
 
+// Writes the child's own number into a LISTEN_PID of zeros, which its parent can't know before: sd_listen_fds(3) compares the two.
+IN_CHILD static void name_process(char *const *environment) {
+    static const char name[] = "LISTEN_PID=0000000000";
+    for (char *const *entry = environment; entry != NULL && *entry != NULL; entry++) {
+        int index = 0;
+        while (name[index] != 0 && (*entry)[index] == name[index]) index++;
+        if (name[index] != 0 || (*entry)[index] != 0) continue;
+        char digits[10];
+        int count = 0;
+        for (long number = syscall(SYS_getpid); number > 0 && count < 10; number /= 10) digits[count++] = (char)('0' + number % 10);
+        char *value = *entry + 11;
+        while (count > 0) *value++ = digits[--count];
+        *value = 0;
+        return;
+    }
+}
+
 // Like execvpe(3) with this process's PATH, without its fallback to a shell.
 IN_CHILD static void execute(const struct spawn *spawn) {
     if (strchr(spawn->executable, '/') != NULL) {
@@ -212,6 +229,7 @@ IN_CHILD static int become(void *context) {
         goto failed;
     }
     unblock_signals();
+    name_process(spawn->environment);
     execute(spawn);
 failed:
     spawn->error = errno != 0 ? errno : EIO;

@@ -272,6 +272,10 @@ class Transcript:
         self.both(["history", "/sleeper"], "history")
         self.both(["history", "/nowhere"], "error", exit=4)
 
+        (self.directory / "Procfile").write_text("web: sleep 1000\nworker: echo $PORT\n")
+        self.both(["import", f"{self.directory}/Procfile"], "import", shows="key: worker")
+        self.run(["import", f"{self.directory}/tree.yaml"], exit=78, shows="--from")
+
         self.run(["frobnicate"], exit=64)
         self.run(["signal", "/sleeper", "NOSUCH"], exit=64)
         self.both(["status"], "error", exit=64, shows="Missing expected argument")

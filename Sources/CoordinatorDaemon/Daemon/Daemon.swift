@@ -20,6 +20,8 @@ public final class Daemon: Service {
     private let logs: ChildLogs
     private let events: EventLog
     private let output: DaemonOutput
+    private let notifier: ServiceNotifier
+    private let hasStopped = OneShot<Void>()
     private let logger: Logger
 
     /// Creates a daemon, which touches no file and no process before `run`.
@@ -52,8 +54,17 @@ public final class Daemon: Service {
         // The children are started by the root's `run`, after the root is ready.
         options.endsOrphansWhenReady = false
         options.logger = logger
+        let notifier = ServiceNotifier()
         children = ConfiguredChildren(configuration.children, configuration.supervision)
-        keeper = ConfigurationKeeper(configuration, file: file, children: children, logs: logs, events: events, logger: logger)
+        keeper = ConfigurationKeeper(
+            configuration,
+            file: file,
+            children: children,
+            logs: logs,
+            events: events,
+            notifier: notifier,
+            logger: logger
+        )
         runtime = CoordinatorRuntime(DaemonCoordinator.self, configuration: children, options: options)
         shutdown = ShutdownSignal(runtime)
         signals = SignalReceiver(runtime: runtime, shutdown: shutdown, keeper: keeper, output: output, logger: logger)
@@ -77,6 +88,7 @@ public final class Daemon: Service {
         self.events = events
         self.output = output
         self.directory = directory
+        self.notifier = notifier
         self.logger = logger
     }
 
@@ -116,6 +128,7 @@ public final class Daemon: Service {
                 events.append(ControlEvent(kind: .daemonStarted, pid: getpid(), reason: Release.version))
                 logger.notice("ready", metadata: ["runtime.directory": "\(directory.path)"])
                 group.addTask { await self.settleOrphans() }
+                group.addTask { await self.report() }
                 await withGracefulShutdownHandler {
                     await shutdown.requested()
                 } onGracefulShutdown: {
@@ -128,11 +141,25 @@ public final class Daemon: Service {
                 server.close()
                 throw error
             }
+            notifier.stopping(children.longestStop + Self.stopMargin)
             await shutdown.carryOut()
+            hasStopped.settle()
             children.areRequested.settle(())
             signals.end()
             // The server still answers the open requests.
             server.close()
+        }
+    }
+
+    /// The time that the daemon needs for its own end, beside that of its children.
+    private static let stopMargin = Duration.seconds(5)
+
+    /// Reports to the program that has started the daemon, until the tree has stopped.
+    private func report() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await ServiceReports(notifier: self.notifier, children: self.children, directory: self.directory).run() }
+            _ = await self.hasStopped.valueUnlessCancelled()
+            group.cancelAll()
         }
     }
 

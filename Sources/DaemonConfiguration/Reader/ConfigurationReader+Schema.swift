@@ -175,6 +175,7 @@ extension ConfigurationReader {
         let keys = [
             "command", "environment", "directory", "user", "group", "umask", "nice", "limits", "environment_files", "inherit_environment",
             "recycle", "stop_signal", "exit_codes", "start_seconds", "start_timeout", "ready", "watchdog", "health",
+            "sockets",
         ]
         guard let fields = self.fields(node, "`program`", keys: keys) else { return nil }
         let expected = "a list of the program and its arguments, such as [python3, mailer.py]"

@@ -25,7 +25,7 @@ struct CoordinatorControl: AsyncParsableCommand {
             PauseCommand.self, ResumeCommand.self, KillCommand.self, AskCommand.self, SendCommand.self, BenchCommand.self,
             DeadLettersCommand.self, ConfigurationCommand.self, ShutdownCommand.self, SignalCommand.self, MailboxCommand.self,
             TopCommand.self, DoctorCommand.self, CompletionCommand.self,
-            LogsCommand.self, EventsCommand.self, HistoryCommand.self,
+            LogsCommand.self, EventsCommand.self, HistoryCommand.self, ImportCommand.self,
         ]
     )
 

@@ -121,7 +121,8 @@ let package = Package(
         .target(
             name: "CoordinatorConsole",
             dependencies: [
-                "CConsoleAssets", "ConcurrencySupport", "Control", "Processes", "WireProtocol", httpTypes, hummingbird, hummingbirdCore, logging,
+                "CConsoleAssets", "ConcurrencySupport", "Control", "Processes", "WireProtocol", httpTypes, hummingbird, hummingbirdCore,
+                logging,
                 nioCore, serviceLifecycle,
             ]
         ),
@@ -222,6 +223,14 @@ let package = Package(
                 "ConcurrencySupport", "Control", "CoordinatorDaemon", "Coordinators", "CoordinatorsTesting", "DaemonConfiguration",
                 "Processes", "TestSupport", "WireProtocol", "FixtureWorker", "Shop", "coordinatorctl", "coordinatord", logging,
             ]
+        ),
+        .testTarget(
+            name: "ConsoleTests",
+            dependencies: [
+                "ConcurrencySupport", "Control", "CoordinatorConsole", "Processes", "TestSupport", "WireProtocol", "FixtureWorker",
+                "coordinator-console", "coordinatorctl", "coordinatord",
+            ],
+            exclude: ["browser.py"]
         ),
         .testTarget(name: "ConcurrencySupportTests", dependencies: ["ConcurrencySupport", "TestSupport"]),
         .testTarget(name: "LinksTests", dependencies: ["ConcurrencySupport", "Links", "TestSupport", "WireProtocol"]),

@@ -29,13 +29,16 @@ public enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
             return
         }
         guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
-            throw Problem(description: "`\(text)` isn't an address; expected one such as 127.0.0.1:7077 or unix:/run/coordinator/console.sock")
+            throw Problem(
+                description: "`\(text)` isn't an address; expected one such as 127.0.0.1:7077 or unix:/run/coordinator/console.sock"
+            )
         }
         var host = String(text[..<colon])
         if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
         guard Self.loopbackHosts.contains(host) else {
             throw Problem(
-                description: "`\(host)` isn't the loopback device, and the console speaks no TLS; listen at 127.0.0.1 and put a proxy before it"
+                description:
+                    "`\(host)` isn't the loopback device, and the console speaks no TLS; listen at 127.0.0.1 and put a proxy before it"
             )
         }
         self = .loopback(host: host, port: Int(port))

@@ -28,7 +28,9 @@ struct CoordinatorConsoleCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The address: HOST:PORT of the loopback device, or unix:PATH.", valueName: "address"))
     var listen = "127.0.0.1:7077"
 
-    @Option(help: "The daemon's runtime directory. Default: COORDINATOR_RUNTIME_DIR, else $XDG_RUNTIME_DIR/coordinator, else /run/coordinator.")
+    @Option(
+        help: "The daemon's runtime directory. Default: COORDINATOR_RUNTIME_DIR, else $XDG_RUNTIME_DIR/coordinator, else /run/coordinator."
+    )
     var runtimeDir: String?
 
     @Flag(help: "Allow no changes, which is the default.")

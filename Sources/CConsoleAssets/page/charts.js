@@ -63,7 +63,8 @@ export function treeCharts(series) {
 }
 
 export function coordinatorCharts(series) {
-  const list = [chart({ name: "Messages", lines: [series.rate], unit: rate })];
+  const list = [];
+  if (series.rate.some((value) => value !== null && value !== undefined)) list.push(chart({ name: "Messages", lines: [series.rate], unit: rate }));
   if (series.p99.some((value) => value !== null && value !== undefined)) list.push(chart({ name: "Latency", lines: [series.p99, series.p50], labels: ["p99", "p50"], unit: latency }));
   if (series.restarts.some((value) => value > 0)) list.push(chart({ name: "Restarts", lines: [series.restarts], bars: true, unit: count }));
   return list;

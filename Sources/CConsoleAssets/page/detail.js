@@ -1,7 +1,7 @@
 // One coordinator: facts, charts, lives, traces, output.
 
 import { coordinatorCharts, fetchSeries } from "./charts.js";
-import { clock, count, duration, element, sign } from "./format.js";
+import { clock, count, duration, element, seconds, sign } from "./format.js";
 import { staircase } from "./staircase.js";
 
 const quote = (text) => (/^[\w/.:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
@@ -25,7 +25,7 @@ export class Detail {
     this.#life = null;
     this.parts = {
       title: element("h2"), state: element("p", { class: "state" }), facts: element("dl", { class: "facts" }), actions: element("div", { class: "actions" }),
-      command: element("code"), charts: element("div"), lives: element("ol", { class: "lives" }), traces: element("div"), ask: element("form", { class: "ask" }), log: element("div", { class: "log", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Output" }),
+      command: element("code"), charts: element("div"), lives: element("ol", { class: "lives" }), traces: element("div"), ask: element("form", { class: "ask" }), outputTitle: element("h3", {}, "Output"), log: element("div", { class: "log", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Output" }),
     };
     const { title, state, facts, actions, command, charts, lives, traces, ask, log } = this.parts;
     title.textContent = path;
@@ -35,7 +35,7 @@ export class Detail {
       element("div", { class: "head" }, title, element("button", { type: "button", "aria-label": "Close the detail", onclick: () => this.onClose() }, "✕")),
       state, facts, actions, element("div", { class: "copy" }, command, copy),
       element("h3", {}, "Last hour"), charts, element("h3", {}, "Lives"), lives,
-      element("h3", {}, "Traces"), ask, traces, element("h3", {}, "Output"), log);
+      element("h3", {}, "Traces"), ask, traces, this.parts.outputTitle, log);
     this.panel.scrollTop = 0;
     this.#facts();
     this.#controls();
@@ -52,7 +52,7 @@ export class Detail {
     const { state, facts } = this.parts;
     if (!row) { state.replaceChildren("It's gone from the tree."); return; }
     const now = this.store.now;
-    state.replaceChildren(sign(row.state), element("span", {}, row.since ? `${row.state} for ${duration(now - row.since)}` : row.due ? `${row.state}, attempt ${row.attempt}, next start in ${duration(row.due - now)}` : row.state));
+    state.replaceChildren(sign(row.state), element("span", {}, row.since ? `${row.state} for ${seconds(now - row.since)}` : row.due ? `${row.state}, attempt ${row.attempt}, next start in ${seconds(row.due - now)}` : row.state));
     const placement = { worker: "worker process", program: "program", in_process: "in its parent's process" }[row.placement] ?? row.placement;
     const list = [["Type", row.type], ["Runs", row.pid ? `${placement} ${row.pid}` : placement], ["Life", `${row.life}, ${row.restarts} restarts`]];
     if (row.waiting !== undefined && row.waiting !== null) list.push(["Mailbox", `${count(row.waiting)} waiting${row.oldest ? `, the oldest for ${duration(now - row.oldest)}` : ""}, ${count(row.running)} running, ${count(row.rate)}/s`]);
@@ -112,11 +112,13 @@ export class Detail {
     ].map((answer) => answer.catch(() => null)));
     if (path !== this.path) return;
     const parts = this.parts;
-    parts.charts.replaceChildren(...(series ? coordinatorCharts(series) : [element("p", { class: "dim" }, "No figures yet.")]));
+    const charts = series ? coordinatorCharts(series) : [];
+    parts.charts.replaceChildren(...(charts.length ? charts : [element("p", { class: "dim" }, series ? "No messages and no restarts since the console began." : "No figures yet.")]));
     const lives = (history?.lives ?? []).toReversed().slice(0, 8);
     parts.lives.replaceChildren(...(lives.length ? lives.map(life) : [element("li", { class: "dim" }, "No lives are known.")]));
     const list = (traces?.traces ?? []).slice(0, 5);
     parts.traces.replaceChildren(...(list.length ? list.map(staircase) : [element("p", { class: "dim" }, "None. With changes unlocked an ask can be traced here; coordinatorctl ask --trace does it in a terminal.")]));
+    this.parts.outputTitle.textContent = log && log.path !== path ? `Output of ${log.path}` : "Output";
     this.#output(log?.lines ?? []);
     this.#timer = setTimeout(() => { if (!document.hidden) this.#refresh(); else this.#timer = setTimeout(() => this.#refresh(), 5000); }, 2500);
   }

@@ -58,6 +58,8 @@ export function duration(ms) {
   if (s < 86400) return `${Math.floor(s / 3600)}h${String(Math.floor(s / 60) % 60).padStart(2, "0")}`;
   return `${Math.floor(s / 86400)}d${Math.floor(s / 3600) % 24}h`;
 }
+// Whole seconds, for what counts up or down on the page.
+export const seconds = (ms) => duration(Number.isFinite(ms) ? Math.max(0, Math.round(ms / 1000)) * 1000 || 0.0001 : ms).replace("0 µs", "0 s");
 export function clock(text) {
   const date = new Date(text);
   return Number.isNaN(date.getTime()) ? "–" : date.toLocaleTimeString([], { hourCycle: "h23" });

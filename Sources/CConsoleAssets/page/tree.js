@@ -1,6 +1,6 @@
 // The tree as a table whose rows open and close. Only the rows in view are in the document, and the chosen one.
 
-import { count, duration, element, isTrouble, sign, states, tone } from "./format.js";
+import { count, element, isTrouble, seconds, sign, states, tone, duration } from "./format.js";
 import { Store } from "./store.js";
 
 const columns = [
@@ -172,7 +172,7 @@ export class Tree {
     set(parts.type, row.type);
     cells.name.title = row.path;
     const state = isFolded ? sum.worst : row.state;
-    const words = isFolded && sum.worst !== "active" && sum.worst !== row.state ? `${sum.worstCount} ${sum.worst}` : state === "restarting" && row.due ? `restarting, ${duration(Math.max(0, row.due - now))}` : state;
+    const words = isFolded && sum.worst !== "active" && sum.worst !== row.state ? `${sum.worstCount} ${sum.worst}` : state === "restarting" && row.due ? `restarting, ${seconds(row.due - now)}` : state;
     if (cells.state.dataset.state !== state) { cells.state.replaceChildren(sign(state), element("span")); cells.state.dataset.state = state; }
     set(cells.state.lastChild, words);
     cells.state.lastChild.className = state === "active" ? "" : tone(state);
@@ -184,11 +184,12 @@ export class Tree {
     parts.waiting.classList.toggle("zero", !waiting);
     // Logarithmic: the mailbox of a coordinator holds 1,024 messages.
     parts.meter.style.width = waiting ? `${Math.min(100, 10 * Math.log2(1 + waiting))}%` : "0";
+    parts.bar.style.visibility = waiting === undefined || waiting === null ? "hidden" : "";
     parts.bar.classList.toggle("high", waiting > 256);
     set(cells.oldest, sum.oldest ? duration(now - sum.oldest) : "–");
     cells.oldest.classList.toggle("zero", !sum.oldest);
     number(cells.rate, sum.rate);
-    set(cells.up, row.since ? duration(now - row.since) : "–");
+    set(cells.up, row.since ? seconds(now - row.since) : "–");
     cells.up.classList.toggle("zero", !row.since);
   }
 

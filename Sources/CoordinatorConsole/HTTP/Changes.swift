@@ -25,7 +25,11 @@ struct Changes: Sendable {
     func carryOut(_ address: String, _ request: Request, _ context: ConsoleRequestContext) async throws -> Response {
         let body = try await members(of: request, context)
         guard let path = body["path"]?.stringValue, path.hasPrefix("/") else {
-            throw Refusal(.badRequest, "invalidRequest", "`path` is missing or doesn't begin with a slash; expected a path such as /shop/cart")
+            throw Refusal(
+                .badRequest,
+                "invalidRequest",
+                "`path` is missing or doesn't begin with a slash; expected a path such as /shop/cart"
+            )
         }
         if address == "/api/v1/trace" { return try await trace(path, body) }
         guard let operation = Self.lifecycle[address]?(path) else { throw Refusal(.notFound, "noSuchPage", "there is no such operation") }

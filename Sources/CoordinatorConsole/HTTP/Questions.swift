@@ -41,7 +41,9 @@ struct Questions: Sendable {
         case "/api/v1/logs": return try await logs(parameters)
         case "/api/v1/series":
             let path = try parameters.optionalPath()
-            guard let report = await feed.series(of: path) else { throw Refusal(.notFound, "noSuchPath", "nothing is known of this path yet") }
+            guard let report = await feed.series(of: path) else {
+                throw Refusal(.notFound, "noSuchPath", "nothing is known of this path yet")
+            }
             return try .json(report)
         case "/api/v1/traces": return try .json(["traces": traces.latest(of: try parameters.optionalPath())])
         default: return nil
@@ -64,10 +66,20 @@ struct Questions: Sendable {
 
     private func logs(_ parameters: Parameters) async throws -> Response {
         let lines = try parameters.number("lines", in: 1...1000, default: 200)
-        let query = LogQuery(paths: [try parameters.path()], lines: lines, pattern: parameters.text("pattern"))
-        var kept: [JSONValue] = []
-        _ = try await daemon.connected().stream(.logs(query)) { line throws(ControlError) in kept.append(line) }
-        return try .json(["lines": JSONValue.array(kept)])
+        var path = try parameters.path()
+        let isKnown = await feed.table.rows[path] != nil
+        while true {
+            do throws(ControlError) {
+                let query = LogQuery(paths: [path], lines: lines, pattern: parameters.text("pattern"))
+                var kept: [JSONValue] = []
+                _ = try await daemon.connected().stream(.logs(query)) { line throws(ControlError) in kept.append(line) }
+                return try .json(["lines": JSONValue.array(kept), "path": .string(path)])
+            } catch {
+                // A coordinator writes to the output of the child of the daemon that it is in.
+                guard error.code == .noSuchPath, isKnown, let end = path.lastIndex(of: "/"), end != path.startIndex else { throw error }
+                path = String(path[..<end])
+            }
+        }
     }
 }
 

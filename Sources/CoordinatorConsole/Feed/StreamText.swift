@@ -35,10 +35,10 @@ struct EventMessage: Encodable {
     var events: [EventRing.Entry]
 }
 
-/// The text of the event stream: https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
-    /// The text of a message of the event stream.
-    ///
-    /// https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
+/// The text of the event stream.
+///
+/// https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
+enum StreamText {
     static func event(_ name: String, _ message: some Encodable) -> String {
         // JSON on one line has no end of line within.
         guard let bytes = try? ControlJSON.bytes(of: message) else { return "" }

@@ -125,7 +125,12 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
             let output = DaemonOutput()
             var logger = output.logger(label: "coordinatord", format: logFormat)
             logger.logLevel = logLevel
-            let daemon = Daemon(configuration, file: file, directory: directory, output: output, logger: logger)
+            let daemon: Daemon
+            do throws(ProcessError) {
+                daemon = try Daemon(configuration, file: file, directory: directory, output: output, logger: logger)
+            } catch {
+                throw Self.failure("coordinatord: \(file): \(error.message)", code: 78)
+            }
             try await Self.run(daemon, logger)
         } catch let error as ConfigurationError {
             throw Self.failure(error.description, code: 78)

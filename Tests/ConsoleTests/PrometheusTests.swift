@@ -53,7 +53,7 @@ struct PrometheusTests {
                 let query = { (text: String) async throws -> [JSONValue] in
                     let encoded = text.utf8.map { "%" + (String($0, radix: 16).count < 2 ? "0" : "") + String($0, radix: 16) }.joined()
                     let answer = try await HTTPExchange.request("GET", "/api/v1/query?query=\(encoded)", port: port)
-                    try #require(answer.status == 200, "\(text): \(answer.body)")
+                    guard answer.status == 200 else { throw BadQuery(text: text, answer: answer.body) }
                     return try #require(try answer.json["data"]?["result"]?.arrayValue)
                 }
                 try await eventually("restarts are counted") {
@@ -85,6 +85,12 @@ struct PrometheusTests {
             }
         }
     }
+}
+
+/// A query that Prometheus refuses.
+private struct BadQuery: Error {
+    var text: String
+    var answer: String
 }
 
 extension TreeNode {

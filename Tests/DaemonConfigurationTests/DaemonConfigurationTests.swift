@@ -32,9 +32,16 @@ import WireProtocol
           period: 2m
           backoff: { minimum: 1ms, maximum: 1h, resetAfter: 5s }
         orphan_grace: 0s
+        operators: { group: adm }
         """
 
-    static let expected = DaemonConfiguration(
+    static var expected: DaemonConfiguration {
+        var configuration = withoutOperators
+        configuration.operators.group = "adm"
+        return configuration
+    }
+
+    private static let withoutOperators = DaemonConfiguration(
         children: [
             ConfiguredChild(
                 key: "shop",

@@ -30,7 +30,14 @@ public final class Daemon: Service {
     ///   - directory: the runtime directory.
     ///   - output: the writer of the children's lines; the logger should write there too.
     ///   - logger: the daemon's logger.
-    public init(_ configuration: DaemonConfiguration, file: String, directory: RuntimeDirectory, output: DaemonOutput, logger: Logger) {
+    /// - Throws: `ProcessError` when the system has no such group as that of the operators.
+    public init(
+        _ configuration: DaemonConfiguration,
+        file: String,
+        directory: RuntimeDirectory,
+        output: DaemonOutput,
+        logger: Logger
+    ) throws(ProcessError) {
         let logs = ChildLogs(configuration, directory: directory.file("logs"), daemon: output, logger: logger)
         let events = EventLog()
         var options = CoordinatorRuntime.Options()
@@ -60,7 +67,12 @@ public final class Daemon: Service {
             logger: logger
         )
         // Another daemon is refused as long as this one has processes, and takes its place otherwise.
-        server = ControlServer(path: directory.controlSocket, handler: handler, yields: { [runtime] in !runtime.hasProcesses })
+        server = ControlServer(
+            path: directory.controlSocket,
+            handler: handler,
+            groupID: try configuration.operators.group.map { group throws(ProcessError) in try Account.groupID(group) },
+            yields: { [runtime] in !runtime.hasProcesses }
+        )
         self.logs = logs
         self.events = events
         self.output = output

@@ -54,6 +54,7 @@ extension Response {
         let bytes = try? ControlJSON.bytes(of: ["error": ["code": refusal.code, "message": refusal.message]])
         var response = json(bytes: bytes ?? [], status: refusal.status)
         if refusal.status == .unauthorized { response.headers[.wwwAuthenticate] = "Bearer" }
+        response.headers[.allow] = refusal.allowed
         return response
     }
 }

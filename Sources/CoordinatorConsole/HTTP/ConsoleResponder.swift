@@ -31,28 +31,29 @@ struct ConsoleResponder: HTTPResponder {
 
     private func answer(_ request: Request, _ context: ConsoleRequestContext) async throws -> Response {
         let path = request.uri.path
+        let isChange = Changes.operations.contains(path)
+        guard isChange || Questions.paths.contains(path) || Asset.all[path] != nil else {
+            throw Refusal(.notFound, "noSuchPage", "there is no such page; see /openapi.json")
+        }
         switch request.method {
-        case .get, .head:
-            if Changes.operations.contains(path) { throw Self.methodNotAllowed }
-            let response = try await show(path, request, context)
-            return request.method == .head ? response.createHeadResponse() : response
-        case .post:
-            guard Changes.operations.contains(path) else {
-                throw Questions.paths.contains(path) || Asset.all[path] != nil ? Self.methodNotAllowed : Self.noSuchPage
-            }
+        case .get where !isChange: return try await show(path, request, context)
+        case .head where !isChange: return try await show(path, request, context).createHeadResponse()
+        case .post where isChange:
             try gate.checkChange(request.head)
             return try await changes.carryOut(path, request, context)
-        default: throw Self.methodNotAllowed
+        default:
+            let allowed = isChange ? "POST" : "GET, HEAD"
+            throw Refusal(.methodNotAllowed, "methodNotAllowed", "this address answers to \(allowed) alone", allowed: allowed)
         }
     }
 
     private func show(_ path: String, _ request: Request, _ context: ConsoleRequestContext) async throws -> Response {
         if let asset = Asset.all[path] { return .asset(asset, known: request.headers[.ifNoneMatch]) }
-        if path == "/api/v1/stream", request.method == .get { return try await stream.response(to: request, context) }
-        guard let response = try await questions.answer(path, Parameters(request.uri)) else { throw Self.noSuchPage }
-        return response
+        // The head of a stream would open it.
+        if path == "/api/v1/stream" {
+            guard request.method == .get else { return .text(.ok, "text/event-stream", ResponseBody()) }
+            return try await stream.response(to: request, context)
+        }
+        return try await questions.answer(path, Parameters(request.uri))
     }
-
-    private static let methodNotAllowed = Refusal(.methodNotAllowed, "methodNotAllowed", "this address doesn't answer to the method")
-    private static let noSuchPage = Refusal(.notFound, "noSuchPage", "there is no such page; see /openapi.json")
 }

@@ -23,8 +23,8 @@ struct Questions: Sendable {
     let isReadOnly: Bool
     let traces = TraceShelf()
 
-    /// Returns the answer; nil for an address that there isn't.
-    func answer(_ address: String, _ parameters: Parameters) async throws -> Response? {
+    /// Returns the answer of one of the addresses.
+    func answer(_ address: String, _ parameters: Parameters) async throws -> Response {
         switch address {
         case "/healthz": return .text("text/plain; charset=utf-8", "ok\n")
         case "/readyz": return try await readiness()
@@ -46,7 +46,7 @@ struct Questions: Sendable {
             }
             return try .json(report)
         case "/api/v1/traces": return try .json(["traces": traces.latest(of: try parameters.optionalPath())])
-        default: return nil
+        default: throw Refusal(.notFound, "noSuchPage", "there is no such page; see /openapi.json")
         }
     }
 
@@ -59,7 +59,7 @@ struct Questions: Sendable {
 
     private func events(_ parameters: Parameters) async throws -> Response {
         let limit = try parameters.number("limit", in: 1...1000, default: 200)
-        let after = try parameters.number("after", in: 0...Int.max, default: 0)
+        let after = try parameters.number("after", in: 0...1 << 53, default: 0)
         let (entries, _) = await feed.ring.after(UInt64(after), limit: limit, path: try parameters.optionalPath())
         return try .json(["events": entries])
     }

@@ -1,4 +1,3 @@
-import ConcurrencySupport
 import HTTPTypes
 import Hummingbird
 
@@ -6,7 +5,6 @@ import Hummingbird
 struct RequestGuard: Sendable {
     private let allowedHosts: Set<String>
     private let token: [UInt8]?
-    private let failures = FailedTries()
 
     init(_ configuration: ConsoleConfiguration) {
         allowedHosts = Set(ListenAddress.loopbackHosts).union(configuration.allowedHosts)
@@ -39,10 +37,8 @@ struct RequestGuard: Sendable {
         guard let token else {
             throw Refusal(.forbidden, "readOnly", "this console only shows; start it with --token-file to allow changes")
         }
-        guard !failures.areTooMany else { throw Refusal(.tooManyRequests, "tooManyTries", "too many wrong tokens; wait a minute") }
         let given = Array((head.headerFields[.authorization] ?? "").utf8)
         guard Self.areEqual(given, Array("Bearer ".utf8) + token) else {
-            failures.count()
             throw Refusal(.unauthorized, "wrongToken", "the header `Authorization: Bearer TOKEN` is missing, or its token is wrong")
         }
         guard let type = head.headerFields[.contentType], type.split(separator: ";").first == "application/json" else {
@@ -69,35 +65,17 @@ struct Refusal: Error {
     var status: HTTPResponse.Status
     var code: String
     var message: String
+    /// The methods to which the address answers, when that is the reason.
+    var allowed: String?
 
-    init(_ status: HTTPResponse.Status, _ code: String, _ message: String) {
+    init(_ status: HTTPResponse.Status, _ code: String, _ message: String, allowed: String? = nil) {
         self.status = status
         self.code = code
         self.message = message
+        self.allowed = allowed
     }
 }
 
 extension HTTPField.Name {
     static let secFetchSite = HTTPField.Name("Sec-Fetch-Site")!
-}
-
-/// The wrong tokens of the last minute.
-private final class FailedTries: Sendable {
-    private struct State {
-        var count = 0
-        var since = ContinuousClock.now
-    }
-
-    private static let maximum = 10
-
-    private let state = Lock(State())
-
-    var areTooMany: Bool {
-        state.withLock { state in
-            if state.since.duration(to: .now) > .seconds(60) { state = State() }
-            return state.count >= Self.maximum
-        }
-    }
-
-    func count() { state.withLock { $0.count += 1 } }
 }

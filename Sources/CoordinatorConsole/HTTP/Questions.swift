@@ -22,13 +22,21 @@ struct Questions: Sendable {
     let feed: Feed
     let isReadOnly: Bool
     let traces = TraceShelf()
+    private let metrics: MetricsPage
+
+    init(daemon: DaemonConnection, feed: Feed, isReadOnly: Bool) {
+        self.daemon = daemon
+        self.feed = feed
+        self.isReadOnly = isReadOnly
+        metrics = MetricsPage(daemon: daemon, feed: feed)
+    }
 
     /// Returns the answer of one of the addresses.
     func answer(_ address: String, _ parameters: Parameters) async throws -> Response {
         switch address {
         case "/healthz": return .text("text/plain; charset=utf-8", "ok\n")
         case "/readyz": return try await readiness()
-        case "/metrics": return try await MetricsPage(daemon: daemon, feed: feed).response()
+        case "/metrics": return await metrics.response()
         case "/api/v1/console":
             let operations = isReadOnly ? [] : Changes.operations.compactMap { $0.split(separator: "/").last.map(String.init) }.sorted()
             return try .json(Description(version: Release.version, readOnly: isReadOnly, operations: operations))

@@ -1,12 +1,35 @@
 import Control
 import Hummingbird
 
-/// The metrics of the daemon's tree and of the console itself.
-struct MetricsPage {
-    let daemon: DaemonConnection
-    let feed: Feed
+/// The metrics of the daemon's tree and of the console itself, written once a second however many ask.
+actor MetricsPage {
+    /// The time for which a page serves again.
+    private static let age = Duration.seconds(1)
 
-    func response() async throws -> Response {
+    private let daemon: DaemonConnection
+    private let feed: Feed
+    private var kept: (body: ByteBuffer, at: ContinuousClock.Instant)?
+    private var writing: Task<ByteBuffer, Never>?
+
+    init(daemon: DaemonConnection, feed: Feed) {
+        self.daemon = daemon
+        self.feed = feed
+    }
+
+    func response() async -> Response { .text(.ok, PrometheusText.mediaType, ResponseBody(byteBuffer: await body())) }
+
+    private func body() async -> ByteBuffer {
+        if let kept, kept.at.duration(to: .now) < Self.age { return kept.body }
+        if let writing { return await writing.value }
+        // Not the requester's task, which may be cancelled while others wait for the same page.
+        let task = Task { await self.write() }
+        writing = task
+        let body = await task.value
+        (kept, writing) = ((body, .now), nil)
+        return body
+    }
+
+    private func write() async -> ByteBuffer {
         var page = PrometheusText()
         page.begin("coordinator_console_daemon_up", "gauge", help: "Whether the daemon answers the console.")
         do throws(ControlError) {
@@ -21,7 +44,7 @@ struct MetricsPage {
         }
         page.begin("coordinator_console_streams", "gauge", help: "Browsers that follow the tree.")
         page.add("coordinator_console_streams", Double(await feed.viewerCount))
-        return .text(.ok, PrometheusText.mediaType, ResponseBody(byteBuffer: ByteBuffer(string: page.text)))
+        return ByteBuffer(string: page.text)
     }
 }
 

@@ -66,8 +66,11 @@ struct PrometheusTests {
                 try await eventually("PromQL has the restarts that coordinatorctl has") {
                     try await query("coordinator_restarts_total{path=\"/shaky\"} == \(restarts)").count == 1
                 }
-                let up = try await query("sum(coordinator_up)").first?["value"]?[1]?.stringValue
-                #expect(up == "\(try await console.tree().subtreeServing)")
+                // The last scrape may be from before the stop.
+                try await eventually("PromQL has as many that serve as coordinatorctl") {
+                    let serving = try await console.tree().subtreeServing
+                    return try await query("sum(coordinator_up) == \(serving)").count == 1
+                }
                 #expect(try await query("coordinator_up{path=\"/odd name\"} == 1").count == 1)
                 #expect(try await query("ALERTS").allSatisfy { $0["metric"]?["alertname"] != "CoordinatorDaemonDown" })
                 let dashboard = try ControlJSON.parse(

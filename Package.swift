@@ -4,9 +4,13 @@ import PackageDescription
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
+let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
+let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird")
 let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 let histogram = Target.Dependency.product(name: "Histogram", package: "hdrhistogram-swift")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let serviceLifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
@@ -32,13 +36,17 @@ let package = Package(
         .library(name: "CoordinatorsTesting", targets: ["CoordinatorsTesting"]),
         .executable(name: "coordinatord", targets: ["coordinatord"]),
         .executable(name: "coordinatorctl", targets: ["coordinatorctl"]),
+        .executable(name: "coordinator-console", targets: ["coordinator-console"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
@@ -107,6 +115,20 @@ let package = Package(
             dependencies: [
                 "ConcurrencySupport", "Control", "Processes", "Supervision", "WireProtocol", argumentParser, histogram,
             ]
+        ),
+        // The web page and the metrics, in a process of their own: the only targets with an HTTP server.
+        .target(name: "CConsoleAssets", exclude: ["page"]),
+        .target(
+            name: "CoordinatorConsole",
+            dependencies: [
+                "CConsoleAssets", "ConcurrencySupport", "Control", "Processes", "WireProtocol", httpTypes, hummingbird, hummingbirdCore,
+                logging,
+                nioCore, serviceLifecycle,
+            ]
+        ),
+        .executableTarget(
+            name: "coordinator-console",
+            dependencies: ["Control", "CoordinatorConsole", "Processes", argumentParser, logging, serviceLifecycle, unixSignals]
         ),
         .executableTarget(
             name: "Shop",
@@ -202,6 +224,14 @@ let package = Package(
                 "Processes", "TestSupport", "WireProtocol", "FixtureWorker", "Shop", "coordinatorctl", "coordinatord", logging,
             ]
         ),
+        .testTarget(
+            name: "ConsoleTests",
+            dependencies: [
+                "ConcurrencySupport", "Control", "CoordinatorConsole", "Processes", "TestSupport", "WireProtocol", "FixtureWorker",
+                "coordinator-console", "coordinatorctl", "coordinatord",
+            ],
+            exclude: ["browser.py"]
+        ),
         .testTarget(name: "ConcurrencySupportTests", dependencies: ["ConcurrencySupport", "TestSupport"]),
         .testTarget(name: "LinksTests", dependencies: ["ConcurrencySupport", "Links", "TestSupport", "WireProtocol"]),
         .testTarget(
@@ -247,7 +277,7 @@ let strictness: [SwiftSetting] = Context.environment["COORDINATORS_STRICT"] == n
 let sanitized: [SwiftSetting] =
     Context.environment["COORDINATORS_SANITIZE"].map { [.define("COORDINATORS_SANITIZE_\($0.uppercased())")] } ?? []
 
-for target in package.targets where target.type != .system && target.name != "CProcess" {
+for target in package.targets where target.type != .system && !["CConsoleAssets", "CProcess"].contains(target.name) {
     target.swiftSettings =
         (target.swiftSettings ?? []) + strictness + sanitized + [
             // Async functions run where their caller runs: an ask must not leave the asker's actor before it is on its way.

@@ -38,7 +38,19 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     )
     var checkConfig: String?
 
-    @Flag(name: .customLong("json"), help: "With --check-config: print one JSON object.")
+    @Option(
+        name: .customLong("import"),
+        help: ArgumentHelp(
+            "Write another supervisor's file as one of the daemon's to standard output and exit; what isn't carried over is told on standard error.",
+            valueName: "file"
+        )
+    )
+    var importedFile: String?
+
+    @Option(help: ArgumentHelp("With --import: whose file it is, one of supervisord, circus, procfile, pm2.", valueName: "format"))
+    var importFrom: ConfigurationImport.Format?
+
+    @Flag(name: .customLong("json"), help: "With --check-config and --import: print one JSON object.")
     var isJSON = false
 
     @Option(help: "The runtime directory. Default: COORDINATOR_RUNTIME_DIR, else $XDG_RUNTIME_DIR/coordinator, else /run/coordinator.")
@@ -72,6 +84,7 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
                 return try command.run()
             }
             if let file = daemon.checkConfig { return try check(file, isJSON: daemon.isJSON) }
+            if let file = daemon.importedFile { return try convert(file, daemon.importFrom, isJSON: daemon.isJSON) }
             try await daemon.serve(try daemon.file())
         } catch {
             exit(withError: error)
@@ -90,10 +103,11 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     }
 
     func validate() throws {
-        guard (config == nil) != (checkConfig == nil) else {
-            throw ValidationError("one of --config FILE and --check-config FILE is needed")
+        guard [config, checkConfig, importedFile].count(where: { $0 != nil }) == 1 else {
+            throw ValidationError("one of --config FILE, --check-config FILE and --import FILE is needed")
         }
-        if isJSON, checkConfig == nil { throw ValidationError("--json is for --check-config") }
+        if isJSON, config != nil { throw ValidationError("--json is for --check-config and --import") }
+        if importFrom != nil, importedFile == nil { throw ValidationError("--import-from is for --import") }
     }
 
     private func file() throws -> String {
@@ -104,6 +118,17 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     private static func check(_ file: String, isJSON: Bool) throws {
         do {
             let result = try ConfigurationCheck(file: file, isJSON: isJSON).result()
+            try print(result.errors, to: STDERR_FILENO)
+            try print(result.output, to: STDOUT_FILENO)
+            if result.exitCode != 0 { throw ExitCode(result.exitCode) }
+        } catch let error as ControlError {
+            throw failure("coordinatord: \(error.message)", code: error.code.exitCode)
+        }
+    }
+
+    private static func convert(_ file: String, _ format: ConfigurationImport.Format?, isJSON: Bool) throws {
+        do {
+            let result = try ImportResult(file: file, format: format, isJSON: isJSON)
             try print(result.errors, to: STDERR_FILENO)
             try print(result.output, to: STDOUT_FILENO)
             if result.exitCode != 0 { throw ExitCode(result.exitCode) }
@@ -138,15 +163,20 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
             let output = DaemonOutput()
             var logger = output.logger(label: "coordinatord", format: logFormat)
             logger.logLevel = logLevel
-            let daemon = Daemon(
-                configuration,
-                text: text,
-                file: file,
-                directory: directory,
-                output: output,
-                logger: logger,
-                heritage: heritage
-            )
+            let daemon: Daemon
+            do throws(ProcessError) {
+                daemon = try Daemon(
+                    configuration,
+                    text: text,
+                    file: file,
+                    directory: directory,
+                    output: output,
+                    logger: logger,
+                    heritage: heritage
+                )
+            } catch {
+                throw Self.failure("coordinatord: \(file): \(error.message)", code: 78)
+            }
             try await Self.run(daemon, logger)
         } catch let error as ConfigurationError {
             throw Self.failure(error.description, code: 78)
@@ -187,3 +217,4 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
 
 extension Logger.Level: @retroactive ExpressibleByArgument {}
 extension LogFormat: ExpressibleByArgument {}
+extension ConfigurationImport.Format: ExpressibleByArgument {}

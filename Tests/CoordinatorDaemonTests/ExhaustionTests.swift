@@ -48,6 +48,79 @@ struct ExhaustionTests {
     }
 
     @Test(
+        "Processes: with room for any number of threads, operators are answered; with more, everything lives again",
+        .enabled(if: geteuid() == 0, "only root can run a daemon as another user, whose processes the kernel counts")
+    )
+    func processes() async throws {
+        // A user of its own for each run of the test: the kernel counts all processes of a user.
+        let user = 50_000 + Int(getpid()) % 10_000
+        let program = BuiltProgram("FixtureWorker").path
+        let reach = ProcessSpecification(executable: "/usr/bin/setpriv", arguments: Self.identity(user) + ["/usr/bin/test", "-x", program])
+        guard try await withChild(reach, { await $0.waitForExit() }) == .exited(code: 0) else {
+            return print("skipped: other users can't reach \(program)")
+        }
+        let identity = Self.identity(user).joined(separator: " ")
+        let wrapper = "sh -c 'chown -R \(user) DIRECTORY && exec setpriv \(identity) \"$@\"' sh"
+        try await RunningDaemon.with("\(Self.tree)\noperators: { group: 0 }", wrapper: wrapper) { daemon in
+            try await daemon.everythingActive()
+            let processID = daemon.process.identity.processID
+            let limits = Files.text(of: "/proc/\(processID)/limits")?.split(separator: "\n").first { $0.hasPrefix("Max processes") }
+            let most = try #require(limits?.split(separator: " ").dropFirst(3).first)
+            let ownThreads = Files.numbers(in: "/proc/\(processID)/task").count
+            var reasons: Set<String> = []
+            for room in stride(from: 0, through: 66, by: 6) {
+                try await Self.limit("--nproc=\(ownThreads + room):", of: processID, as: user)
+                for path in ["/sleeper", "/app"] { if let pid = try await daemon.node(path).pid { kill(pid, SIGKILL) } }
+                try await daemon.eventually("they have ended") { try await daemon.node("/app").state != "active" }
+                for _ in 0..<10 { _ = try await daemon.tree() }
+                if let reason = try await daemon.node("/app").lastExit { reasons.insert(reason) }
+                #expect(daemon.process.identity.isAlive, "with room for \(room) threads")
+            }
+            print("reasons: \(reasons)")
+            #expect(reasons.count > 1, "\(reasons)")
+            let load = try await Usage.load(of: processID, for: .seconds(2))
+            #expect(load < (Usage.isBuildSlow ? 1 : 0.2), "\(load)")
+            try await Self.limit("--nproc=\(most):", of: processID, as: user)
+            try await daemon.everythingActive()
+        }
+    }
+
+    /// The arguments of setpriv(1) for a user that is a member of root's group alone.
+    private static func identity(_ user: Int) -> [String] { ["--reuid=\(user)", "--regid=0", "--clear-groups"] }
+
+    @Test("Memory: a daemon that gets none either lives and answers, or ends alone, and the next daemon adopts its workers")
+    func memory() async throws {
+        try await RunningDaemon.with("\(Self.tree)\norphan_grace: 60s") { daemon in
+            try await daemon.everythingActive()
+            let workers = try await Self.workers(daemon)
+            let processID = daemon.process.identity.processID
+            let data = Files.text(of: "/proc/\(processID)/status")?.split(separator: "\n").first { $0.hasPrefix("VmData:") }
+            let used = try #require(data?.split(separator: " ").compactMap { Int($0) }.first) << 10
+            try await Self.limit("--data=\(used):", of: processID)
+            // Half of what one request may have, many at a time.
+            let text = String(repeating: "x", count: 400_000)
+            let ask = ControlOperation.ask(path: "/app/a", message: "Fixture.Echo", payload: ["text": .string(text)], timeout: .seconds(5))
+            for _ in 0..<20 where daemon.process.identity.isAlive {
+                await withDiscardingTaskGroup { group in
+                    for _ in 0..<16 { group.addTask { _ = try? await daemon.call(ask) } }
+                }
+            }
+            let isAlive = daemon.process.identity.isAlive
+            print("without memory, the daemon \(isAlive ? "lived" : "ended")")
+            var next: ChildProcess?
+            if isAlive { try await Self.limit("--data=unlimited:", of: processID) } else { next = try await daemon.startNext() }
+            try await daemon.everythingActive()
+            #expect(try await Self.workers(daemon) == workers)
+            if let next { _ = await next.terminate(grace: .seconds(20)) }
+        }
+    }
+
+    private static func workers(_ daemon: RunningDaemon) async throws -> [Int32?] {
+        let app = try await daemon.node("/app")
+        return [app.pid] + app.children.map(\.pid)
+    }
+
+    @Test(
         "Disk: what dies is started again, operators are answered, the log says it once; with room again, all is recorded",
         .enabled(if: geteuid() == 0, "only root can mount a file system")
     )
@@ -169,10 +242,13 @@ struct ExhaustionTests {
     }
 
     /// Changes a limit of a process that runs, see prlimit(1).
-    private static func limit(_ limits: String..., of processID: Int32) async throws {
-        let specification = ProcessSpecification(executable: "/usr/bin/prlimit", arguments: ["--pid", "\(processID)"] + limits)
+    ///
+    /// - Parameter user: The user of the process, who may change its limits; nil for this process's own.
+    private static func limit(_ limit: String, of processID: Int32, as user: Int? = nil) async throws {
+        let command = (user.map { ["/usr/bin/setpriv"] + identity($0) } ?? []) + ["/usr/bin/prlimit", "--pid", "\(processID)", limit]
+        let specification = ProcessSpecification(executable: command[0], arguments: Array(command.dropFirst()))
         let status = try await withChild(specification) { await $0.waitForExit() }
-        try #require(status == .exited(code: 0), "prlimit \(limits)")
+        try #require(status == .exited(code: 0), "prlimit \(limit)")
     }
 
     private static func worstAnswer(_ daemon: RunningDaemon) async throws -> Duration {

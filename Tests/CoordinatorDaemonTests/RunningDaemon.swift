@@ -149,7 +149,8 @@ final class RunningDaemon: Sendable {
         sourceLocation: SourceLocation = #_sourceLocation,
         _ condition: () async throws -> Bool
     ) async throws {
-        try await CoordinatorsTesting.eventually(what(), fileID: sourceLocation.fileID, line: sourceLocation.line) {
+        // Many tests have a daemon at the same time.
+        try await CoordinatorsTesting.eventually(what(), within: .seconds(60), fileID: sourceLocation.fileID, line: sourceLocation.line) {
             try? await condition()
         }
     }

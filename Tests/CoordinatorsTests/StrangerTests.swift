@@ -19,7 +19,7 @@ import WireProtocol
 )
 struct StrangerTests {
     @Test(
-        "A process of another user, or of another session, that shows a worker's own secret gets nothing, and the worker gets in after it",
+        "A stranger that shows a worker's own secret gets nothing, and the worker gets in after it",
         arguments: ["user", "session"]
     )
     func stolenSecret(_ kind: String) async throws {
@@ -39,6 +39,14 @@ struct StrangerTests {
             #expect(place.incarnation == 1)
             let reason = kind == "user" ? "the peer runs as user 65534, not \(geteuid())" : "isn't of the session of \(place.pid)"
             #expect(log.lines.contains { $0.hasPrefix("error: a worker was refused") && $0.contains(reason) })
+        }
+    }
+
+    @Test("A worker that knows a later parent isn't taken: its start fails, and says so")
+    func laterParent() async throws {
+        try await Launcher.with { runtime, launcher, log in
+            let answer = try await launcher.start(runtime, "later")
+            #expect(answer.contains("the worker knows a later parent, of epoch 99"), "\(answer)")
         }
     }
 

@@ -61,6 +61,8 @@ struct UplinkTests {
     func epochs() async throws {
         let listener = try LinkListener(address: "ipc:///tmp/epochs-\(getpid())-\(UInt32.random(in: .min ... .max)).sock")
         let seen = Lock<[UInt32]>([])
+        // The parents to which the worker has said more than its hello.
+        let taken = Lock<Set<Int>>([])
         let serving = Task {
             await listener.run { link, _ in
                 let number = seen.withLock { seen in
@@ -70,8 +72,14 @@ struct UplinkTests {
                 let welcome = Welcome(buildID: "", maximumFrameSize: 1 << 20, heartbeatMilliseconds: 0)
                 // The first parent is older, the second newer, the third as old as the first again.
                 try link.send(Frame(.welcome(welcome), epoch: number == 2 ? 7 : 4), lane: .control)
-                // A worker that has been welcomed announces its credit: the link has served its purpose.
-                return Link.Handler(frameReceived: { link, _ in link.close() }, closed: { _, _ in })
+                // A worker that takes the welcome announces its credit: the link has served its purpose.
+                return Link.Handler(
+                    frameReceived: { link, _ in
+                        taken.withLock { _ = $0.insert(number) }
+                        link.close()
+                    },
+                    closed: { _, _ in }
+                )
             }
         }
         defer {
@@ -83,6 +91,7 @@ struct UplinkTests {
         uplink.connect(for: recorder)
         try await eventually("it dials again and again") { seen.withLock { $0.count >= 4 } }
         #expect(seen.withLock { Array($0.prefix(4)) } == [5, 5, 7, 7])
+        #expect(taken.withLock { $0 } == [2])
         uplink.beginEnding()
     }
 

@@ -8,13 +8,13 @@ extension ConfigurationProblemTests {
         ),
         Row(
             "bad settings of supervision, all at once",
-            "children: []\nsupervision:\n  strategy: oneForAny\n  intensity: -1\n  period: 0s\n  backof: {}\n  backoff: { minimum: 5, maximum: 1s, reset_after: 5s }\n",
+            "children: []\nsupervision:\n  strategy: oneForAny\n  intensity: -1\n  period: 0s\n  backof: {}\n  backoff: { minimum: 5, maximum: 1s, resetAfter: 5s }\n",
             "f:3:13: `strategy` is `oneForAny`; did you mean `oneForOne`?",
             "f:4:14: `intensity` is the number -1; expected a whole number from 0 to 1000000",
             "f:5:11: `period` is zero; expected a time in which restarts can be counted, such as 60s",
             "f:6:3: unknown key `backof` in `supervision`; did you mean `backoff`?",
             "f:7:23: `minimum` is 5 without a unit; expected 5s if seconds are meant, or another of the units ms, s, m and h",
-            "f:7:39: unknown key `reset_after` in `backoff`; did you mean `resetAfter`?"
+            "f:7:39: unknown key `resetAfter` in `backoff`; did you mean `reset_after`?"
         ),
         Row(
             "an intensity with a fraction",

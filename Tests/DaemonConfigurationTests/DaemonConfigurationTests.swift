@@ -30,11 +30,18 @@ import WireProtocol
           strategy: restForOne
           intensity: 3
           period: 2m
-          backoff: { minimum: 1ms, maximum: 1h, resetAfter: 5s }
+          backoff: { minimum: 1ms, maximum: 1h, reset_after: 5s }
         orphan_grace: 0s
+        operators: { group: adm }
         """
 
-    static let expected = DaemonConfiguration(
+    static var expected: DaemonConfiguration {
+        var configuration = withoutOperators
+        configuration.operators.group = "adm"
+        return configuration
+    }
+
+    private static let withoutOperators = DaemonConfiguration(
         children: [
             ConfiguredChild(
                 key: "shop",

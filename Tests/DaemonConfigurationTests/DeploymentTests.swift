@@ -42,7 +42,7 @@ struct DeploymentTests {
         #expect(defaults["supervision.period"] == Self.text(policy.period))
         #expect(defaults["supervision.backoff.minimum"] == Self.text(backoff.minimum))
         #expect(defaults["supervision.backoff.maximum"] == Self.text(backoff.maximum))
-        #expect(defaults["supervision.backoff.resetAfter"] == Self.text(backoff.resetAfter))
+        #expect(defaults["supervision.backoff.reset_after"] == Self.text(backoff.resetAfter))
         #expect(defaults["orphan_grace"] == Self.text(configuration.orphanGrace))
         #expect(configuration.children.allSatisfy { "\($0.restart)" == defaults["children.restart"] })
         #expect(configuration.children.map(\.shutdown) == [.timeout(.seconds(5)), .infinity])

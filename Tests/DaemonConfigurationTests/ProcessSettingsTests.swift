@@ -71,6 +71,17 @@ struct ProcessSettingsTests {
             ("health: { tcp: 5432 }", ProgramSettings(health: HealthCheck(.tcp(port: 5_432)))),
             ("health: { tcp: '[::1]:1' }", ProgramSettings(health: HealthCheck(.tcp(port: 1)))),
             ("health: { http: 'http://[::1]:80' }", ProgramSettings(health: HealthCheck(.http(port: 80)))),
+            (
+                "sockets: [{ name: a, listen: '127.0.0.1:80' }, { name: b, listen: '*:81' }, { name: c, listen: '[::1]:82' }, { name: d, listen: /d, mode: 0660 }]",
+                ProgramSettings(
+                    sockets: [
+                        SocketSpecification(name: "a", address: .tcp(host: "127.0.0.1", port: 80)),
+                        SocketSpecification(name: "b", address: .tcp(host: "::", port: 81)),
+                        SocketSpecification(name: "c", address: .tcp(host: "::1", port: 82)),
+                        SocketSpecification(name: "d", address: .path("/d", mode: 0o660)),
+                    ]
+                )
+            ),
             ("health: { command: [a, '1'] }", ProgramSettings(health: HealthCheck(.command(["a", "1"])))),
             ("stop_signal: SIGUSR1", ProgramSettings(stopSignal: .user1)),
             ("start_seconds: 0s", ProgramSettings()),
@@ -104,6 +115,20 @@ struct ProcessSettingsTests {
             ("ready: running", "`ready` is `running`; expected `notify`, or a mapping with `fd` or `command`"),
             ("ready: { fd: 2 }", "`fd` is the number 2; expected a whole number from 3 to 255"),
             ("ready: {}", "`ready` needs one of `fd` and `command`"), ("ready: { fd: 3, timeout: 1s }", "`timeout` belongs to `command`"),
+            ("sockets: {}", "`sockets` is a mapping; expected a list of sockets"),
+            ("sockets: [{ name: a }]", "a socket has no `listen`"), ("sockets: [{ listen: /a }]", "a socket has no `name`"),
+            ("sockets: [{ name: 'a:b', listen: /a }]", "`name` is `a:b`; expected letters and digits"),
+            ("sockets: [{ name: a, listen: 'localhost:80' }]", "`listen` is `localhost:80`; expected an address in numbers"),
+            ("sockets: [{ name: a, listen: '::1:80' }]", "`listen` is `::1:80`"),
+            ("sockets: [{ name: a, listen: '*:0' }]", "`listen` is `*:0`"),
+            ("sockets: [{ name: a, listen: a.sock }]", "`listen` is `a.sock`"),
+            ("sockets: [{ name: a, listen: '*:1', mode: 0660 }]", "`mode` is for a socket at a path"),
+            ("sockets: [{ name: a, listen: /a, mode: 0999 }]", "`mode` is"),
+            ("sockets: [{ name: a, listen: /a }, { name: b, listen: /a }]", "`listen` is `/a`, as of a socket before"),
+            (
+                "sockets: [{ name: a, listen: /a }], ready: { fd: 3 }",
+                "`fd` is 3, which is a socket of the program; expected 4 or more"
+            ),
             ("watchdog: 0s", "`watchdog` is zero"), ("health: {}", "`health` needs one of `command`, `http` and `tcp`"),
             ("health: { tcp: 1, http: 'http://localhost' }", "`health` needs one of"), ("health: { tcp: 0 }", "`tcp` is the number 0"),
             ("health: { tcp: 'db:5432' }", "`tcp` is `db:5432`; expected a whole number from 1 to 65535, a port of this machine"),

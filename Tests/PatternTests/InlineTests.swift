@@ -29,15 +29,19 @@ struct PatternInlineTests {
 
     @Test("An inline row answers while the coordinator's executor is blocked", arguments: Where.allCases, Where.allCases)
     func besides(_ place: Where, _ reader: Where) async throws {
-        try await PageTree.run { tree in
-            let quotes = try await tree.root.start(QuoteCoordinator.self, as: "quotes", in: place.placement) { $0.reader = reader.rawValue }
-            let blocked = Task { try await quotes.ask(Quotes.Await("a"), timeout: .seconds(60)) }
-            // Another price: what blocks goes on blocking.
-            try await quotes.ask(Quotes.Set("b", 3), timeout: .seconds(20))
-            let read = try await tree.runtime.ask(Quotes.Read("b"), at: quotes.path.appending("reader"), timeout: .seconds(20))
-            #expect(read == "3")
-            try await quotes.ask(Quotes.Set("a", 1), timeout: .seconds(20))
-            try await blocked.value
+        try await BlockedThread.run {
+            try await PageTree.run { tree in
+                let quotes = try await tree.root.start(QuoteCoordinator.self, as: "quotes", in: place.placement) {
+                    $0.reader = reader.rawValue
+                }
+                let blocked = Task { try await quotes.ask(Quotes.Await("a"), timeout: .seconds(60)) }
+                // Another price: what blocks goes on blocking.
+                try await quotes.ask(Quotes.Set("b", 3), timeout: .seconds(20))
+                let read = try await tree.runtime.ask(Quotes.Read("b"), at: quotes.path.appending("reader"), timeout: .seconds(20))
+                #expect(read == "3")
+                try await quotes.ask(Quotes.Set("a", 1), timeout: .seconds(20))
+                try await blocked.value
+            }
         }
     }
 

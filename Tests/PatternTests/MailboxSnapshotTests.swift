@@ -55,24 +55,26 @@ struct MailboxSnapshotTests {
 
     @Test("While a row that doesn't await is slow, those that were taken with it wait", arguments: Where.allCases)
     func batch(_ place: Where) async throws {
-        try await run(place) { tree, notebook in
-            let child = try tree.runtime.coordinator(ObservedCoordinator.self, at: "/child")
-            try await tree.runtime.pause("/child")
-            // All of them are taken from the mailbox at once.
-            let blocking = Task { try await child.ask(Observed.Block(until: "go on"), timeout: .seconds(600)) }
-            try await eventually("it waits") { try await mailbox(tree).waiting == 1 }
-            for number in 0..<6 { try await child.send(Observed.Note(number)) }
-            try await eventually("they wait too") { try await mailbox(tree).waiting == 7 }
-            try await tree.runtime.resume("/child")
-            try await eventually("it blocks") { notebook.reads("blocks") }
-            let during = try await mailbox(tree)
-            #expect(during.running == 1)
-            #expect(during.waiting == 6)
-            #expect(during.handled == 0)
-            #expect(during.oldestWaiting != nil)
-            notebook.note("go on")
-            try await blocking.value
-            try await eventually("all are handled") { try await mailbox(tree) == CoordinatorSnapshot.Mailbox(handled: 7) }
+        try await BlockedThread.run {
+            try await run(place) { tree, notebook in
+                let child = try tree.runtime.coordinator(ObservedCoordinator.self, at: "/child")
+                try await tree.runtime.pause("/child")
+                // All of them are taken from the mailbox at once.
+                let blocking = Task { try await child.ask(Observed.Block(until: "go on"), timeout: .seconds(600)) }
+                try await eventually("it waits") { try await mailbox(tree).waiting == 1 }
+                for number in 0..<6 { try await child.send(Observed.Note(number)) }
+                try await eventually("they wait too") { try await mailbox(tree).waiting == 7 }
+                try await tree.runtime.resume("/child")
+                try await eventually("it blocks") { notebook.reads("blocks") }
+                let during = try await mailbox(tree)
+                #expect(during.running == 1)
+                #expect(during.waiting == 6)
+                #expect(during.handled == 0)
+                #expect(during.oldestWaiting != nil)
+                notebook.note("go on")
+                try await blocking.value
+                try await eventually("all are handled") { try await mailbox(tree) == CoordinatorSnapshot.Mailbox(handled: 7) }
+            }
         }
     }
 

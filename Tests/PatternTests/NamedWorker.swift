@@ -15,6 +15,12 @@ final class NamedWorker: Sendable {
         try #require(symlink(Support.worker.path, executable) == 0)
     }
 
+    /// Puts another program in the executable's place; processes that live go on.
+    func become(_ program: String) throws {
+        Files.remove(executable)
+        try #require(symlink(program, executable) == 0)
+    }
+
     /// The children of this process that run the program; those that have ended aren't among them.
     var children: Set<ProcessIdentity> {
         Self.children(of: getpid()).filter { Self.firstArgument(of: $0.processID) == executable }

@@ -183,6 +183,26 @@ struct PatternPoolTests {
         }
     }
 
+    @Test("A replacement of the pool's path replaces each member, while the pool answers", arguments: Where.allCases)
+    func replacement(_ place: Where) async throws {
+        try await PoolTree.run(3, place) { tree in
+            let load = Load(pool: tree.pool)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for caller in 0..<8 { group.addTask { await load.ask(as: caller) } }
+                defer { load.end() }
+                try await load.more(50)
+                let former = tree.pool.members.map(\.incarnation)
+                try await tree.runtime.replace("/presses")
+                #expect(zip(tree.pool.members, former).allSatisfy { $0.incarnation == $1 + 1 })
+                try await tree.runtime.replace("/presses/2")
+                #expect(tree.pool.members[1].incarnation == former[1] + 2)
+                try await load.more(50)
+            }
+            #expect(load.failures.isEmpty, "\(load.failures)")
+            #expect(try await tree.runtime.snapshot(of: "/presses").incarnation == 1)
+        }
+    }
+
     @Test("An equal start returns the pool, one with another size is refused, and a stop leaves nothing")
     func keys() async throws {
         try await PoolTree.run(2, .inProcess) { tree in

@@ -1,6 +1,7 @@
 """A launcher that reads a worker's ticket, has a stranger show its secret, and becomes the worker, with a fresh descriptor for the ticket.
 
-Arguments: what the stranger is (`nobody`: there is none; `user`: it runs as user 65534; `session`: it has a session of its own), the file to
+Arguments: what the stranger is (`nobody`: there is none; `user`: it runs as user 65534; `session`: it has a session of its own;
+`later`: it says that it knows a later parent), the file to
 which the secret and what the stranger has received are appended, each as a line of hexadecimal digits, and the worker's program.
 """
 
@@ -33,7 +34,7 @@ def dial():
             # The test gives the other user access to the socket.
             time.sleep(0.01)
     body = struct.pack("<BBiQI", 1, 1, os.getpid(), 0, 1 << 20) + b"\x20" + secret + b"\x00"
-    frame = HEADER.pack(HEADER.size + len(body), 1, 1, 0, 0, 0, 0, 0, 0, 0) + body
+    frame = HEADER.pack(HEADER.size + len(body), 1, 1, 0, 0, 0, 0, 99 if kind == "later" else 0, 0, 0) + body
     connection.sendall(bytes.fromhex("0053500000100000") + b"\x01" + struct.pack(">Q", len(frame)) + frame)
     received = b""
     try:
@@ -52,7 +53,7 @@ with open(notes, "a") as file:
             if kind == "user":
                 os.setgroups([])
                 os.setuid(65534)
-            else:
+            elif kind == "session":
                 os.setsid()
             file.write(dial().hex() + "\n")
         except Exception as error:

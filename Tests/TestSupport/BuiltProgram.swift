@@ -1,13 +1,14 @@
 import Glibc
 import Processes
 
-/// A program of this package, which is built beside the tests.
+/// A program that a test runs, as a rule one of this package, which is built beside the tests.
 public struct BuiltProgram: Sendable {
-    public let name: String
+    public let path: String
 
-    public init(_ name: String) { self.name = name }
+    public init(_ name: String) { path = "\(Self.directory)/\(name)" }
 
-    public var path: String { "\(Self.directory)/\(name)" }
+    /// One of the system's.
+    public init(path: String) { self.path = path }
 
     /// The end of a program, and its output until then.
     public struct Ended: Equatable, Sendable {

@@ -63,3 +63,11 @@ public enum Files {
         rmdir(path)
     }
 }
+
+extension Files {
+    /// The number of a file in its file system; nil when there is no file.
+    public static func inode(of path: String) -> UInt64? {
+        var status = stat()
+        return lstat(path, &status) == 0 ? UInt64(status.st_ino) : nil
+    }
+}

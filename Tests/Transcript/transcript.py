@@ -28,7 +28,7 @@ import referencing
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMIT = 20
 # Commands with tests of their own.
-ELSEWHERE = {"config", "events", "history", "logs", "scale"}
+ELSEWHERE = {"config", "events", "history", "logs"}
 
 CONFIGURATION = """
 children:
@@ -40,6 +40,9 @@ children:
   - key: once
     program: {{ command: ["true"] }}
     restart: temporary
+  - key: twins
+    program: {{ command: [sleep, "100000"] }}
+    instances: 2
   - key: talker
     program: {{ command: [sh, -c, "echo one; echo two >&2; exec sleep 100000"] }}
     logging: {{ standard_error: separate, format: json }}
@@ -251,6 +254,11 @@ class Transcript:
         self.both(["restart", "/sleeper"], "lifecycle", shows="active")
         self.both(["restart", "/shop/*"], "lifecycle-list", shows="/shop/cart")
         self.both(["restart", "/sleeper", "/nowhere"], "lifecycle-list", exit=4)
+        self.both(["restart", "--rolling", "/twins"], "lifecycle-list", shows="/twins-2")
+        self.both(["restart", "--rolling", "/shop/cart", "/nowhere"], "lifecycle-list", exit=4)
+        self.both(["scale", "/twins", "3"], "scale", shows="/twins-3")
+        self.both(["scale", "/twins", "2"], "scale", shows="/twins")
+        self.both(["scale", "/sleeper", "2"], "error", exit=64)
         self.both(["kill", "/shop/payment"], "lifecycle")
         self.eventually("payment is back", lambda: self.node("/shop/payment").get("state") == "active")
 
@@ -263,6 +271,10 @@ class Transcript:
         self.lines(["events", "--path", "/sleeper", "--since", "1h"], "events", shows="/sleeper")
         self.both(["history", "/sleeper"], "history")
         self.both(["history", "/nowhere"], "error", exit=4)
+
+        (self.directory / "Procfile").write_text("web: sleep 1000\nworker: echo $PORT\n")
+        self.both(["import", f"{self.directory}/Procfile"], "import", shows="key: worker")
+        self.run(["import", f"{self.directory}/tree.yaml"], exit=78, shows="--from")
 
         self.run(["frobnicate"], exit=64)
         self.run(["signal", "/sleeper", "NOSUCH"], exit=64)

@@ -5,14 +5,21 @@ extension ControlOperation {
     /// The longest time-out that an ask can have.
     static let maximumTimeout = Duration.seconds(3600)
 
+    /// The largest number of a child's instances, as in the configuration file.
+    public static let maximumInstances: Int64 = 1_000
+
     /// The fields of a request that describe the operation: its name and its arguments.
     var fields: [String: JSONValue] {
         var fields: [String: JSONValue] = ["op": .string(name)]
         switch self {
         case .tree, .ps, .deadLetters, .ping: break
         case .shutdown(let now): if now { fields["now"] = true }
-        case .status(let path), .start(let path), .stop(let path), .restart(let path), .kill(let path), .pause(let path), .resume(let path):
+        case .status(let path), .start(let path), .stop(let path), .restart(let path), .kill(let path), .pause(let path), .resume(let path),
+            .replace(let path), .replacements(let path):
             fields["path"] = .string(path)
+        case .scale(let path, let instances):
+            fields["path"] = .string(path)
+            fields["instances"] = .integer(Int64(instances))
         case .ask(let path, let message, let payload, let timeout), .trace(let path, let message, let payload, let timeout):
             fields["path"] = .string(path)
             fields["message"] = .string(message)
@@ -53,6 +60,14 @@ extension ControlOperation {
         case .start: self = .start(path: try fields.path())
         case .stop: self = .stop(path: try fields.path())
         case .restart: self = .restart(path: try fields.path())
+        case .replace: self = .replace(path: try fields.path())
+        case .replacements: self = .replacements(path: try fields.path())
+        case .scale:
+            let instances = try fields.integer("instances")
+            guard (0...Self.maximumInstances).contains(instances) else {
+                throw ControlError(.invalidRequest, "`instances` is out of range; expected a number from 0 to \(Self.maximumInstances)")
+            }
+            self = .scale(path: try fields.path(), instances: Int(instances))
         case .kill: self = .kill(path: try fields.path())
         case .pause: self = .pause(path: try fields.path())
         case .resume: self = .resume(path: try fields.path())

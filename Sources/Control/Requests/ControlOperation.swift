@@ -16,6 +16,13 @@ public enum ControlOperation: Hashable, Sendable {
     case stop(path: String)
     /// Stops a coordinator or program and starts it again: a ``LifecycleResult``.
     case restart(path: String)
+    /// Replaces the life of a running coordinator or program by a new one that is prepared first, so that no request fails: a
+    /// ``LifecycleResult``.
+    case replace(path: String)
+    /// Lists the paths that a rolling restart of a path replaces one after the other: a ``PathList``.
+    case replacements(path: String)
+    /// Sets the number of a child's `instances` in the running configuration: a ``ScaleResult``.
+    case scale(path: String, instances: Int)
     /// Kills the process of a coordinator or program, whose supervisor then decides about a restart: a ``LifecycleResult``.
     case kill(path: String)
     /// Pauses a coordinator or program and its descendants, so that messages to them wait: a ``LifecycleResult``.
@@ -55,8 +62,8 @@ public enum ControlOperation: Hashable, Sendable {
     ///
     /// A new operation gets a name here; then the compiler demands that ``init(fields:)`` reads it.
     enum Name: String, CaseIterable {
-        case tree, ps, status, start, stop, restart, kill, pause, resume, ask, send, ping, shutdown, signal, trace, logs, events, history,
-            upgrade
+        case tree, ps, status, start, stop, restart, replace, replacements, scale, kill, pause, resume, ask, send, ping, shutdown, signal
+        case trace, logs, events, history, upgrade
         case deadLetters = "dead-letters"
         case configurationDifference = "config-diff"
         case configurationApplication = "config-apply"
@@ -73,6 +80,9 @@ public enum ControlOperation: Hashable, Sendable {
         case .start: .start
         case .stop: .stop
         case .restart: .restart
+        case .replace: .replace
+        case .replacements: .replacements
+        case .scale: .scale
         case .kill: .kill
         case .pause: .pause
         case .resume: .resume
@@ -98,7 +108,8 @@ public enum ControlOperation: Hashable, Sendable {
         case .tree, .ps, .deadLetters, .ping, .shutdown, .logs: nil
         case .events(let query): query.path
         case .status(let path), .start(let path), .stop(let path), .restart(let path), .kill(let path), .pause(let path), .resume(let path),
-            .ask(let path, _, _, _), .send(let path, _, _), .signal(let path, _), .trace(let path, _, _, _), .history(let path):
+            .ask(let path, _, _, _), .send(let path, _, _), .signal(let path, _), .trace(let path, _, _, _), .history(let path),
+            .replace(let path), .replacements(let path), .scale(let path, _):
             path
         case .configurationDifference, .configurationApplication, .upgrade: nil
         }
@@ -107,8 +118,8 @@ public enum ControlOperation: Hashable, Sendable {
     /// Whether the operation can change something, so that its effect differs when it is carried out twice.
     public var isMutating: Bool {
         switch self {
-        case .tree, .ps, .status, .deadLetters, .ping, .logs, .events, .history: false
-        case .start, .stop, .restart, .kill, .pause, .resume, .ask, .send, .shutdown, .signal, .trace: true
+        case .tree, .ps, .status, .replacements, .deadLetters, .ping, .logs, .events, .history: false
+        case .start, .stop, .restart, .replace, .scale, .kill, .pause, .resume, .ask, .send, .shutdown, .signal, .trace: true
         case .configurationDifference: false
         case .configurationApplication: true
         case .upgrade(_, _, let isDryRun): !isDryRun
@@ -144,15 +155,15 @@ public enum ControlOperation: Hashable, Sendable {
     /// The time that a client waits for the answer when the caller gives no time-out.
     var defaultTimeout: Duration {
         switch self {
-        case .tree, .ps, .status, .deadLetters, .ping, .send, .signal, .logs, .events, .history: .seconds(10)
+        case .tree, .ps, .status, .replacements, .deadLetters, .ping, .send, .signal, .logs, .events, .history: .seconds(10)
         // A stop waits as long as the shutdown times in the subtree allow.
         case .start, .stop, .restart, .kill, .pause, .resume, .shutdown: .seconds(60)
         // The daemon reports the time-out itself, with more detail than the client can.
         case .ask(_, _, _, let timeout), .trace(_, _, _, let timeout): timeout + .seconds(2)
         // The daemon gives the file ten seconds to be read.
         case .configurationDifference: .seconds(15)
-        // Each removed child has its shutdown time.
-        case .configurationApplication: .seconds(300)
+        // A life that is replaced, and each child that is removed, has its shutdown time.
+        case .replace, .scale, .configurationApplication: .seconds(300)
         // The check, the start of the next program and its adoption of the workers.
         case .upgrade(_, let wait, _): wait + .seconds(60)
         }

@@ -53,7 +53,9 @@ final class ControlConversation: Sendable {
     }
 
     /// Serves until the client goes away, `drain()` is done, or the task is cancelled; then waits for the requests that were begun.
-    func run(allowedUserIDs: Set<UInt32>) async {
+    ///
+    /// - Parameter allowedUserIDs: the users whose requests are carried out; nil means all who could connect.
+    func run(allowedUserIDs: Set<UInt32>?) async {
         await withTaskCancellationHandler {
             if let refusal = refusal(allowedUserIDs: allowedUserIDs) {
                 await send(ControlAnswer(id: nil, .failure(refusal)))
@@ -93,11 +95,11 @@ final class ControlConversation: Sendable {
     /// Tells the client that another program takes the daemon's place; what it has no answer to wasn't carried out.
     func dismiss() async { await send(ControlAnswer(id: nil, .failure(RequestIntake.closed))) }
 
-    private func refusal(allowedUserIDs: Set<UInt32>) -> ControlError? {
+    private func refusal(allowedUserIDs: Set<UInt32>?) -> ControlError? {
         guard let peer = connection.peer else {
             return ControlError(.notPermitted, "the daemon can't tell who is connected; operate it through its Unix socket")
         }
-        guard !allowedUserIDs.contains(peer.userID) else { return nil }
+        guard let allowedUserIDs, !allowedUserIDs.contains(peer.userID) else { return nil }
         let allowed = allowedUserIDs.sorted().map(String.init).joined(separator: ", ")
         return ControlError(
             .notPermitted,

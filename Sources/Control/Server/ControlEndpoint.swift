@@ -14,18 +14,21 @@ final class ControlEndpoint: Sendable {
     }
 
     private let path: String
+    /// The group whose members may connect too.
+    private let groupID: UInt32?
     private let state: Lock<State>
 
     /// Makes the directory when it is missing, takes the lock, and then replaces a socket file that a former daemon left.
     ///
     /// - Throws: `.alreadyRunning` when another process has the lock, `.notPermitted` when other users may write to the directory.
-    init(path: String) throws(ControlError) {
+    init(path: String, groupID: UInt32? = nil) throws(ControlError) {
         self.path = path
+        self.groupID = groupID
         let directory = Self.directory(of: path)
-        try Self.prepare(directory)
+        try Self.prepare(directory, groupID)
         let lock = try DirectoryLock(directory)
         do throws(ControlError) {
-            let listener = try Self.listen(at: path)
+            let listener = try Self.listen(at: path, groupID)
             state = Lock(State(lock: lock, listener: listener, file: FileIdentity(at: path)))
         } catch {
             lock.release()
@@ -44,12 +47,12 @@ final class ControlEndpoint: Sendable {
     func restore() throws(ControlError) {
         try state.withLock { state throws(ControlError) in
             let directory = Self.directory(of: path)
-            guard (try? Self.prepare(directory)) != nil, try Self.renewLock(&state, in: directory) else { return }
+            guard (try? Self.prepare(directory, groupID)) != nil, try Self.renewLock(&state, in: directory) else { return }
             if let file = state.file, FileIdentity(at: path) == file { return }
             // Closing the listener removes any file at the path.
             state.listener.close()
             state.file = nil
-            guard let listener = try? Self.listen(at: path) else { return }
+            guard let listener = try? Self.listen(at: path, groupID) else { return }
             state.listener = listener
             state.file = FileIdentity(at: path)
         }
@@ -91,23 +94,49 @@ final class ControlEndpoint: Sendable {
         }
     }
 
-    private static func prepare(_ directory: String) throws(ControlError) {
+    private static func prepare(_ directory: String, _ groupID: UInt32?) throws(ControlError) {
         do {
             try PrivateDirectory.prepare(directory, option: " with --runtime-dir")
         } catch {
             throw ControlError(error.isUnsafe ? .notPermitted : .failed, error.message)
         }
+        // The group can pass to the socket, and not list what else is there.
+        if let groupID { try share(directory, with: groupID, adding: 0o010) }
+    }
+
+    /// Gives a file to a group, and adds permissions to it.
+    private static func share(_ path: String, with groupID: UInt32, adding permissions: mode_t) throws(ControlError) {
+        var status = stat()
+        // The group first: with the permissions first, the file's present group would have them for a moment.
+        guard chown(path, uid_t.max, groupID) == 0, stat(path, &status) == 0,
+            chmod(path, status.st_mode & 0o7777 | permissions) == 0
+        else {
+            let reason = Self.reason()
+            throw ControlError(
+                .notPermitted,
+                "can't give \(path) to the group \(groupID) of the operators: \(reason); run the daemon as root or as a member of the group"
+            )
+        }
     }
 
     /// Listens at the path; a socket file there is stale, because this daemon holds the lock.
-    private static func listen(at path: String) throws(ControlError) -> StreamListener {
+    private static func listen(at path: String, _ groupID: UInt32?) throws(ControlError) -> StreamListener {
         guard unlink(path) == 0 || errno == ENOENT else {
             throw ControlError(.failed, "can't remove the stale control socket \(path): \(reason()); remove it by hand")
         }
+        let listener: StreamListener
         do {
-            return try StreamListener("ipc://" + path, permissions: 0o600)
+            listener = try StreamListener("ipc://" + path, permissions: 0o600)
         } catch {
             throw ControlError(.failed, "can't listen at \(path): \(error)")
+        }
+        guard let groupID else { return listener }
+        do throws(ControlError) {
+            try share(path, with: groupID, adding: 0o060)
+            return listener
+        } catch {
+            listener.close()
+            throw error
         }
     }
 

@@ -49,6 +49,7 @@ public final class ControlServer: Sendable {
     private let path: String
     private let handler: any ControlHandler
     private let allowedUserIDs: Set<UInt32>
+    private let groupID: UInt32?
     private let grace: Duration
     private let limits: ConnectionLimits
     private let yields: @Sendable () -> Bool
@@ -66,6 +67,8 @@ public final class ControlServer: Sendable {
     ///   - path: the path of the socket, as a runtime directory's `controlSocket`. Its directory is made with mode 0700 when it is missing.
     ///   - handler: the handler that carries requests out.
     ///   - allowedUserIDs: the users who may connect, by the kernel's word; nil means the user of this process.
+    ///   - groupID: a group whose members may connect too; nil means none. The socket then has mode 0660 and the directory lets the group pass,
+    ///     so that the kernel keeps all others out. A process that isn't root's must be a member itself.
     ///   - grace: the time after ``close()`` in which open requests are still answered.
     ///   - limits: the limits of connections.
     ///   - yields: returns whether ``run()`` ends when the directory was removed and another daemon uses the new one of its name; otherwise
@@ -74,6 +77,7 @@ public final class ControlServer: Sendable {
         path: String,
         handler: any ControlHandler,
         allowedUserIDs: Set<UInt32>? = nil,
+        groupID: UInt32? = nil,
         grace: Duration = .seconds(2),
         limits: ConnectionLimits = ConnectionLimits(),
         yields: @escaping @Sendable () -> Bool = { true }
@@ -85,6 +89,7 @@ public final class ControlServer: Sendable {
         self.path = path
         self.handler = handler
         self.allowedUserIDs = allowedUserIDs ?? [geteuid()]
+        self.groupID = groupID
         self.grace = grace
     }
 
@@ -99,7 +104,7 @@ public final class ControlServer: Sendable {
         let failure = state.withLock { state -> ControlError? in
             guard case .idle = state.phase else { return nil }
             do throws(ControlError) {
-                state.phase = .listening(try ControlEndpoint(path: path))
+                state.phase = .listening(try ControlEndpoint(path: path, groupID: groupID))
                 return nil
             } catch {
                 return error
@@ -266,7 +271,8 @@ public final class ControlServer: Sendable {
             group.addTask {
                 while await self.connections.hasIdled(seat), await !conversation.endIdle() {}
             }
-            await conversation.run(allowedUserIDs: allowedUserIDs)
+            // Of a group's socket, the kernel has let in those who may connect.
+            await conversation.run(allowedUserIDs: groupID == nil ? allowedUserIDs : nil)
             group.cancelAll()
         }
     }

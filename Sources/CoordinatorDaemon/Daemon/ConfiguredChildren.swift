@@ -24,6 +24,8 @@ final class ConfiguredChildren: Codable, Sendable {
         /// The children with one for each instance, in the file's order.
         fileprivate(set) var children: [ConfiguredChild]
         fileprivate(set) var dependencies: SiblingDependencies
+        /// The keys of the instances, in order, of each child that has instances.
+        fileprivate(set) var instances: [String: [String]]
         fileprivate var positions: [String: Int]
         var supervision: SupervisionPolicy
         /// The children of the children that are groups.
@@ -121,6 +123,7 @@ final class ConfiguredChildren: Codable, Sendable {
 
 extension ConfiguredChildren.State {
     fileprivate init(_ children: [ConfiguredChild], _ supervision: SupervisionPolicy, keeping groups: [String: ConfiguredChildren]) {
+        instances = Dictionary(children.filter { $0.instances != nil }.map { ($0.key, $0.instanceKeys) }) { first, _ in first }
         let children = children.withInstances
         self.children = children
         self.supervision = supervision

@@ -22,6 +22,8 @@ public final class Daemon: Service {
     /// The end of the upgrade by which this program has taken the daemon's place.
     private let succession: Succession?
     private let output: DaemonOutput
+    private let notifier: ServiceNotifier
+    private let hasStopped = OneShot<Void>()
     private let logger: Logger
 
     /// Creates a daemon, which touches no file and no process before `run`.
@@ -32,15 +34,16 @@ public final class Daemon: Service {
     ///   - directory: the runtime directory.
     ///   - output: the writer of the children's lines; the logger should write there too.
     ///   - logger: the daemon's logger.
+    /// - Throws: `ProcessError` when the system has no such group as that of the operators.
     public convenience init(
         _ configuration: DaemonConfiguration,
         file: String,
         directory: RuntimeDirectory,
         output: DaemonOutput,
         logger: Logger
-    ) {
+    ) throws(ProcessError) {
         let text = (try? DaemonConfiguration.text(path: file)) ?? ""
-        self.init(configuration, text: text, file: file, directory: directory, output: output, logger: logger)
+        try self.init(configuration, text: text, file: file, directory: directory, output: output, logger: logger)
     }
 
     /// Creates a daemon.
@@ -56,7 +59,7 @@ public final class Daemon: Service {
         output: DaemonOutput,
         logger: Logger,
         heritage: DaemonHeritage? = nil
-    ) {
+    ) throws(ProcessError) {
         let logs = ChildLogs(configuration, directory: directory.file("logs"), daemon: output, logger: logger)
         let events = heritage.map { EventLog(continuing: $0.events) } ?? EventLog()
         var options = CoordinatorRuntime.Options()
@@ -72,9 +75,19 @@ public final class Daemon: Service {
         options.endsOrphansWhenReady = false
         options.heritage = heritage?.runtime
         options.logger = logger
+        let notifier = ServiceNotifier()
         children = ConfiguredChildren(configuration.children, configuration.supervision)
         if let heritage { children.rest(heritage.resting) }
-        keeper = ConfigurationKeeper(configuration, text: text, file: file, children: children, logs: logs, events: events, logger: logger)
+        keeper = ConfigurationKeeper(
+            configuration,
+            text: text,
+            file: file,
+            children: children,
+            logs: logs,
+            events: events,
+            notifier: notifier,
+            logger: logger
+        )
         runtime = CoordinatorRuntime(DaemonCoordinator.self, configuration: children, options: options)
         shutdown = ShutdownSignal(runtime)
         signals = SignalReceiver(runtime: runtime, shutdown: shutdown, keeper: keeper, output: output, logger: logger)
@@ -100,7 +113,12 @@ public final class Daemon: Service {
             logger: logger
         )
         // Another daemon is refused as long as this one has processes, and takes its place otherwise.
-        server = ControlServer(path: directory.controlSocket, handler: handler, yields: { [runtime] in !runtime.hasProcesses })
+        server = ControlServer(
+            path: directory.controlSocket,
+            handler: handler,
+            groupID: try configuration.operators.group.map { group throws(ProcessError) in try Account.groupID(group) },
+            yields: { [runtime] in !runtime.hasProcesses }
+        )
         upgrade.use(server)
         succession = heritage.map { [server, runtime] in Succession($0, server, runtime, UpgradeMarker(directory)) }
         // Operators wait until the children are back.
@@ -109,6 +127,7 @@ public final class Daemon: Service {
         self.events = events
         self.output = output
         self.directory = directory
+        self.notifier = notifier
         self.logger = logger
     }
 
@@ -150,6 +169,7 @@ public final class Daemon: Service {
                 logger.notice("ready", metadata: ["runtime.directory": "\(directory.path)"])
                 group.addTask { await self.settleOrphans() }
                 group.addTask { await self.succession?.conclude() }
+                group.addTask { await self.report() }
                 await withGracefulShutdownHandler {
                     await shutdown.requested()
                 } onGracefulShutdown: {
@@ -163,11 +183,25 @@ public final class Daemon: Service {
                 server.close()
                 throw error
             }
+            notifier.stopping(children.longestStop + Self.stopMargin)
             await shutdown.carryOut()
+            hasStopped.settle()
             children.areRequested.settle(())
             signals.end()
             // The server still answers the open requests.
             server.close()
+        }
+    }
+
+    /// The time that the daemon needs for its own end, beside that of its children.
+    private static let stopMargin = Duration.seconds(5)
+
+    /// Reports to the program that has started the daemon, until the tree has stopped.
+    private func report() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await ServiceReports(notifier: self.notifier, children: self.children, directory: self.directory).run() }
+            _ = await self.hasStopped.valueUnlessCancelled()
+            group.cancelAll()
         }
     }
 

@@ -1,5 +1,6 @@
 import Coordinators
 import DaemonConfiguration
+import Processes
 
 extension ProgramSpecification {
     /// Creates the specification of a program as the file describes it.
@@ -16,6 +17,7 @@ extension ProgramSpecification {
         readiness = program.settings.readiness
         watchdog = program.settings.watchdog
         health = program.settings.health
+        sockets = GivenSockets(program.settings.sockets)
     }
 }
 

@@ -81,6 +81,11 @@ struct ControlRequestHandler: ControlHandler {
         case .start(let path): try ControlJSON.value(of: await start(try place(path, operation)))
         case .stop(let path): try ControlJSON.value(of: await stop(try place(path, operation)))
         case .restart(let path): try ControlJSON.value(of: await restart(try place(path, operation)))
+        case .replace(let path): try ControlJSON.value(of: await replace(try place(path, operation)))
+        case .replacements(let path):
+            try ControlJSON.value(of: PathList(paths: children.replacements(of: try place(path, operation)).map(\.description)))
+        case .scale(let path, let instances):
+            try ControlJSON.value(of: await keeper.scale(try place(path, operation), to: instances))
         case .pause(let path): try ControlJSON.value(of: LifecycleResult(await runtime.pause(try place(path, operation))))
         case .resume(let path): try ControlJSON.value(of: LifecycleResult(await runtime.resume(try place(path, operation))))
         case .kill(let path): try ControlJSON.value(of: LifecycleResult(await kill(try place(path, operation))))
@@ -159,6 +164,16 @@ struct ControlRequestHandler: ControlHandler {
             defer { number = interventions.end(at: path) }
             return TreeNode(try await runtime.restart(path))
         }
+    }
+
+    private func replace(_ path: CoordinatorPath) async throws -> LifecycleResult {
+        var number = interventions.count
+        let replaced = try await { () async throws -> TreeNode in
+            interventions.begin(at: path)
+            defer { number = interventions.end(at: path) }
+            return TreeNode(try await runtime.replace(path))
+        }()
+        return try await outcome(of: replaced, path, since: number)
     }
 
     private func start(_ path: CoordinatorPath) async throws -> LifecycleResult {

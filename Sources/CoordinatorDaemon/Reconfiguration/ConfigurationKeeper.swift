@@ -17,6 +17,7 @@ final class ConfigurationKeeper: Sendable {
     private let children: ConfiguredChildren
     private let logs: ChildLogs
     private let events: EventLog
+    private let notifier: ServiceNotifier
     private let logger: Logger
     private let running: Lock<(configuration: DaemonConfiguration, text: String)>
     private let turn = AsyncLock()
@@ -28,6 +29,7 @@ final class ConfigurationKeeper: Sendable {
         children: ConfiguredChildren,
         logs: ChildLogs,
         events: EventLog,
+        notifier: ServiceNotifier,
         logger: Logger
     ) {
         running = Lock((configuration, text))
@@ -35,6 +37,7 @@ final class ConfigurationKeeper: Sendable {
         self.children = children
         self.logs = logs
         self.events = events
+        self.notifier = notifier
         self.logger = logger
     }
 
@@ -57,6 +60,8 @@ final class ConfigurationKeeper: Sendable {
     /// - Throws: `badConfiguration` with all problems; nothing is changed then.
     func apply(_ file: String?) async throws(ControlError) -> ConfigurationChanges {
         try await turn.pass { () async throws(ControlError) in
+            self.notifier.reloading()
+            defer { self.notifier.reloaded() }
             // Read in the turn: of two files that are applied one after the other, the second is what holds.
             let (next, text) = try await self.read(file)
             return await self.follow(next, text, file: file ?? self.file)

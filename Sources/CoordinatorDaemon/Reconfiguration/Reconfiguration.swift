@@ -119,6 +119,10 @@ private struct Level: Sendable {
         for key in keys {
             for other in dependencies.before(key) { waits[other, default: []].append(key) }
         }
+        // Instances end in reverse order, as they were started.
+        for instances in children.instances.values {
+            for (key, next) in zip(instances, instances.dropFirst()) { waits[key, default: []].append(next) }
+        }
         await Reconfiguration.forEach(keys, waitingFor: waits) { key in
             do {
                 if plan.isRemoved(key, under: parent) {

@@ -59,6 +59,8 @@ struct ChildInheritance: Sendable {
     /// Whether the life is a restart; the rate of restarts in a process is limited.
     var isRestart = false
     var spares: SparePool?
+    /// The process that was prepared for this life.
+    var successor: WorkerHost?
     var areEventsWanted = true
     /// Whether the child stands for a worker, and gets only the dependencies that a worker would get.
     var isBehindBorder = false

@@ -254,12 +254,14 @@ extension ChildSlot {
         var isRetired = false
         /// The processes that wait to become the next life.
         var spares: SparePool?
+        /// The planned handover to the next life, until that has ended the wait for it.
+        var handover: Handover?
 
         var isEmpty: Bool {
             restarts == 0 && lastExit == nil && lastError == nil && output == nil && stops.isEmpty && stopInitiator == nil && ends.isEmpty
                 && !isRun && !tracksDeliveries
                 && watchers.isEmpty && !parking.isBusy && pauseTurn == nil && configurationTurn == nil && observers.areUnused
-                && spares == nil
+                && spares == nil && handover == nil
         }
     }
 
@@ -267,6 +269,9 @@ extension ChildSlot {
         get { storedRecord.value }
         _modify { yield &storedRecord.value }
     }
+
+    /// The planned handover to the next life.
+    var handover: Handover? { storedRecord.isEmpty ? nil : record.handover }
 
     /// Changes the slot and its record together, so that the record is moved only once.
     mutating func withRecord<Result>(_ change: (inout ChildSlot, inout Record) -> Result) -> Result {

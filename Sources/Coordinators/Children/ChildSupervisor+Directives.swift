@@ -9,9 +9,9 @@ extension ChildSupervisor {
         case .start(let key, let incarnation, let attempt):
             let life = state.withLock { state in state.slots.box(key).map { makeLife(in: $0, incarnation, attempt) } }
             if let life { begin(life, isAwaited: false) } else { handle(.exited(key, incarnation, .unknown)) }
-        case .stop(let key, _, let shutdown):
+        case .stop(let key, let incarnation, let shutdown):
             let (host, limited) = state.withLock { state in
-                let limited = state.limited(shutdown)
+                let limited = state.limited(state.isHandingOver(key, from: incarnation) ? shutdown.drainingFirst : shutdown)
                 if limited.drains { state.holdMessages(forDraining: key) }
                 return (state.host(of: key), limited)
             }
@@ -51,6 +51,7 @@ extension ChildSupervisor {
             pauseReasons: slot.value.pauseReasons,
             isRestart: attempt > 0,
             spares: mayHaveSpares ? slot.value.record.spares : nil,
+            successor: definition.isInWorker ? slot.value.takeSuccessor() : nil,
             areEventsWanted: !record.observers.all.isEmpty || node.observer(ofChildren: definition.typeName) != nil
         )
         let events = HostEvents(owner: self, life: instance)

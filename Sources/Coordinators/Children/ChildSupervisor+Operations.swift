@@ -21,7 +21,7 @@ extension ChildSupervisor {
                 return try await livingHost(of: key).operate(operation, on: rest, budget: budget)
             } catch let error as CoordinatorError where error.code == .peerLost || error.code == .stopped || error.code == .noSuchPath {
                 // An operation that may have been carried out is requested again only where a second time does no harm.
-                let mayRepeat = !error.maybeExecuted || operation != .restart && operation != .kill
+                let mayRepeat = !error.maybeExecuted || operation != .restart && operation != .replace && operation != .kill
                 // A life that has only begun may not have started its children yet.
                 let isWaitedFor = wasBetweenLives || error.code != .noSuchPath && isBetweenLives(key)
                 guard mayRepeat, isWaitedFor, time.now < deadline else { throw error }

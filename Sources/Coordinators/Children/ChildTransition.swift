@@ -118,6 +118,19 @@ struct ChildTransition {
         observed = !change.isStop ? .startFailed(reason) : reason == .shutdown ? .stopped(reason) : .crashed(reason)
         event = record.stopInitiator == .parent && reason == .shutdown ? nil : observed
         record.stopInitiator = nil
+        if !change.isStop, let handover = record.handover, incarnation > handover.former { failHandover(&slot, handover, reason, record) }
+    }
+
+    /// Tells the caller of a handover that the next life has failed to start; the supervision's rules decide what follows.
+    private mutating func failHandover(
+        _ slot: inout ChildSlot,
+        _ handover: ChildSlot.Handover,
+        _ reason: ExitReason,
+        _ record: ChildSlot.Record
+    ) {
+        starts = [handover.start]
+        slot.starts.removeAll { $0 === handover.start }
+        failure = record.lastError ?? CoordinatorError(.startFailed, "\(path) could not be started: \(reason)")
     }
 
     private mutating func end(_ slot: inout ChildSlot, _ record: inout ChildSlot.Record, _ reason: ExitReason) {

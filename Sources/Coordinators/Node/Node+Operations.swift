@@ -31,6 +31,7 @@ extension Node {
         case .start: try await children.startAgain(key)
         case .stop: try await children.stop(key, initiator: .operator, forgets: false)
         case .restart: try await children.restart(key)
+        case .replace: try await children.replace(key)
         case .kill: try children.kill(key)
         case .pause:
             // Otherwise the child's next life would begin paused, long after the operator's request.

@@ -135,13 +135,14 @@ public struct Pool<Member: Coordinator>: Sendable {
         try await child.reconfigure(timeout: timeout) { $0.size = max(size, 1) }
     }
 
-    /// Restarts the members one after the other, and returns when all of them are ready again.
+    /// Replaces the members one after the other, and returns when all of them are ready again.
     ///
-    /// A member gets no new messages, and is restarted when those that it has have ended; the others take the messages meanwhile. No ask is
-    /// lost whose handler ends within the member's time to end, the `shutdown` of the pool.
+    /// A member gets no new messages, and is replaced when those that it has have ended, as ``CoordinatorRuntime/replace(_:)`` does it; the
+    /// others take the messages meanwhile. No ask is lost whose handler ends within the member's time to end, the `shutdown` of the pool.
     ///
     /// - Parameter timeout: The time that all restarts may take.
-    /// - Throws: The error that a member's `start` threw: the members after it aren't restarted. `timedOut`, `stopped`.
+    /// - Throws: The error for which a member could not be replaced, or that its `start` threw: the members after it aren't replaced.
+    ///   `timedOut`, `stopped`.
     public func restartMembers(timeout: Duration = .seconds(600)) async throws {
         try await child.ask(RestartMembers(), timeout: timeout)
     }

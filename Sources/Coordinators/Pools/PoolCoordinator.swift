@@ -263,7 +263,7 @@ extension PoolCoordinator {
             dispatch()
         }
         await waitUntilIdle(number)
-        try await context.restart(key(of: number))
+        try await context.node.children.replace(key(of: number))
     }
 
     /// Waits until a member has no messages, or its time to end is over.

@@ -71,6 +71,7 @@ extension ProgramHost {
     private func run(_ command: [String], within timeout: Duration) async -> String? {
         var check = specification
         check.command = command
+        check.sockets = GivenSockets()
         do {
             let spawned = try await runtime.spawner.spawn(
                 check,

@@ -34,6 +34,8 @@ public struct ProgramSpecification: Sendable, Hashable {
     ///
     /// A program that is late is ended by SIGABRT and restarted as its type says. It finds the time in the variable `WATCHDOG_USEC`.
     public var watchdog: Duration?
+    /// The sockets that the program gets by systemd's protocol; they stay open while no life of the program runs.
+    public var sockets = GivenSockets()
     /// The check that is made again and again, once the program is ready; `nil`: none.
     public var health: HealthCheck?
     /// The rules for when the program is stopped and started again without a failure; the number of messages has no meaning.

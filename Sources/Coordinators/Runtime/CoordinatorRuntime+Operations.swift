@@ -208,6 +208,22 @@ extension CoordinatorRuntime {
     @discardableResult
     public func restart(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.restart, path) }
 
+    /// Replaces a running coordinator by a new life of it, such as one of a new executable, without failing a request; returns when the new
+    /// life is ready.
+    ///
+    /// The new life's process is started first and waits without a coordinator, while the present life works on. Once it has dialled, and
+    /// knows the coordinator's type, new messages to the path wait, the present life finishes what it has taken, within the child's shutdown
+    /// time, and ends; then the new process hosts the next life, which gets the messages that have waited. The path never lives twice. The
+    /// members of a ``Pool`` are replaced one after the other. A coordinator in its parent's process, and a plain program, have no process that
+    /// could wait: their present life ends before the next one begins, and an ask of a coordinator in the same process that is on its way in that
+    /// instant can fail with `draining`.
+    ///
+    /// - Throws: When the new process can't be started, ends, or doesn't know the type: `spawnFailed`, `startFailed`, `unknownType`; nothing has
+    ///   changed then, and the present life works on. When the new life's `start` fails, the error of that; supervision then restarts the
+    ///   coordinator as its type says. `stopped` when the coordinator doesn't run.
+    @discardableResult
+    public func replace(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.replace, path) }
+
     /// Kills a coordinator's worker process as `kill -9` does; its supervisor then restarts it as its type says.
     @discardableResult
     public func kill(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.kill, path) }

@@ -14,6 +14,8 @@ final class CoordinatorType: Sendable {
     /// Whether it has a stack of pages of its own.
     let ownsNavigation: Bool
     let make: @Sendable (Node, ConfigurationValue) throws -> any Coordinator
+    /// Checks that a configuration can be read as that of the type.
+    let check: @Sendable (ConfigurationValue) throws -> Void
     let reconfigure: @Sendable (Node, any Coordinator, ConfigurationValue) async throws -> Reconfiguration
     let popped: @Sendable (any Coordinator, JSONValue?) async throws -> Void
     let open: @Sendable (any Coordinator, _ section: String) async throws -> Void
@@ -67,6 +69,7 @@ final class CoordinatorType: Sendable {
             node.configure(with: try configuration.decoded(as: C.Configuration.self))
             return C(CoordinatorContext(node: node))
         }
+        check = { configuration in _ = try configuration.decoded(as: C.Configuration.self) }
         reconfigure = { node, coordinator, configuration in
             let me: C = try MessageRow.cast(coordinator)
             let former = node.configuration(as: C.Configuration.self)

@@ -144,7 +144,8 @@ final class RuntimeCore: Sendable {
                 return LocalHost(parameters, events: events)
             case .worker(_, let program, let plan):
                 let host =
-                    inheritance.spares?.take()
+                    inheritance.successor
+                    ?? inheritance.spares?.take()
                     ?? WorkerHost(program, plan, path: path, parent: parent, orphan: takePromised(at: path))
                 let assignment = WorkerHost.Assignment(
                     definition: coordinator,

@@ -278,6 +278,10 @@ extension Worker: UplinkOwner {
             uplink.obey(request)
             return .null
         }
+        if let proposal = LifeProposal(operation, payload) {
+            try proposal.check(by: runtime.registry)
+            return .null
+        }
         guard let operation = Operation(rawValue: operation) else {
             throw CoordinatorError(.unsupported, "a worker doesn't know '\(operation)'")
         }

@@ -91,6 +91,11 @@ struct WorkerSpawner: Sendable {
         surroundings.environment.merge(channels.variables) { $1 }
         var specification = try specification(executable, Array(program.command.dropFirst()), surroundings, path)
         specification.channels = channels.list
+        do throws(ProcessError) {
+            try program.sockets.add(to: &specification)
+        } catch {
+            throw CoordinatorError(.spawnFailed, "\(path): \(error.message)")
+        }
         output.capture(&specification, path, incarnation, fifo: nil)
         specification.processName = name
         specification.diesWithParent = true

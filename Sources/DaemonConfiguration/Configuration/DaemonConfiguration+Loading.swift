@@ -55,7 +55,7 @@ extension DaemonConfiguration {
         try parse(text: try SourceText.decode(bytes, file: file), file: file, checkingFiles: checkingFiles)
     }
 
-    private static func contents(ofFile path: String) throws(ConfigurationError) -> [UInt8] {
+    static func contents(ofFile path: String) throws(ConfigurationError) -> [UInt8] {
         func failure(_ message: String) -> ConfigurationError {
             ConfigurationError(problems: [.init(file: path, line: 0, column: 0, message: message)])
         }

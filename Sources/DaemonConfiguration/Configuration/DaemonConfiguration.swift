@@ -16,6 +16,9 @@ public struct DaemonConfiguration: Codable, Hashable, Sendable {
     /// The next daemon in the runtime directory ends everything else that the former one has left before it starts any child.
     public var orphanGrace: Duration
 
+    /// The users who may operate the daemon.
+    public var operators = OperatorConfiguration()
+
     /// What becomes of the children's output.
     public var logging = LoggingConfiguration()
 

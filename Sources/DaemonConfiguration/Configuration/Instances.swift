@@ -26,3 +26,32 @@ extension [ConfiguredChild] {
         }
     }
 }
+
+extension DaemonConfiguration {
+    /// Changes the siblings among which a child is that the file lists at a path, without the number of an instance.
+    ///
+    /// - Parameter body: Gets the siblings, and the child's place among them.
+    /// - Returns: False when the file lists no such child, or a group above it has instances, which share what the file says.
+    public mutating func withSiblings<Failure: Error>(
+        at path: String,
+        _ body: (inout [ConfiguredChild], Int) throws(Failure) -> Void
+    ) throws(Failure) -> Bool {
+        try Self.withSiblings(path.split(separator: "/").map(String.init)[...], in: &children, body)
+    }
+
+    private static func withSiblings<Failure: Error>(
+        _ keys: ArraySlice<String>,
+        in children: inout [ConfiguredChild],
+        _ body: (inout [ConfiguredChild], Int) throws(Failure) -> Void
+    ) throws(Failure) -> Bool {
+        guard let key = keys.first, let index = children.firstIndex(where: { $0.key == key }) else { return false }
+        if keys.count == 1 {
+            try body(&children, index)
+            return true
+        }
+        guard children[index].instances == nil, case .group(var group) = children[index].content else { return false }
+        let isFound = try withSiblings(keys.dropFirst(), in: &group.children, body)
+        children[index].content = .group(group)
+        return isFound
+    }
+}

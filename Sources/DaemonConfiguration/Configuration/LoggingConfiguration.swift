@@ -45,14 +45,27 @@ public struct LoggingConfiguration: Codable, Hashable, Sendable {
 
 extension DaemonConfiguration {
     /// Returns the logging of the child at a path; of one that the file doesn't list, that of its nearest ancestor, else that of the file.
+    ///
+    /// A `file` of a child with instances, or below one, is a file for each of them: `web.log` becomes `web-1.log`.
     public func logging(of path: String) -> LoggingConfiguration {
         var (siblings, logging) = (children, logging)
+        var number = ""
         for key in path.split(separator: "/").map(String.init) {
             guard let child = siblings.first(where: { $0.instanceKeys.contains(key) }) else { break }
             logging = child.logging ?? logging
+            if child.instances != nil { number += key.dropFirst(child.key.utf8.count) }
             guard case .group(let group) = child.content else { break }
             siblings = group.children
         }
+        if case .file(let file) = logging.destination { logging.destination = .file(Self.inserting(number, into: file)) }
         return logging
+    }
+
+    /// Returns the path of a file with a number at the end of its name, before the extension.
+    private static func inserting(_ number: String, into file: String) -> String {
+        if number.isEmpty { return file }
+        let name = file.lastIndex(of: "/").map { file.index(after: $0) } ?? file.startIndex
+        guard let period = file[name...].lastIndex(of: "."), period > name else { return file + number }
+        return String(file[..<period] + number + file[period...])
     }
 }

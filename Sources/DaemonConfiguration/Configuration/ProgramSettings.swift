@@ -23,6 +23,9 @@ public struct ProgramSettings: Codable, Hashable, Sendable {
     /// The check that is made again and again; nil means none.
     public var health: HealthCheck?
 
+    /// The listening sockets that the program gets, from descriptor 3 on.
+    public var sockets: [SocketSpecification]
+
     /// Creates settings; by default a program is ready once it runs, isn't checked, and is stopped by SIGTERM.
     public init(
         stopSignal: Signal = .terminate,
@@ -31,7 +34,8 @@ public struct ProgramSettings: Codable, Hashable, Sendable {
         startTimeout: Duration? = nil,
         readiness: Readiness = .running,
         watchdog: Duration? = nil,
-        health: HealthCheck? = nil
+        health: HealthCheck? = nil,
+        sockets: [SocketSpecification] = []
     ) {
         self.stopSignal = stopSignal
         self.exitCodes = exitCodes
@@ -40,5 +44,6 @@ public struct ProgramSettings: Codable, Hashable, Sendable {
         self.readiness = readiness
         self.watchdog = watchdog
         self.health = health
+        self.sockets = sockets
     }
 }

@@ -50,6 +50,20 @@ extension ConfigurationReader {
         return text(node, name, expected: "the name or the number of an account")
     }
 
+    /// Reads which users may operate the daemon.
+    mutating func operators(_ node: Node) -> OperatorConfiguration {
+        guard let fields = self.fields(node, "`operators`", keys: ["group"]) else { return OperatorConfiguration() }
+        let group = fields["group"].flatMap { self.account($0, "`group`") }
+        if checksFiles, let group {
+            do throws(ProcessError) {
+                _ = try Account.groupID(group)
+            } catch {
+                report(at: fields["group"]?.mark, error.message)
+            }
+        }
+        return OperatorConfiguration(group: group)
+    }
+
     private mutating func umask(_ node: Node) -> UInt32? {
         // By YAML's rules 027 would be the number 27, but permissions are written in octal everywhere.
         if let text = node.scalar?.string {

@@ -12,6 +12,8 @@ extension ConfigurationReader {
         if let readiness = fields["ready"].flatMap({ self.readiness($0) }) { settings.readiness = readiness }
         settings.watchdog = fields["watchdog"].flatMap { self.positiveDuration($0, "`watchdog`") }
         settings.health = fields["health"].flatMap { self.health($0) }
+        if let node = fields["sockets"] { settings.sockets = sockets(node) }
+        checkDescriptors(of: settings, fields["ready"])
         return settings
     }
 

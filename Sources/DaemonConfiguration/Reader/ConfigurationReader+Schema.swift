@@ -14,7 +14,7 @@ extension ConfigurationReader {
             return nil
         }
         guard checkTree(root, size: size),
-            let fields = self.fields(root, "the file", keys: ["children", "supervision", "orphan_grace", "logging"])
+            let fields = self.fields(root, "the file", keys: ["children", "supervision", "orphan_grace", "operators", "logging"])
         else { return nil }
         // Read first, because it has the defaults of the children's limits.
         let supervision = fields["supervision"].map { self.supervision($0) } ?? SupervisionPolicy()
@@ -23,6 +23,7 @@ extension ConfigurationReader {
             .flatMap { self.children($0, supervision, logging, pathLength: 0) }
         var configuration = DaemonConfiguration(children: children ?? [], supervision: supervision)
         configuration.logging = logging
+        if let operators = fields["operators"] { configuration.operators = self.operators(operators) }
         if let grace = fields["orphan_grace"].flatMap({ self.duration($0, "`orphan_grace`") }) { configuration.orphanGrace = grace }
         return configuration
     }
@@ -174,6 +175,7 @@ extension ConfigurationReader {
         let keys = [
             "command", "environment", "directory", "user", "group", "umask", "nice", "limits", "environment_files", "inherit_environment",
             "recycle", "stop_signal", "exit_codes", "start_seconds", "start_timeout", "ready", "watchdog", "health",
+            "sockets",
         ]
         guard let fields = self.fields(node, "`program`", keys: keys) else { return nil }
         let expected = "a list of the program and its arguments, such as [python3, mailer.py]"
@@ -292,13 +294,13 @@ extension ConfigurationReader {
     /// - Parameter defaults: the values of omitted keys.
     private mutating func backoff(_ node: Node, _ defaults: Backoff = Backoff()) -> Backoff {
         var backoff = defaults
-        let keys = ["minimum", "maximum", "resetAfter", "factor", "jitter"]
+        let keys = ["minimum", "maximum", "reset_after", "factor", "jitter"]
         guard let fields = self.fields(node, "`backoff`", keys: keys) else { return backoff }
         if let minimum = fields["minimum"].flatMap({ self.duration($0, "`minimum`") }) { backoff.minimum = minimum }
         if let maximum = fields["maximum"].flatMap({ self.duration($0, "`maximum`") }) { backoff.maximum = maximum }
         if let factor = fields["factor"].flatMap({ self.number($0, "`factor`", in: 1...1_000) }) { backoff.factor = factor }
         if let jitter = fields["jitter"].flatMap({ self.number($0, "`jitter`", in: 0...1) }) { backoff.jitter = jitter }
-        if let resetAfter = fields["resetAfter"].flatMap({ self.duration($0, "`resetAfter`") }) { backoff.resetAfter = resetAfter }
+        if let resetAfter = fields["reset_after"].flatMap({ self.duration($0, "`reset_after`") }) { backoff.resetAfter = resetAfter }
         if backoff.minimum > backoff.maximum {
             let (minimum, maximum) = (backoff.minimum.configurationText, backoff.maximum.configurationText)
             report(at: fields.mark, "`backoff` goes from \(minimum) down to \(maximum); expected `minimum` to be at most `maximum`")

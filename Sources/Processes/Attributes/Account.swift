@@ -32,7 +32,7 @@ package struct Account: Sendable, Hashable {
     /// Finds the account that attributes name; may block.
     package init(of attributes: ProcessAttributes) throws(ProcessError) {
         let entry = try Self.entry(of: attributes.user)
-        let group = try attributes.group.map { group throws(ProcessError) in try Self.group(group) }
+        let group = try attributes.group.map { group throws(ProcessError) in try Self.groupID(group) }
         if let entry {
             self.user = entry.user
             self.group = group ?? entry.group
@@ -94,7 +94,10 @@ package struct Account: Sendable, Hashable {
         )
     }
 
-    private static func group(_ name: String) throws(ProcessError) -> UInt32 {
+    /// Returns the number of a group that is given by its name or its number.
+    ///
+    /// Blocks while the group is looked up.
+    package static func groupID(_ name: String) throws(ProcessError) -> UInt32 {
         var group: gid_t = 0
         let result = coordinator_account_of_group(name, &group)
         guard result >= 0 else { throw ProcessError(-result, action: "look up the group \"\(name)\"") }

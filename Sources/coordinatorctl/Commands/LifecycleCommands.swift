@@ -49,14 +49,25 @@ struct RestartCommand: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "restart",
         abstract: "Stop coordinators or programs and start them again.",
-        discussion: discussionOfStart
+        discussion: """
+            \(discussionOfStart)
+
+            With --rolling no request fails: each worker's next process is started first, and checked; then new messages wait, the present \
+            life finishes what it has taken and ends, and the new process gets what has waited. A child with `instances`, named without a \
+            number, and a group stand for what runs in them; one is replaced after the other. The first failure ends the command: the paths \
+            after it aren't touched.
+            """
     )
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
     @OptionGroup var selection: PathArguments
+    @Flag(name: .customLong("rolling"), help: "Replace one after the other without a failed request, and stop at the first failure.")
+    var isRolling = false
 
-    func operation(on path: String) -> ControlOperation { .restart(path: path) }
+    func operation(on path: String) -> ControlOperation { isRolling ? .replace(path: path) : .restart(path: path) }
+
+    func run() throws { try isRolling ? replaceOneByOne() : runOnPaths() }
 }
 
 /// The command `pause PATH…`.

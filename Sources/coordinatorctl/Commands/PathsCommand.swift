@@ -30,7 +30,10 @@ protocol PathsCommand: ParsableCommand {
 extension PathsCommand {
     func exitCode(of answer: Answer) -> Int32 { 0 }
 
-    func run() throws {
+    func run() throws { try runOnPaths() }
+
+    /// Requests the operation on all paths at the same time, and prints the outcomes.
+    func runOnPaths() throws {
         let options = options.merged(over: root.options)
         let outcomes = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) -> [PathOutcome<Answer>] in
             // Before the connection is made: a wrong argument is wrong without a daemon, too.
@@ -38,13 +41,20 @@ extension PathsCommand {
             var client = try options.connect()
             return try self.outcomes(of: client.paths(self), by: &client)
         }
-        let output = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in
-            options.isJSON ? try json(of: outcomes) : self.text(of: outcomes)
+        try print(outcomes, isJSON: options.isJSON, isList: selection.isList)
+    }
+
+    /// Prints the outcomes, and exits with the code of the first failure.
+    ///
+    /// - Parameter isList: Whether a single outcome is printed as a list too.
+    func print(_ outcomes: [PathOutcome<Answer>], isJSON: Bool, isList: Bool) throws {
+        let output = try Terminal.exitingOnFailure(isJSON: isJSON) { () throws(ControlError) in
+            isJSON ? try json(of: outcomes, isList: isList) : self.text(of: outcomes)
         }
         for case .failure(let error) in outcomes.map(\.result) {
-            if !options.isJSON {
+            if !isJSON {
                 Terminal.printError("coordinatorctl: \(error.message)\n")
-            } else if !selection.isList {
+            } else if !isList {
                 Terminal.printError(Terminal.json(of: error))
             }
         }
@@ -65,16 +75,7 @@ extension PathsCommand {
         var operations: [ControlOperation] = []
         for path in paths { operations.append(try operation(on: path)) }
         return zip(paths, client.call(all: operations)).map { path, outcome in
-            PathOutcome(
-                path: path,
-                result: outcome.flatMap { json in
-                    do throws(ControlError) {
-                        return .success((json, try ControlJSON.decode(Answer.self, from: json)))
-                    } catch {
-                        return .failure(error)
-                    }
-                }
-            )
+            PathOutcome(path: path, outcome)
         }
     }
 
@@ -84,8 +85,8 @@ extension PathsCommand {
         return texts.joined(separator: texts.contains { $0.dropLast().contains("\n") } ? "\n" : "")
     }
 
-    private func json(of outcomes: [PathOutcome<Answer>]) throws(ControlError) -> String {
-        guard selection.isList else {
+    private func json(of outcomes: [PathOutcome<Answer>], isList: Bool) throws(ControlError) -> String {
+        guard isList else {
             guard let (json, _) = try? outcomes.first?.result.get() else { return "" }
             return try ControlJSON.text(of: json) + "\n"
         }
@@ -106,8 +107,23 @@ struct PathOutcome<Answer: Sendable> {
     var result: Result<(JSONValue, Answer), ControlError>
 }
 
+extension PathOutcome where Answer: Codable {
+    /// Creates the outcome from the daemon's answer.
+    init(path: String, _ outcome: Result<JSONValue, ControlError>) {
+        self.path = path
+        result = outcome.flatMap { json in
+            do throws(ControlError) {
+                return .success((json, try ControlJSON.decode(Answer.self, from: json)))
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+}
+
 extension BlockingControlClient {
-    fileprivate mutating func paths<Command: PathsCommand>(_ command: Command) throws(ControlError) -> [String] {
+    /// Returns the paths that a command's arguments name.
+    mutating func paths<Command: PathsCommand>(_ command: Command) throws(ControlError) -> [String] {
         try command.selection.resolved(by: &self, outermost: Command.coversDescendants)
     }
 }

@@ -22,7 +22,8 @@ extension ConfigurationChanges {
 }
 
 extension ConfigurationChanges.Change {
-    fileprivate var line: String {
+    /// The difference as a line that begins with `+`, `-` or `~`.
+    var line: String {
         let sign = ["added": "+", "removed": "-"][kind] ?? "~"
         let keys = keys.isEmpty ? "" : ": " + keys.joined(separator: ", ")
         return TextLayout.printable("\(sign) \(path)\(keys)\(note)") + (error.map { ": \(TextLayout.printable("failed: \($0)"))" } ?? "")

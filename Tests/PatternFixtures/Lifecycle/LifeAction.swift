@@ -17,6 +17,7 @@ extension Life {
         case echo(String)
         /// Writes into the journal.
         case note(String)
+        case sleep(milliseconds: Int)
         /// Waits at the root's gate, and writes down how that ended.
         case passGate
         case passGateAndFail
@@ -42,6 +43,8 @@ extension Life {
 
     /// The behaviour of a child when it's started.
     public enum Opening: String, Codable, Sendable {
+        /// The start is refused as long as there is a file with `.refuses` behind the journal's name.
+        case refusesWhenTold
         case plain, refuses, refusesOpaquely, hangs, passesGate, asksWhetherItIsKnown, finishes
     }
 }

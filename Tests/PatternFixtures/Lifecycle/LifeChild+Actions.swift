@@ -13,6 +13,9 @@ extension LifeChild {
         case .note(let text):
             write(text)
             return text
+        case .sleep(let milliseconds):
+            try await Task.sleep(for: .milliseconds(milliseconds))
+            return "slept"
         case .passGate:
             return try await passGate()
         case .passGateAndFail:

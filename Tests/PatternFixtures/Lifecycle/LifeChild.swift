@@ -1,4 +1,5 @@
 public import Coordinators
+import Glibc
 
 /// A coordinator that writes down what its hooks go through and does what it's told.
 public actor LifeChild: Coordinator {
@@ -46,6 +47,8 @@ public actor LifeChild: Coordinator {
             break
         case .refuses:
             throw Life.Refusal("won't start")
+        case .refusesWhenTold:
+            if access("\(configuration.journal.path).refuses", F_OK) == 0 { throw Life.Refusal("won't start") }
         case .refusesOpaquely:
             throw Life.OpaqueRefusal()
         case .hangs:

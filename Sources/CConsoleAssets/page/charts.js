@@ -1,0 +1,76 @@
+// Charts of the last hour: lines and bars without a library. A gap stays a gap; the scale begins at 0; the maximum is written out.
+
+import { count, duration, element, svg } from "./format.js";
+
+const width = 360;
+const height = 54;
+
+// One chart. `lines` are lists of numbers or null, oldest first, of which the newest stands at the right edge.
+export function chart({ name, lines, bars = false, unit, labels = [] }) {
+  const all = lines.flat().filter((value) => value !== null && value !== undefined);
+  const most = all.length ? Math.max(...all) : 0;
+  const top = most > 0 ? most : 1;
+  const x = (index, length) => width - (length - 1 - index);
+  const y = (value) => height - 1 - (value / top) * (height - 4);
+  const drawing = svg("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img" });
+  drawing.append(svg("line", { class: "base", x1: 0, x2: width, y1: height - 0.5, y2: height - 0.5, "vector-effect": "non-scaling-stroke" }));
+  lines.forEach((line, place) => {
+    if (bars) {
+      line.forEach((value, index) => {
+        if (value > 0) drawing.append(svg("rect", { class: "bar", x: x(index, line.length) - 2, y: y(value), width: 2.4, height: height - 1 - y(value) }));
+      });
+      return;
+    }
+    for (const piece of pieces(line)) {
+      const points = piece.map(([index, value]) => `${x(index, line.length)} ${y(value).toFixed(1)}`);
+      if (points.length === 1) points.push(`${x(piece[0][0], line.length) + 0.5} ${y(piece[0][1]).toFixed(1)}`);
+      if (!place) drawing.append(svg("path", { class: "area", d: `M${points.join("L")}L${x(piece.at(-1)[0], line.length)} ${height - 1}L${x(piece[0][0], line.length)} ${height - 1}Z` }));
+      drawing.append(svg("path", { class: place ? "line second" : "line", d: `M${points.join("L")}` }));
+    }
+  });
+  const latest = lines.map((line) => line.at(-1));
+  const now = bars ? count(all.reduce((sum, value) => sum + value, 0)) : latest.map((value, place) => `${labels[place] ? `${labels[place]} ` : ""}${unit(value)}`).join("  ");
+  const words = all.length ? `${name}: now ${now}, at most ${unit(most)} in the last hour` : `${name}: no figures yet`;
+  drawing.setAttribute("aria-label", words);
+  return element("figure", { class: "chart" },
+    element("header", {}, element("span", { class: "name" }, name), element("span", { class: "dim" }, all.length ? (bars ? "in the last hour" : `max ${unit(most)}`) : "no figures yet"), element("span", { class: "now" }, all.length ? now : "–")),
+    drawing,
+    element("div", { class: "axis", "aria-hidden": "true" }, element("span", {}, "60 min ago"), element("span", {}, "30"), element("span", {}, "now")));
+}
+
+function pieces(line) {
+  const found = [];
+  let piece = null;
+  line.forEach((value, index) => {
+    if (value === null || value === undefined) { piece = null; return; }
+    if (!piece) { piece = []; found.push(piece); }
+    piece.push([index, value]);
+  });
+  return found;
+}
+
+const rate = (value) => `${count(value)}/s`;
+const latency = (value) => (value === null || value === undefined ? "–" : duration(value * 1000));
+
+export function treeCharts(series) {
+  return [
+    chart({ name: "Messages", lines: [series.rate], unit: rate }),
+    series.p99.some((value) => value !== null && value !== undefined)
+      ? chart({ name: "Latency", lines: [series.p99, series.p50], labels: ["p99", "p50"], unit: latency })
+      : chart({ name: "Waiting", lines: [series.waiting], unit: count }),
+    chart({ name: "Restarts", lines: [series.restarts], bars: true, unit: count }),
+  ];
+}
+
+export function coordinatorCharts(series) {
+  const list = [];
+  if (series.rate.some((value) => value !== null && value !== undefined)) list.push(chart({ name: "Messages", lines: [series.rate], unit: rate }));
+  if (series.p99.some((value) => value !== null && value !== undefined)) list.push(chart({ name: "Latency", lines: [series.p99, series.p50], labels: ["p99", "p50"], unit: latency }));
+  if (series.restarts.some((value) => value > 0)) list.push(chart({ name: "Restarts", lines: [series.restarts], bars: true, unit: count }));
+  return list;
+}
+
+export async function fetchSeries(path) {
+  const response = await fetch(path === undefined ? "/api/v1/series" : `/api/v1/series?path=${encodeURIComponent(path)}`);
+  return response.ok ? response.json() : null;
+}

@@ -1,0 +1,70 @@
+import Control
+import Processes
+import WireProtocol
+
+/// The console's connection to its daemon, made anew when it has ended.
+///
+/// Questions that many browsers have at the same time are asked once.
+actor DaemonConnection {
+    /// An answer in the form in which it is passed on, and the time at which it came.
+    struct Answer: Sendable {
+        var value: JSONValue
+        var bytes: [UInt8]
+        var at: ContinuousClock.Instant
+    }
+
+    /// The time for which a connection is waited for, and a short answer.
+    private static let patience = Duration.seconds(5)
+
+    private let directory: RuntimeDirectory
+    private var client: ControlClient?
+    private var connecting: Task<Result<ControlClient, ControlError>, Never>?
+    private var kept: [ControlOperation: Answer] = [:]
+    private var asked: [ControlOperation: Task<Result<Answer, ControlError>, Never>] = [:]
+
+    init(_ directory: RuntimeDirectory) { self.directory = directory }
+
+    /// Returns the connection.
+    func connected() async throws(ControlError) -> ControlClient {
+        if let client, !client.hasEnded { return client }
+        if let connecting { return try await connecting.value.get() }
+        let directory = directory
+        // The one unstructured task of a connection: its waiters may be cancelled, and the others still want it.
+        let task = Task { () async -> Result<ControlClient, ControlError> in
+            do throws(ControlError) {
+                return .success(try await ControlClient.connect(runtimeDirectory: directory, timeout: Self.patience))
+            } catch {
+                return .failure(error)
+            }
+        }
+        connecting = task
+        let outcome = await task.value
+        connecting = nil
+        client = try? outcome.get()
+        return try outcome.get()
+    }
+
+    /// Requests an operation, and waits for its result.
+    func call(_ operation: ControlOperation, requestID: String? = nil) async throws(ControlError) -> JSONValue {
+        try await connected().call(operation, requestID: requestID)
+    }
+
+    /// Returns the answer to a question; one that came less than so long ago serves again.
+    func answer(to operation: ControlOperation, atMost age: Duration = .milliseconds(500)) async throws(ControlError) -> Answer {
+        if let answer = kept[operation], answer.at.duration(to: .now) < age { return answer }
+        if let running = asked[operation] { return try await running.value.get() }
+        let task = Task { () async -> Result<Answer, ControlError> in
+            do throws(ControlError) {
+                let value = try await call(operation)
+                return .success(Answer(value: value, bytes: try ControlJSON.bytes(of: value), at: .now))
+            } catch {
+                return .failure(error)
+            }
+        }
+        asked[operation] = task
+        let outcome = await task.value
+        asked[operation] = nil
+        kept[operation] = try? outcome.get()
+        return try outcome.get()
+    }
+}

@@ -1,0 +1,161 @@
+import Control
+import ServiceLifecycle
+
+/// What the console knows of the tree: its rows, its events and its figures of the last hour.
+///
+/// All browsers share it. It asks the daemon once a second while a browser follows the tree, and every ten seconds otherwise.
+actor Feed: Service {
+    /// A browser that follows the tree.
+    private struct Viewer {
+        var signal: AsyncStream<Void>.Continuation
+        /// Ends the connection.
+        var close: @Sendable () -> Void
+        /// The time at which it last took something.
+        var taken: ContinuousClock.Instant
+    }
+
+    /// The time after which a browser that takes nothing is closed.
+    private static let patience = Duration.seconds(15)
+
+    private let daemon: DaemonConnection
+    private let maximumViewers: Int
+    private var viewers: [UInt64: Viewer] = [:]
+    private var nextViewer: UInt64 = 1
+    private var hasEnded = false
+
+    /// The name of this console's life: the ticks of another one have nothing to do with these.
+    let epoch = String(UInt64.random(in: 0...UInt64.max), radix: 36)
+    private(set) var table = RowTable()
+    private(set) var ring = EventRing()
+    private(set) var problem: ControlError?
+    private var sampler = Sampler()
+    /// The texts of this tick, by the tick that the reader has: readers in step share one.
+    private var encoded: [UInt64?: String] = [:]
+    /// The last event of the daemon that was seen.
+    private var lastEvent: (number: UInt64, boot: String)?
+
+    init(_ daemon: DaemonConnection, maximumViewers: Int) {
+        self.daemon = daemon
+        self.maximumViewers = maximumViewers
+    }
+
+    /// The number of browsers that follow the tree.
+    var viewerCount: Int { viewers.count }
+    /// Whether the last question was answered.
+    var isConnected: Bool { problem == nil && table.tick > 0 }
+
+    /// Keeps the figures until the service is asked to stop.
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            await withTaskGroup { group in
+                group.addTask { await self.followTree() }
+                group.addTask { await self.followEvents() }
+                await group.waitForAll()
+            }
+        }
+        hasEnded = true
+        for viewer in viewers.values { viewer.signal.finish() }
+    }
+
+    // MARK: The tree
+
+    private func followTree() async {
+        while !Task.isCancelled {
+            let now = ContinuousClock.now
+            if !viewers.isEmpty || sampler.isPointDue(at: now) { await sample() }
+            try? await Task.sleep(until: now + .seconds(1), clock: .continuous)
+        }
+    }
+
+    private func sample() async {
+        do throws(ControlError) {
+            let answer = try await daemon.answer(to: .tree, atMost: .zero)
+            let tree = try ControlJSON.decode(TreeNode.self, from: answer.value)
+            table.update(sampler.rows(of: tree, former: table.rows))
+            if sampler.isPointDue(at: .now) { sampler.addPoints() }
+            problem = nil
+        } catch {
+            problem = error
+        }
+        encoded = [:]
+        for (id, viewer) in viewers {
+            if viewer.taken.duration(to: .now) > Self.patience {
+                viewer.close()
+                viewer.signal.finish()
+                viewers[id] = nil
+            } else {
+                viewer.signal.yield()
+            }
+        }
+    }
+
+    /// Returns the figures of the last hour; those of the whole tree without a path, nil for a path that there isn't.
+    func series(of path: String?) -> SeriesReport? { sampler.report(of: path) }
+
+    // MARK: Events
+
+    private func followEvents() async {
+        while !Task.isCancelled {
+            do throws(ControlError) {
+                let query = EventQuery(after: lastEvent?.number, boot: lastEvent?.boot, follows: true)
+                _ = try await daemon.connected().stream(.events(query)) { item throws(ControlError) in
+                    self.take(try ControlJSON.decode(ControlEvent.self, from: item))
+                }
+            } catch {}
+            // The daemon has gone, or is being replaced.
+            try? await Task.sleep(for: .seconds(1))
+        }
+    }
+
+    private func take(_ event: ControlEvent) {
+        lastEvent = (event.number, event.boot)
+        ring.append(event)
+    }
+
+    // MARK: Browsers
+
+    /// Enters a browser.
+    ///
+    /// - Parameter close: a function that ends the browser's connection.
+    /// - Returns: its number and a signal of each tick; nil when there are too many.
+    func open(close: @escaping @Sendable () -> Void) -> (id: UInt64, ticks: AsyncStream<Void>)? {
+        guard viewers.count < maximumViewers, !hasEnded else { return nil }
+        let (ticks, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        defer { nextViewer += 1 }
+        viewers[nextViewer] = Viewer(signal: signal, close: close, taken: .now)
+        signal.yield()
+        return (nextViewer, ticks)
+    }
+
+    /// Forgets a browser.
+    func leave(_ id: UInt64) { viewers.removeValue(forKey: id)?.signal.finish() }
+
+    /// Returns what a browser lacks as text of the event stream, and moves its position.
+    func news(for id: UInt64, _ position: inout StreamPosition) -> String {
+        viewers[id]?.taken = .now
+        let changes = tableText(since: position.tick)
+        let (entries, missed) = ring.after(position.sequence, limit: 500)
+        (position.tick, position.sequence) = (table.tick, ring.last)
+        var text = ""
+        if !entries.isEmpty || missed > 0 {
+            text = StreamText.event("events", EventMessage(missed: missed, events: entries))
+        }
+        // The position comes last: a browser that is cut off before gets both again.
+        return text + "id: \(position.text(epoch: epoch))\n" + changes
+    }
+
+    private func tableText(since tick: UInt64?) -> String {
+        if let text = encoded[tick] { return text }
+        let changes = table.changes(since: tick)
+        let message = TableMessage(
+            now: Timestamp.nowMicroseconds / 1000,
+            whole: changes.isWhole,
+            rows: changes.rows,
+            gone: changes.gone,
+            problem: problem?.message
+        )
+        let text = StreamText.event("table", message)
+        encoded[tick] = text
+        return text
+    }
+}

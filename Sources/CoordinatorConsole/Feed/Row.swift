@@ -1,0 +1,79 @@
+import Control
+
+/// One line of the tree, as browsers get it.
+///
+/// Times are milliseconds since 1970 and not durations, so that a line changes only when something has happened.
+struct Row: Codable, Hashable, Sendable {
+    var path: String
+    var key: String
+    /// The place among the siblings, from 0.
+    var place: Int
+    var type: String
+    var kind: String
+    var placement: String
+    var state: String
+    var pid: Int32?
+    var life: UInt32
+    var restarts: Int
+    /// The number of the next restart in a row, and its time.
+    var attempt: Int?
+    var due: Int64?
+    /// The time since which the node is active.
+    var since: Int64?
+    var waiting: Int?
+    var running: Int?
+    /// The time at which the oldest waiting message came.
+    var oldest: Int64?
+    /// The messages that were handled each second, to two digits.
+    var rate: Double?
+    var exit: String?
+    var status: String?
+    var health: String?
+}
+
+extension Row {
+    /// Describes a node.
+    ///
+    /// - Parameters:
+    ///   - former: the row of the same path a moment ago.
+    ///   - rate: the messages that were handled each second since then.
+    init(_ node: TreeNode, place: Int, at now: Int64, rate: Double?, former: Row?) {
+        self.init(
+            path: node.path,
+            key: node.key,
+            place: place,
+            type: node.type,
+            kind: node.kind.rawValue,
+            placement: node.placement.rawValue,
+            state: node.state,
+            pid: node.pid,
+            life: node.incarnation,
+            restarts: node.restarts
+        )
+        attempt = node.restartAttempt
+        let isSameLife = former?.life == life
+        due = node.nextStartMilliseconds.map { Self.steady(now + $0, former?.attempt == attempt ? former?.due : nil) }
+        if node.isServing { since = Self.steady(now - node.uptimeMilliseconds, isSameLife ? former?.since : nil) }
+        waiting = node.mailbox?.waiting
+        running = node.mailbox?.running
+        oldest = node.mailbox?.oldestWaitingMilliseconds.map { Self.steady(now - $0, former?.oldest, within: 100) }
+        self.rate = rate.map(Self.rounded)
+        exit = node.lastExit
+        status = node.statusText
+        health = node.health.flatMap { $0.healthy ? nil : $0.problem ?? "unhealthy" }
+    }
+
+    /// Returns the former time when the new one differs by no more than the noise of two clocks.
+    private static func steady(_ time: Int64, _ former: Int64?, within noise: Int64 = 1500) -> Int64 {
+        guard let former, abs(former - time) <= noise else { return time }
+        return former
+    }
+
+    /// Returns a number with its first two digits.
+    static func rounded(_ value: Double) -> Double {
+        guard value >= 10 else { return (value * 10).rounded() / 10 }
+        var scale = 1.0
+        while value / scale >= 100 { scale *= 10 }
+        return (value / scale).rounded() * scale
+    }
+}

@@ -1,0 +1,92 @@
+import Control
+
+/// Turns descriptions of the tree into rows with rates, and keeps the figures of the last hour.
+struct Sampler: Sendable {
+    private struct Count {
+        var life: UInt32
+        var handled: UInt64
+    }
+
+    private var counts: [String: Count] = [:]
+    private var counted: ContinuousClock.Instant?
+    /// The counts at the last point of the figures.
+    private var pointCounts: [String: (life: UInt32, handled: UInt64, restarts: Int)] = [:]
+    private var pointed: ContinuousClock.Instant?
+    private var pointTime: Int64 = 0
+    private var latest: [TreeNode] = []
+    private var total = Series()
+    private var each: [String: Series] = [:]
+
+    /// Returns whether it is time for another point.
+    func isPointDue(at now: ContinuousClock.Instant) -> Bool {
+        guard let pointed else { return true }
+        return pointed.duration(to: now) >= .seconds(Series.interval) - .milliseconds(500)
+    }
+
+    /// Returns the rows of a tree, parents before their children.
+    mutating func rows(of tree: TreeNode, former: [String: Row]) -> [Row] {
+        let (moment, now) = (ContinuousClock.now, Timestamp.nowMicroseconds / 1000)
+        let seconds = counted.map { $0.duration(to: moment) / .seconds(1) } ?? 0
+        var rows: [Row] = []
+        var counts: [String: Count] = [:]
+        var nodes: [TreeNode] = []
+        func add(_ node: TreeNode, place: Int) {
+            var rate: Double?
+            if let handled = node.mailbox?.handled {
+                if let then = self.counts[node.path], then.life == node.incarnation, seconds > 0 {
+                    rate = Double(handled - min(handled, then.handled)) / seconds
+                }
+                counts[node.path] = Count(life: node.incarnation, handled: handled)
+            }
+            rows.append(Row(node, place: place, at: now, rate: rate, former: former[node.path]))
+            nodes.append(node)
+            for (place, child) in node.children.enumerated() { add(child, place: place) }
+        }
+        add(tree, place: 0)
+        (self.counts, counted, latest) = (counts, moment, nodes)
+        return rows
+    }
+
+    /// Adds a point to the figures of each path and of the whole tree.
+    mutating func addPoints() {
+        let moment = ContinuousClock.now
+        let seconds = pointed.map { $0.duration(to: moment) / .seconds(1) }
+        var counts: [String: (life: UInt32, handled: UInt64, restarts: Int)] = [:]
+        var sum = Series.Point()
+        for node in latest {
+            let former = pointCounts[node.path]
+            var point = Series.Point()
+            if let mailbox = node.mailbox {
+                if let former, let seconds, seconds > 0 {
+                    // A new life counts from nothing.
+                    let then = former.life == node.incarnation ? min(former.handled, mailbox.handled) : 0
+                    point.rate = Float(Double(mailbox.handled - then) / seconds)
+                }
+                point.waiting = Float(mailbox.waiting)
+            }
+            if let former { point.restarts = Float(max(0, node.restarts - former.restarts)) }
+            each[node.path, default: Series()].append(point)
+            sum.add(point)
+            counts[node.path] = (node.incarnation, node.mailbox?.handled ?? 0, node.restarts)
+        }
+        total.append(sum)
+        for path in each.keys where counts[path] == nil { each[path] = nil }
+        (pointCounts, pointed, pointTime) = (counts, moment, Timestamp.nowMicroseconds / 1000)
+    }
+
+    /// Returns the figures of a path, or of the whole tree; nil for a path that there isn't.
+    func report(of path: String?) -> SeriesReport? {
+        guard let path else { return SeriesReport(total, end: pointTime) }
+        return each[path].map { SeriesReport($0, end: pointTime) }
+    }
+}
+
+extension Series.Point {
+    /// Adds another point's counts; what neither knows stays unknown.
+    fileprivate mutating func add(_ other: Series.Point) {
+        func sum(_ left: Float?, _ right: Float?) -> Float? { left == nil && right == nil ? nil : (left ?? 0) + (right ?? 0) }
+        rate = sum(rate, other.rate)
+        waiting = sum(waiting, other.waiting)
+        restarts = sum(restarts, other.restarts)
+    }
+}

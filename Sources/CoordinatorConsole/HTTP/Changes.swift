@@ -1,0 +1,86 @@
+import Control
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import WireProtocol
+
+/// The part of the API that changes something: the operations on a lifecycle, and an ask that is traced.
+struct Changes: Sendable {
+    /// The addresses.
+    static let operations: Set<String> = Set(lifecycle.keys).union(["/api/v1/trace"])
+
+    private static let lifecycle: [String: @Sendable (String) -> ControlOperation] = [
+        "/api/v1/start": { .start(path: $0) }, "/api/v1/stop": { .stop(path: $0) }, "/api/v1/restart": { .restart(path: $0) },
+        "/api/v1/pause": { .pause(path: $0) }, "/api/v1/resume": { .resume(path: $0) }, "/api/v1/kill": { .kill(path: $0) },
+    ]
+
+    /// The largest body.
+    private static let maximumBody = 64 << 10
+    /// The time in which a body must come whole.
+    private static let bodyTimeout = TimeAmount.seconds(10)
+
+    let daemon: DaemonConnection
+    let traces: TraceShelf
+
+    func carryOut(_ address: String, _ request: Request, _ context: ConsoleRequestContext) async throws -> Response {
+        let body = try await members(of: request, context)
+        guard let path = body["path"]?.stringValue, path.hasPrefix("/") else {
+            throw Refusal(
+                .badRequest,
+                "invalidRequest",
+                "`path` is missing or doesn't begin with a slash; expected a path such as /shop/cart"
+            )
+        }
+        if address == "/api/v1/trace" { return try await trace(path, body) }
+        guard let operation = Self.lifecycle[address]?(path) else { throw Refusal(.notFound, "noSuchPage", "there is no such operation") }
+        try await checkLife(body, path)
+        let requestID = try body.identifier("request_id")
+        return .json(bytes: try ControlJSON.bytes(of: try await daemon.call(operation, requestID: requestID)))
+    }
+
+    /// Refuses a change that was meant for a life that is over.
+    private func checkLife(_ body: JSONValue, _ path: String) async throws {
+        guard let member = body["incarnation"], !member.isNull else { return }
+        guard let life = member.integerValue else { throw Refusal(.badRequest, "invalidRequest", "`incarnation` isn't a whole number") }
+        let node = try ControlJSON.decode(TreeNode.self, from: try await daemon.call(.status(path: path)))
+        guard Int64(node.incarnation) == life else {
+            throw Refusal(.conflict, "otherLife", "\(path) is in life \(node.incarnation) by now; the request was for life \(life)")
+        }
+    }
+
+    private func trace(_ path: String, _ body: JSONValue) async throws -> Response {
+        guard let message = body["message"]?.stringValue, !message.isEmpty else {
+            throw Refusal(.badRequest, "invalidRequest", "`message` is missing; expected the name of a message")
+        }
+        let answer = try await daemon.call(.trace(path: path, message: message, payload: body["payload"] ?? [:], timeout: .seconds(5)))
+        traces.add(try ControlJSON.decode(TraceResult.self, from: answer), asked: path, message: message)
+        return .json(bytes: try ControlJSON.bytes(of: answer))
+    }
+
+    private func members(of request: Request, _ context: ConsoleRequestContext) async throws -> JSONValue {
+        let channel = context.channel
+        // A body that comes byte by byte isn't waited for.
+        let limit = channel.eventLoop.scheduleTask(in: Self.bodyTimeout) { channel.close(promise: nil) }
+        defer { limit.cancel() }
+        let buffer: ByteBuffer
+        do {
+            buffer = try await request.body.collect(upTo: Self.maximumBody)
+        } catch {
+            throw Refusal(.contentTooLarge, "tooLarge", "the body has more than \(Self.maximumBody) bytes")
+        }
+        let value = try ControlJSON.parse(Array(buffer.readableBytesView))
+        guard value.objectValue != nil else { throw Refusal(.badRequest, "invalidRequest", "the body isn't a JSON object") }
+        return value
+    }
+}
+
+extension JSONValue {
+    /// Returns a member that names a change, if there is one.
+    fileprivate func identifier(_ name: String) throws(Refusal) -> String? {
+        guard let member = self[name], !member.isNull else { return nil }
+        guard let text = member.stringValue, (1...128).contains(text.utf8.count) else {
+            throw Refusal(.badRequest, "invalidRequest", "`\(name)` isn't a text of 1 to 128 bytes")
+        }
+        return text
+    }
+}

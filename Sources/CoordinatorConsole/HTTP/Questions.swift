@@ -1,0 +1,98 @@
+import Control
+import HTTPTypes
+import Hummingbird
+import WireProtocol
+
+/// The part of the API that shows and changes nothing: it mirrors the questions of the control protocol.
+struct Questions: Sendable {
+    /// The addresses.
+    static let paths: Set<String> = [
+        "/api/v1/console", "/api/v1/tree", "/api/v1/status", "/api/v1/ps", "/api/v1/dead-letters", "/api/v1/events", "/api/v1/history",
+        "/api/v1/logs", "/api/v1/series", "/api/v1/traces", "/api/v1/stream", "/metrics", "/healthz", "/readyz",
+    ]
+
+    /// What a page must know of its console.
+    private struct Description: Encodable {
+        var version: String
+        var readOnly: Bool
+        var operations: [String]
+    }
+
+    let daemon: DaemonConnection
+    let feed: Feed
+    let isReadOnly: Bool
+    let traces = TraceShelf()
+    private let metrics: MetricsPage
+
+    init(daemon: DaemonConnection, feed: Feed, isReadOnly: Bool) {
+        self.daemon = daemon
+        self.feed = feed
+        self.isReadOnly = isReadOnly
+        metrics = MetricsPage(daemon: daemon, feed: feed)
+    }
+
+    /// Returns the answer of one of the addresses.
+    func answer(_ address: String, _ parameters: Parameters) async throws -> Response {
+        switch address {
+        case "/healthz": return .text("text/plain; charset=utf-8", "ok\n")
+        case "/readyz": return try await readiness()
+        case "/metrics": return await metrics.response()
+        case "/api/v1/console":
+            let operations = isReadOnly ? [] : Changes.operations.compactMap { $0.split(separator: "/").last.map(String.init) }.sorted()
+            return try .json(Description(version: Release.version, readOnly: isReadOnly, operations: operations))
+        case "/api/v1/tree": return .json(bytes: try await daemon.answer(to: .tree).bytes)
+        case "/api/v1/ps": return .json(bytes: try await daemon.answer(to: .ps).bytes)
+        case "/api/v1/dead-letters": return .json(bytes: try await daemon.answer(to: .deadLetters).bytes)
+        case "/api/v1/status": return try .json(await daemon.call(.status(path: try parameters.path())))
+        case "/api/v1/history": return try .json(await daemon.call(.history(path: try parameters.path())))
+        case "/api/v1/events": return try await events(parameters)
+        case "/api/v1/logs": return try await logs(parameters)
+        case "/api/v1/series":
+            let path = try parameters.optionalPath()
+            guard let report = await feed.series(of: path) else {
+                throw Refusal(.notFound, "noSuchPath", "nothing is known of this path yet")
+            }
+            return try .json(report)
+        case "/api/v1/traces": return try .json(["traces": traces.latest(of: try parameters.optionalPath())])
+        default: throw Refusal(.notFound, "noSuchPage", "there is no such page; see /openapi.json")
+        }
+    }
+
+    private func readiness() async throws -> Response {
+        guard await feed.isConnected else {
+            throw Refusal(.serviceUnavailable, "unreachable", await feed.problem?.message ?? "the daemon hasn't answered yet")
+        }
+        return .text("text/plain; charset=utf-8", "ready\n")
+    }
+
+    private func events(_ parameters: Parameters) async throws -> Response {
+        let limit = try parameters.number("limit", in: 1...1000, default: 200)
+        let after = try parameters.number("after", in: 0...1 << 53, default: 0)
+        let (entries, _) = await feed.ring.after(UInt64(after), limit: limit, path: try parameters.optionalPath())
+        return try .json(["events": entries])
+    }
+
+    private func logs(_ parameters: Parameters) async throws -> Response {
+        let lines = try parameters.number("lines", in: 1...1000, default: 200)
+        var path = try parameters.path()
+        let isKnown = await feed.table.rows[path] != nil
+        while true {
+            do throws(ControlError) {
+                let query = LogQuery(paths: [path], lines: lines, pattern: parameters.text("pattern"))
+                var kept: [JSONValue] = []
+                _ = try await daemon.connected().stream(.logs(query)) { line throws(ControlError) in kept.append(line) }
+                return try .json(["lines": JSONValue.array(kept), "path": .string(path)])
+            } catch {
+                // A coordinator writes to the output of the child of the daemon that it is in.
+                guard error.code == .noSuchPath, isKnown, let end = path.lastIndex(of: "/"), end != path.startIndex else { throw error }
+                path = String(path[..<end])
+            }
+        }
+    }
+}
+
+extension Response {
+    fileprivate static func text(_ mediaType: String, _ text: String) -> Response {
+        .text(.ok, mediaType, ResponseBody(byteBuffer: ByteBuffer(string: text)))
+    }
+}

@@ -1,0 +1,92 @@
+import Control
+import Hummingbird
+
+/// The metrics of the daemon's tree and of the console itself, written once a second however many ask.
+actor MetricsPage {
+    /// The time for which a page serves again.
+    private static let age = Duration.seconds(1)
+
+    private let daemon: DaemonConnection
+    private let feed: Feed
+    private var kept: (body: ByteBuffer, at: ContinuousClock.Instant)?
+    private var writing: Task<ByteBuffer, Never>?
+
+    init(daemon: DaemonConnection, feed: Feed) {
+        self.daemon = daemon
+        self.feed = feed
+    }
+
+    func response() async -> Response { .text(.ok, PrometheusText.mediaType, ResponseBody(byteBuffer: await body())) }
+
+    private func body() async -> ByteBuffer {
+        if let kept, kept.at.duration(to: .now) < Self.age { return kept.body }
+        if let writing { return await writing.value }
+        // Not the requester's task, which may be cancelled while others wait for the same page.
+        let task = Task { await self.write() }
+        writing = task
+        let body = await task.value
+        (kept, writing) = ((body, .now), nil)
+        return body
+    }
+
+    private func write() async -> ByteBuffer {
+        var page = PrometheusText()
+        page.begin("coordinator_console_daemon_up", "gauge", help: "Whether the daemon answers the console.")
+        do throws(ControlError) {
+            let tree = try ControlJSON.decode(TreeNode.self, from: try await daemon.answer(to: .tree).value)
+            let letters = try ControlJSON.decode(DeadLetterList.self, from: try await daemon.answer(to: .deadLetters).value)
+            page.add("coordinator_console_daemon_up", 1)
+            page.add(tree)
+            page.begin("coordinator_dead_letters_total", "counter", help: "Messages and events that were dropped in the tree.")
+            page.add("coordinator_dead_letters_total", Double(letters.count))
+        } catch {
+            page.add("coordinator_console_daemon_up", 0)
+        }
+        page.begin("coordinator_console_streams", "gauge", help: "Browsers that follow the tree.")
+        page.add("coordinator_console_streams", Double(await feed.viewerCount))
+        return ByteBuffer(string: page.text)
+    }
+}
+
+extension PrometheusText {
+    private static let states = ["inactive", "starting", "active", "paused", "stopping", "restarting", "failed", "unresponsive"]
+
+    /// Adds what the tree itself tells.
+    fileprivate mutating func add(_ tree: TreeNode) {
+        let nodes = tree.all
+        var counts: [String: Int] = [:]
+        for node in nodes { counts[node.state, default: 0] += 1 }
+        begin("coordinator_nodes", "gauge", help: "Coordinators and programs in each state.")
+        for state in Self.states { add("coordinator_nodes", Double(counts[state] ?? 0), [("state", state)]) }
+        begin("coordinator_up", "gauge", help: "Whether a coordinator or program is active or paused.")
+        for node in nodes {
+            add("coordinator_up", node.isServing ? 1 : 0, [("path", node.path), ("type", node.type), ("kind", node.kind.rawValue)])
+        }
+        family("coordinator_failed", "gauge", "Whether the supervisor has given up.", nodes) { $0.state == "failed" ? 1 : 0 }
+        family("coordinator_unresponsive", "gauge", "Whether the worker doesn't answer.", nodes) { $0.state == "unresponsive" ? 1 : 0 }
+        family("coordinator_restarts_total", "counter", "Restarts by the supervisor.", nodes) { Double($0.restarts) }
+        family("coordinator_incarnation", "gauge", "The number of the present life.", nodes) { Double($0.incarnation) }
+        family("coordinator_uptime_seconds", "gauge", "The time since the node became active.", nodes) {
+            $0.isServing ? Double($0.uptimeMilliseconds) / 1000 : nil
+        }
+        family("coordinator_messages_handled_total", "counter", "Messages that the present life has handled.", nodes) {
+            $0.mailbox.map { Double($0.handled) }
+        }
+        family("coordinator_mailbox_waiting", "gauge", "Messages that wait.", nodes) { $0.mailbox.map { Double($0.waiting) } }
+        family("coordinator_mailbox_running", "gauge", "Messages whose handlers run.", nodes) { $0.mailbox.map { Double($0.running) } }
+        family("coordinator_mailbox_oldest_seconds", "gauge", "The time for which the oldest waiting message has waited.", nodes) {
+            $0.mailbox.map { Double($0.oldestWaitingMilliseconds ?? 0) / 1000 }
+        }
+    }
+
+    /// Adds a family with a sample for each node that has the value.
+    private mutating func family(_ name: String, _ kind: String, _ help: String, _ nodes: [TreeNode], _ value: (TreeNode) -> Double?) {
+        begin(name, kind, help: help)
+        for node in nodes { if let number = value(node) { add(name, number, [("path", node.path)]) } }
+    }
+}
+
+extension TreeNode {
+    /// The node and its descendants, parents before their children.
+    fileprivate var all: [TreeNode] { [self] + children.flatMap(\.all) }
+}

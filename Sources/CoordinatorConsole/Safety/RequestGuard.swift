@@ -1,0 +1,81 @@
+import HTTPTypes
+import Hummingbird
+
+/// Decides whether a request may be answered, from its head alone.
+struct RequestGuard: Sendable {
+    private let allowedHosts: Set<String>
+    private let token: [UInt8]?
+
+    init(_ configuration: ConsoleConfiguration) {
+        allowedHosts = Set(ListenAddress.loopbackHosts).union(configuration.allowedHosts)
+        token = configuration.token.map { Array($0.utf8) }
+    }
+
+    /// Whether no request can change anything.
+    var isReadOnly: Bool { token == nil }
+
+    /// Refuses a request whose `Host` is none of the console's names.
+    ///
+    /// The page of another site that has had its name lead here can send requests, but not under one of these names.
+    func checkHost(_ head: HTTPRequest) throws(Refusal) {
+        guard let host = head.authority.map(Self.name(of:)), allowedHosts.contains(host) else {
+            throw Refusal(.misdirectedRequest, "wrongHost", "the console doesn't answer under this name; see --allowed-host")
+        }
+    }
+
+    /// Refuses a change that another site's page may have sent, and one without the token.
+    func checkChange(_ head: HTTPRequest) throws(Refusal) {
+        if let origin = head.headerFields[.origin] {
+            // The console's own page; a proxy with TLS before it is https.
+            guard let authority = head.authority, ["http://\(authority)", "https://\(authority)"].contains(origin) else {
+                throw Refusal(.forbidden, "wrongOrigin", "the request comes from another site's page")
+            }
+        }
+        if let site = head.headerFields[.secFetchSite], site != "same-origin", site != "none" {
+            throw Refusal(.forbidden, "wrongOrigin", "the request comes from another site's page")
+        }
+        guard let token else {
+            throw Refusal(.forbidden, "readOnly", "this console only shows; start it with --token-file to allow changes")
+        }
+        let given = Array((head.headerFields[.authorization] ?? "").utf8)
+        guard Self.areEqual(given, Array("Bearer ".utf8) + token) else {
+            throw Refusal(.unauthorized, "wrongToken", "the header `Authorization: Bearer TOKEN` is missing, or its token is wrong")
+        }
+        guard let type = head.headerFields[.contentType], type.split(separator: ";").first == "application/json" else {
+            throw Refusal(.unsupportedMediaType, "wrongMediaType", "expected a body of the type application/json")
+        }
+    }
+
+    /// Compares in a time that depends on the lengths alone.
+    static func areEqual(_ given: [UInt8], _ expected: [UInt8]) -> Bool {
+        var difference = UInt8(given.count == expected.count ? 0 : 1)
+        for index in given.indices { difference |= given[index] ^ expected[index % max(1, expected.count)] }
+        return difference == 0
+    }
+
+    /// Returns the name of an authority, without its port and brackets.
+    private static func name(of authority: String) -> String {
+        if authority.hasPrefix("[") { return String(authority.dropFirst().prefix { $0 != "]" }) }
+        return String(authority.prefix { $0 != ":" }).lowercased()
+    }
+}
+
+/// A request that isn't carried out.
+struct Refusal: Error {
+    var status: HTTPResponse.Status
+    var code: String
+    var message: String
+    /// The methods to which the address answers, when that is the reason.
+    var allowed: String?
+
+    init(_ status: HTTPResponse.Status, _ code: String, _ message: String, allowed: String? = nil) {
+        self.status = status
+        self.code = code
+        self.message = message
+        self.allowed = allowed
+    }
+}
+
+extension HTTPField.Name {
+    static let secFetchSite = HTTPField.Name("Sec-Fetch-Site")!
+}

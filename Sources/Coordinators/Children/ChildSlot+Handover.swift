@@ -1,0 +1,44 @@
+import Supervision
+
+extension ChildSlot {
+    /// A planned change from the present life to the next one, which begins when the present one has finished what it has taken.
+    struct Handover {
+        /// The incarnation that gives way.
+        let former: Incarnation
+        /// The process that was prepared for the next life, and hasn't been given it; `nil` for a child without a process that could wait.
+        var successor: WorkerHost?
+        /// The wait of the handover's caller: for the next life, or for the first failure to start it.
+        let start: Start
+    }
+
+    /// Removes and returns the process that was prepared for the next life, if it still lives and suits the definition.
+    mutating func takeSuccessor() -> WorkerHost? {
+        guard let successor = handover?.successor, successor.isWaiting, successor.isAlive,
+            case .coordinator(let coordinator) = definition.kind, case .worker(_, let program, let plan) = coordinator.place,
+            successor.program == program, successor.plan == plan
+        else { return nil }
+        record.handover?.successor = nil
+        return successor
+    }
+}
+
+extension ChildSupervisor.State {
+    /// Whether this life of a child gives way to one that was prepared.
+    func isHandingOver(_ key: String, from incarnation: Incarnation) -> Bool {
+        slots.with(key) { $0.handover?.former == incarnation } == true
+    }
+}
+
+extension Shutdown {
+    /// A time without an end, for what has to have one.
+    private static let forEver = Duration.seconds(365 * 86_400)
+
+    /// The same time to end, of which the child uses what it needs to finish what it has taken.
+    var drainingFirst: Shutdown {
+        switch self {
+        case .brutalKill, .draining: self
+        case .timeout(let duration): .draining(duration)
+        case .infinity: .draining(Self.forEver)
+        }
+    }
+}

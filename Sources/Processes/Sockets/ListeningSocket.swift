@@ -1,0 +1,152 @@
+import ConcurrencySupport
+import Glibc
+
+/// A listening socket that outlives the programs to which it's given, so that a restart refuses no connection.
+///
+/// It's opened when it's needed first, and closed with the last reference. There is one socket for each address in this process: programs with
+/// the same address share it, and each connection is accepted by one of them.
+public final class ListeningSocket: Sendable {
+    private static let all = Lock<[SocketSpecification.Address: Weak]>([:])
+    /// The number of connections that may wait; the kernel's own limit, net.core.somaxconn, may be lower.
+    private static let backlog: Int32 = 4_096
+
+    private struct Weak {
+        weak var socket: ListeningSocket?
+    }
+
+    /// The place at which the socket listens.
+    public let address: SocketSpecification.Address
+    private let descriptor = Lock<Int32>(-1)
+
+    private init(_ address: SocketSpecification.Address) { self.address = address }
+
+    /// Returns the socket of an address, which may be open already.
+    public static func at(_ address: SocketSpecification.Address) -> ListeningSocket {
+        all.withLock { all in
+            if let socket = all[address]?.socket { return socket }
+            let socket = ListeningSocket(address)
+            all = all.filter { $0.value.socket != nil }
+            all[address] = Weak(socket: socket)
+            return socket
+        }
+    }
+
+    deinit {
+        let descriptor = descriptor.withLock { $0 }
+        guard descriptor >= 0 else { return }
+        if case .path(let path, _) = address { unlink(path) }
+        close(descriptor)
+    }
+
+    /// Opens the socket if it isn't open yet, and returns its descriptor, which still belongs to this object.
+    ///
+    /// - Throws: An error when the address can't be had.
+    func open() throws(ProcessError) -> Int32 {
+        try descriptor.withLock { descriptor throws(ProcessError) in
+            if descriptor < 0 { descriptor = try Self.listen(at: address) }
+            return descriptor
+        }
+    }
+
+    private static func listen(at address: SocketSpecification.Address) throws(ProcessError) -> Int32 {
+        switch address {
+        case .tcp(let host, let port): try listen(host, port, address)
+        case .path(let path, let mode): try listen(path, mode, address)
+        }
+    }
+
+    // MARK: Ports
+
+    /// Whether a text is an address of IPv4 or IPv6; names aren't looked up, because that may take any time.
+    static func isNumeric(_ host: String) -> Bool {
+        var four = in_addr()
+        var six = in6_addr()
+        return inet_pton(AF_INET, host, &four) == 1 || inet_pton(AF_INET6, host, &six) == 1
+    }
+
+    private static func listen(_ host: String, _ port: UInt16, _ address: SocketSpecification.Address) throws(ProcessError) -> Int32 {
+        var six = sockaddr_in6()
+        six.sin6_family = sa_family_t(AF_INET6)
+        six.sin6_port = port.bigEndian
+        if inet_pton(AF_INET6, host, &six.sin6_addr) == 1 {
+            return try listen(AF_INET6, &six, MemoryLayout<sockaddr_in6>.size, address) { descriptor in
+                // All addresses of both kinds, whatever net.ipv6.bindv6only says.
+                set(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, host == "::" ? 0 : 1)
+            }
+        }
+        var four = sockaddr_in()
+        four.sin_family = sa_family_t(AF_INET)
+        four.sin_port = port.bigEndian
+        guard inet_pton(AF_INET, host, &four.sin_addr) == 1 else { throw failure(EINVAL, address) }
+        return try listen(AF_INET, &four, MemoryLayout<sockaddr_in>.size, address) { _ in }
+    }
+
+    private static func set(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
+        var value = value
+        setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    // MARK: Paths
+
+    private static func listen(_ path: String, _ mode: UInt32, _ address: SocketSpecification.Address) throws(ProcessError) -> Int32 {
+        var name = sockaddr_un()
+        name.sun_family = sa_family_t(AF_UNIX)
+        // Unsafe: the path is a fixed array of the C structure.
+        withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: path.utf8) }
+        if isStale(&name) { unlink(path) }
+        let descriptor = try listen(AF_UNIX, &name, MemoryLayout<sockaddr_un>.size, address) { descriptor in
+            // The mode of the open socket becomes that of the file: no other user can connect before the next line.
+            fchmod(descriptor, mode_t(mode) & 0o600)
+        }
+        chmod(path, mode_t(mode))
+        return descriptor
+    }
+
+    /// Whether a socket file has no listener any more, such as that of a daemon that was killed.
+    private static func isStale(_ name: inout sockaddr_un) -> Bool {
+        let descriptor = socket(AF_UNIX, streamKind, 0)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        return call(&name, MemoryLayout<sockaddr_un>.size) { connect(descriptor, $0, $1) } < 0 && errno == ECONNREFUSED
+    }
+
+    // MARK: Both
+
+    private static let streamKind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+
+    private static func listen<Name>(
+        _ family: Int32,
+        _ name: inout Name,
+        _ length: Int,
+        _ address: SocketSpecification.Address,
+        _ prepare: (Int32) -> Void
+    ) throws(ProcessError) -> Int32 {
+        let descriptor = socket(family, streamKind, 0)
+        guard descriptor >= 0 else { throw failure(errno, address) }
+        if family != AF_UNIX { set(descriptor, SOL_SOCKET, SO_REUSEADDR, 1) }
+        prepare(descriptor)
+        guard call(&name, length, { bind(descriptor, $0, $1) }) == 0, Glibc.listen(descriptor, backlog) == 0 else {
+            defer { close(descriptor) }
+            throw failure(errno, address)
+        }
+        return descriptor
+    }
+
+    /// Calls a function of the kernel with an address of any family.
+    private static func call<Name>(_ name: inout Name, _ length: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+        // Unsafe: the kernel takes the address of any family.
+        withUnsafePointer(to: &name) { $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(length)) } }
+    }
+
+    private static func failure(_ error: Int32, _ address: SocketSpecification.Address) -> ProcessError {
+        ProcessError(error, action: "listen at \(address)")
+    }
+}
+
+extension ListeningSocket: Hashable {
+    /// Returns whether both are the same socket, or sockets of the same address.
+    public static func == (left: ListeningSocket, right: ListeningSocket) -> Bool { left.address == right.address }
+
+    /// Hashes the address.
+    public func hash(into hasher: inout Hasher) { hasher.combine(address) }
+}

@@ -1,0 +1,36 @@
+import ArgumentParser
+import Control
+
+/// The command `scale PATH NUMBER`.
+struct ScaleCommand: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "scale",
+        abstract: "Set the number of a child's instances in the running configuration.",
+        discussion: """
+            Example: coordinatorctl scale /web 4
+
+            The path is that of a child with `instances`, without a number. Only instances that are added or removed are touched; the last are \
+            removed first, each with its time to stop. The file stays as it is: `config diff` shows the difference, and `config apply` sets \
+            the file's number again. Exits with 1 when an instance can't be started or stopped.
+            """
+    )
+
+    @ParentCommand var root: CoordinatorControl
+    @OptionGroup var options: CommonOptions
+    @Argument(help: "The path of a child with `instances`, without a number, such as /web.") var path: String
+    @Argument(help: "The number of instances.") var number: Int
+
+    func validate() throws {
+        guard (0...Int(ControlOperation.maximumInstances)).contains(number) else {
+            throw ValidationError("'\(number)' isn't a number from 0 to \(ControlOperation.maximumInstances)")
+        }
+    }
+
+    func operation() -> ControlOperation { .scale(path: path, instances: number) }
+
+    func text(of answer: ScaleResult) -> String { answer.text }
+
+    func exitCode(of answer: ScaleResult) -> Int32 {
+        answer.changes.contains { $0.error != nil } ? ControlError.Code.failed.exitCode : 0
+    }
+}

@@ -1,0 +1,160 @@
+import Control
+import Glibc
+import Processes
+import TestSupport
+import Testing
+import WireProtocol
+
+@Suite("The console beside a real daemon", .timeLimit(minutes: 3))
+struct ConsoleTests {
+    /// Two children that do nothing, and one that writes and fails once in a while.
+    static let children = """
+          - { key: calm, program: { command: [sleep, "1000"] } }
+          - { key: other, program: { command: [sh, -c, "echo words; exec sleep 1000"] } }
+        """
+
+    @Test("The page, its parts and the API are served with headers that let nothing else in")
+    func page() async throws {
+        try await RunningConsole.with(Self.children) { console in
+            let page = try await console.get("/")
+            #expect(page.status == 200 && page.body.contains("<title>coordinatord</title>"))
+            #expect(page.head.contains("Content-Security-Policy: default-src 'none'; script-src 'self';"))
+            #expect(page.head.contains("X-Content-Type-Options: nosniff"))
+            // Nothing inline, and nothing of another origin.
+            #expect(!page.body.contains("style=") && !page.body.contains("onclick") && !page.body.contains("http:"))
+            for module in page.body.split(separator: "src=\"").dropFirst().map({ String($0.prefix { $0 != "\"" }) }) {
+                #expect(try await console.get(module).status == 200, "\(module)")
+            }
+            let style = try await console.get("/console.css")
+            let tag = try #require(style.head.split(separator: "\r\n").first { $0.hasPrefix("ETag: ") }?.dropFirst("ETag: ".count))
+            #expect(try await console.get("/console.css", headers: ["If-None-Match": String(tag)]).status == 304)
+            #expect(try await console.get("/nothing").status == 404)
+            #expect(try await console.get("/healthz").body == "ok\n")
+
+            let shown = try ControlJSON.decode(TreeNode.self, from: try await console.get("/api/v1/tree").json)
+            #expect(shown.children.map(\.path) == (try await console.tree()).children.map(\.path))
+            #expect(shown.children.map(\.key) == ["console", "calm", "other"])
+            try await eventually("the words are shown") {
+                try await console.get("/api/v1/logs?path=/other").json["lines"]?[0]?["line"] == "words"
+            }
+            #expect(try await console.get("/api/v1/history?path=/calm").json["lives"]?[0]?["incarnation"] == 1)
+            #expect(try await console.get("/api/v1/status?path=/none").status == 404)
+            #expect(try await console.get("/api/v1/status").status == 400)
+            #expect(try await console.get("/api/v1/logs?path=/calm&lines=0").status == 400)
+            #expect(try await console.get("/api/v1/events?limit=1").json["events"]?.arrayValue?.count == 1)
+        }
+    }
+
+    @Test("A change needs the token, this origin and the life that is meant")
+    func changes() async throws {
+        try await RunningConsole.with(Self.children) { console in
+            let before = try await console.node("/calm")
+            let body = #"{"path":"/calm"}"#
+            #expect(try await console.get("/api/v1/tree", headers: ["Host": "evil.example"]).status == 421)
+            #expect(try await console.post("/api/v1/restart", body, token: nil).status == 401)
+            #expect(try await console.post("/api/v1/restart", body, token: "0123456789-a-tokem").status == 401)
+            #expect(try await console.post("/api/v1/restart", body, headers: ["Origin": "http://evil.example"]).status == 403)
+            #expect(try await console.post("/api/v1/restart", body, headers: ["Sec-Fetch-Site": "cross-site"]).status == 403)
+            #expect(try await console.post("/api/v1/restart", body, headers: ["Content-Type": "text/plain"]).status == 415)
+            #expect(try await console.get("/api/v1/restart").status == 405)
+            #expect(try await console.post("/api/v1/tree", body).status == 405)
+            #expect(try await console.post("/api/v1/restart", "[]").status == 400)
+            #expect(try await console.post("/api/v1/restart", #"{"path":"/none"}"#).status == 404)
+            let huge = #"{"path":"/calm","x":""# + String(repeating: "x", count: 70_000) + "\"}"
+            #expect(try await console.post("/api/v1/restart", huge).status == 413)
+            #expect(try await console.post("/api/v1/restart", #"{"path":"/calm","incarnation":7}"#).status == 409)
+            #expect(try await console.node("/calm").pid == before.pid)
+
+            let origin = "http://127.0.0.1:\(console.port)"
+            let answer = try await console.post("/api/v1/restart", #"{"path":"/calm","incarnation":1}"#, headers: ["Origin": origin])
+            let result = try answer.json
+            #expect(answer.status == 200 && result["incarnation"] == 2)
+            #expect(try await console.node("/calm").pid != before.pid)
+        }
+    }
+
+    @Test("A console without a token changes nothing")
+    func readOnly() async throws {
+        try await RunningConsole.with(Self.children, isReadOnly: true) { console in
+            #expect(try await console.get("/api/v1/console").json["readOnly"] == true)
+            let answer = try await console.post("/api/v1/kill", #"{"path":"/calm"}"#)
+            let result = try answer.json
+            #expect(answer.status == 403 && result["error"]?["code"] == "readOnly")
+            #expect(try await console.node("/calm").incarnation == 1)
+        }
+    }
+
+    @Test("Killing the console touches no other child, and it comes back")
+    func killed() async throws {
+        try await RunningConsole.with(Self.children) { console in
+            let before = try await console.tree()
+            let victim = try #require(try await console.node("/console").pid)
+            kill(victim, SIGKILL)
+            try await eventually("another console answers") {
+                guard let pid = try await console.node("/console").pid, pid != victim else { return false }
+                return try? await console.get("/readyz").status == 200
+            }
+            let after = try await console.tree()
+            for key in ["calm", "other"] {
+                let (then, now) = (before.children.first { $0.key == key }, after.children.first { $0.key == key })
+                #expect(then?.pid == now?.pid && now?.incarnation == 1 && now?.restarts == 0)
+            }
+            #expect(after.children.first { $0.key == "console" }?.restarts == 1)
+        }
+    }
+
+    @Test("A browser gets all rows once, then those that change, and none twice when it comes back")
+    func stream() async throws {
+        try await RunningConsole.with(Self.children) { console in
+            let follower = try await StreamReader(console.port)
+            try await follower.wait("all rows") { $0.rows.count == 4 && $0.wholes == 1 }
+            _ = try await console.control("restart", "/calm")
+            try await follower.wait("the new life") { $0.rows["/calm"]?["life"] == 2 }
+            try await follower.wait("the event") { reader in reader.events.contains { $0["kind"] == "operator" } }
+            #expect(follower.wholes == 1)
+            let position = try #require(follower.position)
+
+            _ = try await console.control("stop", "/other")
+            let returned = try await StreamReader(console.port, position: position)
+            try await returned.wait("the change meanwhile") { $0.rows["/other"]?["state"] == "inactive" }
+            #expect(returned.wholes == 0 && returned.rows["/calm"] == nil)
+            let stranger = try await StreamReader(console.port, position: "another.1.1")
+            try await stranger.wait("all rows") { $0.rows.count == 4 && $0.wholes == 1 }
+        }
+    }
+
+    @Test("Silent connections, more than the console accepts, hold it for no longer than their time")
+    func silence() async throws {
+        try await RunningConsole.with(Self.children) { console in
+            var silent: [LoopbackConnection] = []
+            for number in 0..<600 {
+                let connection = try LoopbackConnection(console.port)
+                // Every third one begins a request and never ends it.
+                if number % 3 == 0 { connection.send("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ") }
+                silent.append(connection)
+            }
+            #expect(try await console.get("/healthz").status == 200)
+            try await eventually("they are closed", within: .seconds(40)) { silent.allSatisfy(\.isClosed) }
+        }
+    }
+
+    @Test("A console without a daemon serves, and says that it isn't ready")
+    func noDaemon() async throws {
+        try await RunningConsole.with(Self.children) { console in
+            let port = try FreePort.find()
+            let second = ProcessSpecification(
+                executable: BuiltProgram("coordinator-console").path,
+                arguments: ["--listen", "127.0.0.1:\(port)", "--runtime-dir", "\(console.directory)/nowhere"],
+                standardOutput: .null,
+                standardError: .null
+            )
+            try await withChild(second) { _ in
+                try await eventually("it listens") { try? await HTTPExchange.request("GET", "/healthz", port: port).status == 200 }
+                let readiness = try await HTTPExchange.request("GET", "/readyz", port: port)
+                #expect(readiness.status == 503 && readiness.body.contains("unreachable"))
+                let metrics = try await HTTPExchange.request("GET", "/metrics", port: port)
+                #expect(metrics.body.contains("coordinator_console_daemon_up 0"))
+            }
+        }
+    }
+}

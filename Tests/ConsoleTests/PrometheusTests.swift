@@ -1,0 +1,102 @@
+import Control
+import Glibc
+import Processes
+import TestSupport
+import Testing
+import WireProtocol
+
+@Suite("Prometheus and the console", .enabled(if: Programs.have("prometheus") && Programs.have("promtool")), .timeLimit(minutes: 3))
+struct PrometheusTests {
+    private static let children = """
+          - { key: shaky, program: { command: [sh, -c, "sleep 0.3; exit 3"] } }
+          - { key: "odd name", program: { command: [sleep, "1000"] } }
+          - key: tree
+            worker: { executable: \(BuiltProgram("FixtureWorker").path), coordinator: RootCoordinator }
+        """
+
+    @Test("promtool has nothing to say about the metrics, the alert rules and their tests")
+    func promtool() async throws {
+        try await RunningConsole.with(Self.children) { console in
+            let metrics = try await console.get("/metrics")
+            #expect(metrics.head.contains("Content-Type: text/plain; version=0.0.4; charset=utf-8"))
+            try Files.write(metrics.body, to: "\(console.directory)/metrics")
+            let check = try await Programs.shell("promtool check metrics < \(console.directory)/metrics 2>&1")
+            #expect(check.exitCode == 0 && check.output.isEmpty, "\(check.output)")
+        }
+        let rules = Programs.deploy("prometheus")
+        let check = try await Programs.shell("promtool check rules \(rules)/alerts.yaml && promtool test rules \(rules)/alerts.test.yaml")
+        #expect(check.exitCode == 0, "\(check.output)")
+    }
+
+    @Test("A Prometheus that scrapes the console agrees with coordinatorctl, and answers every query of the dashboard")
+    func scrape() async throws {
+        try await RunningConsole.with(Self.children) { console in
+            let port = try FreePort.find()
+            let configuration = """
+                global: { scrape_interval: 1s }
+                rule_files: [\(Programs.deploy("prometheus"))/alerts.yaml]
+                scrape_configs:
+                  - { job_name: console, static_configs: [{ targets: ["127.0.0.1:\(console.port)"] }] }
+                """
+            try Files.write(configuration, to: "\(console.directory)/prometheus.yaml")
+            let prometheus = ProcessSpecification(
+                executable: "/bin/sh",
+                arguments: [
+                    "-c",
+                    "exec prometheus --config.file=$0/prometheus.yaml --storage.tsdb.path=$0/data --web.listen-address=127.0.0.1:\(port)",
+                    console.directory,
+                ],
+                standardOutput: .null,
+                standardError: .null
+            )
+            try await withChild(prometheus) { _ in
+                let query = { (text: String) async throws -> [JSONValue] in
+                    let encoded = text.utf8.map { "%" + (String($0, radix: 16).count < 2 ? "0" : "") + String($0, radix: 16) }.joined()
+                    let answer = try await HTTPExchange.request("GET", "/api/v1/query?query=\(encoded)", port: port)
+                    guard answer.status == 200 else { throw BadQuery(text: text, answer: answer.body) }
+                    return try #require(try answer.json["data"]?["result"]?.arrayValue)
+                }
+                try await eventually("restarts are counted") {
+                    let found = try? await query("coordinator_restarts_total{path=\"/shaky\"} >= 3")
+                    return found?.isEmpty == false
+                }
+                // Nothing restarts it any more: both must name one number.
+                _ = try await console.control("stop", "/shaky")
+                let restarts = try await console.node("/shaky").restarts
+                try await eventually("PromQL has the restarts that coordinatorctl has") {
+                    try await query("coordinator_restarts_total{path=\"/shaky\"} == \(restarts)").count == 1
+                }
+                // The last scrape may be from before the stop.
+                try await eventually("PromQL has as many that serve as coordinatorctl") {
+                    let serving = try await console.tree().subtreeServing
+                    return try await query("sum(coordinator_up) == \(serving)").count == 1
+                }
+                #expect(try await query("coordinator_up{path=\"/odd name\"} == 1").count == 1)
+                #expect(try await query("ALERTS").allSatisfy { $0["metric"]?["alertname"] != "CoordinatorDaemonDown" })
+                let dashboard = try ControlJSON.parse(
+                    Array(try #require(Files.text(of: "\(Programs.deploy("prometheus"))/dashboard.json")).utf8)
+                )
+                var queries = 0
+                for panel in dashboard["panels"]?.arrayValue ?? [] {
+                    for target in panel["targets"]?.arrayValue ?? [] {
+                        let text = try #require(target["expr"]?.stringValue)
+                        _ = try await query(text.replacing("$instance", with: ".*").replacing("$path", with: ".*"))
+                        queries += 1
+                    }
+                }
+                #expect(queries >= 10)
+            }
+        }
+    }
+}
+
+/// A query that Prometheus refuses.
+private struct BadQuery: Error {
+    var text: String
+    var answer: String
+}
+
+extension TreeNode {
+    /// The number of nodes that are active or paused.
+    fileprivate var subtreeServing: Int { (isServing ? 1 : 0) + children.reduce(0) { $0 + $1.subtreeServing } }
+}

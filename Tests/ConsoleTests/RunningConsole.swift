@@ -1,0 +1,92 @@
+import Control
+import CoordinatorsTesting
+import Glibc
+import Processes
+import TestSupport
+import Testing
+import WireProtocol
+
+/// A real `coordinatord` with a real console as its child, in a directory of their own.
+final class RunningConsole: Sendable {
+    static let token = "0123456789-a-token"
+
+    private let temporary: TemporaryDirectory
+    let daemon: ChildProcess
+    /// The port of the loopback device at which the console listens.
+    let port: UInt16
+
+    var directory: String { temporary.path }
+
+    private init(_ temporary: TemporaryDirectory, daemon: ChildProcess, port: UInt16) {
+        self.temporary = temporary
+        self.daemon = daemon
+        self.port = port
+    }
+
+    /// Starts a daemon with further children, runs the body once the console is ready, and ends the daemon in any case.
+    static func with(_ children: String = "", isReadOnly: Bool = false, _ body: (RunningConsole) async throws -> Void) async throws {
+        let temporary = try TemporaryDirectory()
+        let port = try FreePort.find()
+        try Files.write(token + "\n", to: temporary.file("token"))
+        let options = isReadOnly ? "" : ", --token-file, \(temporary.file("token"))"
+        let console = BuiltProgram("coordinator-console").path
+        let tree = """
+            children:
+              - key: console
+                program:
+                  command: [\(console), --listen, "127.0.0.1:\(port)", --runtime-dir, \(temporary.file("run"))\(options)]
+                  ready: notify
+                  nice: 10
+                  health: { http: "http://127.0.0.1:\(port)/healthz", interval: 5s }
+            \(children)
+            supervision: { intensity: 1000, period: 60s, backoff: { minimum: 1ms, maximum: 10ms } }
+            """
+        try Files.write(tree, to: temporary.file("tree.yaml"))
+        let daemon = try await ProcessSpawner.shared.spawn(
+            ProcessSpecification(
+                executable: BuiltProgram("coordinatord").path,
+                arguments: ["--config", temporary.file("tree.yaml"), "--runtime-dir", temporary.file("run")],
+                standardOutput: .null,
+                standardError: .null
+            )
+        )
+        let running = RunningConsole(temporary, daemon: daemon, port: port)
+        do {
+            try await eventually("the console is ready") { try? await running.get("/readyz").status == 200 }
+            try await body(running)
+        } catch {
+            _ = await daemon.terminate(grace: .seconds(10))
+            throw error
+        }
+        _ = await daemon.terminate(grace: .seconds(10))
+    }
+
+    func get(_ path: String, headers: [String: String] = [:]) async throws -> HTTPExchange.Answer {
+        try await HTTPExchange.request("GET", path, port: port, headers: headers)
+    }
+
+    /// Requests a change as the page does.
+    func post(_ path: String, _ body: String, headers: [String: String] = [:], token: String? = RunningConsole.token) async throws
+        -> HTTPExchange.Answer
+    {
+        var all = ["Content-Type": "application/json"]
+        if let token { all["Authorization"] = "Bearer \(token)" }
+        return try await HTTPExchange.request("POST", path, port: port, headers: all.merging(headers) { $1 }, body: body)
+    }
+
+    func control(_ arguments: String...) async throws -> String {
+        let ended = try await BuiltProgram("coordinatorctl").run(["--runtime-dir", "\(directory)/run"] + arguments)
+        // 3: what is shown isn't running.
+        try #require([0, 3].contains(ended.exitCode), "\(arguments): \(ended.errors)")
+        return ended.output
+    }
+
+    /// The tree, as the operator's command tells it.
+    func tree() async throws -> TreeNode {
+        try ControlJSON.decode(TreeNode.self, from: ControlJSON.parse(Array(try await control("tree", "--json").utf8)))
+    }
+
+    func node(_ path: String) async throws -> TreeNode {
+        try ControlJSON.decode(TreeNode.self, from: ControlJSON.parse(Array(try await control("status", path, "--json").utf8)))
+    }
+}

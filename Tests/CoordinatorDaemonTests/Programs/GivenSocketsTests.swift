@@ -1,0 +1,108 @@
+import Control
+import Glibc
+import Processes
+import TestSupport
+import Testing
+
+@Suite("The sockets that a program gets from the daemon", .timeLimit(minutes: 3))
+struct GivenSocketsTests {
+    /// A server that answers each connection with its process, the variables of the protocol, and the number of its sockets; it takes its time to start.
+    private static let server = """
+        import os, socket, select, sys, time
+        time.sleep(0.3)
+        count = int(os.environ["LISTEN_FDS"])
+        assert os.environ["LISTEN_PID"] == str(os.getpid()), os.environ["LISTEN_PID"]
+        sockets = {socket.socket(fileno=3 + index): name for index, name in enumerate(os.environ["LISTEN_FDNAMES"].split(":"))}
+        assert len(sockets) == count
+        while True:
+            for ready in select.select(list(sockets), [], [])[0]:
+                connection, _ = ready.accept()
+                connection.sendall(f"{os.getpid()} {sockets[ready]} {count}".encode())
+                connection.close()
+        """
+
+    private static func file(_ directory: TemporaryDirectory, _ more: String = "") throws -> String {
+        try Files.write(server, to: directory.file("server.py"))
+        return """
+            children:
+              - key: p
+                program:
+                  command: [python3, \(directory.file("server.py"))]
+                  sockets:
+                    - { name: main, listen: \(directory.file("main.sock")) }
+                    - { name: other, listen: \(directory.file("other.sock")), mode: 0666 }
+                  \(more)
+            supervision: { intensity: 100, backoff: { minimum: 1ms, maximum: 10ms } }
+            """
+    }
+
+    private static func ask(_ path: String) throws -> String {
+        let connection = try RawSocket(path)
+        return String(decoding: try #require(connection.receiveAll()), as: UTF8.self)
+    }
+
+    @Test("They are its descriptors from 3 on, and no connection is refused while it's killed and restarted")
+    func restarts() async throws {
+        let directory = try TemporaryDirectory()
+        try await RunningDaemon.with(try Self.file(directory)) { daemon in
+            try await daemon.program("it runs") { $0.state == "active" }
+            let main = directory.file("main.sock")
+            let first = try await daemon.node("/p").pid ?? 0
+            #expect(try Self.ask(main) == "\(first) main 2")
+            #expect(try Self.ask(directory.file("other.sock")) == "\(first) other 2")
+            #expect(Files.mode(of: main) == 0o600 && Files.mode(of: directory.file("other.sock")) == 0o666)
+            var pids: Set<String> = []
+            for round in 0..<5 {
+                kill(try await daemon.node("/p").pid ?? 0, SIGKILL)
+                // Connects before, during and after the restart.
+                for _ in 0..<20 {
+                    let answer = try Self.ask(main)
+                    // A connection that the killed life has accepted ends without an answer.
+                    if let pid = answer.split(separator: " ").first { pids.insert(String(pid)) }
+                }
+                try await daemon.program("it runs again") { $0.incarnation == UInt32(round + 2) && $0.state == "active" }
+            }
+            #expect(pids.count >= 5)
+            async let restart = daemon.control("restart", "/p")
+            for _ in 0..<20 { _ = try Self.ask(main) }
+            #expect(try await restart.exitCode == 0)
+        }
+        #expect(directory.entries == ["server.py"])
+    }
+
+    @Test("A change of the program keeps them, and one that the file has no more is closed")
+    func changes() async throws {
+        let directory = try TemporaryDirectory()
+        let file = try Self.file(directory)
+        try await RunningDaemon.with(file) { daemon in
+            let main = directory.file("main.sock")
+            try await daemon.eventually("it answers") { try Self.ask(main).hasSuffix("main 2") }
+            let identity = try #require(Files.inode(of: main))
+            let other = "        - { name: other, listen: \(directory.file("other.sock")), mode: 0666 }\n"
+            #expect(file.contains(other))
+            try daemon.rewrite(try Self.file(directory, "environment: { CHANGED: a }").replacing(other, with: ""))
+            async let change = daemon.control("config", "apply")
+            for _ in 0..<20 { _ = try Self.ask(main) }
+            let changed = try await change
+            #expect(changed.exitCode == 0, "\(changed)")
+            #expect(try Self.ask(main).hasSuffix("main 1"))
+            #expect(Files.inode(of: main) == identity)
+            try await daemon.eventually("the other is closed") { !directory.entries.contains("other.sock") }
+            // An operator's stop keeps what listens.
+            #expect(try await daemon.control("stop", "/p").exitCode == 0)
+            let waiting = try RawSocket(main)
+            #expect(try await daemon.control("start", "/p").exitCode == 0)
+            #expect(String(decoding: try #require(waiting.receiveAll()), as: UTF8.self).hasSuffix("main 1"))
+        }
+    }
+
+    @Test("An address that can't be had fails the start with a reason")
+    func taken() async throws {
+        let directory = try TemporaryDirectory()
+        let file = try Self.file(directory).replacing("intensity: 100", with: "intensity: 1")
+        try await RunningDaemon.with(file.replacing(directory.file("main.sock"), with: "/nowhere/main.sock")) { daemon in
+            let node = try await daemon.program("given up") { $0.state == "failed" }
+            #expect(node.lastExit?.contains("Could not listen at /nowhere/main.sock") == true, "\(node.lastExit ?? "")")
+        }
+    }
+}

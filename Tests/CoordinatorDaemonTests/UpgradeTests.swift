@@ -53,7 +53,7 @@ struct UpgradeTests {
     @Test("keeps every process, what was paused and what was stopped, and the numbers of lives and events")
     func keeps() async throws {
         try await RunningDaemon.with(Self.configured()) { daemon in
-            try await daemon.allActive()
+            try await daemon.allRunning()
             try await daemon.call(.stop(path: "/resting"))
             try await daemon.call(.pause(path: "/paused"))
             #expect(try await daemon.add(5) == 5)
@@ -92,7 +92,7 @@ struct UpgradeTests {
     @Test("learns the exit status of a program that was kept, and restarts it as the next life")
     func exits() async throws {
         try await RunningDaemon.with(Self.configured()) { daemon in
-            try await daemon.allActive()
+            try await daemon.allRunning()
             #expect(try await daemon.control("upgrade").exitCode == 0)
             let before = try await daemon.node("/counter")
             try await daemon.call(.signal(path: "/counter", signal: SIGUSR1))
@@ -107,7 +107,7 @@ struct UpgradeTests {
     @Test("loses no line of a program and repeats none, and followed logs and events go on")
     func streams() async throws {
         try await RunningDaemon.with(Self.configured()) { daemon in
-            try await daemon.allActive()
+            try await daemon.allRunning()
             let (lines, events) = (Lines(), Lines())
             let logs = try await ProcessSpawner.shared.spawn(
                 daemon.controlSpecification(["logs", "/counter", "-f", "-n", "1000"], standardOutput: .captured { lines.add($0) })
@@ -130,7 +130,7 @@ struct UpgradeTests {
     func load() async throws {
         let count = Environment.upgrades
         try await RunningDaemon.with(Self.configured()) { daemon in
-            try await daemon.allActive()
+            try await daemon.allRunning()
             let before = try await daemon.lives()
             let output = Lines()
             // Longer than the upgrades take: it's interrupted after them.
@@ -166,7 +166,7 @@ struct UpgradeTests {
     @Test("waits for an open ask, as long as it was told to", arguments: ["100ms"])
     func openAsk(wait: String) async throws {
         try await RunningDaemon.with(Self.configured()) { daemon in
-            try await daemon.allActive()
+            try await daemon.allRunning()
             async let asked = daemon.control("ask", "/app", "Fixture.Wait", "--timeout", "30s")
             try await daemon.eventually("the ask is open") { try await daemon.node("/app").mailbox != nil }
             try await Task.sleep(for: .milliseconds(200))
@@ -180,7 +180,7 @@ struct UpgradeTests {
     @Test("changes nothing when the executable can't be run, is no daemon, or finds the file wrong")
     func refused() async throws {
         try await RunningDaemon.with(Self.configured()) { daemon in
-            try await daemon.allActive()
+            try await daemon.allRunning()
             let before = try await daemon.lives()
             let missing = try await daemon.control("upgrade", "--executable", "/nowhere/coordinatord")
             #expect(missing.exitCode == 1 && missing.errors.contains("/nowhere/coordinatord"))
@@ -210,7 +210,7 @@ struct UpgradeTests {
     @Test("applies no change of the file that wasn't applied before")
     func file() async throws {
         try await RunningDaemon.with(Self.configured()) { daemon in
-            try await daemon.allActive()
+            try await daemon.allRunning()
             let before = try await daemon.lives()
             try daemon.rewrite(Self.configured().replacing("key: counter", with: "key: renamed"))
             #expect(try await daemon.control("upgrade").exitCode == 0)
@@ -226,12 +226,12 @@ struct UpgradeTests {
     func withoutGrace() async throws {
         let text = Self.configured(Self.tree.replacing("orphan_grace: 60s", with: "orphan_grace: 0s"))
         try await RunningDaemon.with(text) { daemon in
-            try await daemon.allActive()
+            try await daemon.allRunning()
             let before = try await daemon.lives()
             let ended = try await daemon.control("upgrade")
             #expect(ended.exitCode == 0, "\(ended.errors)")
             #expect(ended.output.contains("started again: /app\n"))
-            try await daemon.allActive()
+            try await daemon.allRunning()
             let after = try await daemon.lives()
             #expect(after["/app"] != before["/app"] && after["/counter"] == before["/counter"])
         }
@@ -268,7 +268,7 @@ extension RunningDaemon {
     private static let running = ["/app", "/app/a", "/app/b", "/other", "/counter", "/notifier", "/piper"]
 
     /// Waits until all children run.
-    fileprivate func allActive() async throws {
+    fileprivate func allRunning() async throws {
         try await eventually("everything is active") {
             for path in Self.running + ["/resting", "/paused"] {
                 let node = try await node(path)

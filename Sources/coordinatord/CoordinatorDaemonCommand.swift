@@ -157,7 +157,8 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
             let heritage = Self.heritage()
             // The configuration that was in effect stays so.
             let text = try heritage?.configuration ?? DaemonConfiguration.text(path: file)
-            let configuration = try DaemonConfiguration.parse(text: text, file: file)
+            var configuration = try DaemonConfiguration.parse(text: text, file: file)
+            heritage?.adjust(&configuration)
             if let problem = configuration.missingPrivilege { throw Self.failure("coordinatord: \(file): \(problem)", code: 77) }
             let directory = try RuntimeDirectory.resolve(option: runtimeDir).resolvingWorkingDirectory()
             let output = DaemonOutput()

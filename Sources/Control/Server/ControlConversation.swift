@@ -92,8 +92,13 @@ final class ControlConversation: Sendable {
         return true
     }
 
-    /// Tells the client that another program takes the daemon's place; what it has no answer to wasn't carried out.
-    func dismiss() async { await send(ControlAnswer(id: nil, .failure(RequestIntake.closed))) }
+    /// Tells the client that another program takes the daemon's place; what it has no answer to then wasn't carried out.
+    func dismiss() async {
+        // What was begun and isn't finished may have had an effect: it isn't to be made again.
+        let begun = state.withLock { $0.open.filter { !$0.value.operation.isStream && !$0.value.operation.isUpgrade }.keys.sorted() }
+        for id in begun { await send(ControlAnswer(id: id, .failure(RequestIntake.abandoned))) }
+        await send(ControlAnswer(id: nil, .failure(RequestIntake.closed)))
+    }
 
     private func refusal(allowedUserIDs: Set<UInt32>?) -> ControlError? {
         guard let peer = connection.peer else {

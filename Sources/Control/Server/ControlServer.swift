@@ -19,6 +19,8 @@ public final class ControlServer: Sendable {
     public static let maximumOpenDescriptions = 64
     /// The largest number of these requests that are streams, each of which may last for long.
     public static let maximumOpenStreams = 16
+    /// The time that connections are given that are being made when all are dismissed.
+    private static let dismissalDelay = Duration.milliseconds(10)
 
     private enum Phase {
         /// The socket isn't bound yet. Can transition to: listening by `listen()`, closed by `close()`.
@@ -38,6 +40,8 @@ public final class ControlServer: Sendable {
         var conversations: [ObjectIdentifier: ControlConversation] = [:]
         /// The reason why the directory isn't this server's any more.
         var loss: ControlError?
+        /// Whether all connections are ended, because another program takes the daemon's place.
+        var isDismissing = false
     }
 
     /// The state that a close leaves, to be acted on after the lock.
@@ -165,17 +169,32 @@ public final class ControlServer: Sendable {
 
     /// Ends all connections, each with the word that another program takes the daemon's place, and accepts none.
     ///
-    /// What a requester has sent and has no answer to wasn't carried out, so it can be sent again. When the daemon stays after all, the
-    /// socket is made anew after ``ConnectionLimits/socketCheckInterval``.
+    /// What a requester has sent and has no answer to wasn't carried out, so it can be sent again. When the daemon stays after all,
+    /// ``readmit()`` makes the socket anew.
     public func dismissAll() async {
-        let (endpoint, conversations) = state.withLock { state -> (ControlEndpoint?, [ControlConversation]) in
-            guard case .serving(let endpoint) = state.phase else { return (nil, []) }
-            return (endpoint, Array(state.conversations.values))
+        let endpoint = state.withLock { state -> ControlEndpoint? in
+            guard case .serving(let endpoint) = state.phase else { return nil }
+            state.isDismissing = true
+            return endpoint
         }
         endpoint?.listener.close()
+        // Connections that are being made become conversations in this time; those that come later are dismissed at once.
+        try? await Task.sleep(for: Self.dismissalDelay)
+        let conversations = state.withLock { Array($0.conversations.values) }
         await withDiscardingTaskGroup { group in
             for conversation in conversations { group.addTask { await conversation.dismiss() } }
         }
+    }
+
+    /// Accepts connections again after ``dismissAll()``.
+    public func readmit() {
+        let endpoint = state.withLock { state -> ControlEndpoint? in
+            state.isDismissing = false
+            guard case .serving(let endpoint) = state.phase else { return nil }
+            return endpoint
+        }
+        // Otherwise the socket is made anew at the next look at it.
+        try? endpoint?.restore()
     }
 
     /// Makes a socket file anew that was removed: an operator needs it most when files are being removed.
@@ -254,6 +273,7 @@ public final class ControlServer: Sendable {
                 return true
             }
             guard isWelcome else { return connection.close() }
+            if state.withLock({ $0.isDismissing }) { await conversation.dismiss() }
             await serve(conversation, seat)
             let isLast = state.withLock { state in
                 state.conversations[ObjectIdentifier(conversation)] = nil

@@ -13,6 +13,11 @@ final class RequestIntake: Sendable {
 
     static let closed = ControlError(.upgrading, "another program is taking the daemon's place; make the request again in a moment")
 
+    static let abandoned = ControlError(
+        .failed,
+        "the request was open when another program took the daemon's place (peerLost); what it has done is unknown"
+    )
+
     /// Whether new requests are refused.
     var isClosed: Bool { state.withLock { $0.isClosed } }
 

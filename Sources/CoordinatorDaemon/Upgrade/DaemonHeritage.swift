@@ -1,5 +1,6 @@
 package import Control
 import Coordinators
+package import DaemonConfiguration
 import Glibc
 import Processes
 
@@ -25,6 +26,8 @@ package struct DaemonHeritage: Codable, Sendable {
     var format = currentFormat
     /// The configuration that's in effect, whatever the file has by now.
     package let configuration: String
+    /// The numbers of instances that are in effect, by paths: operators may have changed them.
+    let instances: [String: Int]
     let runtime: RuntimeHeritage
     let resting: [String: Resting]
     let events: EventLog.Legacy
@@ -32,12 +35,14 @@ package struct DaemonHeritage: Codable, Sendable {
 
     init(
         configuration: String,
+        instances: [String: Int],
         runtime: RuntimeHeritage,
         resting: [String: Resting],
         events: EventLog.Legacy,
         request: Request
     ) {
-        (self.configuration, self.runtime, self.resting) = (configuration, runtime, resting)
+        (self.configuration, self.instances) = (configuration, instances)
+        (self.runtime, self.resting) = (runtime, resting)
         (self.events, self.request) = (events, request)
     }
 
@@ -50,6 +55,15 @@ package struct DaemonHeritage: Codable, Sendable {
             return try MemoryFile.write(bytes)
         } catch {
             throw ControlError(.failed, error.message)
+        }
+    }
+
+    /// Gives children the numbers of instances that are in effect.
+    package func adjust(_ configuration: inout DaemonConfiguration) {
+        for (path, count) in instances {
+            _ = configuration.withSiblings(at: path) { siblings, index in
+                if siblings[index].instances != nil { siblings[index].instances = count }
+            }
         }
     }
 
@@ -67,5 +81,24 @@ package struct DaemonHeritage: Codable, Sendable {
             throw ControlError(.failed, "the former daemon has left a heritage of format \(heritage.format), not \(currentFormat)")
         }
         return heritage
+    }
+}
+
+extension DaemonConfiguration {
+    /// The numbers of instances of all children that have some, by the paths that operators name.
+    var instances: [String: Int] {
+        var found: [String: Int] = [:]
+        func visit(_ children: [ConfiguredChild], _ parent: CoordinatorPath) {
+            for child in children {
+                let path = parent.appending(child.key)
+                if let count = child.instances {
+                    found[path.description] = count
+                } else if case .group(let group) = child.content {
+                    visit(group.children, path)
+                }
+            }
+        }
+        visit(children, .root)
+        return found
     }
 }

@@ -140,6 +140,7 @@ final class Upgrade: Sendable {
         ProcessSpawner.shared.release()
         for path in stopped.reversed() { _ = try? await runtime.start(path) }
         await runtime.releaseMessages()
+        server.withLock { $0 }?.readmit()
         server.withLock { $0 }?.resume()
         marker.remove()
         logger.error("the executable could not take the daemon's place", metadata: ["error": "\(failure)"])
@@ -173,6 +174,7 @@ final class Upgrade: Sendable {
         }
         let heritage = DaemonHeritage(
             configuration: keeper.text,
+            instances: keeper.configuration.instances,
             runtime: runtime.heritage(among: kept),
             resting: resting,
             events: events.legacy,

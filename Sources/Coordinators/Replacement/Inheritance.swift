@@ -34,6 +34,9 @@ final class Inheritance: Sendable {
         }
     }
 
+    /// The latest incarnations of the children that nothing has started yet.
+    var incarnations: [String: UInt32] { state.withLock { $0.incarnations } }
+
     /// Removes and returns the program that goes on at a path.
     func takeProgram(at path: CoordinatorPath) -> RuntimeHeritage.Program? {
         let path = path.description

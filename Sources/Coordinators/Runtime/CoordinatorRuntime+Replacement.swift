@@ -73,13 +73,14 @@ extension CoordinatorRuntime {
         return true
     }
 
-    /// The paths of the workers of this process that the next program can't take over, the last started first.
+    /// The paths of the workers of this process that the next program can't take over, the last started first: without an orphan grace those
+    /// are all, otherwise those whose lives have begun in a spare process.
     package var endingWorkers: [CoordinatorPath] {
-        places.filter { $0.host is WorkerHost && !core.isAdoptable }.map(\.path).reversed()
+        places.filter { ($0.host as? WorkerHost)?.isAdoptable == false }.map(\.path).reversed()
     }
 
     /// The paths of the workers of this process that the next program takes over.
-    package var adoptableWorkers: [CoordinatorPath] { places.filter { $0.host is WorkerHost && core.isAdoptable }.map(\.path) }
+    package var adoptableWorkers: [CoordinatorPath] { places.filter { ($0.host as? WorkerHost)?.isAdoptable == true }.map(\.path) }
 
     /// The paths of the plain programs that run.
     package var programs: [CoordinatorPath] { places.filter { $0.host is ProgramHost }.map(\.path) }
@@ -90,6 +91,8 @@ extension CoordinatorRuntime {
     package func heritage(among kept: [KeptProcess]) -> RuntimeHeritage {
         let kept = Dictionary(kept.map { ($0.identity, $0) }) { first, _ in first }
         var heritage = RuntimeHeritage()
+        // Those that nothing has started since this program took its place.
+        heritage.incarnations = core.inheritance?.incarnations ?? [:]
         for place in places {
             if let program = (place.host as? ProgramHost)?.heritage(among: kept) { heritage.programs.append(program) }
             heritage.incarnations[place.path.description] = place.supervisor.incarnation(of: place.key)
@@ -102,6 +105,9 @@ extension CoordinatorRuntime {
 }
 
 extension WorkerHost {
+    /// Whether a next program can take the worker over.
+    var isAdoptable: Bool { state.withLock { $0.record != nil } }
+
     /// The link in use; `nil` when there is none.
     var currentPeer: Peer? { state.withLock { $0.linkedPeer } }
 }

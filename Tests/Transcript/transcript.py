@@ -256,7 +256,7 @@ class Transcript:
         self.both(["restart", "/sleeper", "/nowhere"], "lifecycle-list", exit=4)
         self.both(["restart", "--rolling", "/twins"], "lifecycle-list", shows="/twins-2")
         self.both(["restart", "--rolling", "/shop/cart", "/nowhere"], "lifecycle-list", exit=4)
-        self.both(["scale", "/twins", "3"], "scale", shows="/twins-3")
+        self.both(["scale", "/twins", "3"], "scale", shows="/twins")
         self.both(["scale", "/twins", "2"], "scale", shows="/twins")
         self.both(["scale", "/sleeper", "2"], "error", exit=64)
         self.both(["kill", "/shop/payment"], "lifecycle")

@@ -19,8 +19,9 @@ extension ProcessLoop {
     /// When a step fails, nothing has changed: the process lives on, and its FIFO stays.
     func adopt(_ adoption: Adoption) throws(ProcessError) -> ChildProcess {
         let descriptor: Int32
+        let isChild: Bool
         do throws(ProcessError) {
-            descriptor = try openProcess(adoption)
+            (descriptor, isChild) = try openProcess(adoption)
         } catch {
             for end in adoption.ends ?? [] { readRest(of: end) }
             throw error
@@ -39,7 +40,7 @@ extension ProcessLoop {
                 let registered = try register(ends, of: token, action: "\(adoption.action): watch its output")
                 captures.merge(registered) { $1 }
             }
-            let isChild = claim(adoption)
+            if isChild { claim(adoption.identity.processID) }
             let child = ChildProcess(
                 identity: adoption.identity,
                 descriptor: descriptor,
@@ -57,7 +58,9 @@ extension ProcessLoop {
     }
 
     /// Opens a pidfd, and checks that the process is one that this spawner could have started, and may signal.
-    private func openProcess(_ adoption: Adoption) throws(ProcessError) -> Int32 {
+    ///
+    /// - Returns: The descriptor, and whether the process is a child of this one: a former program in this process has spawned it.
+    private func openProcess(_ adoption: Adoption) throws(ProcessError) -> (Int32, isChild: Bool) {
         let descriptor: Int32
         switch adoption.identity.open(systemCalls) {
         case .opened(let opened): descriptor = opened
@@ -65,15 +68,15 @@ extension ProcessLoop {
         case .failed(let errno): throw ProcessError(errno, action: adoption.action)
         }
         do throws(ProcessError) {
-            try check(adoption, descriptor)
-            return descriptor
+            return (descriptor, try check(adoption, descriptor) == getpid())
         } catch {
             systemCalls.close(descriptor)
             throw error
         }
     }
 
-    private func check(_ adoption: Adoption, _ descriptor: Int32) throws(ProcessError) {
+    /// - Returns: The number of the process's parent.
+    private func check(_ adoption: Adoption, _ descriptor: Int32) throws(ProcessError) -> Int32 {
         let number = adoption.identity.processID
         guard let statistics = try adoption.identity.statistics(systemCalls),
             // The exit status of a child waits for this process.
@@ -89,6 +92,7 @@ extension ProcessLoop {
         // Signal 0 tells whether a signal would be allowed.
         let result = systemCalls.signalProcess(descriptor, 0)
         guard result >= 0 else { throw ProcessError(-result, action: adoption.action) }
+        return statistics.parentID
     }
 
     private func openOutput(_ adoption: Adoption, _ child: UInt64) throws(ProcessError) -> (key: UInt64, value: Capture)? {
@@ -110,13 +114,10 @@ extension ProcessLoop {
         guard result >= 0 else { throw ProcessError(-result, action: adoption.action) }
     }
 
-    /// Returns whether the process is a child of this one, which then takes its exit status: a former program in this process has spawned it.
-    private func claim(_ adoption: Adoption) -> Bool {
-        let number = adoption.identity.processID
-        guard (try? adoption.identity.statistics(systemCalls))?.parentID == getpid() else { return false }
+    /// Takes note of a child whose exit status this process takes.
+    private func claim(_ number: Int32) {
         thread.spawned.withLock { _ = $0.insert(number) }
         Subreaper.childSpawned()
-        return true
     }
 
     /// Delivers what a process that is gone has written last, and closes the end.

@@ -323,8 +323,8 @@ class Transcript:
     def upgrade(self):
         """The daemon goes on as its own executable, and its workers don't notice."""
         cart = self.node("/shop/cart")["pid"]
-        self.both(["upgrade", "--dry-run"], "upgrade", shows="would go on as")
-        self.both(["upgrade", "--wait", "5s"], "upgrade", shows="goes on as")
+        self.both(["upgrade", "--dry-run"], "upgrade", shows="coordinatord")
+        self.both(["upgrade", "--wait", "5s"], "upgrade", shows="coordinatord")
         self.both(["upgrade", "--executable", "/nowhere"], "error", exit=1)
         if self.node("/shop/cart")["pid"] != cart:
             self.fail("an upgrade has replaced a worker")

@@ -98,16 +98,20 @@ struct TestKitTests {
     @Test("What can't cross fails by name, and what can arrives as it would from another process")
     func border() async throws {
         try await withRuntime(Mall.self, workers: .encoded) { runtime in
-            let price = try await runtime.ask(Mall.Buy(item: "apple"))
+            let price = try await runtime.ask(Mall.Buy(item: "apple"), timeout: .seconds(60))
             #expect(price == 5)
-            let message = await #expect(throws: CoordinatorError.self) { try await runtime.ask(Mall.Buy(item: "uncodable")) }
+            let message = await #expect(throws: CoordinatorError.self) {
+                try await runtime.ask(Mall.Buy(item: "uncodable"), timeout: .seconds(60))
+            }
             #expect(message?.code == .coding)
             #expect(message?.message.contains(Stock.Price.name) == true)
             let reply = await #expect(throws: CoordinatorError.self) { try await runtime.ask(Mall.Weigh(), timeout: .seconds(20)) }
             #expect(reply?.message.contains("the reply to \(Till.Weigh.name)") == true)
-            let error = await #expect(throws: Stock.NoMoney.self) { try await runtime.ask(Mall.Refuse()) }
+            let error = await #expect(throws: Stock.NoMoney.self) { try await runtime.ask(Mall.Refuse(), timeout: .seconds(60)) }
             #expect(error?.missing == 9)
-            let configuration = await #expect(throws: CoordinatorError.self) { try await runtime.ask(Mall.StartUncodable()) }
+            let configuration = await #expect(throws: CoordinatorError.self) {
+                try await runtime.ask(Mall.StartUncodable(), timeout: .seconds(60))
+            }
             #expect(configuration?.message.contains("the configuration of /bad") == true)
         }
     }
@@ -399,7 +403,7 @@ private actor Mall: Coordinator {
     init(_ context: Context) { self.context = context }
 
     static let responders: Responders = [
-        .respond(to: Buy.self) { me, buy in try await me.till.ask(Till.Scan(item: buy.item)) },
+        .respond(to: Buy.self) { me, buy in try await me.till.ask(Till.Scan(item: buy.item), timeout: .seconds(60)) },
         .respond(to: Weigh.self) { me, _ in _ = try await me.till.ask(Till.Weigh(count: 1)) },
         .respond(to: Refuse.self) { me, _ in try await me.till.ask(Till.Refuse()) },
         .respond(to: StartUncodable.self) { me, _ in

@@ -1,5 +1,4 @@
 import DequeModule
-import Synchronization
 
 /// A lock that is held across suspensions: one operation runs at a time, in order of arrival.
 package final class AsyncLock: Sendable {
@@ -42,7 +41,7 @@ package final class AsyncLock: Sendable {
 
 /// A lock that is made when the first operation passes: most of these locks are never used.
 package struct LazyAsyncLock: ~Copyable, Sendable {
-    private let lock = AtomicLazyReference<AsyncLock>()
+    private let lock = LazyReference<AsyncLock>()
 
     package init() {}
 

@@ -35,7 +35,7 @@ extension Node {
     ///
     /// - Returns: Whether a coordinator responds; `nil` if the message has to take the whole way.
     func sendUp<M: ResponderMessage>(_ message: M) throws(CoordinatorError) -> Bool? {
-        guard let uplink = runtime.uplink, !openAsks.isClosed else { return nil }
+        guard let uplink = runtime.uplink, existingOpenAsks?.isClosed != true else { return nil }
         let type = ObjectIdentifier(M.self)
         var node = self
         while true {

@@ -26,7 +26,7 @@ extension Node {
     @inline(__always)
     func shortcutWithinInstruments(for message: ObjectIdentifier, size: Int) -> Shortcut? {
         // Tasks that a stopped coordinator has left running can't ask.
-        openAsks.isClosed ? nil : ownShortcut(for: message, size)
+        existingOpenAsks?.isClosed == true ? nil : ownShortcut(for: message, size)
     }
 
     /// Returns the shortcut from here up.

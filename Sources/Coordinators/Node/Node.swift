@@ -172,9 +172,9 @@ final class Node: Sendable {
     let border: Border?
     let state: Lock<State>
     /// The open asks, made when the coordinator asks first.
-    private let ownOpenAsks = AtomicLazyReference<OpenAsks>()
+    private let ownOpenAsks = LazyReference<OpenAsks>()
     /// The coordinator's logger, made when it's first needed.
-    private let ownLogger = AtomicLazyReference<Box<Logger>>()
+    private let ownLogger = LazyReference<Box<Logger>>()
     /// The lock under which the coordinator's transitions come one after the other.
     let transitions = LazyAsyncLock()
     /// The lock under which a tab coordinator's selections come one after the other.

@@ -7,13 +7,13 @@ extension Uplink {
     /// What is on its way isn't affected, and the worker's answers aren't either.
     func obey(_ request: MessageHold) {
         switch request {
-        case .hold: state.withLock { $0.isHeld = true }
+        case .hold: state.withLock { $0.waiting.isHeld = true }
         case .release:
             let (peer, messages) = state.withLock { state -> (Peer?, [KeptMessage]) in
-                state.isHeld = false
+                state.waiting.isHeld = false
                 // Without a link, the next one begins with the messages.
                 guard let peer = state.peer else { return (nil, []) }
-                return (peer, state.kept.removeAll())
+                return (peer, state.waiting.kept.removeAll())
             }
             guard let peer else { return }
             if pass(messages, to: peer) { forwardKeptMoves(to: peer) }

@@ -30,7 +30,7 @@ extension Uplink {
         while true {
             let place = state.withLock { state -> Place in
                 if let peer = state.peerForMessages, peer !== former { return .peer(peer) }
-                return state.machine.mayBeLinked && state.kept.take(message) ? .kept : .none
+                return state.machine.mayBeLinked && state.waiting.kept.take(message) ? .kept : .none
             }
             switch place {
             case .kept: return
@@ -46,7 +46,7 @@ extension Uplink {
     func keep(returned message: KeptMessage) {
         let isKept = state.withLock { state in
             guard state.machine.mayBeLinked else { return false }
-            state.kept.takeBack(message)
+            state.waiting.kept.takeBack(message)
             return true
         }
         if !isKept { endUnreachable(message.envelope) }
@@ -72,7 +72,7 @@ extension Uplink {
 
     /// Ends the messages that wait, because no link comes any more.
     func endKeptMessages() {
-        for message in state.withLock({ $0.kept.removeAll() }) { endUnreachable(message.envelope) }
+        for message in state.withLock({ $0.waiting.kept.removeAll() }) { endUnreachable(message.envelope) }
     }
 
     private func endUnreachable(_ envelope: Envelope) {

@@ -82,8 +82,8 @@ extension Uplink {
             let (peer, next) = state.withLock { state -> (Peer?, OneShot<Void>?) in
                 if let peer = state.peer, peer !== former { return (peer, nil) }
                 if !state.machine.mayBeLinked { return (nil, nil) }
-                let next = state.nextLink ?? OneShot()
-                state.nextLink = next
+                let next = state.waiting.nextLink ?? OneShot()
+                state.waiting.nextLink = next
                 return (nil, next)
             }
             guard let next else { return peer }
@@ -95,8 +95,8 @@ extension Uplink {
     func settleNextLink() {
         let next = state.withLock { state -> OneShot<Void>? in
             guard state.peer != nil || !state.machine.mayBeLinked else { return nil }
-            defer { state.nextLink = nil }
-            return state.nextLink
+            defer { state.waiting.nextLink = nil }
+            return state.waiting.nextLink
         }
         next?.settle(())
     }

@@ -11,16 +11,16 @@ extension Uplink {
     private static let headroom = 128 + Peer.traceLimit
 
     /// Whether all processes above speak the compact codec.
-    var isCompact: Bool { state.withLock { $0.isCompact } }
+    var isCompact: Bool { state.withLock { $0.above.isCompact } }
 
     /// The directory of the rows above; `nil` while there is none, or when the parent doesn't tell it.
-    var directory: ResponderDirectory? { state.withLock { $0.directory } }
+    var directory: ResponderDirectory? { state.withLock { $0.above.directory } }
 
     /// Sends a message to the parent of this process's own coordinator, from which the message climbs.
     ///
     /// - Returns: False when no coordinator above responds to the message: it has not left.
     func climb(_ envelope: Envelope) -> Bool {
-        let (peer, directory) = state.withLock { ($0.peerForMessages, $0.directory) }
+        let (peer, directory) = state.withLock { ($0.peerForMessages, $0.above.directory) }
         guard let directory, !envelope.isBuiltin else {
             forward(envelope, to: "", isDirect: false)
             return true
@@ -39,7 +39,7 @@ extension Uplink {
     ///
     /// - Returns: Whether a coordinator above responds; `nil` if the message has to take the whole way.
     func send<M: ResponderMessage>(_ message: M, from sender: CoordinatorPath) throws(CoordinatorError) -> Bool? {
-        let (peer, directory) = state.withLock { ($0.peerForMessages, $0.directory) }
+        let (peer, directory) = state.withLock { ($0.peerForMessages, $0.above.directory) }
         guard let peer, let entry = directory?.simpleEntry(for: M.self) else { return nil }
         return try peer.send(message, called: entry.name, from: sender, as: entry.isOfThisBuild ? .compact : peer.codec) ? true : nil
     }

@@ -46,22 +46,32 @@ final class Uplink: Sendable {
         var attachment: Attachment?
         /// The frames that are sent again on every new link: that the coordinator is ready, that it has finished.
         var standing: [Frame] = []
+        var above: Above
+        /// The processes below, as the parents know them.
+        var reports = Reports()
+        var waiting = Waiting()
+        /// The owner, which lives as long as the process.
+        var owner: (any UplinkOwner)?
+    }
+
+    /// The parts of the processes above that outlast a link.
+    struct Above {
         /// The directory of the rows above that has arrived last; every link brings it again, from the same process.
         var directory: ResponderDirectory?
         /// Whether all processes above spoke the compact codec on the last link that was in use.
         var isCompact = false
         /// The newest epoch of a parent that the worker has been welcomed in, and before that the ticket's.
         var epoch: UInt32
-        /// The processes below, as the parents know them.
-        var reports = Reports()
+    }
+
+    /// The waits for the next link.
+    struct Waiting {
+        /// The messages that wait.
+        var kept = MessageParking<KeptMessage>()
+        /// Whether new messages wait too, because another program is about to take the parent's place.
+        var isHeld = false
         /// The signal that there is a link in use again, or never will be.
         var nextLink: OneShot<Void>?
-        /// The messages that wait for the next link.
-        var kept = MessageParking<KeptMessage>()
-        /// Whether new messages wait for the next link, because another program is about to take the parent's place.
-        var isHeld = false
-        /// The owner, which lives as long as the process.
-        var owner: (any UplinkOwner)?
     }
 
     /// A link that was dialled.
@@ -93,7 +103,7 @@ final class Uplink: Sendable {
         limits.handshake = Link.handshakeTimeout
         if !ticket.isStrict { limits.orphanGrace = .milliseconds(Int64(ticket.orphanGraceMilliseconds)) }
         limits.searchesAtFirst = ticket.epoch != 0
-        state = MachineShell(State(machine: UplinkMachine(limits: limits), epoch: ticket.epoch))
+        state = MachineShell(State(machine: UplinkMachine(limits: limits), above: Above(epoch: ticket.epoch)))
     }
 
     /// Dials the parent; the owner gets the parent's frames from now on.
@@ -184,7 +194,7 @@ extension Uplink {
             maximumFrameSize: UInt32(FrameLimits.default.maximumFrameSize)
         )
         do throws(LinkError) {
-            try link.send(Frame(.hello(hello), epoch: state.withLock { $0.epoch }), lane: .control)
+            try link.send(Frame(.hello(hello), epoch: state.withLock { $0.above.epoch }), lane: .control)
         } catch {
             link.close()
         }
@@ -202,10 +212,10 @@ extension Uplink {
         handle(.welcomed(id)) { state in
             guard state.attachment?.id == id else { return }
             state.attachment?.peer = peer
-            state.isCompact = isCompact
-            state.isHeld = false
-            if epoch > state.epoch { state.reports.begin() }
-            state.epoch = max(epoch, state.epoch)
+            state.above.isCompact = isCompact
+            state.waiting.isHeld = false
+            if epoch > state.above.epoch { state.reports.begin() }
+            state.above.epoch = max(epoch, state.above.epoch)
         }
         if state.withLock({ $0.machine.link == id }) { introduce(peer, on: id) }
     }
@@ -215,7 +225,7 @@ extension Uplink {
             if case .goodbye(let reason) = frame.content { Diagnostics.print("refused by the parent: \(reason)") }
             return nil
         }
-        let known = state.withLock { $0.epoch }
+        let known = state.withLock { $0.above.epoch }
         guard frame.epoch >= known else {
             Diagnostics.print("a parent of epoch \(frame.epoch) was refused: this worker knows a later one, of epoch \(known)")
             return nil
@@ -260,7 +270,7 @@ extension Uplink {
     private func learn(_ level: Directory, on id: UplinkMachine.LinkID) {
         state.withLock { state in
             guard state.attachment?.id == id, let directory = state.attachment?.directory.add(level) else { return }
-            state.directory = directory
+            state.above.directory = directory
         }
     }
 
@@ -294,7 +304,7 @@ extension Uplink.State {
     /// The parent, if a new message may be sent to it now.
     ///
     /// While messages are held, those of a handler that is to answer an ask are sent all the same: the asker waits for them.
-    var peerForMessages: Peer? { isHeld && HandlerScope.current == nil ? nil : peer }
+    var peerForMessages: Peer? { waiting.isHeld && HandlerScope.current == nil ? nil : peer }
 
     /// What a link begins with, before it's open for everything else.
     enum Introduction {
@@ -310,7 +320,7 @@ extension Uplink.State {
             attachment.told += 1
             return .frame(standing[attachment.told - 1])
         }
-        let messages = kept.removeAll()
+        let messages = waiting.kept.removeAll()
         if !messages.isEmpty { return .messages(messages) }
         attachment.isIntroduced = true
         return nil

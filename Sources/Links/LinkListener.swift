@@ -24,13 +24,19 @@ public final class LinkListener: Sendable {
     ///
     /// - Parameters:
     ///   - address: an nng address such as `ipc:///run/coordinator/links.sock`.
+    ///   - permissions: the mode of the socket file.
     ///   - handshakeTimeout: the time that a peer may take to send hello.
-    public init(address: String, limits: FrameLimits = .default, handshakeTimeout: Duration = Link.handshakeTimeout) throws(LinkError) {
+    public init(
+        address: String,
+        permissions: UInt32 = 0o600,
+        limits: FrameLimits = .default,
+        handshakeTimeout: Duration = Link.handshakeTimeout
+    ) throws(LinkError) {
         self.address = address
         self.limits = limits
         self.handshakeTimeout = handshakeTimeout
         do throws(NNGError) {
-            listener = try StreamListener(address)
+            listener = try StreamListener(address, permissions: permissions)
         } catch {
             throw LinkError(error)
         }

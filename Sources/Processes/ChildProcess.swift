@@ -41,6 +41,8 @@ public final class ChildProcess: Sendable {
     ///
     /// The number is also that of the process's session and process group.
     public let identity: ProcessIdentity
+    /// The user as whom the process was started; of an adopted one, this process's.
+    package let userID: UInt32
     /// Whether another process has started this one, and so is told its exit status.
     let isAdopted: Bool
     /// The token under which the process thread knows this child.
@@ -54,11 +56,12 @@ public final class ChildProcess: Sendable {
         identity: ProcessIdentity,
         descriptor: Int32,
         token: UInt64,
+        userID: UInt32,
         killsGroupAtExit: Bool,
         isAdopted: Bool = false,
         thread: ProcessThread
     ) {
-        self.identity = identity
+        (self.identity, self.userID) = (identity, userID)
         self.isAdopted = isAdopted
         self.token = token
         self.thread = thread

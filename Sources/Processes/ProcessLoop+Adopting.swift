@@ -45,6 +45,7 @@ extension ProcessLoop {
                 identity: adoption.identity,
                 descriptor: descriptor,
                 token: token,
+                userID: geteuid(),
                 killsGroupAtExit: adoption.killsGroupAtExit,
                 isAdopted: !isChild,
                 thread: thread

@@ -72,6 +72,7 @@ extension ProcessLoop {
             identity: ProcessIdentity(processID: processID, startTime: statistics.startTime),
             descriptor: descriptor,
             token: token,
+            userID: specification.account?.user ?? geteuid(),
             killsGroupAtExit: specification.killsGroupAtExit,
             thread: thread
         )

@@ -1,10 +1,11 @@
+import FoundationEssentials
 import TestSupport
 import Testing
 import WireProtocol
 
 @testable import Control
 
-/// The check of a text against the grammar of JSON.
+/// The reading of JSON.
 @Suite struct JSONSyntaxTests {
     @Test(
         "The first departure from the grammar is reported with its line and column",
@@ -45,11 +46,36 @@ import WireProtocol
         arguments: [
             (" null ", nil), ("true", true), ("-0", 0), ("12", 12), ("1.5e+2", 150), ("\t[ ]\r\n", []), ("{}", [:]),
             (#"{"a":[{"b":"\u00e9\ud83d\ude00\n"}]}"#, ["a": [["b": "é😀\n"]]]),
-            ("9223372036854775807", .integer(.max)), ("\"\u{7F}/\\/\"", "\u{7F}//"),
+            ("9223372036854775807", .integer(.max)), ("9223372036854775808", 9.223_372_036_854_775_808e18), ("1.0", 1), ("0.5", 0.5),
+            ("\"\u{7F}/\\/\"", "\u{7F}//"), (#"{"a":1,"b":[],"a":2}"#, ["a": 1, "b": []]), (#""\b\f\r\t\\\"""#, "\u{8}\u{C}\r\t\\\""),
         ] as [(String, JSONValue)]
     )
     func whatATextMeans(text: String, value: JSONValue) throws {
         #expect(try ControlJSON.parse(Array(text.utf8)) == value)
+        #expect(try JSONDecoder().decode(JSONValue.self, from: Data(text.utf8)) == value, "Foundation reads another value")
+    }
+
+    @Test("A value is written as Foundation writes it, with sorted keys")
+    func whatAValueIsWrittenAs() throws {
+        let texts = ["", "a/b", "\u{0}\u{8}\u{9}\u{A}\u{B}\u{C}\u{D}\u{F}\u{10}\u{1F}\u{7F}\u{85}\u{2028}", "\"\\", "é😀", "e\u{301}"]
+        let numbers = [0, -0.0, 0.1, 1.5, -2.25, 100, 1e15, 1e16, 1e20, 1e300, .leastNonzeroMagnitude, .greatestFiniteMagnitude, .pi]
+        let keys = ["a", "B", "b", "10", "9", "_", "é", "e\u{301}x", "a b", "ab", "😀", ""]
+        let value: JSONValue = [
+            "texts": .array(texts.map(JSONValue.string)), "numbers": .array(numbers.map(JSONValue.number)),
+            "others": [nil, true, false, [], [:], .integer(.min), .integer(.max), [[1], ["x": nil]]],
+            "keys": .object(Dictionary(uniqueKeysWithValues: keys.map { ($0, .null) })),
+        ]
+        #expect(
+            String(decoding: try ControlJSON.bytes(of: value), as: UTF8.self)
+                == String(decoding: try Self.foundationBytes(of: value), as: UTF8.self)
+        )
+        #expect(throws: ControlError.self) { try ControlJSON.bytes(of: .number(.infinity)) }
+    }
+
+    private static func foundationBytes(of value: JSONValue) throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return [UInt8](try encoder.encode(value))
     }
 
     @Test("Nesting beyond the limit is a problem")
@@ -61,9 +87,8 @@ import WireProtocol
         #expect(JSONSyntax.firstProblem(in: nested(129))?.message == "nested more than 128 deep")
     }
 
-    /// Foundation decodes every text that the check accepts, however a good text was damaged.
-    @Test("A damaged text is either refused or decoded")
-    func damagedTextsAreRefusedOrDecoded() {
+    @Test("A damaged text is either refused, or read as Foundation's decoder reads it")
+    func damagedTextsAreRefusedOrRead() throws {
         let seed = UInt64.random(in: .min ... .max)
         var random = SeededGenerator(seed: seed)
         let good = Array(#"{"v":1,"id":-7.5e3,"op":"ask","payload":[true,false,null,"\u00e9\n",{"k":[]}],"":{}}"#.utf8)
@@ -78,8 +103,10 @@ import WireProtocol
                 default: text.remove(at: index)
                 }
             }
-            guard JSONSyntax.firstProblem(in: text) == nil else { continue }
-            #expect(throws: Never.self, "seed \(seed): \(String(decoding: text, as: UTF8.self))") { try ControlJSON.parse(text) }
+            guard let value = try? ControlJSON.parse(text) else { continue }
+            let comment: Comment = "seed \(seed): \(String(decoding: text, as: UTF8.self))"
+            #expect(try JSONDecoder().decode(JSONValue.self, from: Data(text)) == value, comment)
+            #expect(try ControlJSON.bytes(of: value) == Self.foundationBytes(of: value), comment)
         }
     }
 }

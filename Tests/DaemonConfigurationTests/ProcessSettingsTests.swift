@@ -144,19 +144,15 @@ struct ProcessSettingsTests {
         #expect(error?.problems.first?.message.contains(message) == true, "\(error?.description ?? "")")
     }
 
-    @Test("A worker has the keys of processes, except the user")
+    @Test("A worker has the keys of processes")
     func worker() throws {
-        let keys = "executable: a, coordinator: B, umask: 0, recycle: { messages: 5, after: 1h }"
+        let keys = "executable: a, coordinator: B, user: b, group: 7, umask: 0, recycle: { messages: 5, after: 1h }"
         let children = try DaemonConfiguration.parse(text: "children: [{ key: a, worker: { \(keys) } }]", file: "f").children
         let process = ProcessSettings(
-            attributes: ProcessAttributes(umask: 0),
+            attributes: ProcessAttributes(user: "b", group: "7", umask: 0),
             recycling: RecyclingSettings(age: .seconds(3_600), messages: 5)
         )
         #expect(children.first?.content == .worker(.init(executable: "a", coordinator: "B", process: process)))
-        let error = #expect(throws: ConfigurationError.self) {
-            try DaemonConfiguration.parse(text: "children: [{ key: a, worker: { \(keys), user: b } }]", file: "f")
-        }
-        #expect(error?.description.contains("`user` is for programs: a worker shares the daemon's runtime directory") == true)
     }
 
     @Test("A backoff has its factor and its jitter")

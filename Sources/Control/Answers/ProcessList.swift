@@ -18,6 +18,8 @@ public struct ProcessList: Codable, Hashable, Sendable {
         public var restarts: Int
         /// The number of the node's present life, as in ``TreeNode/incarnation``.
         public var incarnation: UInt32
+        /// The milliseconds since the node was told to stop; nil unless it is stopping.
+        public var stoppingMilliseconds: Int64?
 
         /// Creates an entry.
         public init(
@@ -27,7 +29,8 @@ public struct ProcessList: Codable, Hashable, Sendable {
             uptimeMilliseconds: Int64,
             state: String,
             restarts: Int,
-            incarnation: UInt32
+            incarnation: UInt32,
+            stoppingMilliseconds: Int64? = nil
         ) {
             self.pid = pid
             self.path = path
@@ -36,12 +39,14 @@ public struct ProcessList: Codable, Hashable, Sendable {
             self.state = state
             self.restarts = restarts
             self.incarnation = incarnation
+            self.stoppingMilliseconds = stoppingMilliseconds
         }
 
         private enum CodingKeys: String, CodingKey {
             case pid, path, state, restarts, incarnation
             case startTime = "start_time"
             case uptimeMilliseconds = "uptime_ms"
+            case stoppingMilliseconds = "stopping_ms"
         }
     }
 

@@ -82,6 +82,8 @@ public struct TreeNode: Codable, Hashable, Sendable {
     public var restartAttempt: Int?
     /// The milliseconds until the next start; nil unless the node waits for it.
     public var nextStartMilliseconds: Int64?
+    /// The milliseconds since the node was told to stop; nil unless it is stopping.
+    public var stoppingMilliseconds: Int64?
     /// The milliseconds since the node became active; 0 when it isn't.
     public var uptimeMilliseconds: Int64
     /// The kind of process in which the node runs.
@@ -111,6 +113,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
         restarts: Int = 0,
         restartAttempt: Int? = nil,
         nextStartMilliseconds: Int64? = nil,
+        stoppingMilliseconds: Int64? = nil,
         uptimeMilliseconds: Int64 = 0,
         placement: Placement,
         executorSilenceMilliseconds: Int64? = nil,
@@ -130,6 +133,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
         self.restarts = restarts
         self.restartAttempt = restartAttempt
         self.nextStartMilliseconds = nextStartMilliseconds
+        self.stoppingMilliseconds = stoppingMilliseconds
         self.uptimeMilliseconds = uptimeMilliseconds
         self.placement = placement
         self.executorSilenceMilliseconds = executorSilenceMilliseconds
@@ -144,6 +148,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
         case key, path, type, kind, state, pid, incarnation, restarts, placement, mailbox, health, children
         case restartAttempt = "restart_attempt"
         case nextStartMilliseconds = "next_start_ms"
+        case stoppingMilliseconds = "stopping_ms"
         case uptimeMilliseconds = "uptime_ms"
         case executorSilenceMilliseconds = "executor_silence_ms"
         case lastExit = "last_exit"

@@ -156,7 +156,7 @@ public struct BlockingControlClient: ~Copyable {
         by deadline: MonotonicTime
     ) throws(ControlError) -> Int64 {
         defer { nextID += 1 }
-        let bytes = try ControlJSON.bytes(of: ControlRequest(id: nextID, operation: operation, requestID: requestID))
+        let bytes = try ControlJSON.bytes(of: ControlRequest(id: nextID, operation: operation, requestID: requestID).json)
         try bytes.checkRequestSize()
         var message = [UInt8](repeating: 0, count: PairFraming.headerLength)
         message.withUnsafeMutableBytes { PairFraming.writeHeader(of: bytes.count, to: $0) }

@@ -141,7 +141,7 @@ public final class ControlClient: Sendable {
         let id = try register(answer)
         defer { calls.state.withLock { $0.pending[id] = nil } }
         let request = ControlRequest(id: id, operation: operation, requestID: requestID)
-        let bytes = try ControlJSON.bytes(of: request)
+        let bytes = try ControlJSON.bytes(of: request.json)
         try bytes.checkRequestSize()
         let limit = timeout ?? operation.defaultTimeout
         let outcome = await withTaskGroup(of: Outcome?.self) { group in
@@ -183,7 +183,7 @@ public final class ControlClient: Sendable {
     /// - Returns: the number of the request.
     func begin(_ operation: ControlOperation, _ queue: ItemQueue) async throws(ControlError) -> Int64 {
         let id = try register { state, id in state.streams[id] = queue }
-        let bytes = try ControlJSON.bytes(of: ControlRequest(id: id, operation: operation))
+        let bytes = try ControlJSON.bytes(of: ControlRequest(id: id, operation: operation).json)
         // When sending fails, the connection has ended, and the reader ends the stream with the reason.
         try? await sender.send { bytes }
         return id

@@ -30,11 +30,11 @@ public enum ControlJSON {
     }
 
     private static func parse(_ bytes: [UInt8], maximumDepth: Int) throws(ControlError) -> JSONValue {
-        // Foundation's decoder doesn't report the position, and accepts a trailing comma.
-        if let problem = JSONSyntax.firstProblem(in: bytes, maximumDepth: maximumDepth) {
-            throw ControlError(.invalidRequest, "not valid JSON: line \(problem.line), column \(problem.column): \(problem.message)")
+        do throws(JSONSyntax.Problem) {
+            return try JSONSyntax.value(of: bytes, maximumDepth: maximumDepth)
+        } catch {
+            throw ControlError(.invalidRequest, "not valid JSON: line \(error.line), column \(error.column): \(error.message)")
         }
-        return try decode(JSONValue.self, from: bytes)
     }
 
     /// Returns a Codable value as JSON on one line, in UTF-8, with its keys sorted.
@@ -47,6 +47,19 @@ public enum ControlJSON {
             return [UInt8](try encoder.encode(value))
         } catch {
             throw ControlError(.failed, "the value can't be written as JSON: \(error)")
+        }
+    }
+
+    /// Returns a JSON value as ``bytes(of:)`` does, without Foundation.
+    ///
+    /// - Throws: `.failed` for a number that isn't finite.
+    public static func bytes(of json: JSONValue) throws(ControlError) -> [UInt8] {
+        var writer = JSONWriter()
+        do throws(JSONWriter.NotFinite) {
+            try writer.write(json)
+            return writer.bytes
+        } catch {
+            throw ControlError(.failed, "the value can't be written as JSON: \(error.number) isn't finite")
         }
     }
 

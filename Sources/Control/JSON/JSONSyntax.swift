@@ -1,7 +1,12 @@
-/// A check of a text against the grammar of JSON, RFC 8259, that finds the first departure.
+import WireProtocol
+
+/// A reader of JSON, RFC 8259, that tells the first departure from its grammar.
+///
+/// Foundation's decoder doesn't tell where that is, and accepts a trailing comma; for a value of any form it also tries one type after the
+/// other, each of which is looked up in the program's tables of conformances. What is accepted becomes the same value there.
 struct JSONSyntax {
     /// The first place where the text isn't JSON.
-    struct Problem: Hashable {
+    struct Problem: Hashable, Error {
         var line: Int
         /// The column, counted in Unicode scalars from 1.
         var column: Int
@@ -28,21 +33,31 @@ struct JSONSyntax {
 
     /// Returns the first problem; nil when the bytes are one JSON value in UTF-8.
     static func firstProblem(in bytes: [UInt8], maximumDepth: Int = maximumDepth) -> Problem? {
+        do throws(Problem) {
+            _ = try value(of: bytes, maximumDepth: maximumDepth)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// Returns the value that the bytes are, one JSON value in UTF-8.
+    static func value(of bytes: [UInt8], maximumDepth: Int = maximumDepth) throws(Problem) -> JSONValue {
+        guard String(validating: bytes, as: UTF8.self) != nil else {
+            throw Problem(line: 1, column: 1, message: "the text isn't UTF-8")
+        }
         var syntax = JSONSyntax(bytes, maximumDepth)
         do throws(Departure) {
-            guard String(validating: bytes, as: UTF8.self) != nil else {
-                return Problem(line: 1, column: 1, message: "the text isn't UTF-8")
-            }
-            try syntax.value(depth: 0)
+            let value = try syntax.value(depth: 0)
             syntax.skipSpace()
             guard syntax.index == bytes.count else { throw Departure(message: "expected the end after the value") }
-            return nil
+            return value
         } catch {
             let before = bytes[..<syntax.index]
             let lineStart = before.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
             let isScalarStart = { (byte: UInt8) in byte & 0xC0 != 0x80 }
             let line = before.count { $0 == UInt8(ascii: "\n") } + 1
-            return Problem(line: line, column: bytes[lineStart..<syntax.index].count(where: isScalarStart) + 1, message: error.message)
+            throw Problem(line: line, column: bytes[lineStart..<syntax.index].count(where: isScalarStart) + 1, message: error.message)
         }
     }
 
@@ -58,65 +73,77 @@ struct JSONSyntax {
         return true
     }
 
-    private mutating func value(depth: Int) throws(Departure) {
+    private mutating func value(depth: Int) throws(Departure) -> JSONValue {
         guard depth < maximumDepth else { throw Departure(message: "nested more than \(maximumDepth) deep") }
         skipSpace()
         switch current {
-        case UInt8(ascii: "{")?: try object(depth: depth)
-        case UInt8(ascii: "[")?: try array(depth: depth)
-        case UInt8(ascii: "\"")?: try string()
-        case UInt8(ascii: "t")?: try word("true")
-        case UInt8(ascii: "f")?: try word("false")
-        case UInt8(ascii: "n")?: try word("null")
-        case let byte? where byte == UInt8(ascii: "-") || Self.isDigit(byte): try number()
+        case UInt8(ascii: "{")?: return try object(depth: depth)
+        case UInt8(ascii: "[")?: return try array(depth: depth)
+        case UInt8(ascii: "\"")?: return .string(try string())
+        case UInt8(ascii: "t")?: return try word("true", .bool(true))
+        case UInt8(ascii: "f")?: return try word("false", .bool(false))
+        case UInt8(ascii: "n")?: return try word("null", .null)
+        case let byte? where byte == UInt8(ascii: "-") || Self.isDigit(byte): return try number()
         case nil: throw Departure(message: "expected a value, found the end")
         default: throw Departure(message: "expected a value")
         }
     }
 
-    private mutating func word(_ word: StaticString) throws(Departure) {
+    private mutating func word(_ word: StaticString, _ value: JSONValue) throws(Departure) -> JSONValue {
         let text = Array("\(word)".utf8)
         guard bytes[index...].starts(with: text) else {
             throw Departure(message: "expected a value (true, false, null, or a text in double quotes)")
         }
         index += text.count
+        return value
     }
 
-    private mutating func object(depth: Int) throws(Departure) {
+    private mutating func object(depth: Int) throws(Departure) -> JSONValue {
+        var members: [String: JSONValue] = [:]
         index += 1
         skipSpace()
-        if take("}") { return }
+        if take("}") { return .object(members) }
         repeat {
             skipSpace()
             guard current == UInt8(ascii: "\"") else { throw Departure(message: "expected a key in double quotes") }
-            try string()
+            let key = try string()
             skipSpace()
             guard take(":") else { throw Departure(message: "expected a colon after the key") }
-            try value(depth: depth + 1)
+            let value = try value(depth: depth + 1)
+            // Of two members with one name the first counts, as with Foundation's decoder.
+            if members[key] == nil { members[key] = value }
             skipSpace()
         } while take(",")
         guard take("}") else { throw Departure(message: "expected a comma or the end of the object") }
+        return .object(members)
     }
 
-    private mutating func array(depth: Int) throws(Departure) {
+    private mutating func array(depth: Int) throws(Departure) -> JSONValue {
+        var elements: [JSONValue] = []
         index += 1
         skipSpace()
-        if take("]") { return }
+        if take("]") { return .array(elements) }
         repeat {
-            try value(depth: depth + 1)
+            elements.append(try value(depth: depth + 1))
             skipSpace()
         } while take(",")
         guard take("]") else { throw Departure(message: "expected a comma or the end of the array") }
+        return .array(elements)
     }
 
-    private mutating func string() throws(Departure) {
+    private mutating func string() throws(Departure) -> String {
         index += 1
+        var (text, start) = ("", index)
         while let byte = current {
             switch byte {
             case UInt8(ascii: "\""):
+                text += String(decoding: bytes[start..<index], as: UTF8.self)
                 index += 1
-                return
-            case UInt8(ascii: "\\"): try escape()
+                return text
+            case UInt8(ascii: "\\"):
+                text += String(decoding: bytes[start..<index], as: UTF8.self)
+                text.unicodeScalars.append(try escape())
+                start = index
             case 0..<0x20: throw Departure(message: "a control character in a text; write it as an escape")
             default: index += 1
             }
@@ -125,17 +152,18 @@ struct JSONSyntax {
     }
 
     /// Reads an escape; one of a surrogate must be followed by the pair's other half.
-    private mutating func escape() throws(Departure) {
-        guard let unit = try escapedUnit() else { return }
+    private mutating func escape() throws(Departure) -> Unicode.Scalar {
+        let unit = try escapedUnit()
+        if let scalar = Unicode.Scalar(unit) { return scalar }
         if UTF16.isTrailSurrogate(unit) { throw Departure(message: "the second half of a surrogate pair without the first") }
-        guard UTF16.isLeadSurrogate(unit) else { return }
-        guard current == UInt8(ascii: "\\"), let next = try escapedUnit(), UTF16.isTrailSurrogate(next) else {
+        guard current == UInt8(ascii: "\\"), case let next = try escapedUnit(), UTF16.isTrailSurrogate(next) else {
             throw Departure(message: "the first half of a surrogate pair without the second")
         }
+        return Unicode.Scalar(0x1_0000 + ((UInt32(unit) & 0x3FF) << 10) + (UInt32(next) & 0x3FF)) ?? "\u{FFFD}"
     }
 
-    /// Returns the code unit of a `\u`; nil for an escape of one letter.
-    private mutating func escapedUnit() throws(Departure) -> UInt16? {
+    /// Reads one escape, which stands for a code unit of UTF-16.
+    private mutating func escapedUnit() throws(Departure) -> UInt16 {
         let start = index
         index += 1
         switch current {
@@ -145,13 +173,26 @@ struct JSONSyntax {
             guard digits.count == 4, isHexadecimal, let unit = UInt16(String(decoding: digits, as: UTF8.self), radix: 16) else { break }
             index += 5
             return unit
-        case let letter? where "\"\\/bfnrt".utf8.contains(letter):
+        case let letter?:
+            guard let unit = Self.unit(ofLetter: letter) else { break }
             index += 1
-            return nil
-        default: break
+            return unit
+        case nil: break
         }
         index = start
         throw Departure(message: "expected an escape such as \\n or \\u00e9")
+    }
+
+    private static func unit(ofLetter letter: UInt8) -> UInt16? {
+        switch letter {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): UInt16(letter)
+        case UInt8(ascii: "b"): 0x08
+        case UInt8(ascii: "f"): 0x0C
+        case UInt8(ascii: "n"): 0x0A
+        case UInt8(ascii: "r"): 0x0D
+        case UInt8(ascii: "t"): 0x09
+        default: nil
+        }
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool {
@@ -164,7 +205,7 @@ struct JSONSyntax {
         return index - start
     }
 
-    private mutating func number() throws(Departure) {
+    private mutating func number() throws(Departure) -> JSONValue {
         let start = index
         _ = take("-")
         let leadingZero = current == UInt8(ascii: "0")
@@ -176,10 +217,14 @@ struct JSONSyntax {
             if !take("+") { _ = take("-") }
             guard digits() > 0 else { throw Departure(message: "expected a digit in the exponent") }
         }
+        let text = String(decoding: bytes[start..<index], as: UTF8.self)
+        if let integer = Int64(text) { return .integer(integer) }
         // The grammar allows numbers of any size, a Double doesn't.
-        guard Double(String(decoding: bytes[start..<index], as: UTF8.self))?.isFinite == true else {
+        guard let number = Double(text), number.isFinite else {
             index = start
             throw Departure(message: "a number beyond 1.8e308")
         }
+        // 1.0 and 1e3 are integers too.
+        return Int64(exactly: number).map(JSONValue.integer) ?? .number(number)
     }
 }

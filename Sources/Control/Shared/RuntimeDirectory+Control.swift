@@ -1,4 +1,4 @@
-import FoundationEssentials
+import Glibc
 public import Processes
 
 extension RuntimeDirectory {
@@ -19,13 +19,16 @@ extension RuntimeDirectory {
         option: String?,
         environment: [String: String]? = nil
     ) throws(ControlError) -> RuntimeDirectory {
-        let environment = environment ?? ProcessInfo.processInfo.environment
+        func variable(_ name: String) -> String? {
+            if let environment { return environment[name] }
+            return getenv(name).map { String(cString: $0) }
+        }
         let directory =
             if let option {
                 RuntimeDirectory(path: option)
-            } else if let path = environment["COORDINATOR_RUNTIME_DIR"], !path.isEmpty {
+            } else if let path = variable("COORDINATOR_RUNTIME_DIR"), !path.isEmpty {
                 RuntimeDirectory(path: path)
-            } else if let base = environment["XDG_RUNTIME_DIR"], base.hasPrefix("/") {
+            } else if let base = variable("XDG_RUNTIME_DIR"), base.hasPrefix("/") {
                 RuntimeDirectory(path: RuntimeDirectory(path: base).file("coordinator"))
             } else {
                 RuntimeDirectory(path: "/run/coordinator")

@@ -99,6 +99,7 @@ public final class Daemon: Service {
             logs: logs,
             events: events,
             output: output,
+            notifier: notifier,
             directory: directory,
             logger: logger
         )
@@ -165,7 +166,6 @@ public final class Daemon: Service {
             do {
                 try await runtime.start()
                 events.append(ControlEvent(kind: .daemonStarted, pid: getpid(), reason: succession?.reason ?? Release.version))
-                enter(.ready)
                 logger.notice("ready", metadata: ["runtime.directory": "\(directory.path)"])
                 group.addTask { await self.settleOrphans() }
                 group.addTask { await self.succession?.conclude() }
@@ -175,7 +175,6 @@ public final class Daemon: Service {
                 } onGracefulShutdown: {
                     self.shutdown.begin()
                 }
-                enter(.stopping)
                 events.append(ControlEvent(kind: .daemonStopping))
                 logger.notice("stopping", metadata: ["runtime.directory": "\(directory.path)"])
             } catch {
@@ -213,9 +212,6 @@ public final class Daemon: Service {
         _ = await children.areRequested.value(before: .now + Self.adoptionLimit)
         await runtime.endOrphans()
     }
-
-    /// Tells of the parts of the daemon's life: the place for what a service manager wants to know.
-    private func enter(_ phase: DaemonPhase) {}
 
     /// Takes the directory and its control socket; a daemon that has just been killed may have the directory's lock for a moment.
     private func listen() async throws {

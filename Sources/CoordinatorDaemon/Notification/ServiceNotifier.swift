@@ -12,7 +12,7 @@ final class ServiceNotifier: Sendable {
         case starting
         /// The tree runs. Can transition to: reloading, stopping.
         case ready
-        /// A configuration is applied. Can transition to: ready, stopping.
+        /// A configuration is applied, or another program takes this one's place. Can transition to: ready, stopping.
         case reloading
         /// The tree stops. Final.
         case stopping
@@ -63,15 +63,17 @@ final class ServiceNotifier: Sendable {
         }
     }
 
-    /// Tells that a configuration is being applied, if the tree runs.
-    func reloading() {
+    /// Tells that the daemon changes and soon is ready again, if the tree runs.
+    ///
+    /// When another program takes this one's place, in the same process, that program's ``ready(_:)`` tells the end.
+    func reloading(_ status: String) {
         state.withLock { state in
             guard case .ready = state.phase else { return }
             state.phase = .reloading
             var now = timespec()
             clock_gettime(CLOCK_MONOTONIC, &now)
             send(
-                "RELOADING=1\nMONOTONIC_USEC=\(Int64(now.tv_sec) * 1_000_000 + Int64(now.tv_nsec) / 1_000)\nSTATUS=applying the configuration"
+                "RELOADING=1\nMONOTONIC_USEC=\(Int64(now.tv_sec) * 1_000_000 + Int64(now.tv_nsec) / 1_000)\nSTATUS=\(status)"
             )
         }
     }

@@ -21,6 +21,7 @@ extension TreeNode {
             restarts: snapshot.restarts,
             restartAttempt: snapshot.restartAttempt,
             nextStartMilliseconds: snapshot.nextStart?.wholeMilliseconds,
+            stoppingMilliseconds: snapshot.stopping?.wholeMilliseconds,
             uptimeMilliseconds: snapshot.uptime?.wholeMilliseconds ?? 0,
             placement: placement,
             executorSilenceMilliseconds: snapshot.executorSilence?.wholeMilliseconds,
@@ -63,7 +64,8 @@ extension ProcessList {
                     uptimeMilliseconds: snapshot.uptime?.wholeMilliseconds ?? 0,
                     state: snapshot.isUnresponsive ? "unresponsive" : snapshot.state.rawValue,
                     restarts: snapshot.restarts,
-                    incarnation: snapshot.incarnation
+                    incarnation: snapshot.incarnation,
+                    stoppingMilliseconds: snapshot.stopping?.wholeMilliseconds
                 )
             )
         }

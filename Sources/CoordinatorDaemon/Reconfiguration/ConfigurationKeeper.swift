@@ -60,7 +60,7 @@ final class ConfigurationKeeper: Sendable {
     /// - Throws: `badConfiguration` with all problems; nothing is changed then.
     func apply(_ file: String?) async throws(ControlError) -> ConfigurationChanges {
         try await turn.pass { () async throws(ControlError) in
-            self.notifier.reloading()
+            self.notifier.reloading("applying the configuration")
             defer { self.notifier.reloaded() }
             // Read in the turn: of two files that are applied one after the other, the second is what holds.
             let (next, text) = try await self.read(file)

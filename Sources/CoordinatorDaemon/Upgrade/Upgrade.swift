@@ -18,6 +18,7 @@ final class Upgrade: Sendable {
     private let logs: ChildLogs
     private let events: EventLog
     private let output: DaemonOutput
+    private let notifier: ServiceNotifier
     private let marker: UpgradeMarker
     private let image: ProgramImage
     private let logger: Logger
@@ -32,6 +33,7 @@ final class Upgrade: Sendable {
         logs: ChildLogs,
         events: EventLog,
         output: DaemonOutput,
+        notifier: ServiceNotifier,
         directory: RuntimeDirectory,
         logger: Logger
     ) {
@@ -42,6 +44,7 @@ final class Upgrade: Sendable {
         self.logs = logs
         self.events = events
         self.output = output
+        self.notifier = notifier
         self.logger = logger
         marker = UpgradeMarker(directory)
         image = .current()
@@ -118,6 +121,7 @@ final class Upgrade: Sendable {
         var result = result
         // From here on operators wait.
         marker.set()
+        notifier.reloading("another executable takes the daemon's place")
         server.withLock { $0 }?.suspend()
         let resting = children.resting()
         result.endedAsks = await !rest(within: wish.wait)
@@ -143,6 +147,7 @@ final class Upgrade: Sendable {
         server.withLock { $0 }?.readmit()
         server.withLock { $0 }?.resume()
         marker.remove()
+        notifier.reloaded()
         logger.error("the executable could not take the daemon's place", metadata: ["error": "\(failure)"])
         throw failure
     }

@@ -120,7 +120,8 @@ extension CoordinatorContext {
     ///   - directory: The working directory; `nil`: this process's.
     ///   - environmentFiles: The files of variables that are read at each start, below `environment`; see ``ProgramSpecification``.
     ///   - inheritsEnvironment: Whether the worker gets this process's variables too.
-    ///   - attributes: The priority and the limits of the worker's process. A worker has the user of this process.
+    ///   - attributes: The priority, the limits and the user of the worker's process. Only root may choose another user; the worker then isn't
+    ///     adopted by a next root, and the sockets of what it starts itself are in a directory of its own.
     ///   - hang: The response to an executor of the worker that runs nothing any more; it's reported by default.
     ///   - recycling: The rules for replacing the process by a fresh one without a failure; none by default.
     ///   - configuration: The fields that differ from the type's defaults.
@@ -150,12 +151,6 @@ extension CoordinatorContext {
         retriesFirstStart: Bool = false,
         ifPresent: IfPresent = .join
     ) async throws -> AnyChild {
-        guard attributes.user == nil, attributes.group == nil else {
-            throw CoordinatorError(
-                .invalidSpecification,
-                "\(key): a worker runs as the user of its parent, whose runtime directory it shares; leave user and group out"
-            )
-        }
         let program = WorkerProgram(
             executable: executable,
             arguments: arguments,

@@ -7,6 +7,7 @@ extension CoordinatorSnapshot: Codable {
         case path, type, state, host, processID, processStartTime, incarnation, restarts, restartAttempt, lastExit, isUnresponsive
         case mailbox, statusText, health, children
         case nextStart = "nextStartMilliseconds"
+        case stopping = "stoppingMilliseconds"
         case uptime = "uptimeMilliseconds"
         case executorSilence = "executorSilenceMilliseconds"
     }
@@ -25,6 +26,7 @@ extension CoordinatorSnapshot: Codable {
             restarts: try container.decodeIfPresent(Int.self, forKey: .restarts) ?? 0,
             restartAttempt: try container.decodeIfPresent(Int.self, forKey: .restartAttempt),
             nextStart: try container.decodeMilliseconds(forKey: .nextStart),
+            stopping: try container.decodeMilliseconds(forKey: .stopping),
             uptime: try container.decodeMilliseconds(forKey: .uptime),
             lastExit: container.contains(.lastExit) ? (try? container.decode(ExitReason.self, forKey: .lastExit)) ?? .unknown : nil,
             isUnresponsive: try container.decodeIfPresent(Bool.self, forKey: .isUnresponsive) ?? false,
@@ -49,6 +51,7 @@ extension CoordinatorSnapshot: Codable {
         try container.encode(restarts, forKey: .restarts)
         try container.encodeIfPresent(restartAttempt, forKey: .restartAttempt)
         try container.encodeIfPresent(nextStart?.wholeMilliseconds, forKey: .nextStart)
+        try container.encodeIfPresent(stopping?.wholeMilliseconds, forKey: .stopping)
         try container.encodeIfPresent(uptime?.wholeMilliseconds, forKey: .uptime)
         try container.encodeIfPresent(lastExit, forKey: .lastExit)
         try container.encode(isUnresponsive, forKey: .isUnresponsive)

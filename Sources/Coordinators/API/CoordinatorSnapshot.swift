@@ -76,6 +76,8 @@ public struct CoordinatorSnapshot: Sendable, Hashable {
     public var restartAttempt: Int?
     /// The time until the next start, while the coordinator waits for it.
     public var nextStart: Duration?
+    /// The time for which the coordinator has been stopping.
+    public var stopping: Duration?
     /// The time for which the coordinator has been ready.
     public var uptime: Duration?
     /// The reason why the previous incarnation ended.
@@ -104,7 +106,7 @@ extension CoordinatorSnapshot {
         ended.state = .inactive
         (ended.processID, ended.processStartTime, ended.uptime, ended.mailbox, ended.children) = (nil, nil, nil, nil, [])
         // The exit that was the last one then isn't any more.
-        (ended.restartAttempt, ended.nextStart, ended.lastExit, ended.executorSilence) = (nil, nil, nil, nil)
+        (ended.restartAttempt, ended.nextStart, ended.stopping, ended.lastExit, ended.executorSilence) = (nil, nil, nil, nil, nil)
         (ended.statusText, ended.health) = (nil, nil)
         return ended
     }

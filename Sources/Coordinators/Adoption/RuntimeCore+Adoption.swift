@@ -62,7 +62,7 @@ extension RuntimeCore {
     }
 
     private func refusal(of link: Link, from orphan: OrphanedWorkers.Orphan) -> String? {
-        WorkerHost.strangeness(of: link, in: orphan.family.leader) ?? refusal(ofEpochSeenBy: link)
+        WorkerHost.strangeness(of: link, in: orphan.family.leader, of: geteuid()) ?? refusal(ofEpochSeenBy: link)
     }
 
     /// Returns the reason to refuse a worker that has seen a later parent; `nil` when it has seen none.

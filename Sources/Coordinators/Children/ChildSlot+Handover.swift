@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Supervision
 
 extension ChildSlot {
@@ -23,6 +24,14 @@ extension ChildSlot {
 }
 
 extension ChildSupervisor.State {
+    /// Notes that a life is told to stop; of several times the first one counts.
+    func noteStop(of key: String, _ incarnation: Incarnation) {
+        let now = time.now
+        slots.with(key) { slot in
+            if slot.incarnation == incarnation, slot.record.stoppingSince == nil { slot.record.stoppingSince = now }
+        }
+    }
+
     /// Whether this life of a child gives way to one that was prepared.
     func isHandingOver(_ key: String, from incarnation: Incarnation) -> Bool {
         slots.with(key) { $0.handover?.former == incarnation } == true

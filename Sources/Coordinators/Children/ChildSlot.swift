@@ -234,6 +234,8 @@ extension ChildSlot {
         /// The calls that wait for the end of the life that was told to stop, whatever comes after it.
         var stops: [Stop] = []
         var stopInitiator: ChildSupervisor.Initiator?
+        /// The time at which the life was told to stop first; `nil` unless it is stopping.
+        var stoppingSince: MonotonicTime?
         /// The calls that wait for the child's end for good.
         var ends: [End] = []
         /// Whether the child was started by such a call: it's stopped when none is left.
@@ -258,8 +260,8 @@ extension ChildSlot {
         var handover: Handover?
 
         var isEmpty: Bool {
-            restarts == 0 && lastExit == nil && lastError == nil && output == nil && stops.isEmpty && stopInitiator == nil && ends.isEmpty
-                && !isRun && !tracksDeliveries
+            restarts == 0 && lastExit == nil && lastError == nil && output == nil && stops.isEmpty && stopInitiator == nil
+                && stoppingSince == nil && ends.isEmpty && !isRun && !tracksDeliveries
                 && watchers.isEmpty && !parking.isBusy && pauseTurn == nil && configurationTurn == nil && observers.areUnused
                 && spares == nil && handover == nil
         }
@@ -325,6 +327,7 @@ extension ChildSlot {
             restarts: record.restarts,
             restartAttempt: next?.attempt,
             nextStart: next.map { max(.zero, $0.time - now.sinceOrigin) },
+            stopping: machine?.kind == .stopping ? record.stoppingSince.map { max(.zero, now - $0) } : nil,
             uptime: phase.life?.readySince.map { now - $0 },
             lastExit: record.lastExit,
             mailbox: parked,

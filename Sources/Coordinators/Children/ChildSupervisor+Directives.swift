@@ -13,6 +13,7 @@ extension ChildSupervisor {
             let (host, limited) = state.withLock { state in
                 let limited = state.limited(state.isHandingOver(key, from: incarnation) ? shutdown.drainingFirst : shutdown)
                 if limited.drains { state.holdMessages(forDraining: key) }
+                state.noteStop(of: key, incarnation)
                 return (state.host(of: key), limited)
             }
             host?.stop(limited)

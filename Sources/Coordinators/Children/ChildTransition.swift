@@ -78,6 +78,7 @@ struct ChildTransition {
             outcomes = record.takeEnds(otherwise: CoordinatorError(.stopped, "\(path) has ended without finishing: \(reason)"))
         }
         if isEndOfLife {
+            record.stoppingSince = nil
             watchers = record.watchers
             record.watchers = []
         }

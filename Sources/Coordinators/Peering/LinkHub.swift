@@ -13,6 +13,8 @@ final class LinkHub: Sendable {
         var listener: LinkListener?
         var expected: [[UInt8]: Attach] = [:]
         var isClosed = false
+        /// Whether processes of other users may connect.
+        var takesOthers = false
         /// The number of strangers that were refused since the last log entry about them, and its time.
         var strangers = 0
         var toldOfStrangers: MonotonicTime?
@@ -65,7 +67,7 @@ final class LinkHub: Sendable {
         let (listener, isNew) = try state.withLock { state throws(CoordinatorError) -> (LinkListener, Bool) in
             if state.isClosed { throw CoordinatorError(.stopped, "the runtime has stopped: it takes no workers any more") }
             let existing = state.listener
-            let listener = if let existing { existing } else { try listen() }
+            let listener = if let existing { existing } else { try listen(takesOthers: state.takesOthers) }
             state.listener = listener
             state.expected[secret] = attach
             return (listener, existing == nil)
@@ -117,9 +119,22 @@ final class LinkHub: Sendable {
         if listener != nil { directory.removeFile(socket) }
     }
 
-    private func listen() throws(CoordinatorError) -> LinkListener {
+    /// Lets processes of other users connect, of which each link is still checked: a worker that runs as another user has to be able to dial.
+    func letOthersDial() {
+        state.withLock { state in
+            guard !state.takesOthers else { return }
+            state.takesOthers = true
+            if state.listener != nil, let path = try? directory.socketPath(socket) { chmod(path, Self.modeForOthers) }
+        }
+        directory.letOthersPass()
+    }
+
+    private static let modeForOthers: UInt32 = 0o666
+
+    private func listen(takesOthers: Bool) throws(CoordinatorError) -> LinkListener {
         do throws(LinkError) {
-            return try LinkListener(address: "ipc://\(try directory.socketPath(socket))")
+            let address = "ipc://\(try directory.socketPath(socket))"
+            return try LinkListener(address: address, permissions: takesOthers ? Self.modeForOthers : 0o600)
         } catch {
             throw CoordinatorError(.spawnFailed, "workers need a socket that they can dial: \(error)")
         }

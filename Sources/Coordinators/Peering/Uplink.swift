@@ -161,14 +161,31 @@ final class Uplink: Sendable {
 
 // MARK: - Links
 
+extension Ticket {
+    /// The directory of the tree's sockets, which the address names.
+    var directory: String? {
+        address.split(separator: ":", maxSplits: 1).last.map { address in
+            String(address.dropFirst(2).prefix(upTo: address.lastIndex(of: "/") ?? address.endIndex))
+        }
+    }
+
+    /// The parent's user, to whom the directory belongs; the worker may run as another one.
+    var parentUserID: UInt32? {
+        var status = stat()
+        guard let directory, stat(directory, &status) == 0 else { return nil }
+        return status.st_uid
+    }
+}
+
 extension Uplink {
     private func dial(_ id: UplinkMachine.LinkID, within timeout: Duration) async {
         guard !ticket.isStrict || WorkerProcess.isBelow(ticket.parentProcessID) else { return handle(.parentEnded) }
         do throws(LinkError) {
             let link = try await Link.dial(ticket.address, timeout: timeout)
             // Another process that listens in the parent's place must not learn the secret, unless it may be one that adopts the worker: the
-            // directory belongs to this user.
-            guard let peer = link.peer, peer.userID == geteuid(), ticket.epoch != 0 || peer.processID == ticket.parentProcessID else {
+            // directory belongs to the parent's user.
+            guard let peer = link.peer, peer.userID == ticket.parentUserID, ticket.epoch != 0 || peer.processID == ticket.parentProcessID
+            else {
                 link.close()
                 throw LinkError(.handshake, "the process that listens at \(ticket.address) isn't the parent, \(ticket.parentProcessID)")
             }

@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import Glibc
 import Links
 import Processes
 import ServiceLifecycle
@@ -51,10 +52,8 @@ final class Worker: Sendable {
         let counts = LiveCounts()
         uplink = Uplink(ticket, counts: counts)
         var options = options
-        // The sockets of the whole tree are in one directory, which the ticket's address names.
-        options.runtimeDirectory = ticket.address.split(separator: ":", maxSplits: 1).last.map { address in
-            String(address.dropFirst(2).prefix(upTo: address.lastIndex(of: "/") ?? address.endIndex))
-        }
+        // The sockets of the whole tree are in one directory. That of another user takes none of this process: it makes one of its own.
+        options.runtimeDirectory = ticket.parentUserID == geteuid() ? ticket.directory : nil
         runtime = RuntimeCore(options, counts: counts, uplink: uplink)
         runtime.services.whenOneFails { [weak self] reason in
             self?.state.withLock { $0.host }?.coordinator?.end(.failed(reason))

@@ -69,19 +69,17 @@ extension WorkerHost {
         )
     }
 
-    /// Returns the reason to refuse a peer; `nil` when it runs as this user and is of the session that was spawned.
+    /// Returns the reason to refuse a peer; `nil` when it runs as the worker's user and is of the session that was spawned.
     ///
     /// The session is compared, not the process, because launchers fork.
     private func strangeness(of link: Link) -> String? {
-        guard let process = state.withLock({ $0.process?.process.identity }) else { return "the peer's identity is unknown" }
-        return Self.strangeness(of: link, in: process)
+        guard let process = state.withLock({ $0.process?.process }) else { return "the peer's identity is unknown" }
+        return Self.strangeness(of: link, in: process.identity, of: process.userID)
     }
 
-    static func strangeness(of link: Link, in process: ProcessIdentity) -> String? {
+    static func strangeness(of link: Link, in process: ProcessIdentity, of user: UInt32) -> String? {
         guard let credentials = link.peer else { return "the peer's identity is unknown" }
-        guard credentials.userID == geteuid() else {
-            return "the peer runs as user \(credentials.userID), not \(geteuid())"
-        }
+        guard credentials.userID == user else { return "the peer runs as user \(credentials.userID), not \(user)" }
         let session = getsid(credentials.processID)
         guard session >= 0 else { return "the peer \(credentials.processID) has ended" }
         guard session == process.processID else {

@@ -45,6 +45,7 @@ extension WorkerHost {
             guard let self else { throw LinkError(.handshake, "the worker's host is gone") }
             return try attach(link, hello)
         }
+        if program.surroundings.attributes.user != nil { runtime.hub.letOthersDial() }
         let grace = runtime.orphanGrace
         let ticket = Ticket(
             address: address,

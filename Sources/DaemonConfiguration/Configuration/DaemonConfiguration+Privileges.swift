@@ -8,8 +8,12 @@ extension DaemonConfiguration {
     public var missingPrivilege: String? {
         guard geteuid() != 0 else { return nil }
         for child in children {
-            guard case .program(let program) = child.content else { continue }
-            let attributes = program.process.attributes
+            let attributes: ProcessAttributes
+            switch child.content {
+            case .program(let program): attributes = program.process.attributes
+            case .worker(let worker): attributes = worker.process.attributes
+            case .group: continue
+            }
             guard attributes.user != nil || attributes.group != nil, !Account.isOurs(attributes) else { continue }
             let account = [attributes.user, attributes.group].compactMap(\.self).joined(separator: ":")
             return "the child \(child.key) runs as \(account), and only a daemon of root can start it; run the daemon as root, or leave "

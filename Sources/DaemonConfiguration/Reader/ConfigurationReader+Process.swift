@@ -3,45 +3,31 @@ import Yams
 
 /// The keys that a worker and a program have in common, about their processes.
 extension ConfigurationReader {
-    /// - Parameter isWorker: whether the process is a worker, which has the daemon's user and handles messages.
+    /// - Parameter isWorker: whether the process is a worker, which handles messages.
     mutating func processSettings(_ fields: Fields, isWorker: Bool) -> ProcessSettings {
         var settings = ProcessSettings()
         if let node = fields["environment_files"] { settings.environmentFiles = environmentFiles(node) }
         if let inherits = fields["inherit_environment"].flatMap({ self.truth($0, "`inherit_environment`") }) {
             settings.inheritsEnvironment = inherits
         }
-        settings.attributes = attributes(fields, isWorker: isWorker)
+        settings.attributes = attributes(fields)
         settings.recycling = fields["recycle"].flatMap { self.recycling($0, isWorker: isWorker) }
         return settings
     }
 
     // MARK: Attributes
 
-    private mutating func attributes(_ fields: Fields, isWorker: Bool) -> ProcessAttributes {
+    private mutating func attributes(_ fields: Fields) -> ProcessAttributes {
         var attributes = ProcessAttributes()
-        if isWorker {
-            refuseUser(fields)
-        } else {
-            attributes.user = fields["user"].flatMap { self.account($0, "`user`") }
-            attributes.group = fields["group"].flatMap { self.account($0, "`group`") }
-            if checksFiles, let problem = Account.problem(with: attributes) {
-                report(at: (fields["user"] ?? fields["group"])?.mark, problem)
-            }
+        attributes.user = fields["user"].flatMap { self.account($0, "`user`") }
+        attributes.group = fields["group"].flatMap { self.account($0, "`group`") }
+        if checksFiles, let problem = Account.problem(with: attributes) {
+            report(at: (fields["user"] ?? fields["group"])?.mark, problem)
         }
         attributes.umask = fields["umask"].flatMap { self.umask($0) }
         attributes.nice = fields["nice"].flatMap { self.wholeNumber($0, "`nice`", in: -20...19) }
         if let node = fields["limits"] { attributes.limits = limits(node) }
         return attributes
-    }
-
-    private mutating func refuseUser(_ fields: Fields) {
-        for key in ["user", "group"] {
-            guard let node = fields[key] else { continue }
-            report(
-                at: node.mark,
-                "`\(key)` is for programs: a worker shares the daemon's runtime directory, and runs as its user; expected no such key"
-            )
-        }
     }
 
     /// Reads a name or a number.

@@ -1,4 +1,6 @@
 import ArgumentParser
+import Control
+import Processes
 
 /// The options of every command; they may be given before or after its name.
 struct CommonOptions: ParsableArguments {
@@ -15,4 +17,23 @@ struct CommonOptions: ParsableArguments {
         merged.isJSON = isJSON || earlier.isJSON
         return merged
     }
+}
+
+/// The values of the common options.
+struct CommonValues {
+    var runtimeDirectory: String?
+    var isJSON = false
+
+    /// Connects to the daemon of the runtime directory that the options name.
+    func connect() throws(ControlError) -> BlockingControlClient {
+        try BlockingControlClient.connected(to: try RuntimeDirectory.resolve(option: runtimeDirectory))
+    }
+}
+
+extension CommonOptions {
+    /// The values, without the parser's knowledge of them.
+    var values: CommonValues { CommonValues(runtimeDirectory: runtimeDirectory, isJSON: isJSON) }
+
+    /// Connects to the daemon of the runtime directory that the options name.
+    func connect() throws(ControlError) -> BlockingControlClient { try values.connect() }
 }

@@ -36,6 +36,7 @@ struct CoordinatorControl: AsyncParsableCommand {
     /// Most commands need one thread, so that nothing of Swift's concurrency is started for them.
     static func main() {
         do {
+            if let arguments = PlainArguments(CommandLine.arguments.dropFirst()) { return try arguments.run() }
             var command = try parseAsRoot()
             if let command = command as? any AsyncParsableCommand { run(command) }
             try command.run()

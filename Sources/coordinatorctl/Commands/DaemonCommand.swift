@@ -1,7 +1,6 @@
 import ArgumentParser
 import Control
 import Glibc
-import Processes
 import WireProtocol
 
 /// A command that makes one request and prints its result.
@@ -30,25 +29,29 @@ extension DaemonCommand {
     func exitCode(of answer: Answer) -> Int32 { 0 }
 
     func run() throws {
-        let options = options.merged(over: root.options)
-        let (answer, output) = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) -> (Answer, String) in
-            let operation = try self.operation()
-            var client = try options.connect()
-            let json = try client.call(operation)
-            let answer = try ControlJSON.decode(Answer.self, from: json)
-            return (answer, options.isJSON ? try ControlJSON.text(of: json) + "\n" : self.text(of: answer))
-        }
+        let options = options.merged(over: root.options).values
+        let (answer, output) = try Self.output(options, operation: operation, text: text)
         if let complaint = complaint(about: answer), !options.isJSON { Terminal.printError("coordinatorctl: \(complaint)\n") }
         try Terminal.print(output)
         let code = exitCode(of: answer)
         if code != 0 { throw ExitCode(code) }
     }
-}
 
-extension CommonOptions {
-    /// Connects to the daemon of the runtime directory that the options name.
-    func connect() throws(ControlError) -> BlockingControlClient {
-        try BlockingControlClient.connected(to: try RuntimeDirectory.resolve(option: runtimeDirectory))
+    /// Makes the request.
+    ///
+    /// - Returns: the answer, and what is printed of it.
+    static func output(
+        _ options: CommonValues,
+        operation: () throws(ControlError) -> ControlOperation,
+        text: (Answer) -> String
+    ) throws(ExitCode) -> (Answer, String) {
+        try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) -> (Answer, String) in
+            let operation = try operation()
+            var client = try options.connect()
+            let json = try client.call(operation)
+            let answer = try ControlJSON.decode(Answer.self, from: json)
+            return (answer, options.isJSON ? try ControlJSON.text(of: json) + "\n" : text(answer))
+        }
     }
 }
 

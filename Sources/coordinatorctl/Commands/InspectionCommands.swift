@@ -2,27 +2,31 @@ import ArgumentParser
 import Control
 
 /// The command `tree`.
-struct TreeCommand: DaemonCommand {
+struct TreeCommand: PlainCommand {
+    typealias Answer = TreeNode
+
     static let configuration = CommandConfiguration(commandName: "tree", abstract: "Show the tree of coordinators and programs.")
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
 
-    func operation() -> ControlOperation { .tree }
+    static var operation: ControlOperation { .tree }
 
-    func text(of answer: TreeNode) -> String { answer.text(.ofOutput) }
+    static func text(of answer: TreeNode) -> String { answer.text(.ofOutput) }
 }
 
 /// The command `ps`.
-struct ProcessesCommand: DaemonCommand {
+struct ProcessesCommand: PlainCommand {
+    typealias Answer = ProcessList
+
     static let configuration = CommandConfiguration(commandName: "ps", abstract: "Show the processes.")
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
 
-    func operation() -> ControlOperation { .ps }
+    static var operation: ControlOperation { .ps }
 
-    func text(of answer: ProcessList) -> String { answer.text(.ofOutput) }
+    static func text(of answer: ProcessList) -> String { answer.text(.ofOutput) }
 }
 
 /// The command `status PATH…`.
@@ -52,7 +56,9 @@ struct StatusCommand: PathsCommand {
 }
 
 /// The command `dead-letters`.
-struct DeadLettersCommand: DaemonCommand {
+struct DeadLettersCommand: PlainCommand {
+    typealias Answer = DeadLetterList
+
     static let configuration = CommandConfiguration(
         commandName: "dead-letters",
         abstract: "Show the messages and events that were dropped, and why."
@@ -61,9 +67,9 @@ struct DeadLettersCommand: DaemonCommand {
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
 
-    func operation() -> ControlOperation { .deadLetters }
+    static var operation: ControlOperation { .deadLetters }
 
-    func text(of answer: DeadLetterList) -> String { answer.text }
+    static func text(of answer: DeadLetterList) -> String { answer.text }
 }
 
 extension ArgumentHelp {

@@ -6,9 +6,10 @@ extension ProcessList {
 
     /// The same with states in their colours.
     func text(_ colours: Colours) -> String {
-        let rows = processes.map { entry in
-            [
-                "\(entry.pid)", TextLayout.printable(entry.path), colours.text(TextLayout.printable(entry.state), in: entry.state),
+        let rows = processes.map { entry -> [String] in
+            let state = entry.stoppingMilliseconds.map { entry.state.text(stoppingFor: $0) } ?? entry.state
+            return [
+                "\(entry.pid)", TextLayout.printable(entry.path), colours.text(TextLayout.printable(state), in: entry.state),
                 "\(entry.incarnation)",
                 "\(entry.restarts)", Duration.milliseconds(entry.uptimeMilliseconds).briefText,
             ]

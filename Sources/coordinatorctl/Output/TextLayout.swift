@@ -15,7 +15,9 @@ enum TextLayout {
                 let padding = String(repeating: " ", count: widths[column] - cell.shownCount)
                 line += (column == 0 ? "" : "  ") + (alignments[column] == .left ? cell + padding : padding + cell)
             }
-            return String(line.reversed().drop { $0 == " " }.reversed()) + "\n"
+            // By bytes: characters of a text that is walked backwards take longer than all the rest.
+            let end = line.utf8.lastIndex { $0 != UInt8(ascii: " ") }.map { line.utf8.index(after: $0) } ?? line.startIndex
+            return String(line[..<end]) + "\n"
         }.joined()
     }
 

@@ -29,9 +29,10 @@ extension TreeNode {
         }
     }
 
-    /// The state; of an unhealthy program, with the number of failed checks; of a node that waits for its next start, with the number of the attempt and the remaining time; of a worker whose executor
-    /// runs nothing, with the time since when.
+    /// The state; of an unhealthy program, with the number of failed checks; of a node that waits for its next start, with the number of the
+    /// attempt and the remaining time; of one that is stopping, and of a worker whose executor runs nothing, with the time since when.
     var stateText: String {
+        if let stopping = stoppingMilliseconds { return state.text(stoppingFor: stopping) }
         if let silence = executorSilenceMilliseconds { return "\(state), executor silent for \(Duration.milliseconds(silence).briefText)" }
         if let health, !health.healthy { return "\(state), unhealthy (\(health.failures))" }
         guard let nextStartMilliseconds else { return state }
@@ -76,6 +77,11 @@ extension TreeNode {
         let table = TextLayout.table(cells, [.left, .left])
         return children.isEmpty ? table : table + "\n" + text(colours)
     }
+}
+
+extension String {
+    /// This state, of a node that was told to stop so long ago.
+    func text(stoppingFor milliseconds: Int64) -> String { "\(self) for \(Duration.milliseconds(milliseconds).briefText)" }
 }
 
 extension TreeNode.Health {

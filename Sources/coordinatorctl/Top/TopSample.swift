@@ -27,6 +27,8 @@ struct TopRow: Encodable, Hashable {
     var incarnation: UInt32
     var restarts: Int
     var uptimeMilliseconds: Int64
+    /// The time since it was told to stop; nil unless it is stopping.
+    var stoppingMilliseconds: Int64?
     /// The messages; nil when they aren't known.
     var waiting: Int?
     var running: Int?
@@ -43,6 +45,7 @@ struct TopRow: Encodable, Hashable {
     private enum CodingKeys: String, CodingKey {
         case path, type, state, pid, incarnation, restarts, waiting, running
         case uptimeMilliseconds = "uptime_ms"
+        case stoppingMilliseconds = "stopping_ms"
         case oldestWaitingMilliseconds = "oldest_waiting_ms"
         case handledPerSecond = "handled_per_second"
         case cpuPercent = "cpu_percent"
@@ -52,6 +55,7 @@ struct TopRow: Encodable, Hashable {
     init(_ node: TreeNode, depth: Int, ownsProcess: Bool, _ sample: TopSample, before: TopSample?, former: TreeNode?) {
         (path, type, state, stateText, pid) = (node.path, node.type, node.state, node.stateText, node.pid)
         (incarnation, restarts, uptimeMilliseconds) = (node.incarnation, node.restarts, node.uptimeMilliseconds)
+        stoppingMilliseconds = node.stoppingMilliseconds
         (waiting, running) = (node.mailbox?.waiting, node.mailbox?.running)
         oldestWaitingMilliseconds = node.mailbox?.oldestWaitingMilliseconds
         (self.depth, key) = (depth, node.key)

@@ -39,6 +39,37 @@ struct NotificationTests {
         }
     }
 
+    @Test("An upgrade is a reload: it begins before operators wait, and the next program in the process tells its end")
+    func upgrade() async throws {
+        let socket = try NotifySocket()
+        let file = "children: [{ key: p, program: { command: [sleep, '1000'] } }]"
+        try await RunningDaemon.with(file, wrapper: Self.environment(socket)) { daemon in
+            let ready = ["READY=1", "MAINPID=\(daemon.process.identity.processID)"]
+            try await daemon.eventually("it is ready") { socket.phases == ready }
+            for round in 1...2 {
+                #expect(try await daemon.control("upgrade").exitCode == 0)
+                let reloads = Array(repeating: ["RELOADING=1"] + ready, count: round).flatMap { $0 }
+                try await daemon.eventually("it is ready again, upgrade \(round)") { socket.phases == ready + reloads }
+            }
+            let states = socket.states
+            #expect(states.count { $0 == "another executable takes the daemon's place" } == 2)
+            #expect(states.last == "1 child is active")
+            #expect(socket.lines.count { $0.hasPrefix("MONOTONIC_USEC=") } == 2)
+
+            // One that fails ends in this program. The script passes the checks, and can't be run any more when it's to take the place.
+            let script = "\(daemon.directory)/once"
+            try Files.write(
+                "#!/bin/sh\n[ $1 = --check-config ] && rm -f '\(script)'\nexec \(RunningDaemon.coordinatord.path) \"$@\"\n",
+                to: script
+            )
+            chmod(script, 0o700)
+            let before = socket.phases
+            #expect(try await daemon.control("upgrade", "--executable", script).exitCode == 1)
+            try await daemon.eventually("it is ready as before") { socket.phases == before + ["RELOADING=1", "READY=1"] }
+            #expect(socket.states.last == "1 child is active")
+        }
+    }
+
     @Test("A child that fails, and those that wait for it, don't hold readiness up")
     func failing() async throws {
         let socket = try NotifySocket()

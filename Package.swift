@@ -221,7 +221,9 @@ let package = Package(
             name: "CoordinatorDaemonTests",
             dependencies: [
                 "ConcurrencySupport", "Control", "CoordinatorDaemon", "Coordinators", "CoordinatorsTesting", "DaemonConfiguration",
-                "Processes", "TestSupport", "WireProtocol", "FixtureWorker", "Shop", "coordinatorctl", "coordinatord", logging,
+                "Processes", "TestSupport", "WireProtocol", "FixtureWorker", "Shop", "coordinator-console", "coordinatorctl",
+                "coordinatord",
+                logging,
             ]
         ),
         .testTarget(

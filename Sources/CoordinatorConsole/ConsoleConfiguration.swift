@@ -10,6 +10,8 @@ public struct ConsoleConfiguration: Sendable {
     public var token: String?
     /// The names, besides those of this machine's loopback, under which browsers may reach the console: those of a proxy before it.
     public var allowedHosts: Set<String>
+    /// Whether the console answers supervisord's XML-RPC at `/RPC2`, for `supervisorctl` and its like.
+    public var answersSupervisorctl = false
 
     /// The largest number of connections at a time; further ones wait to be accepted.
     public var maximumConnections = 512

@@ -42,6 +42,9 @@ struct CoordinatorConsoleCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A further name under which browsers may reach the console, that of a proxy before it.", valueName: "name"))
     var allowedHost: [String] = []
 
+    @Flag(help: "Answer supervisord's XML-RPC at /RPC2, for supervisorctl and its like; the token is the password of any user.")
+    var supervisord = false
+
     func validate() throws {
         if readOnly, tokenFile != nil { throw ValidationError("--read-only and --token-file exclude each other") }
         do {
@@ -57,6 +60,7 @@ struct CoordinatorConsoleCommand: AsyncParsableCommand {
             var configuration = ConsoleConfiguration(address: try ListenAddress(listen), runtimeDirectory: directory)
             configuration.token = try tokenFile.map(Self.token)
             configuration.allowedHosts = Set(allowedHost.map { $0.lowercased() })
+            configuration.answersSupervisorctl = supervisord
             // A browser that goes away while it is written to is no reason to end.
             signal(SIGPIPE, SIG_IGN)
             if case .unix = configuration.address { umask(0o077) }

@@ -24,11 +24,16 @@ final class RunningConsole: Sendable {
     }
 
     /// Starts a daemon with further children, runs the body once the console is ready, and ends the daemon in any case.
-    static func with(_ children: String = "", isReadOnly: Bool = false, _ body: (RunningConsole) async throws -> Void) async throws {
+    static func with(
+        _ children: String = "",
+        isReadOnly: Bool = false,
+        options further: [String] = [],
+        _ body: (RunningConsole) async throws -> Void
+    ) async throws {
         let temporary = try TemporaryDirectory()
         let port = try FreePort.find()
         try Files.write(token + "\n", to: temporary.file("token"))
-        let options = isReadOnly ? "" : ", --token-file, \(temporary.file("token"))"
+        let options = ((isReadOnly ? [] : ["--token-file", temporary.file("token")]) + further).map { ", \($0)" }.joined()
         let console = BuiltProgram("coordinator-console").path
         let tree = """
             children:

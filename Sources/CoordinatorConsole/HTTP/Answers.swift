@@ -53,7 +53,7 @@ extension Response {
     static func refusal(_ refusal: Refusal) -> Response {
         let bytes = try? ControlJSON.bytes(of: ["error": ["code": refusal.code, "message": refusal.message]])
         var response = json(bytes: bytes ?? [], status: refusal.status)
-        if refusal.status == .unauthorized { response.headers[.wwwAuthenticate] = "Bearer" }
+        response.headers[.wwwAuthenticate] = refusal.scheme
         response.headers[.allow] = refusal.allowed
         return response
     }

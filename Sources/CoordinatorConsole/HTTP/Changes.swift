@@ -16,8 +16,6 @@ struct Changes: Sendable {
 
     /// The largest body.
     private static let maximumBody = 64 << 10
-    /// The time in which a body must come whole.
-    private static let bodyTimeout = TimeAmount.seconds(10)
 
     let daemon: DaemonConnection
     let traces: TraceShelf
@@ -58,19 +56,30 @@ struct Changes: Sendable {
     }
 
     private func members(of request: Request, _ context: ConsoleRequestContext) async throws -> JSONValue {
+        let buffer = try await request.collectBody(upTo: Self.maximumBody, context)
+        let value = try ControlJSON.parse(Array(buffer.readableBytesView))
+        guard value.objectValue != nil else { throw Refusal(.badRequest, "invalidRequest", "the body isn't a JSON object") }
+        return value
+    }
+}
+
+extension Request {
+    /// The time in which a body must come whole.
+    private static let bodyTimeout = TimeAmount.seconds(10)
+
+    /// Returns the body.
+    ///
+    /// - Throws: the refusal of a body that is too large.
+    func collectBody(upTo maximum: Int, _ context: ConsoleRequestContext) async throws -> ByteBuffer {
         let channel = context.channel
         // A body that comes byte by byte isn't waited for.
         let limit = channel.eventLoop.scheduleTask(in: Self.bodyTimeout) { channel.close(promise: nil) }
         defer { limit.cancel() }
-        let buffer: ByteBuffer
         do {
-            buffer = try await request.body.collect(upTo: Self.maximumBody)
+            return try await body.collect(upTo: maximum)
         } catch {
-            throw Refusal(.contentTooLarge, "tooLarge", "the body has more than \(Self.maximumBody) bytes")
+            throw Refusal(.contentTooLarge, "tooLarge", "the body has more than \(maximum) bytes")
         }
-        let value = try ControlJSON.parse(Array(buffer.readableBytesView))
-        guard value.objectValue != nil else { throw Refusal(.badRequest, "invalidRequest", "the body isn't a JSON object") }
-        return value
     }
 }
 

@@ -9,6 +9,8 @@ struct ConsoleResponder: HTTPResponder {
     let questions: Questions
     let changes: Changes
     let stream: TreeStream
+    /// What answers clients of supervisord, where the configuration allows it.
+    let supervisord: SupervisordInterface?
 
     init(_ configuration: ConsoleConfiguration, daemon: DaemonConnection, feed: Feed) {
         self.configuration = configuration
@@ -16,6 +18,8 @@ struct ConsoleResponder: HTTPResponder {
         questions = Questions(daemon: daemon, feed: feed, isReadOnly: gate.isReadOnly)
         changes = Changes(daemon: daemon, traces: questions.traces)
         stream = TreeStream(feed: feed)
+        let interface = SupervisordInterface(methods: SupervisordMethods(daemon: daemon), gate: gate)
+        supervisord = configuration.answersSupervisorctl ? interface : nil
     }
 
     func respond(to request: Request, context: ConsoleRequestContext) async throws -> Response {
@@ -31,6 +35,12 @@ struct ConsoleResponder: HTTPResponder {
 
     private func answer(_ request: Request, _ context: ConsoleRequestContext) async throws -> Response {
         let path = request.uri.path
+        if let supervisord, path == SupervisordInterface.path {
+            guard request.method == .post else {
+                throw Refusal(.methodNotAllowed, "methodNotAllowed", "this address answers to POST alone", allowed: "POST")
+            }
+            return try await supervisord.respond(to: request, context)
+        }
         let isChange = Changes.operations.contains(path)
         guard isChange || Questions.paths.contains(path) || Asset.all[path] != nil else {
             throw Refusal(.notFound, "noSuchPage", "there is no such page; see /openapi.json")

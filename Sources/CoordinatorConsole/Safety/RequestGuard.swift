@@ -25,6 +25,18 @@ struct RequestGuard: Sendable {
 
     /// Refuses a change that another site's page may have sent, and one without the token.
     func checkChange(_ head: HTTPRequest) throws(Refusal) {
+        try checkOrigin(head)
+        let words = Array((head.headerFields[.authorization] ?? "").utf8)
+        let scheme = Array("Bearer ".utf8)
+        let given = words.starts(with: scheme) ? Array(words.dropFirst(scheme.count)) : []
+        try checkToken(given, missing: "the header `Authorization: Bearer TOKEN` is missing, or its token is wrong", scheme: "Bearer")
+        guard let type = head.headerFields[.contentType], type.split(separator: ";").first == "application/json" else {
+            throw Refusal(.unsupportedMediaType, "wrongMediaType", "expected a body of the type application/json")
+        }
+    }
+
+    /// Refuses a request that another site's page may have sent.
+    func checkOrigin(_ head: HTTPRequest) throws(Refusal) {
         if let origin = head.headerFields[.origin] {
             // The console's own page; a proxy with TLS before it is https.
             guard let authority = head.authority, ["http://\(authority)", "https://\(authority)"].contains(origin) else {
@@ -34,16 +46,19 @@ struct RequestGuard: Sendable {
         if let site = head.headerFields[.secFetchSite], site != "same-origin", site != "none" {
             throw Refusal(.forbidden, "wrongOrigin", "the request comes from another site's page")
         }
+    }
+
+    /// Refuses a change without the token, and every change where there is none.
+    ///
+    /// - Parameters:
+    ///   - given: the token of the request; empty when it has none.
+    ///   - message: what is wrong with a request without the token.
+    ///   - scheme: the way in which the token can be given, for the answer's header.
+    func checkToken(_ given: [UInt8], missing message: String, scheme: String) throws(Refusal) {
         guard let token else {
             throw Refusal(.forbidden, "readOnly", "this console only shows; start it with --token-file to allow changes")
         }
-        let given = Array((head.headerFields[.authorization] ?? "").utf8)
-        guard Self.areEqual(given, Array("Bearer ".utf8) + token) else {
-            throw Refusal(.unauthorized, "wrongToken", "the header `Authorization: Bearer TOKEN` is missing, or its token is wrong")
-        }
-        guard let type = head.headerFields[.contentType], type.split(separator: ";").first == "application/json" else {
-            throw Refusal(.unsupportedMediaType, "wrongMediaType", "expected a body of the type application/json")
-        }
+        guard Self.areEqual(given, token) else { throw Refusal(.unauthorized, "wrongToken", message, scheme: scheme) }
     }
 
     /// Compares in a time that depends on the lengths alone.
@@ -67,12 +82,15 @@ struct Refusal: Error {
     var message: String
     /// The methods to which the address answers, when that is the reason.
     var allowed: String?
+    /// The way in which the token can be given, when the reason is that it's missing.
+    var scheme: String?
 
-    init(_ status: HTTPResponse.Status, _ code: String, _ message: String, allowed: String? = nil) {
+    init(_ status: HTTPResponse.Status, _ code: String, _ message: String, allowed: String? = nil, scheme: String? = nil) {
         self.status = status
         self.code = code
         self.message = message
         self.allowed = allowed
+        self.scheme = scheme
     }
 }
 

@@ -2,6 +2,7 @@ import ConcurrencySupport
 import Control
 import Coordinators
 import DaemonConfiguration
+import Processes
 import Supervision
 
 /// The children of one supervisor in the configuration file: of the root, or of a group.
@@ -27,6 +28,8 @@ final class ConfiguredChildren: Codable, Sendable {
         /// The keys of the instances, in order, of each child that has instances.
         fileprivate(set) var instances: [String: [String]]
         fileprivate var positions: [String: Int]
+        /// The sockets of the children, which stay open as long as the file lists them: also of a child that doesn't run.
+        fileprivate var sockets: [GivenSockets]
         var supervision: SupervisionPolicy
         /// The children of the children that are groups.
         fileprivate(set) var groups: [String: ConfiguredChildren]
@@ -109,6 +112,18 @@ final class ConfiguredChildren: Codable, Sendable {
         return Place(siblings: siblings, child: child, parent: parent)
     }
 
+    /// Lets go of the sockets of all children, those in groups too, when nothing is started any more.
+    func releaseSockets() {
+        let (sockets, groups) = state.withLock { state in
+            defer { state.sockets = [] }
+            return (state.sockets, state.groups.values)
+        }
+        // The last references end after the lock.
+        withExtendedLifetime(sockets) {
+            for group in groups { group.releaseSockets() }
+        }
+    }
+
     /// Returns the end of a child's last life; nil while it lives.
     func lastExit(of key: String) -> String? { state.withLock { $0.records[key]?.lastExit } }
 
@@ -128,6 +143,10 @@ extension ConfiguredChildren.State {
         self.children = children
         self.supervision = supervision
         dependencies = SiblingDependencies(of: children)
+        sockets = children.compactMap { child in
+            guard case .program(let program) = child.content, !program.settings.sockets.isEmpty else { return nil }
+            return GivenSockets(program.settings.sockets)
+        }
         positions = Dictionary(children.enumerated().map { ($1.key, $0) }) { first, _ in first }
         self.groups = [:]
         for child in children {

@@ -76,7 +76,10 @@ public final class Daemon: Service {
         options.heritage = heritage?.runtime
         options.logger = logger
         let notifier = ServiceNotifier()
-        children = ConfiguredChildren(configuration.children, configuration.supervision)
+        // Those that no child lists any more are closed.
+        children = withExtendedLifetime(heritage?.sockets?.compactMap(ListeningSocket.take)) {
+            ConfiguredChildren(configuration.children, configuration.supervision)
+        }
         if let heritage { children.rest(heritage.resting) }
         keeper = ConfigurationKeeper(
             configuration,
@@ -184,6 +187,7 @@ public final class Daemon: Service {
             }
             notifier.stopping(children.longestStop + Self.stopMargin)
             await shutdown.carryOut()
+            children.releaseSockets()
             hasStopped.settle()
             children.areRequested.settle(())
             signals.end()

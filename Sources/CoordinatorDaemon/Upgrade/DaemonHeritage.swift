@@ -29,6 +29,8 @@ package struct DaemonHeritage: Codable, Sendable {
     /// The numbers of instances that are in effect, by paths: operators may have changed them.
     let instances: [String: Int]
     let runtime: RuntimeHeritage
+    /// The listening sockets of programs; nil in what a daemon has left that kept none.
+    let sockets: [ListeningSocket.Handover]?
     let resting: [String: Resting]
     let events: EventLog.Legacy
     let request: Request
@@ -37,12 +39,13 @@ package struct DaemonHeritage: Codable, Sendable {
         configuration: String,
         instances: [String: Int],
         runtime: RuntimeHeritage,
+        sockets: [ListeningSocket.Handover],
         resting: [String: Resting],
         events: EventLog.Legacy,
         request: Request
     ) {
         (self.configuration, self.instances) = (configuration, instances)
-        (self.runtime, self.resting) = (runtime, resting)
+        (self.runtime, self.sockets, self.resting) = (runtime, sockets, resting)
         (self.events, self.request) = (events, request)
     }
 

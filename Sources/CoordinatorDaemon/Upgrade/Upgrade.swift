@@ -177,10 +177,12 @@ final class Upgrade: Sendable {
         } catch {
             throw ControlError(.failed, error.message)
         }
+        let sockets = ListeningSocket.handovers
         let heritage = DaemonHeritage(
             configuration: keeper.text,
             instances: keeper.configuration.instances,
             runtime: runtime.heritage(among: kept),
+            sockets: sockets,
             resting: resting,
             events: events.legacy,
             request: request
@@ -198,7 +200,7 @@ final class Upgrade: Sendable {
                 executable: next.path,
                 arguments: [Array(next.path.utf8)] + image.arguments.dropFirst(),
                 environment: image.environment + [Array("\(DaemonHeritage.variable)=\(file)".utf8)],
-                descriptors: heritage.runtime.descriptors + [file]
+                descriptors: heritage.runtime.descriptors + sockets.map(\.descriptor) + [file]
             )
         )
         return ControlError(.failed, "\(error.message); the daemon goes on as before")

@@ -31,6 +31,33 @@ public final class ListeningSocket: Sendable {
         }
     }
 
+    /// A socket that is open, and that the program which takes this one's place in the process can go on with.
+    package struct Handover: Codable, Sendable {
+        let address: SocketSpecification.Address
+        /// The descriptor, which is the same in the next program when it's kept.
+        package let descriptor: Int32
+    }
+
+    /// The sockets that are open.
+    package static var handovers: [Handover] {
+        all.withLock { all in all.values.compactMap(\.socket) }.compactMap { socket in
+            let descriptor = socket.descriptor.withLock { $0 }
+            return descriptor < 0 ? nil : Handover(address: socket.address, descriptor: descriptor)
+        }
+    }
+
+    /// Takes a socket over that the former program in this process has left open; nil when it isn't one that listens.
+    ///
+    /// It's closed with its last reference, as any.
+    package static func take(_ handover: Handover) -> ListeningSocket? {
+        var (isListening, length) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
+        guard getsockopt(handover.descriptor, SOL_SOCKET, SO_ACCEPTCONN, &isListening, &length) == 0, isListening != 0 else { return nil }
+        _ = fcntl(handover.descriptor, F_SETFD, FD_CLOEXEC)
+        let socket = at(handover.address)
+        socket.descriptor.withLock { $0 = handover.descriptor }
+        return socket
+    }
+
     deinit {
         let descriptor = descriptor.withLock { $0 }
         guard descriptor >= 0 else { return }

@@ -21,7 +21,7 @@ struct GivenSocketsTests {
                 connection.close()
         """
 
-    private static func file(_ directory: TemporaryDirectory, _ more: String = "") throws -> String {
+    static func file(_ directory: TemporaryDirectory, _ more: String = "") throws -> String {
         try Files.write(server, to: directory.file("server.py"))
         return """
             children:
@@ -36,7 +36,7 @@ struct GivenSocketsTests {
             """
     }
 
-    private static func ask(_ path: String) throws -> String {
+    static func ask(_ path: String) throws -> String {
         let connection = try RawSocket(path)
         return String(decoding: try #require(connection.receiveAll()), as: UTF8.self)
     }

@@ -51,6 +51,34 @@ struct SupervisordMoveTests {
         }.sorted()
     }
 
+    /// Expects that `supervisorctl`, led to a console beside the daemon, prints the programs that supervisord ran.
+    private static func showsAll(_ daemon: RunningDaemon, _ directory: TemporaryDirectory) async throws {
+        let (socket, file) = (directory.file("console.sock"), directory.file("supervisorctl.conf"))
+        try Files.write("[supervisorctl]\nserverurl=unix://\(socket)\n", to: file)
+        let console = ProcessSpecification(
+            executable: BuiltProgram("coordinator-console").path,
+            arguments: ["--listen", "unix:\(socket)", "--runtime-dir", "\(daemon.directory)/run", "--supervisord"],
+            standardOutput: .null,
+            standardError: .null
+        )
+        try await withChild(console) { _ in
+            try await eventually("the console listens", sourceLocation: #_sourceLocation) { access(socket, F_OK) == 0 }
+            let status = ["-c", file, "status"]
+            let expected = ["once EXITED", "plain RUNNING", "team:member RUNNING", "two-0 RUNNING", "two-1 RUNNING", "variables RUNNING"]
+            try await eventually("supervisorctl prints what runs", sourceLocation: #_sourceLocation) {
+                let output = Transcript()
+                let supervisorctl = ProcessSpecification(
+                    executable: "/usr/bin/supervisorctl",
+                    arguments: status,
+                    standardOutput: output.destination,
+                    standardError: output.destination
+                )
+                _ = try await withChild(supervisorctl) { await $0.waitForExit() }
+                return output.text.split(separator: "\n").map { $0.split(separator: " ").prefix(2).joined(separator: " ") } == expected
+            }
+        }
+    }
+
     @Test(
         "Five programs of a running supervisord run under the daemon after one command, as they did before",
         .enabled(if: access(supervisord, X_OK) == 0, "needs supervisor")
@@ -92,6 +120,7 @@ struct SupervisordMoveTests {
             try await daemon.eventually("the output is where it was") {
                 Files.text(of: directory.file("variables.log"))?.contains("\(directory.path) red, or so") == true
             }
+            try await Self.showsAll(daemon, directory)
         }
     }
 }

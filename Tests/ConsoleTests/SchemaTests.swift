@@ -1,0 +1,51 @@
+import Foundation
+import Processes
+import TestSupport
+import Testing
+
+@Suite("Requests that a generator makes from the API's description", .timeLimit(minutes: 2))
+struct SchemaTests {
+    /// Schemathesis, beside the interpreter for tests.
+    private static let schemathesis = ProcessInfo.processInfo.environment["COORDINATORS_TEST_PYTHON"].map { python in
+        python.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/") + "/schemathesis"
+    }
+
+    @Test(
+        "None makes the console answer with an error of its own",
+        .enabled(if: schemathesis.map { FileManager.default.isExecutableFile(atPath: $0) } ?? false, "needs schemathesis")
+    )
+    func generated() async throws {
+        let schemathesis = try #require(Self.schemathesis)
+        try await RunningConsole.with(ConsoleTests.children) { console in
+            // A console of its own: the generator stops what it finds in the tree, also the tree's console.
+            let port = try FreePort.find()
+            let other = ProcessSpecification(
+                executable: BuiltProgram("coordinator-console").path,
+                arguments: [
+                    "--listen", "127.0.0.1:\(port)", "--runtime-dir", "\(console.directory)/run", "--token-file",
+                    "\(console.directory)/token",
+                ],
+                standardOutput: .null,
+                standardError: .null
+            )
+            // The stream has no end that could be waited for. The daemon's absence is told with 503 and its patience with 504: none is meant here.
+            let command = """
+                cd '\(console.directory)' && exec timeout -k 5 100 '\(schemathesis)' run 'http://127.0.0.1:\(port)/openapi.json' \
+                --url 'http://127.0.0.1:\(port)' --checks not_a_server_error --phases examples,coverage,fuzzing \
+                --exclude-path /api/v1/stream --max-time 30 --max-failures 5 --request-timeout 8 --seed 1 --warnings off \
+                --header 'Authorization: Bearer \(RunningConsole.token)' --no-color
+                """
+            try await withChild(other) { _ in
+                try await eventually("it's ready") { try? await HTTPExchange.request("GET", "/readyz", port: port).status == 200 }
+                let ended = try await Programs.shell(command)
+                #expect(ended.exitCode == 0, "\(ended.output.suffix(4000)) \(ended.errors)")
+                // As many as are worth the time were made.
+                let made = ended.output.split(separator: "\n").first { $0.contains("generated") }.flatMap { line in
+                    line.split { !$0.isNumber }.compactMap { Int($0) }.first
+                }
+                #expect((made ?? 0) > 200, "\(ended.output.suffix(4000))")
+                #expect(try await HTTPExchange.request("GET", "/healthz", port: port).status == 200)
+            }
+        }
+    }
+}

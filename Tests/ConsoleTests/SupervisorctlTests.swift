@@ -1,0 +1,119 @@
+import Control
+import Processes
+import TestSupport
+import Testing
+
+@Suite("supervisorctl at the console", .enabled(if: Programs.have("supervisorctl"), "needs supervisor"), .timeLimit(minutes: 3))
+struct SupervisorctlTests {
+    private static let children = """
+          - { key: calm, program: { command: [sh, -c, "echo words; exec sleep 1000"] } }
+          - { key: missing, program: { command: [/none/such] }, restart: temporary }
+          - { key: once, program: { command: [sh, -c, "exit 3"] }, restart: temporary }
+          - key: team
+            children:
+              - { key: one, program: { command: [sleep, "1000"] } }
+              - { key: two, program: { command: [sleep, "1000"] } }
+        """
+
+    /// Runs Debian's `supervisorctl` at a console.
+    private func supervisorctl(
+        _ console: RunningConsole,
+        password: String = RunningConsole.token,
+        _ arguments: String...
+    ) async throws -> BuiltProgram.Ended {
+        let file = "\(console.directory)/supervisorctl.conf"
+        let section = "[supervisorctl]\nserverurl=http://127.0.0.1:\(console.port)\nusername=any\n"
+        try Files.write(section + (password.isEmpty ? "" : "password=\(password)\n"), to: file)
+        return try await Programs.shell("exec supervisorctl -c '\(file)' \(arguments.joined(separator: " "))")
+    }
+
+    @Test("It shows, starts, stops, signals and reads the programs")
+    func commands() async throws {
+        try await RunningConsole.with(Self.children, options: ["--supervisord"]) { console in
+            var status = ""
+            try await eventually("all are as they will be") {
+                status = try await supervisorctl(console, "status").output
+                return status.components(" RUNNING ") == 3 && status.components(" EXITED ") == 1 && status.components(" FATAL ") == 1
+            }
+            // The group itself and the console are none of the processes.
+            #expect(status.split(separator: "\n").map { $0.prefix { $0 != " " } } == ["calm", "missing", "once", "team:one", "team:two"])
+            #expect(status.contains(try Regex("calm +RUNNING   pid [0-9]+, uptime 0:00:[0-9]{2}\n")), "\(status)")
+            #expect(status.contains(try Regex("once +EXITED    [A-Z][a-z]{2} [0-9]{2} [0-9]{2}:[0-9]{2} [AP]M\n")), "\(status)")
+
+            #expect(try await supervisorctl(console, "pid").output == "\(try await console.tree().pid ?? 0)\n")
+            let before = try await console.node("/calm").pid
+            #expect(try await supervisorctl(console, "pid calm").output == "\(before ?? 0)\n")
+            #expect(try await supervisorctl(console, "version").output == "\(Release.version)\n")
+            #expect(try await supervisorctl(console, "tail calm").output == "words\n\n")
+            #expect(try await supervisorctl(console, "tail -3 calm").output == "ds\n\n")
+            #expect(try await supervisorctl(console, "tail none").output == "none: ERROR (no such process name)\n")
+
+            #expect(try await supervisorctl(console, "start calm").output == "calm: ERROR (already started)\n")
+            #expect(try await supervisorctl(console, "restart calm").output == "calm: stopped\ncalm: started\n")
+            let after = try await console.node("/calm").pid
+            #expect(after != nil && after != before)
+            #expect(try await supervisorctl(console, "stop calm").output == "calm: stopped\n")
+            #expect(try await console.node("/calm").pid == nil)
+            let stopped = try await supervisorctl(console, "status calm")
+            #expect(stopped.output.contains("STOPPED") && stopped.exitCode == 3, "\(stopped.output)")
+            #expect(try await supervisorctl(console, "stop calm").output == "calm: ERROR (not running)\n")
+            #expect(try await supervisorctl(console, "start missing").output == "missing: ERROR (spawn error)\n")
+            #expect(try await supervisorctl(console, "start once").output == "once: ERROR (abnormal termination)\n")
+            #expect(try await supervisorctl(console, "start none").output == "none: ERROR (no such process)\n")
+            #expect(try await supervisorctl(console, "stop none:*").output == "none: ERROR (no such group)\n")
+
+            #expect(try await supervisorctl(console, "stop team:*").output == "team:one: stopped\nteam:two: stopped\n")
+            #expect(try await supervisorctl(console, "start team:*").output == "team:one: started\nteam:two: started\n")
+            let one = try await console.node("/team/one").incarnation
+            #expect(try await supervisorctl(console, "signal KILL team:one").output == "team:one: signalled\n")
+            try await eventually("its supervisor has restarted it") { try await console.node("/team/one").incarnation > one }
+            #expect(try await supervisorctl(console, "signal NONE team:one").output == "team:one: ERROR (bad signal name)\n")
+            try await eventually("it runs") { try await console.node("/team/one").state == "active" }
+            #expect(try await supervisorctl(console, "stop all").output == "team:one: stopped\nteam:two: stopped\n")
+            #expect(try await console.node("/console").state == "active")
+        }
+    }
+
+    @Test("A change needs the token as the password, and a console without one changes nothing")
+    func safety() async throws {
+        try await RunningConsole.with(Self.children, options: ["--supervisord"]) { console in
+            try await eventually("it runs") { try await console.node("/calm").state == "active" }
+            #expect(try await supervisorctl(console, password: "wrong", "stop calm").output.hasPrefix("Server requires authentication\n"))
+            #expect(try await supervisorctl(console, password: "", "stop calm").output.hasPrefix("Server requires authentication\n"))
+            let call =
+                "<methodCall><methodName>supervisor.stopProcess</methodName><params><param><value>calm</value></param></params></methodCall>"
+            let several = """
+                <methodCall><methodName>system.multicall</methodName><params><param><value><array><data><value><struct><member>
+                <name>methodName</name><value>supervisor.stopAllProcesses</value></member></struct></value></data></array></value></param></params>
+                </methodCall>
+                """
+            let xml = ["Content-Type": "text/xml"]
+            #expect(try await console.post("/RPC2", call, headers: xml, token: nil).status == 401)
+            #expect(try await console.post("/RPC2", several, headers: xml, token: nil).status == 401)
+            #expect(try await console.post("/RPC2", call, headers: ["Content-Type": "text/plain"], token: nil).status == 415)
+            #expect(try await console.post("/RPC2", call, headers: xml.merging(["Origin": "http://evil.example"]) { $1 }).status == 403)
+            #expect(try await console.post("/RPC2", call, headers: xml.merging(["Host": "evil.example"]) { $1 }).status == 421)
+            #expect(try await console.post("/RPC2", "words", headers: xml).status == 400)
+            #expect(try await console.get("/RPC2").status == 405)
+            let unknown = try await console.post("/RPC2", call.replacing("stopProcess", with: "shutdown"), headers: xml, token: nil)
+            #expect(unknown.status == 200 && unknown.body.contains("<int>1</int>") && unknown.body.contains("UNKNOWN_METHOD"))
+            #expect(try await console.node("/calm").state == "active")
+            let good = several.replacing("stopAllProcesses", with: "getState")
+            let state = try await console.post("/RPC2", good, headers: xml, token: nil)
+            #expect(state.status == 200 && state.body.contains("<name>statename</name><value><string>RUNNING</string>"), "\(state.body)")
+        }
+        try await RunningConsole.with(Self.children, isReadOnly: true, options: ["--supervisord"]) { console in
+            let (stop, status) = (try await supervisorctl(console, "stop calm"), try await supervisorctl(console, "status"))
+            #expect(stop.output.contains("403 Forbidden") && status.output.contains("calm"), "\(stop.output)\(status.output)")
+        }
+        try await RunningConsole.with(Self.children) { console in
+            let answer = try await console.post("/RPC2", "", headers: ["Content-Type": "text/xml"])
+            #expect(answer.status == 404)
+        }
+    }
+}
+
+extension String {
+    /// The number of times that a text occurs.
+    fileprivate func components(_ text: String) -> Int { ranges(of: text).count }
+}

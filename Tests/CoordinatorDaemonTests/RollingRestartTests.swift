@@ -118,14 +118,21 @@ struct RollingRestartTests {
     @Test("The command halts at the instance that can't be replaced: those before it have new lives, those after it aren't touched")
     func halts() async throws {
         try await Self.run { daemon, become in
+            // The third could be replaced; only the second can't.
             let directory = try TemporaryDirectory()
             let before = try await daemon.allPIDs()
-            try become("echo >> \(directory.file("n")); [ $(wc -l < \(directory.file("n"))) -gt 1 ] && exit 7; START")
+            try become("echo >> \(directory.file("n")); [ $(wc -l < \(directory.file("n"))) -eq 2 ] && exit 7; START")
             let ended = try await daemon.control("restart", "--rolling", "/web")
             #expect(ended.exitCode == 1 && ended.output.hasPrefix("/web-1: active (pid "), "\(ended)")
             #expect(ended.errors.contains("/web-2 was not replaced") && ended.errors.hasSuffix("; not touched: /web-3\n"), "\(ended)")
             let after = try await daemon.allPIDs()
             #expect(after["/web-1"] != before["/web-1"] && after["/web-2"] == before["/web-2"] && after["/web-3"] == before["/web-3"])
+            // Programs are told all at the end, and it halts there too.
+            unlink(directory.file("n"))
+            let json = try await daemon.control("--json", "restart", "--rolling", "/web")
+            let results = try ControlJSON.parse(Array(json.output.utf8))["results"]?.arrayValue ?? []
+            #expect(json.exitCode == 1 && results.map { $0["path"]?.stringValue } == ["/web-1", "/web-2"], "\(json)")
+            #expect(try await daemon.allPIDs()["/web-3"] == before["/web-3"])
         }
     }
 

@@ -6,7 +6,7 @@ extension ControlJSON {
     /// - Throws: `.failed` when the value can't be written as JSON.
     public static func text(of value: some Encodable) throws(ControlError) -> String { text(of: try bytes(of: value)) }
 
-    /// Returns a JSON value as ``text(of:)`` does.
+    /// Returns a JSON value as `text(of:)` does.
     ///
     /// - Throws: `.failed` for a number that isn't finite.
     public static func text(of json: JSONValue) throws(ControlError) -> String { text(of: try bytes(of: json)) }

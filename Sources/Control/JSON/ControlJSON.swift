@@ -50,7 +50,7 @@ public enum ControlJSON {
         }
     }
 
-    /// Returns a JSON value as ``bytes(of:)`` does, without Foundation.
+    /// Returns a JSON value as `bytes(of:)` does, without Foundation.
     ///
     /// - Throws: `.failed` for a number that isn't finite.
     public static func bytes(of json: JSONValue) throws(ControlError) -> [UInt8] {

@@ -73,6 +73,7 @@ struct OutputTests {
             """
         let log = Transcript()
         try await RunningDaemon.with(tree, standardError: log.destination) { daemon in
+            try await daemon.eventually("it's there") { try await daemon.node("/sleeper").state == "active" }
             #expect(try await daemon.control("restart", "/sleeper").exitCode == 0)
             try await daemon.eventually("it's logged") {
                 log.text.contains("coordinator.path=/sleeper operation=restart operator.command=")

@@ -2,6 +2,7 @@
 import PackageDescription
 
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let coreMetrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
@@ -9,9 +10,13 @@ let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummi
 let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird")
 let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 let histogram = Target.Dependency.product(name: "Histogram", package: "hdrhistogram-swift")
+let inMemoryTracing = Target.Dependency.product(name: "InMemoryTracing", package: "swift-distributed-tracing")
+let instrumentation = Target.Dependency.product(name: "Instrumentation", package: "swift-distributed-tracing")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let metricsTestKit = Target.Dependency.product(name: "MetricsTestKit", package: "swift-metrics")
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let serviceLifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let tracing = Target.Dependency.product(name: "Tracing", package: "swift-distributed-tracing")
 let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 
@@ -33,6 +38,7 @@ let package = Package(
     name: "swift-coordinators",
     products: [
         .library(name: "Coordinators", targets: ["Coordinators"]),
+        .library(name: "CoordinatorsObservability", targets: ["CoordinatorsObservability"]),
         .library(name: "CoordinatorsTesting", targets: ["CoordinatorsTesting"]),
         .executable(name: "coordinatord", targets: ["coordinatord"]),
         .executable(name: "coordinatorctl", targets: ["coordinatorctl"]),
@@ -41,7 +47,9 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -90,6 +98,13 @@ let package = Package(
             ]
         ),
         .target(name: "CoordinatorsTesting", dependencies: ["ConcurrencySupport", "Coordinators"]),
+        // Metrics and traces for other people's tools: the only target with their packages.
+        .target(
+            name: "CoordinatorsObservability",
+            dependencies: [
+                "ConcurrencySupport", "Coordinators", "Processes", "WireProtocol", coreMetrics, deque, instrumentation, logging, tracing,
+            ]
+        ),
 
         // Shells: the daemon, and the operator's way to it.
         .target(name: "Control", dependencies: ["ConcurrencySupport", "NNG", "Processes", "WireProtocol"]),
@@ -97,8 +112,8 @@ let package = Package(
         .target(
             name: "CoordinatorDaemon",
             dependencies: [
-                "ConcurrencySupport", "Control", "Coordinators", "DaemonConfiguration", "Processes", "WireProtocol",
-                logging, serviceLifecycle,
+                "ConcurrencySupport", "Control", "Coordinators", "CoordinatorsObservability", "DaemonConfiguration", "Processes",
+                "WireProtocol", logging, serviceLifecycle,
             ]
         ),
 
@@ -199,6 +214,24 @@ let package = Package(
                 "WireProtocol", logging,
             ]
         ),
+        .target(
+            name: "ObservabilityFixtures",
+            dependencies: ["ConcurrencySupport", "Coordinators", "CoordinatorsObservability", inMemoryTracing, metricsTestKit],
+            path: "Tests/ObservabilityFixtures"
+        ),
+        .executableTarget(
+            name: "ObservabilityWorker",
+            dependencies: ["Coordinators", "ObservabilityFixtures"],
+            path: "Tests/ObservabilityWorker"
+        ),
+        .testTarget(
+            name: "ObservabilityTests",
+            dependencies: [
+                "ConcurrencySupport", "Coordinators", "CoordinatorsObservability", "ObservabilityFixtures", "ObservabilityWorker",
+                "Processes", "TestSupport", "WireProtocol", coreMetrics, inMemoryTracing, logging, metricsTestKit, tracing,
+            ],
+            exclude: ["otlp.py"]
+        ),
         .target(name: "OTPFixtures", dependencies: ["Coordinators"], path: "Tests/OTPFixtures"),
         .executableTarget(name: "OTPWorker", dependencies: ["Coordinators", "OTPFixtures"], path: "Tests/OTPWorker"),
         .testTarget(
@@ -213,7 +246,10 @@ let package = Package(
         .testTarget(name: "VersionTests", dependencies: ["NewBuild", "OldBuild", "RelayBuild", "TestSupport", "VersionSupport"]),
         .testTarget(
             name: "DocumentationTests",
-            dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "TestSupport", logging, serviceLifecycle]
+            dependencies: [
+                "Coordinators", "CoordinatorsObservability", "CoordinatorsTesting", "Processes", "TestSupport", coreMetrics, logging,
+                serviceLifecycle, tracing,
+            ]
         ),
         .executableTarget(name: "ReadmeProgram", dependencies: ["Coordinators"], path: "Tests/ReadmeProgram"),
         .testTarget(name: "ReadmeTests", dependencies: ["Processes", "ReadmeProgram", "TestSupport"]),

@@ -71,6 +71,21 @@ struct PrometheusTests {
                     let serving = try await console.tree().subtreeServing
                     return try await query("sum(coordinator_up) == \(serving)").count == 1
                 }
+                for _ in 0..<20 { _ = try await console.control("ask", "/tree", "Fixture.WhereAmI") }
+                try await eventually("PromQL has the latency of asks that coordinatorctl has") {
+                    let asks = try await console.metrics().asks.filter { $0.path == "/tree" && $0.message == "Fixture.WhereAmI" }
+                    guard asks.count == 1, asks[0].count == 20 else { return false }
+                    let labels = "{path=\"/tree\",message=\"Fixture.WhereAmI\",outcome=\"success\"}"
+                    let name = "coordinator_ask_duration_seconds"
+                    let counted = try await query("\(name)_count\(labels) == 20")
+                    let summed = try await query("abs(\(name)_sum\(labels) - \(asks[0].sumSeconds)) < 1e-6")
+                    let all = try await query("\(name)_bucket{path=\"/tree\",message=\"Fixture.WhereAmI\",le=\"+Inf\"} == 20")
+                    return counted.count == 1 && summed.count == 1 && all.count == 1
+                }
+                for name in ["cpu_seconds_total", "resident_memory_bytes", "open_fds"] {
+                    #expect(try await query("coordinator_process_\(name){path=\"/tree\"} >= 0").count == 1, "\(name)")
+                }
+                #expect(try await query("coordinator_process_resident_memory_bytes{path=\"/tree\"} > 1e6").count == 1)
                 #expect(try await query("coordinator_up{path=\"/odd name\"} == 1").count == 1)
                 #expect(try await query("ALERTS").allSatisfy { $0["metric"]?["alertname"] != "CoordinatorDaemonDown" })
                 let dashboard = try ControlJSON.parse(

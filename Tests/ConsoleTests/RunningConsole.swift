@@ -36,6 +36,7 @@ final class RunningConsole: Sendable {
         let options = ((isReadOnly ? [] : ["--token-file", temporary.file("token")]) + further).map { ", \($0)" }.joined()
         let console = BuiltProgram("coordinator-console").path
         let tree = """
+            observability: { metrics: {} }
             children:
               - key: console
                 program:
@@ -89,6 +90,10 @@ final class RunningConsole: Sendable {
     /// The tree, as the operator's command tells it.
     func tree() async throws -> TreeNode {
         try ControlJSON.decode(TreeNode.self, from: ControlJSON.parse(Array(try await control("tree", "--json").utf8)))
+    }
+
+    func metrics() async throws -> TreeMetrics {
+        try ControlJSON.decode(TreeMetrics.self, from: ControlJSON.parse(Array(try await control("metrics", "--json").utf8)))
     }
 
     func node(_ path: String) async throws -> TreeNode {

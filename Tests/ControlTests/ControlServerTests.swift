@@ -13,7 +13,7 @@ import WireProtocol
     func everyOperationReachesTheHandlerAsItWasMeant() async throws {
         let handler = FakeHandler()
         let operations: [ControlOperation] = [
-            .tree, .ps, .deadLetters, .ping, .shutdown(), .shutdown(now: true), .status(path: "/a"), .start(path: "/a"),
+            .tree, .ps, .deadLetters, .metrics, .ping, .shutdown(), .shutdown(now: true), .status(path: "/a"), .start(path: "/a"),
             .stop(path: "/a/b"), .restart(path: "/"),
             .kill(path: "/ä"), .pause(path: "/a"), .resume(path: "/a"),
             .ask(path: "/a", message: "M", payload: ["k": [1, 2.5, nil, true, "x"]], timeout: .milliseconds(1500)),

@@ -11,6 +11,7 @@ enum FuzzedRequests {
             _ = try? ControlJSON.decode(TreeNode.self, from: answer)
             _ = try? ControlJSON.decode(ProcessList.self, from: answer)
             _ = try? ControlJSON.decode(DeadLetterList.self, from: answer)
+            _ = try? ControlJSON.decode(TreeMetrics.self, from: answer)
         }
         guard JSONSyntax.firstProblem(in: bytes) == nil else { return nil }
         let json: JSONValue

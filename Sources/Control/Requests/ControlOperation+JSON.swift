@@ -12,7 +12,7 @@ extension ControlOperation {
     var fields: [String: JSONValue] {
         var fields: [String: JSONValue] = ["op": .string(name)]
         switch self {
-        case .tree, .ps, .deadLetters, .ping: break
+        case .tree, .ps, .deadLetters, .metrics, .ping: break
         case .shutdown(let now): if now { fields["now"] = true }
         case .status(let path), .start(let path), .stop(let path), .restart(let path), .kill(let path), .pause(let path), .resume(let path),
             .replace(let path), .replacements(let path):
@@ -54,6 +54,7 @@ extension ControlOperation {
         case .tree: self = .tree
         case .ps: self = .ps
         case .deadLetters: self = .deadLetters
+        case .metrics: self = .metrics
         case .ping: self = .ping
         case .shutdown: self = .shutdown(now: fields.members["now"] == true)
         case .status: self = .status(path: try fields.path())

@@ -35,6 +35,8 @@ public enum ControlOperation: Hashable, Sendable {
     case send(path: String, message: String, payload: JSONValue)
     /// Lists the messages and events that were dropped in the whole tree: a ``DeadLetterList``.
     case deadLetters
+    /// Tells the times that asks have taken in the whole tree: a ``TreeMetrics``.
+    case metrics
     /// Does nothing: an answer shows that the daemon runs.
     case ping
     /// Stops the tree and ends the daemon; with `now`, kills the processes that still run at once.
@@ -63,7 +65,7 @@ public enum ControlOperation: Hashable, Sendable {
     /// A new operation gets a name here; then the compiler demands that ``init(fields:)`` reads it.
     enum Name: String, CaseIterable {
         case tree, ps, status, start, stop, restart, replace, replacements, scale, kill, pause, resume, ask, send, ping, shutdown, signal
-        case trace, logs, events, history, upgrade
+        case trace, logs, events, history, upgrade, metrics
         case deadLetters = "dead-letters"
         case configurationDifference = "config-diff"
         case configurationApplication = "config-apply"
@@ -89,6 +91,7 @@ public enum ControlOperation: Hashable, Sendable {
         case .ask: .ask
         case .send: .send
         case .deadLetters: .deadLetters
+        case .metrics: .metrics
         case .ping: .ping
         case .shutdown: .shutdown
         case .signal: .signal
@@ -105,7 +108,7 @@ public enum ControlOperation: Hashable, Sendable {
     /// The path that the operation is about; nil when it is about the daemon as a whole.
     public var path: String? {
         switch self {
-        case .tree, .ps, .deadLetters, .ping, .shutdown, .logs: nil
+        case .tree, .ps, .deadLetters, .metrics, .ping, .shutdown, .logs: nil
         case .events(let query): query.path
         case .status(let path), .start(let path), .stop(let path), .restart(let path), .kill(let path), .pause(let path), .resume(let path),
             .ask(let path, _, _, _), .send(let path, _, _), .signal(let path, _), .trace(let path, _, _, _), .history(let path),
@@ -118,7 +121,7 @@ public enum ControlOperation: Hashable, Sendable {
     /// Whether the operation can change something, so that its effect differs when it is carried out twice.
     public var isMutating: Bool {
         switch self {
-        case .tree, .ps, .status, .replacements, .deadLetters, .ping, .logs, .events, .history: false
+        case .tree, .ps, .status, .replacements, .deadLetters, .metrics, .ping, .logs, .events, .history: false
         case .start, .stop, .restart, .replace, .scale, .kill, .pause, .resume, .ask, .send, .shutdown, .signal, .trace: true
         case .configurationDifference: false
         case .configurationApplication: true
@@ -155,7 +158,7 @@ public enum ControlOperation: Hashable, Sendable {
     /// The time that a client waits for the answer when the caller gives no time-out.
     var defaultTimeout: Duration {
         switch self {
-        case .tree, .ps, .status, .replacements, .deadLetters, .ping, .send, .signal, .logs, .events, .history: .seconds(10)
+        case .tree, .ps, .status, .replacements, .deadLetters, .metrics, .ping, .send, .signal, .logs, .events, .history: .seconds(10)
         // A stop waits as long as the shutdown times in the subtree allow.
         case .start, .stop, .restart, .kill, .pause, .resume, .shutdown: .seconds(60)
         // The daemon reports the time-out itself, with more detail than the client can.

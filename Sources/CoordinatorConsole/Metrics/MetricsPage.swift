@@ -1,5 +1,6 @@
 import Control
 import Hummingbird
+import Processes
 
 /// The metrics of the daemon's tree and of the console itself, written once a second however many ask.
 actor MetricsPage {
@@ -39,8 +40,13 @@ actor MetricsPage {
             page.add(tree)
             page.begin("coordinator_dead_letters_total", "counter", help: "Messages and events that were dropped in the tree.")
             page.add("coordinator_dead_letters_total", Double(letters.count))
+            page.add(try ControlJSON.decode(ProcessList.self, from: try await daemon.answer(to: .ps).value))
         } catch {
             page.add("coordinator_console_daemon_up", 0)
+        }
+        // A daemon of an older version has no such operation.
+        if let metrics = try? ControlJSON.decode(TreeMetrics.self, from: try await daemon.answer(to: .metrics).value) {
+            page.add(metrics)
         }
         page.begin("coordinator_console_streams", "gauge", help: "Browsers that follow the tree.")
         page.add("coordinator_console_streams", Double(await feed.viewerCount))
@@ -76,6 +82,42 @@ extension PrometheusText {
         family("coordinator_mailbox_running", "gauge", "Messages whose handlers run.", nodes) { $0.mailbox.map { Double($0.running) } }
         family("coordinator_mailbox_oldest_seconds", "gauge", "The time for which the oldest waiting message has waited.", nodes) {
             $0.mailbox.map { Double($0.oldestWaitingMilliseconds ?? 0) / 1000 }
+        }
+    }
+
+    /// Adds what the processes use: what the kernel tells of those that this user may look at.
+    fileprivate mutating func add(_ list: ProcessList) {
+        let usages = list.processes.compactMap { entry -> (path: String, usage: ProcessUsage, descriptors: Int?)? in
+            // The number may be another process's by now.
+            guard let usage = ProcessUsage(of: entry.pid), usage.startTime == entry.startTime else { return nil }
+            return (entry.path, usage, ProcessUsage.openDescriptors(of: entry.pid))
+        }
+        begin("coordinator_process_cpu_seconds_total", "counter", help: "The processor time that the process at the path has used.")
+        for (path, usage, _) in usages {
+            add("coordinator_process_cpu_seconds_total", Double(usage.ticks) / ProcessUsage.ticksPerSecond, [("path", path)])
+        }
+        begin("coordinator_process_resident_memory_bytes", "gauge", help: "The memory that the process at the path has in use.")
+        for (path, usage, _) in usages { add("coordinator_process_resident_memory_bytes", Double(usage.residentBytes), [("path", path)]) }
+        begin("coordinator_process_open_fds", "gauge", help: "The descriptors that the process at the path has open.")
+        for (path, _, descriptors) in usages {
+            if let descriptors { add("coordinator_process_open_fds", Double(descriptors), [("path", path)]) }
+        }
+    }
+
+    /// Adds the times of asks, if they are counted.
+    fileprivate mutating func add(_ metrics: TreeMetrics) {
+        guard metrics.isCounting else { return }
+        let name = "coordinator_ask_duration_seconds"
+        begin(name, "histogram", help: "The time from the arrival of an ask in the coordinator's process to its answer.")
+        for asks in metrics.asks where asks.buckets.count == metrics.boundsSeconds.count + 1 {
+            let labels = [("path", asks.path), ("message", asks.message), ("outcome", asks.hasFailed ? "failure" : "success")]
+            var sum: UInt64 = 0
+            for (bound, count) in zip(metrics.boundsSeconds + [.infinity], asks.buckets) {
+                sum += count
+                add("\(name)_bucket", Double(sum), labels + [("le", Self.number(bound))])
+            }
+            add("\(name)_sum", asks.sumSeconds, labels)
+            add("\(name)_count", Double(sum), labels)
         }
     }
 

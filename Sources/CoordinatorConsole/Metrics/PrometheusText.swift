@@ -25,7 +25,7 @@ struct PrometheusText {
         value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
     }
 
-    private static func number(_ value: Double) -> String {
+    static func number(_ value: Double) -> String {
         if value == .infinity { return "+Inf" }
         if value == -.infinity { return "-Inf" }
         if value.isNaN { return "NaN" }

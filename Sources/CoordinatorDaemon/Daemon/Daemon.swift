@@ -1,6 +1,7 @@
 import ConcurrencySupport
 import Control
 import Coordinators
+import CoordinatorsObservability
 public import DaemonConfiguration
 import Glibc
 public import Logging
@@ -75,6 +76,7 @@ public final class Daemon: Service {
         options.endsOrphansWhenReady = false
         options.heritage = heritage?.runtime
         options.logger = logger
+        options.export(TelemetryExport(configuration.observability))
         let notifier = ServiceNotifier()
         // Those that no child lists any more are closed.
         children = withExtendedLifetime(heritage?.sockets?.compactMap(ListeningSocket.take)) {

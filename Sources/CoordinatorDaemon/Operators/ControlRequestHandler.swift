@@ -95,6 +95,8 @@ struct ControlRequestHandler: ControlHandler {
             try ControlJSON.value(of: SendResult(delivered: await runtime.send(named: message, payload: payload, at: try place(path))))
         case .deadLetters:
             try ControlJSON.value(of: DeadLetterList(runtime.deadLetters))
+        case .metrics:
+            try ControlJSON.value(of: TreeMetrics(runtime.askDurations))
         case .ping:
             [:]
         case .shutdown(let now):

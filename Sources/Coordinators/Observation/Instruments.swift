@@ -1,21 +1,23 @@
 import ConcurrencySupport
 
-/// The instruments of a process, its tap, and the innermost of them: the reporter of traced messages.
+/// The instruments of a process, its tap, the reporter of traced messages, and the innermost of them: the recorder of spans and of times.
 final class Instruments: Sendable {
     /// The time for which the process waits at its end for what the instruments have collected.
     private static let flushLimit = Duration.seconds(1)
 
     private let installed: [any CoordinatorInstrument]
-    private let areInstalled: Bool
     private let tap: Tap
-    private let traces: MessageTraces
+    private let traces: MessageTraces?
+    private let telemetry: Telemetry?
+    private let activity: ObservationActivity
 
-    init(_ installed: [any CoordinatorInstrument], tap: Tap, traces: MessageTraces = MessageTraces(uplink: nil)) {
-        (self.installed, areInstalled, self.tap, self.traces) = (installed, !installed.isEmpty, tap, traces)
+    init(_ installed: [any CoordinatorInstrument], tap: Tap, traces: MessageTraces? = nil, telemetry: Telemetry? = nil) {
+        (self.installed, self.tap, self.traces, self.telemetry, activity) = (installed, tap, traces, telemetry, tap.activity)
+        if !installed.isEmpty { activity.set(.installed, true) }
     }
 
     /// Whether anything observes messages and changes at the moment.
-    var areActive: Bool { areInstalled || tap.isActive || traces.isActive }
+    var areActive: Bool { activity.isAny }
 
     /// Sends or handles a message within all instruments.
     func around<R: Sendable>(_ message: MessageInfo, next: () async throws -> R) async throws -> R {
@@ -24,8 +26,7 @@ final class Instruments: Sendable {
 
     private func around<R: Sendable>(_ message: MessageInfo, from index: Int, next: () async throws -> R) async throws -> R {
         guard index < installed.count else {
-            guard traces.isActive else { return try await tap.around(message, next: next) }
-            return try await tap.around(message) { try await traces.around(message, next: next) }
+            return try await tap.around(message) { try await aroundInnermost(message, next: next) }
         }
         return try await installed[index].around(message) { try await around(message, from: index + 1, next: next) }
     }
@@ -37,10 +38,29 @@ final class Instruments: Sendable {
 
     private func aroundAtOnce<R: Sendable>(_ message: MessageInfo, from index: Int, next: () throws -> R) throws -> R {
         guard index < installed.count else {
-            guard traces.isActive else { return try tap.around(message, next: next) }
-            return try tap.around(message) { try traces.around(message, next: next) }
+            return try tap.around(message) { try aroundInnermostAtOnce(message, next: next) }
         }
         return try installed[index].around(message) { try aroundAtOnce(message, from: index + 1, next: next) }
+    }
+
+    private func aroundInnermost<R: Sendable>(_ message: MessageInfo, next: () async throws -> R) async throws -> R {
+        guard let traces, traces.isActive else { return try await aroundTelemetry(message, next: next) }
+        return try await traces.around(message) { try await aroundTelemetry(message, next: next) }
+    }
+
+    private func aroundTelemetry<R: Sendable>(_ message: MessageInfo, next: () async throws -> R) async throws -> R {
+        guard let telemetry, telemetry.isActive else { return try await next() }
+        return try await telemetry.around(message, next: next)
+    }
+
+    private func aroundInnermostAtOnce<R: Sendable>(_ message: MessageInfo, next: () throws -> R) throws -> R {
+        guard let traces, traces.isActive else { return try aroundTelemetryAtOnce(message, next: next) }
+        return try traces.around(message) { try aroundTelemetryAtOnce(message, next: next) }
+    }
+
+    private func aroundTelemetryAtOnce<R: Sendable>(_ message: MessageInfo, next: () throws -> R) throws -> R {
+        guard let telemetry, telemetry.isActive else { return try next() }
+        return try telemetry.around(message, next: next)
     }
 
     func changed(_ path: CoordinatorPath, _ change: LifecycleChange) {
@@ -53,12 +73,13 @@ final class Instruments: Sendable {
         tap.dropped(letter)
     }
 
-    /// Has the instruments send or write what they have collected, all at the same time.
-    func flush() async {
-        guard areInstalled else { return }
+    /// Has the instruments send or write what they have collected, and whatever else does, all at the same time.
+    func flush(with other: (@Sendable () async -> Void)? = nil) async {
+        if installed.isEmpty && other == nil { return }
         _ = await Grace(Self.flushLimit).within { [installed] in
             await withTaskGroup { group in
                 for instrument in installed { group.addTask { await instrument.flush() } }
+                if let other { group.addTask { await other() } }
             }
         }
     }

@@ -1,6 +1,5 @@
 import ConcurrencySupport
 import Glibc
-import Synchronization
 import WireProtocol
 
 /// The reporter of the ways of traced messages, in this process and those below.
@@ -25,12 +24,12 @@ final class MessageTraces: Sendable {
     private static let capacity = 4_096
 
     private let uplink: Uplink?
-    private let isOn = Atomic<Bool>(false)
+    private let activity: ObservationActivity
     private let state = Lock(State())
 
-    init(uplink: Uplink?) { self.uplink = uplink }
+    init(uplink: Uplink?, activity: ObservationActivity) { (self.uplink, self.activity) = (uplink, activity) }
 
-    var isActive: Bool { isOn.load(ordering: .relaxed) }
+    var isActive: Bool { activity.has(.traces) }
 
     /// Reports a hop of this process or of one below.
     func publish(_ report: Report) {
@@ -70,7 +69,7 @@ final class MessageTraces: Sendable {
         let (result, isWanted, switches) = state.withLock { state in
             let result = body(&state)
             let isWanted = state.isWantedAbove || !state.viewers.isEmpty
-            let hasChanged = isOn.exchange(isWanted, ordering: .relaxed) != isWanted
+            let hasChanged = activity.set(.traces, isWanted) != isWanted
             return (result, isWanted, hasChanged ? Array(state.switches.values) : [])
         }
         for change in switches { change(isWanted) }

@@ -17,14 +17,14 @@ final class Tap: Sendable {
     }
 
     private let uplink: Uplink?
-    private let isOn = Atomic<Bool>(false)
+    let activity: ObservationActivity
     /// The number of events that weren't sent to the process above, because it reads too slowly or can't be reached.
     let dropped = Atomic<UInt64>(0)
     private let state = Lock(State())
 
-    init(uplink: Uplink?) { self.uplink = uplink }
+    init(uplink: Uplink?, activity: ObservationActivity = ObservationActivity()) { (self.uplink, self.activity) = (uplink, activity) }
 
-    var isActive: Bool { isOn.load(ordering: .relaxed) }
+    var isActive: Bool { activity.has(.tap) }
 
     func publish(_ event: @autoclosure () -> TreeEvent) {
         guard isActive else { return }
@@ -77,7 +77,7 @@ final class Tap: Sendable {
     private func update() {
         let (isWanted, switches) = state.withLock { state -> (Bool, [@Sendable (Bool) -> Void]) in
             let isWanted = state.isWantedAbove || !state.viewers.isEmpty
-            guard isOn.exchange(isWanted, ordering: .relaxed) != isWanted else { return (isWanted, []) }
+            guard activity.set(.tap, isWanted) != isWanted else { return (isWanted, []) }
             return (isWanted, Array(state.switches.values))
         }
         for change in switches { change(isWanted) }

@@ -11,10 +11,10 @@ protocol UpwardReport: Codable, Sendable {
     mutating func add(_ other: Self)
 }
 
-/// The reports of a worker that are sent up together: at most one notification in 20 milliseconds.
+/// The reports of a worker that are sent up together: as a rule, at most one notification in 20 milliseconds.
 final class UpwardReports<Report: UpwardReport>: Sendable {
     /// The time for which reports are collected.
-    private let delay = Duration.milliseconds(20)
+    private let delay: Duration
 
     private struct State {
         var report = Report()
@@ -30,14 +30,18 @@ final class UpwardReports<Report: UpwardReport>: Sendable {
     private let isPrompt: Bool
     private let state = Lock(State())
 
-    init(_ uplink: Uplink, isPrompt: Bool) {
+    init(_ uplink: Uplink, isPrompt: Bool, delay: Duration = .milliseconds(20)) {
         self.uplink = uplink
         self.isPrompt = isPrompt
+        self.delay = delay
     }
 
-    func add(_ report: Report) {
+    func add(_ report: Report) { update { $0.add(report) } }
+
+    /// Changes the report that is sent next.
+    func update(_ change: (inout Report) -> Void) {
         let mustSchedule = state.withLock { state -> Bool in
-            state.report.add(report)
+            change(&state.report)
             defer { state.isScheduled = true }
             return !state.isScheduled
         }

@@ -71,6 +71,8 @@ extension CoordinatorRuntime {
         package var lifeObserver: (@Sendable ([LifeChange], Int) -> Void)?
         /// The function that gets the drops of the whole tree; it's called as the one above.
         package var deadLetterObserver: (@Sendable (DeadLetterReport) -> Void)?
+        /// What gets the spans and the numbers of the whole tree, in the root's process.
+        package var exporter: (any TelemetryExporter)?
         /// The logger of the runtime and its coordinators.
         ///
         /// In a worker the level is that of the parent's log, unless the worker's program sets another here, or has bootstrapped the

@@ -99,6 +99,12 @@ public final class CoordinatorRuntime: Service {
             try await host.start()
             begin.settle(.success(core.time.now))
             core.instruments.changed(.root, .started)
+            if let exporter = core.options.exporter {
+                core.tasks.add { [weak self, core] in
+                    guard let source = self.map({ TelemetrySource(core, $0) }) else { return }
+                    await exporter.run(source)
+                }
+            }
             if core.options.endsOrphansWhenReady { await core.endOrphans() }
         } catch {
             core.instruments.changed(.root, .startFailed(.startFailed("\(error)")))

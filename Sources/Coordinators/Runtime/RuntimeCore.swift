@@ -18,6 +18,7 @@ final class RuntimeCore: Sendable {
     let sequences = OpenSequences()
     let tap: Tap
     let traces: MessageTraces
+    let telemetry: Telemetry
     let instruments: Instruments
     let deadLetters: DeadLetters
     /// The reports of unhandled messages to the root's process; `nil` in that process itself.
@@ -85,8 +86,11 @@ final class RuntimeCore: Sendable {
         )
         if uplink == nil, options.isSubreaper { ControlGroup.begin() }
         tap = Tap(uplink: uplink)
-        traces = MessageTraces(uplink: uplink)
-        instruments = Instruments(options.instruments, tap: tap, traces: traces)
+        traces = MessageTraces(uplink: uplink, activity: tap.activity)
+        // The root's process decides for the whole tree.
+        let exporter = uplink == nil ? options.exporter : nil
+        telemetry = Telemetry(exporter?.wish ?? TelemetryWish(), exporter: exporter, uplink: uplink, activity: tap.activity)
+        instruments = Instruments(options.instruments, tap: tap, traces: traces, telemetry: telemetry)
         deadLetters = DeadLetters(instruments: instruments, uplink: uplink, observer: options.deadLetterObserver)
         lives = LifeReports(options.lifeObserver, uplink: uplink)
         unhandled = uplink.map { UpwardReports($0, isPrompt: true) }
@@ -201,7 +205,12 @@ final class RuntimeCore: Sendable {
     /// Waits, at most a second for each, until the instruments have sent what they have collected, and the log is written: what is blocked
     /// doesn't keep the process from ending.
     func flush() async {
-        await instruments.flush()
+        var exporting: (@Sendable () async -> Void)?
+        if uplink == nil, let exporter = options.exporter {
+            let source = TelemetrySource(self, nil)
+            exporting = { await exporter.flush(source) }
+        }
+        await instruments.flush(with: exporting)
         await logQueue.flush(within: .seconds(1))
     }
 

@@ -171,6 +171,7 @@ extension Worker {
             await uplink.sendRelayed()
             await runtime.lives.flush()
             await runtime.deadLetters.flush()
+            await runtime.telemetry.flush()
             await runtime.unhandled?.flushToEnd()
             handle(.runtimeClosed)
         }
@@ -211,7 +212,10 @@ extension Worker: UplinkOwner {
             case Notification.trace: runtime.traces.setWantedAbove(subscribe.isActive)
             case "": state.withLock { $0.inheritance.areEventsWanted = subscribe.isActive }
             // A parent of another build may have more to subscribe to.
-            default: break
+            case let name?:
+                guard let wish = TelemetryWish(subscription: name) else { break }
+                runtime.telemetry.set(subscribe.isActive ? wish : TelemetryWish())
+            case nil: break
             }
         default: break  // A parent sends nothing else that isn't about a message.
         }

@@ -86,6 +86,7 @@ extension WorkerHost {
         turn.settle(())
         if let number = tapSwitch.outcome { runtime.tap.forget(number) }
         if let number = traceSwitch.outcome { runtime.traces.forget(number) }
+        if let number = telemetrySwitch.outcome { runtime.telemetry.forget(number) }
         settleNextLink()
         gone.settle(())
     }

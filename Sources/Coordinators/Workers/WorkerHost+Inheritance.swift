@@ -19,8 +19,12 @@ extension WorkerHost {
         subscribe("", inheritance.areEventsWanted, at: peer)
         subscribe(Notification.tap, runtime.tap.isActive, at: peer)
         subscribe(Notification.trace, runtime.traces.isActive, at: peer)
+        // Also when nothing is recorded: the worker may come from a parent with other wishes.
+        let wish = runtime.telemetry.wish
+        subscribe(wish.subscription, !wish.isEmpty, at: peer)
         if tapSwitch.outcome == nil { listenToTap() }
         if traceSwitch.outcome == nil { listenToTraces() }
+        if telemetrySwitch.outcome == nil { listenToTelemetry() }
     }
 
     private func listenToTap() {
@@ -37,6 +41,14 @@ extension WorkerHost {
             subscribe(Notification.trace, isWanted, at: peer)
         }
         traceSwitch.settle(number)
+    }
+
+    private func listenToTelemetry() {
+        let number = runtime.telemetry.whenSwitched { [weak self] wish in
+            guard let self, let peer = state.withLock({ $0.linkedPeer }) else { return }
+            subscribe(wish.subscription, !wish.isEmpty, at: peer)
+        }
+        telemetrySwitch.settle(number)
     }
 
     private var inheritance: ChildInheritance { state.withLock { $0.assignment?.inheritance } ?? ChildInheritance() }
@@ -95,6 +107,10 @@ extension WorkerHost {
                 parent.reportUnhandled(try PayloadCoder.decode(UnhandledReport.self, from: payload, codec: codec))
             case DeadLetterReport.notification:
                 runtime.deadLetters.add(try PayloadCoder.decode(DeadLetterReport.self, from: payload, codec: codec))
+            case SpanReport.notification:
+                runtime.telemetry.add(try PayloadCoder.decode(SpanReport.self, from: payload, codec: codec))
+            case AskDurations.notification:
+                runtime.telemetry.add(try PayloadCoder.decode(AskDurations.self, from: payload, codec: codec))
             case LifeReport.notification:
                 runtime.lives.add(try PayloadCoder.decode(LifeReport.self, from: payload, codec: codec), below: path)
             case Notification.tap:

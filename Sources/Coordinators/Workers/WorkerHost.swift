@@ -67,6 +67,8 @@ final class WorkerHost: ChildHost {
     let tapSwitch = OneShot<UInt64>()
     /// The same for the reports of traced messages.
     let traceSwitch = OneShot<UInt64>()
+    /// The number under which this host listens to what is to be recorded.
+    let telemetrySwitch = OneShot<UInt64>()
 
     /// - Parameter orphan: The worker to adopt instead of spawning one.
     init(_ program: WorkerProgram, _ plan: WorkerPlan, path: CoordinatorPath, parent: Node, orphan: OrphanedWorkers.Orphan? = nil) {

@@ -22,6 +22,9 @@ public struct DaemonConfiguration: Codable, Hashable, Sendable {
     /// What becomes of the children's output.
     public var logging = LoggingConfiguration()
 
+    /// What is recorded of the tree, and where it's exported.
+    public var observability = ObservabilityConfiguration()
+
     /// Creates a configuration with the defaults of the file.
     public init(
         children: [ConfiguredChild],

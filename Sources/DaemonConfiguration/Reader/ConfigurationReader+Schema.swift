@@ -14,7 +14,11 @@ extension ConfigurationReader {
             return nil
         }
         guard checkTree(root, size: size),
-            let fields = self.fields(root, "the file", keys: ["children", "supervision", "orphan_grace", "operators", "logging"])
+            let fields = self.fields(
+                root,
+                "the file",
+                keys: ["children", "supervision", "orphan_grace", "operators", "logging", "observability"]
+            )
         else { return nil }
         // Read first, because it has the defaults of the children's limits.
         let supervision = fields["supervision"].map { self.supervision($0) } ?? SupervisionPolicy()
@@ -24,6 +28,7 @@ extension ConfigurationReader {
         var configuration = DaemonConfiguration(children: children ?? [], supervision: supervision)
         configuration.logging = logging
         if let operators = fields["operators"] { configuration.operators = self.operators(operators) }
+        if let node = fields["observability"] { configuration.observability = observability(node) }
         if let grace = fields["orphan_grace"].flatMap({ self.duration($0, "`orphan_grace`") }) { configuration.orphanGrace = grace }
         return configuration
     }

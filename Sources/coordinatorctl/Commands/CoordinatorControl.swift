@@ -23,7 +23,8 @@ struct CoordinatorControl: AsyncParsableCommand {
             TreeCommand.self, ProcessesCommand.self, StatusCommand.self, StartCommand.self, StopCommand.self, RestartCommand.self,
             ScaleCommand.self,
             PauseCommand.self, ResumeCommand.self, KillCommand.self, AskCommand.self, SendCommand.self, BenchCommand.self,
-            DeadLettersCommand.self, ConfigurationCommand.self, ShutdownCommand.self, SignalCommand.self, MailboxCommand.self,
+            DeadLettersCommand.self, MetricsCommand.self, ConfigurationCommand.self, ShutdownCommand.self, SignalCommand.self,
+            MailboxCommand.self,
             TopCommand.self, DoctorCommand.self, CompletionCommand.self,
             UpgradeCommand.self, LogsCommand.self, EventsCommand.self, HistoryCommand.self, ImportCommand.self,
         ]

@@ -72,6 +72,25 @@ struct DeadLettersCommand: PlainCommand {
     static func text(of answer: DeadLetterList) -> String { answer.text }
 }
 
+/// The command `metrics`.
+struct MetricsCommand: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "metrics",
+        abstract: "Show how long asks take, by path and message.",
+        discussion: """
+            Asks are counted when the daemon's file has `observability: { metrics: {} }`. The time is that from an ask's arrival in the \
+            coordinator's process to its answer; half of the asks took at most P50, and 99 of 100 at most P99.
+            """
+    )
+
+    @ParentCommand var root: CoordinatorControl
+    @OptionGroup var options: CommonOptions
+
+    func operation() -> ControlOperation { .metrics }
+
+    func text(of answer: TreeMetrics) -> String { answer.text }
+}
+
 extension ArgumentHelp {
     static let path = ArgumentHelp("The path in the tree, such as /shop/cart.")
 }

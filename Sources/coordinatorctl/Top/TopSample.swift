@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import Control
+import Processes
 
 /// The tree at one moment, and what its processes have used until then.
 struct TopSample {

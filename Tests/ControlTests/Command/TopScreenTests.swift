@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import Control
+import Processes
 import Testing
 
 @testable import coordinatorctl

@@ -1,5 +1,8 @@
 import Coordinators
+import CoordinatorsObservability
+import CoreMetrics
 import Synchronization
+import Tracing
 
 /// Stands for what a metrics library gives.
 private func record(_ labels: [String], _ duration: Duration) {}
@@ -83,6 +86,29 @@ func runObserved() async throws {
     options.instruments = [Tracing(), Latencies(), Restarts()]
     try await CoordinatorRuntime.main(GalleryCoordinator.self, coordinators: [RendererCoordinator.self], options: options)
     // end
+}
+
+func exported() throws -> CoordinatorRuntime.Options {
+    // snippet: export
+    var options = CoordinatorRuntime.Options()
+    var export = TelemetryExport(service: "gallery")
+    export.traces = .init(to: try .endpoint("http://127.0.0.1:4318"), sample: 0.1)
+    export.metrics = .init(to: .file("/var/log/gallery/metrics.jsonl"), interval: .seconds(10))
+    options.export(export)
+    // end
+    return options
+}
+
+func adapted(tracer: some Tracer, metrics: some MetricsFactory) -> CoordinatorRuntime.Options {
+    var options = CoordinatorRuntime.Options()
+    // snippet: adapters
+    options.bootstrap = { _ in
+        InstrumentationSystem.bootstrap(tracer)
+        MetricsSystem.bootstrap(metrics)
+    }
+    options.instruments = [TracingInstrument(), MetricsInstrument()]
+    // end
+    return options
 }
 
 func readSnapshots(_ runtime: CoordinatorRuntime) async throws {

@@ -1,0 +1,48 @@
+/// The times that asks have taken in a tree, by the coordinator and the message.
+public struct TreeMetrics: Codable, Hashable, Sendable {
+    /// The asks of one message that one coordinator has answered or intercepted, or that have failed there.
+    public struct Asks: Codable, Hashable, Sendable {
+        /// The path of the coordinator; `(other)` for the asks that no more room is kept for.
+        public var path: String
+        /// The message's name; `(other)` likewise.
+        public var message: String
+        /// Whether these are the asks that have failed.
+        public var hasFailed: Bool
+        /// The number of asks.
+        public var count: UInt64
+        /// The sum of their times, in seconds.
+        public var sumSeconds: Double
+        /// The number of asks in each bucket: one more than there are bounds.
+        public var buckets: [UInt64]
+
+        /// Creates the description of asks.
+        public init(path: String, message: String, hasFailed: Bool, count: UInt64, sumSeconds: Double, buckets: [UInt64]) {
+            (self.path, self.message, self.hasFailed) = (path, message, hasFailed)
+            (self.count, self.sumSeconds, self.buckets) = (count, sumSeconds, buckets)
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case path, message, count, buckets
+            case hasFailed = "failed"
+            case sumSeconds = "sum_seconds"
+        }
+    }
+
+    /// Whether asks are counted: the configuration says so.
+    public var isCounting: Bool
+    /// The upper bounds of the buckets, in seconds; a bucket holds what isn't more than its bound, and the last one has none.
+    public var boundsSeconds: [Double]
+    /// The asks since the daemon started.
+    public var asks: [Asks]
+
+    /// Creates the description of a tree's asks.
+    public init(isCounting: Bool, boundsSeconds: [Double], asks: [Asks]) {
+        (self.isCounting, self.boundsSeconds, self.asks) = (isCounting, boundsSeconds, asks)
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case asks
+        case isCounting = "counting"
+        case boundsSeconds = "bounds_seconds"
+    }
+}

@@ -1,0 +1,74 @@
+import Glibc
+import Processes
+
+/// The place that telemetry is exported to.
+public struct TelemetryDestination: Sendable, Hashable {
+    /// An endpoint that telemetry can't be sent to.
+    public struct InvalidEndpoint: Error, Hashable, CustomStringConvertible {
+        /// The explanation, with what is expected.
+        public let description: String
+    }
+
+    enum Place: Sendable, Hashable {
+        case file(String)
+        case endpoint(HTTPEndpoint)
+    }
+
+    let place: Place
+
+    /// A file of requests in OTLP/JSON, one a line, as the file exporter of OpenTelemetry's collector writes them.
+    ///
+    /// The file is opened anew for each request, so that it can be rotated by renaming, and is made with the permissions 0640.
+    ///
+    /// - Parameter path: The path of the file, whose directory exists.
+    public static func file(_ path: String) -> TelemetryDestination { TelemetryDestination(place: .file(path)) }
+
+    /// A receiver of OTLP/JSON by HTTP POST, such as OpenTelemetry's collector.
+    ///
+    /// - Parameter address: `http://HOST[:PORT][/PATH]`: the port is 4318 by default, and the path `/v1/traces` or `/v1/metrics`. There is no
+    ///   https; a collector on the same machine sends on to other places.
+    /// - Throws: ``InvalidEndpoint`` when the address has another form.
+    public static func endpoint(_ address: String) throws(InvalidEndpoint) -> TelemetryDestination {
+        do throws(HTTPEndpoint.InvalidAddress) {
+            return TelemetryDestination(place: .endpoint(try HTTPEndpoint(address, defaultPort: 4318)))
+        } catch {
+            throw InvalidEndpoint(description: error.description)
+        }
+    }
+
+    /// Writes or sends a request, and waits for the end of that.
+    ///
+    /// - Parameter defaultPath: The path of an endpoint whose address has none.
+    func send(_ request: [UInt8], defaultPath: String) throws(ExportFailure) {
+        switch place {
+        case .file(let path): try Self.append(request + [UInt8(ascii: "\n")], to: path)
+        case .endpoint(let endpoint):
+            do throws(HTTPEndpoint.Failure) {
+                try endpoint.post(request, defaultPath: defaultPath)
+            } catch {
+                throw ExportFailure(error.description)
+            }
+        }
+    }
+
+    private static func append(_ bytes: [UInt8], to path: String) throws(ExportFailure) {
+        let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o640)
+        guard descriptor >= 0 else { throw ExportFailure("\(path): \(String(cString: strerror(errno)))") }
+        defer { close(descriptor) }
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            // Unsafe: write(2) reads the bytes that it's told the number of.
+            let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0 && errno == EINTR { continue }
+            guard count > 0 else { throw ExportFailure("\(path): \(String(cString: strerror(errno)))") }
+            rest = rest.dropFirst(count)
+        }
+    }
+}
+
+/// The reason why a request was lost.
+struct ExportFailure: Error, CustomStringConvertible {
+    var description: String
+
+    init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,55 @@
+import Glibc
+
+/// What a process has used, as the kernel counts it in /proc/PID/stat.
+package struct ProcessUsage: Equatable {
+    /// The processor time in clock ticks, that of the kernel for it included.
+    package var ticks: UInt64
+    /// The memory in use, in bytes.
+    package var residentBytes: UInt64
+    /// The time at which the process began, in clock ticks since boot.
+    package var startTime: UInt64
+
+    package static let ticksPerSecond = Double(max(1, sysconf(Int32(_SC_CLK_TCK))))
+    private static let pageSize = UInt64(max(1, sysconf(Int32(_SC_PAGESIZE))))
+
+    package init(ticks: UInt64, residentBytes: UInt64, startTime: UInt64) {
+        (self.ticks, self.residentBytes, self.startTime) = (ticks, residentBytes, startTime)
+    }
+}
+
+extension ProcessUsage {
+    /// Reads what a process has used so far; nil when there is no such process, or another user's may not be read.
+    package init?(of processID: Int32) {
+        let descriptor = open("/proc/\(processID)/stat", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        // The line is shorter, and the kernel makes it at the first reading.
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        let count = read(descriptor, &buffer, buffer.count)
+        guard count > 0 else { return nil }
+        self.init(parsing: String(decoding: buffer[..<count], as: UTF8.self))
+    }
+
+    /// Returns the number of descriptors that a process has open; nil when there is no such process, or another user's may not be read.
+    package static func openDescriptors(of processID: Int32) -> Int? {
+        guard let directory = opendir("/proc/\(processID)/fd") else { return nil }
+        defer { closedir(directory) }
+        var count = 0
+        // Unsafe: the entry lives until the next call; only whether there is one matters.
+        while readdir(directory) != nil { count += 1 }
+        // Without the directory itself and its parent.
+        return max(0, count - 2)
+    }
+
+    /// Reads the kernel's line; see proc_pid_stat(5).
+    package init?(parsing line: String) {
+        // The program's name, in parentheses, may hold spaces and parentheses itself.
+        guard let nameEnd = line.lastIndex(of: ")") else { return nil }
+        let fields = line[line.index(after: nameEnd)...].split { $0 == " " || $0 == "\n" }
+        // Fields 14, 15, 22 and 24, counted from the third.
+        guard fields.count > 21, let user = UInt64(fields[11]), let system = UInt64(fields[12]), let start = UInt64(fields[19]),
+            let pages = Int64(fields[21])
+        else { return nil }
+        (ticks, residentBytes, startTime) = (user + system, UInt64(max(0, pages)) * Self.pageSize, start)
+    }
+}

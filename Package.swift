@@ -330,11 +330,6 @@ for target in package.targets where target.type != .system && !["CConsoleAssets"
         ]
 }
 
-// Set by `Deploy/package`: a directory of archives that coordinatorctl contains, instead of loading the libraries whenever it starts.
-if let archives = Context.environment["COORDINATORS_ARCHIVES"] {
-    for target in package.targets where target.name == "coordinatorctl" { target.linkerSettings = [.unsafeFlags(["-L\(archives)"])] }
-}
-
 // Set by `Tests/Fuzz/run`, whose package can depend on products alone.
 if Context.environment["COORDINATORS_FUZZ"] != nil {
     package.products.append(.library(name: "Fuzzed", targets: ["Control", "DaemonConfiguration", "WireProtocol"]))

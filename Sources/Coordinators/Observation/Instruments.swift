@@ -26,6 +26,7 @@ final class Instruments: Sendable {
 
     private func around<R: Sendable>(_ message: MessageInfo, from index: Int, next: () async throws -> R) async throws -> R {
         guard index < installed.count else {
+            if !activity.hasMore(than: .installed) { return try await next() }
             return try await tap.around(message) { try await aroundInnermost(message, next: next) }
         }
         return try await installed[index].around(message) { try await around(message, from: index + 1, next: next) }
@@ -38,6 +39,7 @@ final class Instruments: Sendable {
 
     private func aroundAtOnce<R: Sendable>(_ message: MessageInfo, from index: Int, next: () throws -> R) throws -> R {
         guard index < installed.count else {
+            if !activity.hasMore(than: .installed) { return try next() }
             return try tap.around(message) { try aroundInnermostAtOnce(message, next: next) }
         }
         return try installed[index].around(message) { try aroundAtOnce(message, from: index + 1, next: next) }

@@ -17,6 +17,9 @@ final class ObservationActivity: Sendable {
 
     func has(_ observer: Observers) -> Bool { bits.load(ordering: .relaxed) & observer.rawValue != 0 }
 
+    /// Whether others than these are active too.
+    func hasMore(than observers: Observers) -> Bool { bits.load(ordering: .relaxed) & ~observers.rawValue != 0 }
+
     /// Sets whether an observer is active.
     ///
     /// - Returns: Whether it was.

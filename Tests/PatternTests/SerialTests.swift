@@ -39,7 +39,11 @@ struct PatternSerialTests {
             try await causing.value
             try await other.value
             try await outside.value
-            #expect(try await tree.notes() == ["cause begins", "asked back", "cause ends", "other", "outside"])
+            // Three senders: whose message arrives first isn't promised, but none begins between the beginning and the end of another.
+            let notes = try await tree.notes()
+            let caused = notes.drop { $0 != "cause begins" }.prefix(3)
+            #expect(Array(caused) == ["cause begins", "asked back", "cause ends"], "\(notes)")
+            #expect(notes.filter { !caused.contains($0) }.sorted() == ["other", "outside"], "\(notes)")
         }
     }
 

@@ -57,6 +57,24 @@ struct AdapterTests {
         }
     }
 
+    @Test("Messages begin in the order in which they were sent, with a span around each")
+    func order() async throws {
+        var options = CoordinatorRuntime.Options()
+        options.instruments = [TracingInstrument(InMemoryTracer(idGenerator: .random))]
+        options.logger.logLevel = .critical
+        let runtime = CoordinatorRuntime(Notebook.self, options: options)
+        try await runtime.start()
+        for number in 0..<100 {
+            if number.isMultiple(of: 2) {
+                try await runtime.send(Notebook.Note(number: number))
+            } else {
+                try await runtime.send(Notebook.NoteAwaiting(number: number))
+            }
+        }
+        #expect(try await runtime.ask(Notebook.Notes(), timeout: .patient(.seconds(30))) == Array(0..<100))
+        await runtime.stop()
+    }
+
     @Test("A W3C trace from outside goes on, and comes back out as a traceparent")
     func traceparent() async throws {
         let tracer = W3CTracer()
@@ -138,4 +156,33 @@ private struct W3CTracer: Tracer {
 
     func extract<Carrier, Extract: Extractor>(_ carrier: Carrier, into context: inout InstrumentationContext, using extractor: Extract)
     where Carrier == Extract.Carrier { inner.extract(carrier, into: &context, using: extractor) }
+}
+
+/// Notes numbers by rows of both kinds.
+private actor Notebook: Coordinator {
+    struct Note: ResponderMessage {
+        var number: Int
+    }
+
+    struct NoteAwaiting: ResponderMessage {
+        var number: Int
+    }
+
+    struct Notes: ResponderMessage {
+        typealias Reply = [Int]
+    }
+
+    static let responders: Responders = [
+        .respond(to: Note.self) { me, note in me.notes.append(note.number) },
+        .respond(to: NoteAwaiting.self) { me, note in
+            me.notes.append(note.number)
+            await Task.yield()
+        },
+        .respond(to: Notes.self) { me, _ in me.notes },
+    ]
+
+    nonisolated let context: Context
+    private var notes: [Int] = []
+
+    init(_ context: Context) { self.context = context }
 }

@@ -30,13 +30,13 @@ extension Node {
     ///
     /// - Returns: The properties of dependencies whose keys have to be learned before other waiting messages can be released.
     private func releaseWhatIsProvided() -> [MessageRow.Needs] {
-        let (instance, lessons) = state.withLock { state -> ((any Coordinator)?, [MessageRow.Needs]) in
+        let (draining, lessons) = state.withLock { state -> (Draining?, [MessageRow.Needs]) in
             guard state.mailbox.hasNeeding else { return (nil, []) }
             let effective = state.dependencies.effective
             state.mailbox.release { $0.needs.isProvided(by: effective) && !$0.needs.canLearn(from: effective) }
-            return (state.instanceToDrain(), state.mailbox.needs.filter { $0.canLearn(from: effective) })
+            return (state.drainingToBegin(), state.mailbox.needs.filter { $0.canLearn(from: effective) })
         }
-        if let instance { beginDraining(instance) }
+        if let draining { begin(draining) }
         return lessons
     }
 

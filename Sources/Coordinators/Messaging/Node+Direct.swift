@@ -54,12 +54,12 @@ extension Node {
     ///
     /// - Returns: False when the coordinator is stopping.
     func directAskBegins(_ size: Int) -> Bool {
-        let (isActive, instance) = state.withLock { state -> (Bool, (any Coordinator)?) in
+        let (isActive, draining) = state.withLock { state -> (Bool, Draining?) in
             let isActive = state.life.phase == .active
             state.mailbox.endReservation(size, isHandled: isActive)
-            return (isActive, state.instanceToDrain())
+            return (isActive, state.drainingToBegin())
         }
-        if let instance { beginDraining(instance) }
+        if let draining { begin(draining) }
         return isActive
     }
 }
@@ -75,18 +75,18 @@ extension Node.State {
 
     /// Removes and returns the callers that wait until no handler runs, if none does.
     mutating func takeIdleWaiters() -> [CheckedContinuation<Void, Never>] {
-        guard !handlers.idleWaiters.isEmpty, isIdle else { return [] }
-        defer { handlers.idleWaiters = [] }
-        return handlers.idleWaiters
+        guard !extras.idleWaiters.isEmpty, isIdle else { return [] }
+        defer { extras.idleWaiters = [] }
+        return extras.idleWaiters
     }
 
     /// Whether a message isn't handled yet, or not handed on to a child.
     var hasMessages: Bool { mailbox.messageCount > 0 || !extras.waitingForChildren.isEmpty }
 
-    /// Returns the coordinator, if the caller must begin to drain its mailbox.
-    mutating func instanceToDrain() -> (any Coordinator)? {
+    /// Returns the draining of the mailbox, if the caller must begin it.
+    mutating func drainingToBegin() -> Draining? {
         // The instance is retained only by the caller that needs it.
-        guard life.instance != nil, mailbox.beginDraining() else { return nil }
-        return life.instance
+        guard life.instance != nil, mailbox.beginDraining(), let instance = life.instance else { return nil }
+        return Draining(coordinator: instance, number: handlers.addDraining())
     }
 }

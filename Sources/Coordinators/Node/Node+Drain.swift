@@ -33,7 +33,7 @@ extension Node {
     private func waitForMessages(_ awaited: DrainWait.Messages) async {
         let wait = DrainWait(awaited)
         let ended = state.withLock { state -> [DrainWait] in
-            state.handlers.drainWaits.append(wait)
+            state.extras.drainWaits.append(wait)
             return state.takeEndedDrainWaits(at: path)
         }
         for wait in ended { wait.end.settle(()) }
@@ -64,15 +64,15 @@ extension Node.State {
     /// Removes and returns the drain's waits whose messages have ended; called whenever messages have ended.
     mutating func takeEndedDrainWaits(at path: CoordinatorPath) -> [DrainWait] {
         // Most coordinators never drain.
-        handlers.drainWaits.isEmpty ? [] : takeDrainWaits(at: path)
+        extras.drainWaits.isEmpty ? [] : takeDrainWaits(at: path)
     }
 
     private mutating func takeDrainWaits(at path: CoordinatorPath) -> [DrainWait] {
         let isAnyLeft = hasMessages
         let isAnyFromOutside = isAnyLeft && hasMessagesFromOutside(of: path)
-        let open = handlers.drainWaits.filter { $0.messages == .all ? isAnyLeft : isAnyFromOutside }
-        defer { handlers.drainWaits = open }
-        return handlers.drainWaits.filter { $0.messages == .all ? !isAnyLeft : !isAnyFromOutside }
+        let open = extras.drainWaits.filter { $0.messages == .all ? isAnyLeft : isAnyFromOutside }
+        defer { extras.drainWaits = open }
+        return extras.drainWaits.filter { $0.messages == .all ? !isAnyLeft : !isAnyFromOutside }
     }
 
     /// Whether there are messages that no coordinator below has sent; of those that begin at the moment some may have ended.

@@ -41,14 +41,14 @@ extension Node {
     /// - Returns: The phase then. A coordinator that was stopped meanwhile isn't stored, since the objects that it has made would keep it
     ///   alive.
     private func store(_ instance: any Coordinator, isReady: Bool) -> Phase {
-        let (phase, isAwaited) = state.withLock { state -> (Phase, Bool) in
-            guard state.life.phase == .starting else { return (state.life.phase, false) }
+        let (phase, draining) = state.withLock { state -> (Phase, Draining?) in
+            guard state.life.phase == .starting else { return (state.life.phase, nil) }
             state.life.instance = instance
             if isReady, state.pauseReasons.isEmpty { state.life.phase = .active }
-            return (state.life.phase, state.instanceToDrain() != nil)
+            return (state.life.phase, state.drainingToBegin())
         }
         // Messages may have arrived before there was an instance to drain them.
-        if isAwaited { beginDraining(instance) }
+        if let draining { begin(draining) }
         if phase == .starting || phase == .active { callHeldTimers() }
         return phase
     }
@@ -166,7 +166,7 @@ extension Node {
 
     /// Begins the messages of the subtree that have waited for a handler to end.
     private func beginWhatDescendantsAsk() {
-        if let instance = state.withLock({ $0.instanceToDrain() }) { beginDraining(instance) }
+        if let draining = state.withLock({ $0.drainingToBegin() }) { begin(draining) }
     }
 
     private func cancelHandlers() {
@@ -184,7 +184,7 @@ extension Node {
         await withCheckedContinuation { continuation in
             let isIdle = state.withLock { state -> Bool in
                 if state.isIdle { return true }
-                state.handlers.idleWaiters.append(continuation)
+                state.extras.idleWaiters.append(continuation)
                 return false
             }
             if isIdle { continuation.resume() }
@@ -195,8 +195,10 @@ extension Node {
     private func close() {
         let (waiting, abandoned, former) = state.withLock { state in
             // The objects that are dropped here are released outside the lock.
-            let former = (life: state.life, run: state.run, handlers: state.handlers, children: state.children)
-            (state.handlers.drainWaits, state.handlers.batch) = ([], [])
+            let former = (
+                life: state.life, run: state.run, handlers: state.handlers, children: state.children, drainWaits: state.extras.drainWaits
+            )
+            (state.extras.drainWaits, state.handlers.batch) = ([], [])
             (state.life.phase, state.life.instance, state.life.host) = (.stopped, nil, nil)
             (state.run.task, state.children) = (nil, nil)
             return (state.mailbox.removeAll(), Array(former.handlers.running.values), former)
@@ -212,7 +214,7 @@ extension Node {
         for envelope in abandoned.map(\.envelope) + former.handlers.batch.map(\.envelope) {
             envelope?.end(.failure(endError(hasFailed, maybeExecuted: true)))
         }
-        for wait in former.handlers.drainWaits { wait.end.settle(()) }
+        for wait in former.drainWaits { wait.end.settle(()) }
     }
 
     /// Ends a message that waited and never begins: its asker gets an error, and an accepted one-way message becomes a dead letter.

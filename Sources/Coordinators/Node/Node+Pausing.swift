@@ -42,13 +42,13 @@ extension Node {
     private func resume() async {
         await runHook { await $0.resumed() }
         await existingChildren?.cascade(isPaused: false)
-        let instance = state.withLock { state -> (any Coordinator)? in
+        let draining = state.withLock { state -> Draining? in
             // The coordinator may have been paused again, or stopped; the former change waits for its turn.
             guard state.life.phase == .active else { return nil }
             state.mailbox.resume()
-            return state.instanceToDrain()
+            return state.drainingToBegin()
         }
-        if let instance { beginDraining(instance) }
+        if let draining { begin(draining) }
         callHeldTimers()
     }
 }

@@ -81,11 +81,11 @@ final class Node: Sendable {
         var running: [UInt64: Handler] = [:]
         /// The items that are begun one after the other at the moment.
         var batch: [Mailbox.Item] = []
-        var next: UInt64 = 0
-        /// The callers that wait until no handler runs, and none is about to begin.
-        var idleWaiters: [CheckedContinuation<Void, Never>] = []
-        /// The waits for the ends of messages.
-        var drainWaits: [DrainWait] = []
+        private var next: UInt64 = 0
+        /// The number of the draining that is under way; zero when none is.
+        private(set) var draining: UInt64 = 0
+        /// The task of the draining that is under way, once it's known.
+        var drainingTask: Task<Void, Never>?
         var areCancelled = false
 
         mutating func add(_ handler: Handler) -> UInt64 {
@@ -93,6 +93,23 @@ final class Node: Sendable {
             running[next] = handler
             return next
         }
+
+        /// Returns the number of a draining that is about to begin.
+        mutating func addDraining() -> UInt64 {
+            next += 1
+            (draining, drainingTask) = (next, nil)
+            return next
+        }
+
+        /// Makes the task of the draining the one of a handler, which has the draining's number.
+        mutating func add(_ envelope: Envelope?, inDraining number: UInt64) -> Task<Void, Never>? {
+            let task = number == draining ? drainingTask : nil
+            running[number] = Handler(envelope: envelope, task: task)
+            (draining, drainingTask) = (0, nil)
+            return task
+        }
+
+        mutating func endDraining() { (draining, drainingTask) = (0, nil) }
     }
 
     /// The `run` hook.
@@ -120,6 +137,10 @@ final class Node: Sendable {
         var sharedAsks: SharedAsks?
 
         var waitingForChildren: WaitingForChildren = [:]
+        /// The callers that wait until no handler runs, and none is about to begin.
+        var idleWaiters: [CheckedContinuation<Void, Never>] = []
+        /// The waits for the ends of messages.
+        var drainWaits: [DrainWait] = []
         var timers: [OwnTimer] = []
         /// The acknowledged messages from other processes that the coordinator has taken, once there was one.
         var taking: Taking?
@@ -128,7 +149,7 @@ final class Node: Sendable {
 
         var isEmpty: Bool {
             navigation.isEmpty && configuration == nil && waitingForChildren.isEmpty && timers.isEmpty && idleWatch == nil
-                && sharedAsks == nil && taking == nil
+                && sharedAsks == nil && taking == nil && idleWaiters.isEmpty && drainWaits.isEmpty
         }
     }
 

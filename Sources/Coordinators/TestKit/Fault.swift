@@ -91,12 +91,12 @@ extension Node {
 
     /// Begins the messages that have waited while the coordinator hung.
     private func goOn() {
-        let instance = state.withLock { state -> (any Coordinator)? in
+        let draining = state.withLock { state -> Draining? in
             guard state.pauseReasons.isEmpty, state.mailbox.isPaused else { return nil }
             state.mailbox.resume()
-            return state.instanceToDrain()
+            return state.drainingToBegin()
         }
-        if let instance { beginDraining(instance) }
+        if let draining { begin(draining) }
         callHeldTimers()
     }
 }

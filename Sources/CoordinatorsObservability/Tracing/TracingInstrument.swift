@@ -28,8 +28,8 @@ public struct TracingInstrument: CoordinatorInstrument {
         let (span, context, trace) = begin(message)
         defer { span.end() }
         do {
-            return try await InstrumentationContext.$current.withValue(context) {
-                try await TraceContext.$current.withValue(trace) { try await next() }
+            return try await InstrumentationContext.$current.binding(context) {
+                try await TraceContext.$current.binding(trace, next)
             }
         } catch {
             span.note(error)

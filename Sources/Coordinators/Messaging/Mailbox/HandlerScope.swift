@@ -75,11 +75,11 @@ final class HandlerScope: Sendable {
 extension Node {
     /// Notes that a handler waits for another coordinator, and begins the messages of the subtree that have waited for that.
     fileprivate func handlerWaits() {
-        let instance = state.withLock { state in
+        let draining = state.withLock { state in
             state.mailbox.handlerWaits()
-            return state.instanceToDrain()
+            return state.drainingToBegin()
         }
-        if let instance { beginDraining(instance) }
+        if let draining { begin(draining) }
     }
 
     fileprivate func handlerWaitsNoMore() { state.withLock { $0.mailbox.handlerWaitsNoMore() } }

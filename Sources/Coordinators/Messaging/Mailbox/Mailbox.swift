@@ -249,10 +249,16 @@ struct Mailbox {
     ///
     /// - Returns: Whether the caller has to begin draining.
     mutating func beginDraining() -> Bool {
-        guard !isDraining, reservations.count == 0, !isClosed else { return false }
-        guard !notices.isEmpty || count > 0 && nextMessage != nil else { return false }
-        isDraining = true
-        return true
+        guard !isDraining, reservations.count == 0 else { return false }
+        return goesOnDraining()
+    }
+
+    /// Ends draining, unless there is more to begin.
+    ///
+    /// - Returns: Whether draining goes on.
+    mutating func goesOnDraining() -> Bool {
+        isDraining = !isClosed && (!notices.isEmpty || count > 0 && nextMessage != nil)
+        return isDraining
     }
 
     /// Removes and returns the next items to begin, about as many as the limit; none when draining has ended.

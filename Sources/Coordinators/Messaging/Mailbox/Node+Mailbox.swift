@@ -13,7 +13,7 @@ extension Node {
         }
         if let inline = row.inline, answer(envelope, row, inline) { return }
         let isFromSubtree = isFromSubtree(envelope)
-        let (admission, instance, mustLearn) = state.withLock { state -> (Mailbox.Admission?, (any Coordinator)?, Bool) in
+        let (admission, draining, mustLearn) = state.withLock { state -> (Mailbox.Admission?, Draining?, Bool) in
             switch state.life.phase {
             case .starting, .active: break
             case .draining: guard envelope.sender == path || isFromSubtree else { return (nil, nil, false) }
@@ -23,7 +23,7 @@ extension Node {
             let mustLearn = !row.needs.isEmpty && row.needs.canLearn(from: state.dependencies.effective)
             let isNeeding = mustLearn || !row.needs.isEmpty && !row.needs.isProvided(by: state.dependencies.effective)
             let admission = state.mailbox.take(envelope, row, isFromSubtree: isFromSubtree, isNeeding: isNeeding)
-            return (admission, state.instanceToDrain(), mustLearn)
+            return (admission, state.drainingToBegin(), mustLearn)
         }
         if mustLearn { learnWhatIsNeeded() }
         switch admission {
@@ -38,7 +38,7 @@ extension Node {
             if envelope.isOneWay { envelope.complete(.success(.none)) }
             drop(envelope, row)
         }
-        if let instance { beginDraining(instance) }
+        if let draining { begin(draining) }
     }
 
     /// Takes messages for one of this coordinator's rows that have arrived together.
@@ -49,29 +49,29 @@ extension Node {
         guard type.mailbox.value.whenFull == .wait, row.needs.isEmpty, row.inline == nil else {
             return envelopes.forEach { accept($0, row) }
         }
-        let (admissions, instance) = state.withLock { state -> ([Mailbox.Admission]?, (any Coordinator)?) in
+        let (admissions, draining) = state.withLock { state -> ([Mailbox.Admission]?, Draining?) in
             guard state.life.phase == .starting || state.life.phase == .active else { return (nil, nil) }
             let admissions = envelopes.map { state.mailbox.take($0, row, isFromSubtree: isFromSubtree($0), isNeeding: false) }
-            return (admissions, state.instanceToDrain())
+            return (admissions, state.drainingToBegin())
         }
         guard let admissions else { return envelopes.forEach { accept($0, row) } }
         for (envelope, admission) in zip(envelopes, admissions) {
             if case .admitted = admission { take(envelope, row) }
         }
-        if let instance { beginDraining(instance) }
+        if let draining { begin(draining) }
     }
 
     /// Takes messages that share an envelope, if they need not be apart.
     private func acceptAll(_ envelope: Envelope, _ row: MessageRow) -> Bool {
         // A handler that awaits has a message of its own, and so has a message that may wait for a dependency, or be refused.
         guard row.immediate != nil, !row.interleaves, row.needs.isEmpty, type.mailbox.value.whenFull == .wait else { return false }
-        let (isTaken, instance) = state.withLock { state -> (Bool, (any Coordinator)?) in
+        let (isTaken, draining) = state.withLock { state -> (Bool, Draining?) in
             guard state.life.phase == .starting || state.life.phase == .active else { return (false, nil) }
             guard state.mailbox.takeAll(envelope, row, isFromSubtree: isFromSubtree(envelope)) else { return (false, nil) }
-            return (true, state.instanceToDrain())
+            return (true, state.drainingToBegin())
         }
         if isTaken { take(envelope, row) }
-        if let instance { beginDraining(instance) }
+        if let draining { begin(draining) }
         return isTaken
     }
 
@@ -105,10 +105,10 @@ extension Node {
 
     /// Queues an item that isn't a message, in order with the messages; a pause doesn't delay it.
     func post(_ item: Mailbox.Item) {
-        let (dropped, instance) = state.withLock { state -> ([Mailbox.Item], (any Coordinator)?) in
+        let (dropped, draining) = state.withLock { state -> ([Mailbox.Item], Draining?) in
             guard state.life.phase != .stopped else { return ([item], nil) }
             let dropped = state.mailbox.append(item)
-            return (dropped, state.instanceToDrain())
+            return (dropped, state.drainingToBegin())
         }
         for item in dropped {
             switch item {
@@ -118,59 +118,11 @@ extension Node {
             default: break
             }
         }
-        if let instance { beginDraining(instance) }
-    }
-
-    func beginDraining(_ instance: any Coordinator) {
-        // The task is detached, because handlers of many senders begin there, and none may inherit another's task-local values.
-        if let executor = runtime.time.executor {
-            Task.detached(executorPreference: executor) { await self.drain(on: instance) }
-        } else {
-            Task.detached { await self.drain(on: instance) }
-        }
-    }
-
-    /// Begins the waiting items one after the other, each up to its first suspension.
-    ///
-    /// A Swift actor alone doesn't promise to run jobs in the order of their arrival; here the order is the queue's.
-    private func drain(on instance: isolated any Coordinator) {
-        while true {
-            let batch = state.withLock { state in
-                let batch = state.mailbox.takeBatch()
-                state.handlers.batch = batch
-                return batch
-            }
-            if batch.isEmpty { return wakeIfIdle() }
-            for item in batch { begin(item, on: instance) }
-        }
-    }
-
-    private func begin(_ item: Mailbox.Item, on instance: isolated any Coordinator) {
-        if case .message(let envelope, let row) = item {
-            // A message that was cancelled or timed out while it waited never runs.
-            if envelope.isWithdrawn { return ended(item, isHandled: false) }
-            envelope.release()
-            if row.immediate != nil { return handle(item, envelope, row, on: instance) }
-        }
-        let (id, isObserved) = state.withLock { state in
-            // What isn't a message takes no place: nothing is held back while it waits.
-            (state.handlers.add(Handler(envelope: item.envelope)), item.envelope != nil && state.mailbox.observesHandlers)
-        }
-        let scope = HandlerScope.of(self, handling: item.envelope, isObserved: isObserved)
-        let task = inTrace(of: item.envelope) {
-            HandlerScope.perform(in: scope) {
-                Task.immediate(executorPreference: runtime.time.executor) {
-                    await self.perform(item, on: instance)
-                    self.ended(item, id, scope)
-                }
-            }
-        }
-        own(task, as: id)
-        item.envelope?.work(.task(task))
+        if let draining { begin(draining) }
     }
 
     /// Handles a message by a row that doesn't suspend, without a task, or all messages that share an envelope.
-    private func handle(_ item: Mailbox.Item, _ envelope: Envelope, _ row: MessageRow, on instance: isolated any Coordinator) {
+    func handle(_ item: Mailbox.Item, _ envelope: Envelope, _ row: MessageRow, on instance: isolated any Coordinator) {
         if envelope.isOneWay { envelope.complete(.success(.none)) }
         for _ in 1..<envelope.count {
             conclude(envelope, row, handleAtOnce(envelope) { try row.immediate?(instance, envelope) ?? .none })
@@ -189,13 +141,13 @@ extension Node {
         }
     }
 
-    /// Runs a handler in the trace of its message, so that its own asks belong to it.
-    func inTrace<Result>(of envelope: Envelope?, _ body: () -> Result) -> Result {
-        guard let trace = TraceContext(envelope?.trace ?? []) else { return body() }
+    /// Runs a handler that doesn't suspend in the trace of its message, so that its own messages belong to it.
+    private func inTrace<Result>(of envelope: Envelope, _ body: () -> Result) -> Result {
+        guard let trace = TraceContext(envelope.trace) else { return body() }
         return TraceContext.$current.withValue(trace, operation: body)
     }
 
-    private func perform(_ item: Mailbox.Item, on instance: isolated any Coordinator) async {
+    func perform(_ item: Mailbox.Item, on instance: isolated any Coordinator) async {
         switch item {
         case .message(let envelope, let row):
             await handle(envelope, row, on: instance)
@@ -270,79 +222,18 @@ extension Node {
         envelope.complete(.failure(isStopped ? endError(hasFailed, maybeExecuted: true) : Failures.thrownByHandler(error)))
     }
 
-    private func ended(_ item: Mailbox.Item, _ handler: UInt64? = nil, _ scope: HandlerScope? = nil, isHandled: Bool = true) {
+    func ended(_ item: Mailbox.Item, _ handler: UInt64? = nil, _ scope: HandlerScope? = nil, isHandled: Bool = true) {
         let wasWaiting = scope?.end() == true
-        let (instance, handled, idle, former) = state.withLock { state in
+        let (draining, handled, idle, former) = state.withLock { state in
             state.mailbox.ended(item, isHandled: isHandled)
             // Released outside the lock.
             let former = handler.flatMap { state.handlers.running.removeValue(forKey: $0) }
             if wasWaiting { state.mailbox.handlerWaitsNoMore() }
-            return (state.instanceToDrain(), state.takeEndedDrainWaits(at: path), state.takeIdleWaiters(), former)
+            return (state.drainingToBegin(), state.takeEndedDrainWaits(at: path), state.takeIdleWaiters(), former)
         }
         _ = former
-        if let instance { beginDraining(instance) }
+        if let draining { begin(draining) }
         for wait in handled { wait.end.settle(()) }
         for waiter in idle { waiter.resume() }
-    }
-}
-
-// MARK: - Handlers
-
-extension Node {
-    /// Runs a task as one of the coordinator's handlers.
-    @discardableResult
-    func handle(_ envelope: Envelope? = nil, by operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
-        let id = noteHandler(envelope)
-        let task = runtime.time.task {
-            await operation()
-            self.handlerEnded(id)
-        }
-        own(task, as: id)
-        return task
-    }
-
-    /// Notes a handler that runs for the coordinator: it's cancelled at the stop, and awaited within the grace.
-    func noteHandler(_ envelope: Envelope? = nil) -> UInt64 {
-        state.withLock { $0.handlers.add(Handler(envelope: envelope)) }
-    }
-
-    /// Assigns the task behind a handler.
-    func own(_ task: Task<Void, Never>, as id: UInt64) {
-        let mustCancel = state.withLock { state -> Bool in
-            // The handler may have ended before its task could be noted.
-            guard state.handlers.running[id] != nil else { return false }
-            state.handlers.running[id]?.task = task
-            return state.handlers.areCancelled
-        }
-        if mustCancel { task.cancel() }
-    }
-
-    func handlerEnded(_ id: UInt64) {
-        state.withLock { $0.handlers.running[id] = nil }
-        wakeIfIdle()
-    }
-
-    /// Resumes the callers that wait for the handlers' end when none runs, and none is about to begin.
-    private func wakeIfIdle() {
-        let (handled, idle) = state.withLock { ($0.takeEndedDrainWaits(at: path), $0.takeIdleWaiters()) }
-        for wait in handled { wait.end.settle(()) }
-        for waiter in idle { waiter.resume() }
-    }
-
-    /// Runs a hook of the coordinator as one of its handlers, and waits for it, at most until the coordinator has stopped.
-    func runHook(_ hook: @escaping @Sendable (any Coordinator) async -> Void) async {
-        let done = OneShot<Void>()
-        let begun = state.withLock { state -> (any Coordinator, UInt64)? in
-            guard state.life.phase == .active, let instance = state.life.instance else { return nil }
-            return (instance, state.handlers.add(Handler(hook: done)))
-        }
-        guard let (instance, id) = begun else { return }
-        let task = Task.immediate(executorPreference: runtime.time.executor) {
-            await hook(instance)
-            done.settle(())
-        }
-        own(task, as: id)
-        await done.value
-        handlerEnded(id)
     }
 }

@@ -122,7 +122,7 @@ extension Telemetry {
 
     private func inTrace<R: Sendable>(of span: OpenSpan?, _ body: () async throws -> R) async throws -> R {
         guard let span else { return try await body() }
-        return try await TraceContext.$current.withValue(span.context) { try await body() }
+        return try await TraceContext.$current.binding(span.context, body)
     }
 
     /// A span that hasn't ended, or the decision that none is recorded.

@@ -1,0 +1,134 @@
+import ConcurrencySupport
+
+/// The work of beginning a mailbox's waiting items, which one task at a time has.
+struct Draining {
+    let coordinator: any Coordinator
+    /// The number of the handler that the task becomes.
+    let number: UInt64
+}
+
+extension Node {
+    /// Begins the waiting items, in a task that isn't the caller's.
+    func begin(_ draining: Draining) {
+        let (instance, number) = (draining.coordinator, draining.number)
+        // The task is detached, because handlers of many senders begin there, and none may inherit another's task-local values.
+        let task =
+            if let executor = runtime.time.executor {
+                Task.detached(executorPreference: executor) { await self.drain(number, on: instance) }
+            } else {
+                Task.detached { await self.drain(number, on: instance) }
+            }
+        own(task, asDraining: number)
+    }
+
+    /// Begins the waiting items one after the other, each up to its first suspension.
+    ///
+    /// A Swift actor alone doesn't promise to run jobs in the order of their arrival; here the order is the queue's. The first item whose
+    /// handler awaits is handled in this task, and another one begins the rest when the handler is suspended.
+    ///
+    /// - Parameters:
+    ///   - number: The number of the draining.
+    ///   - begun: The items that a former draining has taken from the queue.
+    private func drain(_ number: UInt64, on instance: isolated any Coordinator, _ begun: ArraySlice<Mailbox.Item> = []) async {
+        var batch = begun
+        while true {
+            while let item = batch.popFirst() {
+                if handlesAtOnce(item, on: instance) { continue }
+                let scope = becomeHandler(of: item, in: number, before: batch, on: instance)
+                // The items after this one aren't kept for as long as its handler runs.
+                batch = []
+                await perform(item, in: scope, TraceContext(item.envelope?.trace ?? []), on: instance)
+                return ended(item, number, scope)
+            }
+            let taken = state.withLock { state in
+                let batch = state.mailbox.takeBatch()
+                state.handlers.batch = batch
+                if batch.isEmpty { state.handlers.endDraining() }
+                return batch
+            }
+            if taken.isEmpty { return wakeIfIdle() }
+            batch = taken[...]
+        }
+    }
+
+    /// Handles an item for which no handler has to run, or only one that doesn't await.
+    ///
+    /// - Returns: False if the item needs a handler that awaits.
+    private func handlesAtOnce(_ item: Mailbox.Item, on instance: isolated any Coordinator) -> Bool {
+        guard case .message(let envelope, let row) = item else { return false }
+        // A message that was cancelled or timed out while it waited never runs.
+        guard !envelope.isWithdrawn else {
+            ended(item, isHandled: false)
+            return true
+        }
+        envelope.release()
+        guard row.immediate != nil else { return false }
+        handle(item, envelope, row, on: instance)
+        return true
+    }
+
+    /// Makes the task of a draining that of a handler; the items after the handler's begin in another task as soon as it waits.
+    ///
+    /// - Returns: The scope of the handler, if it needs one.
+    private func becomeHandler(
+        of item: Mailbox.Item,
+        in number: UInt64,
+        before rest: ArraySlice<Mailbox.Item>,
+        on instance: isolated any Coordinator
+    ) -> HandlerScope? {
+        let (task, isCancelled, isObserved, next) = state.withLock { state in
+            let task = state.handlers.add(item.envelope, inDraining: number)
+            // What isn't a message takes no place: nothing is held back while it waits.
+            let isObserved = item.envelope != nil && state.mailbox.observesHandlers
+            let goesOn = !rest.isEmpty || state.mailbox.goesOnDraining()
+            if rest.isEmpty { state.handlers.batch = [] }
+            return (task, state.handlers.areCancelled, isObserved, goesOn ? state.handlers.addDraining() : nil)
+        }
+        if let next { goOn(next, rest, on: instance) }
+        if let task {
+            item.envelope?.work(.task(task))
+            if isCancelled { task.cancel() }
+        }
+        return HandlerScope.of(self, handling: item.envelope, isObserved: isObserved)
+    }
+
+    /// Begins the items that are left, in a task that runs on the coordinator's executor after the present one.
+    private func goOn(_ number: UInt64, _ rest: ArraySlice<Mailbox.Item>, on instance: isolated any Coordinator) {
+        let task =
+            if let executor = runtime.time.executor {
+                Task(executorPreference: executor) { await self.drain(number, on: instance, rest) }
+            } else {
+                Task { await self.drain(number, on: instance, rest) }
+            }
+        own(task, asDraining: number)
+    }
+
+    /// Runs a handler as the one of its message, and in the trace of it, so that its own messages belong to both.
+    ///
+    /// The closures are isolated to the coordinator: if they left its executor, a later message could begin before this one.
+    private func perform(
+        _ item: Mailbox.Item,
+        in scope: HandlerScope?,
+        _ trace: TraceContext?,
+        on instance: isolated any Coordinator
+    ) async {
+        switch (scope, trace) {
+        case (nil, nil): await perform(item, on: instance)
+        case (let scope?, nil): await HandlerScope.$current.withValue(scope) { await self.perform(item, on: instance) }
+        case (_, let trace?):
+            await TraceContext.$current.withValue(trace) { await self.perform(item, in: scope, nil, on: instance) }
+        }
+    }
+
+    /// Assigns the task of a draining, whose handler may have begun already.
+    private func own(_ task: Task<Void, Never>, asDraining number: UInt64) {
+        let (handler, isCancelled) = state.withLock { state -> (Handler?, Bool) in
+            if state.handlers.draining == number { state.handlers.drainingTask = task }
+            guard state.handlers.running[number] != nil else { return (nil, false) }
+            state.handlers.running[number]?.task = task
+            return (state.handlers.running[number], state.handlers.areCancelled)
+        }
+        handler?.envelope?.work(.task(task))
+        if isCancelled { task.cancel() }
+    }
+}

@@ -3,6 +3,7 @@ import CoordinatorsObservability
 import CoreMetrics
 import Glibc
 import InMemoryTracing
+import Logging
 import MetricsTestKit
 import ObservabilityFixtures
 import TestSupport

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 public import Coordinators
 public import Tracing
 

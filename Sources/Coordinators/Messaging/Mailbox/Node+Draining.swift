@@ -105,18 +105,17 @@ extension Node {
 
     /// Runs a handler as the one of its message, and in the trace of it, so that its own messages belong to both.
     ///
-    /// The closures are isolated to the coordinator: if they left its executor, a later message could begin before this one.
+    /// Until the handler begins, nothing leaves the coordinator's executor, on which the caller is: a later message could begin first.
     private func perform(
         _ item: Mailbox.Item,
         in scope: HandlerScope?,
         _ trace: TraceContext?,
-        on instance: isolated any Coordinator
+        on instance: any Coordinator
     ) async {
         switch (scope, trace) {
         case (nil, nil): await perform(item, on: instance)
-        case (let scope?, nil): await HandlerScope.$current.withValue(scope) { await self.perform(item, on: instance) }
-        case (_, let trace?):
-            await TraceContext.$current.withValue(trace) { await self.perform(item, in: scope, nil, on: instance) }
+        case (let scope?, nil): await HandlerScope.$current.binding(scope) { await self.perform(item, on: instance) }
+        case (_, let trace?): await TraceContext.$current.binding(trace) { await self.perform(item, in: scope, nil, on: instance) }
         }
     }
 

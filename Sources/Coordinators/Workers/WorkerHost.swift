@@ -24,6 +24,8 @@ final class WorkerHost: ChildHost {
         var isAdopted = false
         /// The data by which a next root adopts the process, if it can.
         var record: AdoptableWorker?
+        /// The files of a process that waits for a life, with which a next root can adopt it; `nil` once it has a record.
+        var spareFiles: SpareFiles?
         var links = Links()
         /// The life of the process; `nil`: it's a spare.
         var assignment: Assignment?
@@ -125,6 +127,7 @@ final class WorkerHost: ChildHost {
 
     func start() async throws {
         guard let assignment = state.withLock({ $0.assignment }) else { return }
+        try await becomeAdoptable()
         handle(.startRequested(isRestart: assignment.inheritance.isRestart, timeout: assignment.startTimeout))
         try await readiness.value.get()
     }

@@ -90,9 +90,9 @@ extension WorkerHost {
     func makeKeepsake(_ secret: [UInt8]) async throws(CoordinatorError) -> Keepsake? {
         guard runtime.isAdoptable else { return nil }
         guard let assignment = state.withLock({ $0.assignment }) else { return makeSpareKeepsake() }
-        guard let fingerprint = runtime.fingerprint(of: assignment.definition), let lock = try await runtime.lockLife(at: path) else {
-            return nil
-        }
+        guard let fingerprint = runtime.fingerprint(of: assignment.definition),
+            let lock = try await runtime.lockLife(at: path, mayBeTaken: plan.overlaps)
+        else { return nil }
         let output = RuntimeFiles.outputName(of: path.description, assignment.events.life.incarnation)
         return Keepsake(lock: lock, record: makeRecord(assignment, fingerprint, secret, output: isCaptured ? output : nil))
     }
@@ -108,27 +108,23 @@ extension WorkerHost {
     /// Makes a process adoptable that has waited for its life, before it's told of the life: the lock that it holds becomes the path's, and the
     /// journal names it.
     ///
-    /// - Throws: An error when a process lives at the path already; the waiting one has ended then.
-    func becomeAdoptable() async throws {
-        let (files, family, assignment) = state.withLock { ($0.spareFiles, $0.process?.family, $0.assignment) }
-        guard let files, let family, let assignment, let fingerprint = runtime.fingerprint(of: assignment.definition) else { return }
-        do throws(CoordinatorError) {
-            // The path's own lock is held until the other one has its name, so that the path is never without.
-            guard let lock = try await runtime.lockLife(at: path) else { return }
-            let error = runtime.directory.renameFile(files.lock, to: RuntimeFiles.lockName(of: path.description))
-            guard error == 0 else {
-                lock.removeFile()
-                return runtime.logger.warning(
-                    "the lock of a worker can't be renamed: the worker isn't adopted",
-                    metadata: ["coordinator.path": "\(path)", "error": "\(String(cString: strerror(error)))"]
-                )
-            }
-            withExtendedLifetime(lock) {}
-        } catch {
-            discard()
-            await gone.value
-            throw error
+    /// - Throws: An error when a process lives at the path already.
+    func becomeAdoptable() async throws(CoordinatorError) {
+        let (files, family, assignment) = state.withLock { state in
+            (state.machine.hasEnded ? nil : state.spareFiles, state.process?.family, state.assignment)
         }
+        guard let files, let family, let assignment, let fingerprint = runtime.fingerprint(of: assignment.definition) else { return }
+        // The path's own lock is held until the other one has its name, so that the path is never without.
+        guard let lock = try await runtime.lockLife(at: path, mayBeTaken: plan.overlaps) else { return }
+        let error = runtime.directory.renameFile(files.lock, to: RuntimeFiles.lockName(of: path.description))
+        guard error == 0 else {
+            lock.removeFile()
+            return runtime.logger.warning(
+                "the lock of a worker can't be renamed: the worker isn't adopted",
+                metadata: ["coordinator.path": "\(path)", "error": "\(String(cString: strerror(error)))"]
+            )
+        }
+        withExtendedLifetime(lock) {}
         let record = makeRecord(assignment, fingerprint, secret, output: files.output)
         runtime.journal?.began(.init(family: family, record: record))
         let hasEnded = state.withLock { state in

@@ -124,7 +124,8 @@ extension CoordinatorContext {
     ///     adopted by a next root, and the sockets of what it starts itself are in a directory of its own.
     ///   - hang: The response to an executor of the worker that runs nothing any more; it's reported by default.
     ///   - recycling: The rules for replacing the process by a fresh one without a failure; none by default.
-    ///   - overlaps: Whether a replacement starts the next life before the present one ends; see ``Placement/worker(spares:recycling:memoryLimit:hang:overlaps:)``.
+    ///   - overlaps: Whether a replacement starts the next life before the present one ends; see
+    ///     ``Placement/worker(spares:recycling:memoryLimit:hang:overlaps:)``.
     ///   - configuration: The fields that differ from the type's defaults.
     ///   - restart: The rule for when the child is restarted; `permanent` by default.
     ///   - shutdown: The time that the child is given to end; five seconds by default.

@@ -159,12 +159,19 @@ struct OverlapTests {
             try await eventually("two live") {
                 isReady ? try await tree.whereIs("/a").incarnation == 2 : tree.root.gate.waiting == 1
             }
+            let hasReturned = Lock(false)
             let stop = Task {
                 _ = try await tree.runtime.stop("/a")
+                hasReturned.withLock { $0 = true }
                 return worker.children.count
             }
             // The former life still has a message when the next one is gone.
             try await eventually("it's stopping") { isReady ? child.state == .inactive : child.state != .active }
+            if isReady {
+                // Long enough for the stop to return, if it didn't wait for the former life.
+                try await Task.sleep(for: .milliseconds(300))
+                #expect(!hasReturned.withLock { $0 } && worker.children.count == 1)
+            }
             tree.root.gate.open()
             if let passing { #expect(try await passing.value == "passed") }
             // What was only starting may be gone a moment later: it never was the child.
@@ -178,25 +185,43 @@ struct OverlapTests {
         }
     }
 
-    @Test("The end of the tree ends both", arguments: [true, false])
-    func ends(isReady: Bool) async throws {
+    @Test("The end of the tree waits for what the former life has taken")
+    func ends() async throws {
         let worker = try NamedWorker()
-        var replacing: Task<CoordinatorSnapshot, any Error>?
         try await LifecycleTree.run(worker.options) { tree in
+            let child = try await tree.startOverlapping()
+            let passing = Task.immediate { try? await child.perform(.passGate, timeout: .seconds(60)) }
+            try await eventually("it has begun") { tree.root.gate.waiting == 1 }
+            let replacing = Task { try await tree.runtime.replace("/a") }
+            try await eventually("two live") { try await tree.whereIs("/a").incarnation == 2 }
+            let stop = Task { await tree.runtime.stop() }
+            try await eventually("the next life is gone") { worker.children.count == 1 }
+            // Long enough for the former one to be killed, if its end weren't awaited.
+            try await Task.sleep(for: .milliseconds(300))
             tree.root.gate.open()
-            let child = try await tree.startOverlapping { if !isReady { $0.opening = .passesGate } }
-            tree.root.gate.close()
-            if isReady {
-                _ = Task.immediate { try? await child.perform(.passGate, timeout: .seconds(60)) }
-                try await eventually("it has begun") { tree.root.gate.waiting == 1 }
-            }
-            replacing = Task { try await tree.runtime.replace("/a") }
-            try await eventually("two live") {
-                isReady ? try await tree.whereIs("/a").incarnation == 2 : tree.root.gate.waiting == 1
-            }
+            await stop.value
+            #expect(worker.children.isEmpty)
+            #expect(tree.lines("gate ", "stop ").sorted() == ["gate passed /a", "stop /a", "stop /a"])
+            _ = await (passing.value, replacing.result)
         }
-        #expect(worker.children.isEmpty)
-        _ = await replacing?.result
+    }
+
+    @Test("The end of the tree doesn't wait for a life that only starts beside another")
+    func endsDuringStart() async throws {
+        let worker = try NamedWorker()
+        try await LifecycleTree.run(worker.options) { tree in
+            try await tree.startOverlapping { $0.opening = .hangsWhenTold }
+            try Files.write("", to: "\(tree.journal.path).hangs")
+            defer { Files.remove("\(tree.journal.path).hangs") }
+            let replacing = Task { try await tree.runtime.replace("/a") }
+            try await eventually("two live") { !tree.lines("hangs").isEmpty }
+            let clock = ContinuousClock.now
+            await tree.runtime.stop()
+            // A start is given half a minute.
+            #expect(ContinuousClock.now - clock < .seconds(15) && worker.children.isEmpty)
+            await #expect(throws: (any Error).self) { try await replacing.value }
+            #expect(tree.lines("start ", "stop ") == ["start /a", "stop /a"])
+        }
     }
 }
 

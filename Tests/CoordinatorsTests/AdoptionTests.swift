@@ -31,6 +31,8 @@ struct AdoptionTests {
     func spares() async throws {
         let program = try EmbeddingProgram(grace: 60, spares: 1)
         var current = try await program.start()
+        // When the test fails, the program would live on.
+        defer { try? current.send(.kill) }
         var before = try await program.lives(of: current, ["/a", "/b"])
         for round in 1...3 {
             let spares = try await program.spares(of: current, count: 2)

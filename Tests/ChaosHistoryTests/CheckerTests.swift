@@ -174,6 +174,32 @@ struct CheckerTests {
         #expect(story.broken == [.livedTwice: 1])
     }
 
+    @Test("Where lives overlap, one may begin beside its predecessor, which answers what it has")
+    func overlapping() {
+        var story = Story.sound
+        story.begin("/p0/l0", 6, at: 2_010, ready: 2_020, .leaf, isAlone: false, overlaps: true)
+        // On its way when the next one took the place; and one that the former life has had for long.
+        story.send(4, at: 2_025, executedBy: [(5, 2_500)], settled: (.acknowledged, 2_510))
+        story.send(5, at: 2_030, executedBy: [(6, 2_031)], settled: (.acknowledged, 2_032))
+        story.at(4_000, 5, .ended)
+        #expect(story.broken.isEmpty)
+        // What is sent later is the next one's.
+        story.send(6, at: 3_100, executedBy: [(5, 3_101)], settled: (.acknowledged, 3_102))
+        #expect(story.broken == [.livedTwice: 1])
+    }
+
+    @Test("A third life beside two that overlap")
+    func thirdOverlapping() {
+        var story = Story.sound
+        story.begin("/p0/l0", 6, at: 2_010, ready: 2_020, .leaf, isAlone: false, overlaps: true)
+        story.begin("/p0/l0", 7, at: 3_010, ready: 3_020, .leaf, isAlone: false, overlaps: true)
+        story.at(3_009, 5, .ended)
+        story.at(3_500, 6, .ended)
+        #expect(story.broken.isEmpty)
+        story.at(3_011, 5, .alive)
+        #expect(story.broken == [.livedTwice: 1])
+    }
+
     @Test("A path that isn't ready at the end")
     func notBack() {
         var story = Story.sound

@@ -10,8 +10,16 @@ struct Story {
         records.append(Record(time: Int64(milliseconds) * 1_000_000, process: Self.process(process), event))
     }
 
-    mutating func begin(_ path: String, _ process: Int, at time: Int, ready: Int, _ role: Record.Role, isAlone: Bool = true) {
-        at(time, process, .begun(path: path, incarnation: 1, role: role, isAlone: isAlone))
+    mutating func begin(
+        _ path: String,
+        _ process: Int,
+        at time: Int,
+        ready: Int,
+        _ role: Record.Role,
+        isAlone: Bool = true,
+        overlaps: Bool = false
+    ) {
+        at(time, process, .begun(path: path, incarnation: 1, role: role, isAlone: isAlone, overlaps: overlaps))
         at(ready, process, .ready)
     }
 

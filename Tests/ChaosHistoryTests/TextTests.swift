@@ -10,6 +10,7 @@ struct TextTests {
         let events: [Record.Event] = [
             .begun(path: "/p0/l1", incarnation: 3, role: .leaf, isAlone: true),
             .begun(path: "/", incarnation: 1, role: .root, isAlone: false), .ready, .ended,
+            .begun(path: "/p0/l1", incarnation: 4, role: .leaf, isAlone: false, overlaps: true),
             .sent(number: 12, kind: .acknowledged, target: "/p0/l1"), .settled(number: 12, outcome: .acknowledged),
             .settled(number: 13, outcome: .accepted), .settled(number: 14, outcome: .refused),
             .settled(number: 15, outcome: .failed(code: "peerLost", maybeExecuted: true)),
@@ -25,7 +26,8 @@ struct TextTests {
     @Test(
         "What is no record is counted",
         arguments: [
-            "1 2.3", "x 2.3 ready", "1 23 ready", "1 2.3 ready more", "1 2.3 settled 4 failed:x", "1 2.3 begun / 1 root bes", "1 2.3 zzz",
+            "1 2.3", "x 2.3 ready", "1 23 ready", "1 2.3 ready more", "1 2.3 settled 4 failed:x", "1 2.3 begun / 1 root bes",
+            "1 2.3 begun / 1 root beside over", "1 2.3 zzz",
         ]
     )
     func senseless(_ line: String) {

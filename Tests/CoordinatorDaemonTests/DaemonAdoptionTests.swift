@@ -43,6 +43,40 @@ struct DaemonAdoptionTests {
         }
     }
 
+    @Test("adopts lives that a rolling restart has begun, and their output goes on")
+    func replaced() async throws {
+        try await RunningDaemon.with(Self.tree) { daemon in
+            var before = try await daemon.active()
+            var current = daemon.process
+            for round in 1...2 {
+                for path in ["/app", "/other"] { #expect(try await daemon.control("restart", "--rolling", path).exitCode == 0) }
+                #expect(try await daemon.add(5) == 5)
+                let replaced = try await daemon.active()
+                for path in ["/app", "/other"] {
+                    #expect(replaced[path].identity != before[path].identity)
+                    #expect(replaced[path].incarnation == round + 1)
+                }
+                for turn in 1...2 {
+                    current = try await daemon.killAndReplace(current)
+                    #expect(try await daemon.active().workers == replaced.workers)
+                    #expect(try await daemon.add(1) == 5 + turn)
+                }
+                // What is below the worker writes where the worker writes.
+                let script = "echo adopted in round \(round); exec sleep 1000"
+                let program: JSONValue = ["key": "p", "command": ["sh", "-c", .string(script)]]
+                try await daemon.call(.ask(path: "/app", message: "Fixture.StartProgram", payload: program, timeout: .seconds(10)))
+                try await daemon.eventually("its output arrives") {
+                    try await daemon.control("logs", "/app").output.contains("adopted in round \(round)")
+                }
+                before = replaced
+            }
+            let processes = try await daemon.processes()
+            _ = await current.terminate(grace: .seconds(20))
+            #expect(processes.filter(\.isAlive).isEmpty)
+            #expect(Files.names(in: daemon.run).filter { $0 != "logs" } == ["control.lock"])
+        }
+    }
+
     @Test("starts what died in the gap once, as the next incarnation")
     func diesInTheGap() async throws {
         try await RunningDaemon.with(Self.tree) { daemon in

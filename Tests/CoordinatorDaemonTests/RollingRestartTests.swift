@@ -136,6 +136,49 @@ struct RollingRestartTests {
         }
     }
 
+    @Test("Lives that overlap: the next one answers beside the former one, and is adopted by the next daemon once that is gone")
+    func overlap() async throws {
+        let tree = """
+            children:
+              - { key: web, worker: { executable: DIRECTORY/worker, coordinator: RootCoordinator }, overlap: true }
+            orphan_grace: 60s
+            """
+        try await Self.run(tree) { daemon, become in
+            let first = try await daemon.node("/web").pid ?? 0
+            let long = Task { try await daemon.call(Self.work(at: "/web", milliseconds: 4_000)) }
+            try await daemon.eventually("it has begun") { try await daemon.node("/web").mailbox != nil }
+            let rolling = Task { try await daemon.control("restart", "--rolling", "/web") }
+            try await daemon.eventually("the next life has the place") { try await daemon.node("/web").incarnation == 2 }
+            let second = try await daemon.node("/web").pid ?? 0
+            #expect(try await daemon.pid(of: "/web") == second && second != first && kill(first, 0) == 0)
+            // One that fails beside the former life, which still has the path's lock, is followed by another.
+            #expect(kill(second, SIGKILL) == 0)
+            try await daemon.eventually("it's followed") {
+                let node = try await daemon.node("/web")
+                return node.incarnation == 3 && node.state == "active"
+            }
+            #expect(kill(first, 0) == 0)
+            _ = try await long.value
+            #expect(try await rolling.value.exitCode == 0)
+            #expect(kill(first, 0) != 0)
+
+            try become("exit 7")
+            let third = try await daemon.node("/web").pid ?? 0
+            #expect(try await daemon.control("restart", "--rolling", "/web").exitCode == 1)
+            #expect(try await daemon.pid(of: "/web") == third)
+            try become("START")
+            #expect(try await daemon.control("restart", "--rolling", "/web").exitCode == 0)
+            let last = try await daemon.node("/web")
+            try daemon.process.send(.kill)
+            _ = await daemon.process.waitForExit()
+            let next = try await daemon.startNext()
+            try await daemon.eventually("it's adopted") { try await daemon.node("/web").state == "active" }
+            let adopted = try await daemon.node("/web")
+            #expect(adopted.pid == last.pid && adopted.incarnation == last.incarnation)
+            _ = await next.terminate(grace: .seconds(20))
+        }
+    }
+
     @Test("Programs are replaced one after the other, each when the one before is ready; one that doesn't become ready halts the command")
     func programs() async throws {
         let tree = """
@@ -207,6 +250,13 @@ struct RollingRestartTests {
 }
 
 extension RunningDaemon {
+    /// Asks a coordinator for its process.
+    fileprivate func pid(of path: String) async throws -> Int32? {
+        let answer = try await call(.ask(path: path, message: "Fixture.WhereAmI", payload: [:], timeout: .seconds(10)))
+        guard case .integer(let pid)? = answer["reply"]?["pid"] else { return nil }
+        return Int32(pid)
+    }
+
     /// Waits until there is a child, and each is active.
     func allActive() async throws {
         try await eventually("all is active") { Set(try await states().values) == ["active"] }

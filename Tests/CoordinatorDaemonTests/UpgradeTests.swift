@@ -89,6 +89,29 @@ struct UpgradeTests {
         }
     }
 
+    @Test("keeps lives that a rolling restart has begun, and those that an upgrade has kept can be replaced")
+    func keepsReplaced() async throws {
+        try await RunningDaemon.with(Self.configured()) { daemon in
+            try await daemon.allRunning()
+            var before = try await daemon.lives()
+            for round in 1...2 {
+                for path in ["/app", "/other"] { #expect(try await daemon.control("restart", "--rolling", path).exitCode == 0) }
+                try await daemon.allRunning()
+                #expect(try await daemon.add(5) == 5)
+                let replaced = try await daemon.lives()
+                #expect(replaced["/app"] != before["/app"] && replaced["/other"] != before["/other"])
+                let ended = try await daemon.control("upgrade", "--json")
+                #expect(ended.exitCode == 0, "\(ended.errors)")
+                let result = try ControlJSON.decode(UpgradeResult.self, from: try ControlJSON.parse(Array(ended.output.utf8)))
+                #expect(result.restarted.isEmpty && result.kept.contains("/app") && result.kept.contains("/other"))
+                #expect(try await daemon.lives() == replaced)
+                #expect(try await daemon.node("/app").incarnation == round + 1)
+                #expect(try await daemon.add(1) == 6)
+                before = replaced
+            }
+        }
+    }
+
     @Test("learns the exit status of a program that was kept, and restarts it as the next life")
     func exits() async throws {
         try await RunningDaemon.with(Self.configured()) { daemon in

@@ -27,6 +27,36 @@ struct AdoptionTests {
         #expect(Files.names(in: "\(program.directory.path)/run").isEmpty)
     }
 
+    @Test("adopts a life that a spare has taken as any other, and ends the spares themselves")
+    func spares() async throws {
+        let program = try EmbeddingProgram(grace: 60, spares: 1)
+        var current = try await program.start()
+        // When the test fails, the program would live on.
+        defer { try? current.send(.kill) }
+        var before = try await program.lives(of: current, ["/a", "/b"])
+        for round in 1...3 {
+            let spares = try await program.spares(of: current, count: 2)
+            try #require(before["/a"]).send(.kill)
+            try await eventually("a spare has taken the life") {
+                let now = try await program.lives(of: current, ["/a", "/b"])
+                return now["/a"] != before["/a"] && now["/a"].map(spares.contains) == true
+            }
+            before = try await program.lives(of: current, ["/a", "/b"])
+            let idle = try await program.spares(of: current, count: 2)
+            try current.send(.kill)
+            _ = await current.waitForExit()
+            current = try await program.start()
+            #expect(try await program.lives(of: current, ["/a", "/b"]) == before)
+            try await eventually("it's adopted") { program.adoptions(of: "/a") == round }
+            // They are ended before the tree begins.
+            #expect(idle.allSatisfy { !$0.isAlive })
+        }
+        let spares = try await program.spares(of: current, count: 2)
+        _ = await current.terminate(grace: .seconds(20))
+        #expect((spares + before.values).allSatisfy { !$0.isAlive })
+        #expect(Files.names(in: "\(program.directory.path)/run").isEmpty)
+    }
+
     @Test("starts anew without a grace, and its workers have died with it")
     func withoutGrace() async throws {
         let program = try EmbeddingProgram(grace: 0)
@@ -133,7 +163,8 @@ struct AdoptionTests {
         case 4:
             program.arguments = ["z"]
             #expect(make(["a": 1, "b": [1, 2], "c": ["d": "e"]], program) != base)
-        default: #expect(make(["a": 1, "b": [1, 2], "c": ["d": "e"]], program, spares: 1) == nil)
+        // The number of those that wait makes no difference to the life.
+        default: #expect(make(["a": 1, "b": [1, 2], "c": ["d": "e"]], program, spares: 1) == base)
         }
     }
 }
@@ -144,9 +175,11 @@ private struct EmbeddingProgram {
     private let variables: [String: String]
     private let log = Transcript()
 
-    init(grace: Int) throws {
+    init(grace: Int, spares: Int = 0) throws {
         directory = try TemporaryDirectory()
-        variables = [Fixture.bootstrapVariable: directory.path, Fixture.graceVariable: String(grace)]
+        variables = [
+            Fixture.bootstrapVariable: directory.path, Fixture.graceVariable: String(grace), Fixture.sparesVariable: String(spares),
+        ]
     }
 
     /// The program whose one worker asks for the other.
@@ -185,18 +218,33 @@ private struct EmbeddingProgram {
         var lives: [String: ProcessIdentity] = [:]
         try await eventually("all live") {
             lives = [:]
-            for name in Files.names(in: "\(directory.path)/run") where name.hasSuffix(".processes") {
-                guard let text = Files.text(of: "\(directory.path)/run/\(name)"), let journal = ProcessJournal.read(text),
-                    journal.header.owner == program.identity
-                else { continue }
-                for entry in journal.entries where entry.family.leader.isAlive {
-                    // Without a grace there are no records, and any two will do.
-                    let path = entry.record?.path ?? (lives["/a"] == nil ? "/a" : "/b")
-                    lives[path] = entry.family.leader
-                }
+            let entries = entries(of: program)
+            // Without a grace there are no records, and any two will do.
+            for entry in entries where entry.record != nil || entries.allSatisfy({ $0.record == nil }) {
+                lives[entry.record?.path ?? (lives["/a"] == nil ? "/a" : "/b")] = entry.family.leader
             }
             return Set(lives.keys) == paths
         }
         return lives
+    }
+
+    /// Waits until a program has a number of processes that wait for a life, and returns them.
+    func spares(of program: ChildProcess, count: Int) async throws -> [ProcessIdentity] {
+        var spares: [ProcessIdentity] = []
+        try await eventually("\(count) wait") {
+            spares = entries(of: program).filter { $0.record == nil }.map(\.family.leader)
+            return spares.count == count
+        }
+        return spares
+    }
+
+    /// The processes that live, as a program's journal says.
+    private func entries(of program: ChildProcess) -> [ProcessJournal.Entry] {
+        Files.names(in: "\(directory.path)/run").filter { $0.hasSuffix(".processes") }.flatMap { name -> [ProcessJournal.Entry] in
+            guard let text = Files.text(of: "\(directory.path)/run/\(name)"), let journal = ProcessJournal.read(text),
+                journal.header.owner == program.identity
+            else { return [] }
+            return journal.entries.filter(\.family.leader.isAlive)
+        }
     }
 }

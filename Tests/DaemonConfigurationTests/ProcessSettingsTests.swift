@@ -155,6 +155,26 @@ struct ProcessSettingsTests {
         #expect(children.first?.content == .worker(.init(executable: "a", coordinator: "B", process: process)))
     }
 
+    @Test("The lives of a worker may overlap; those of others, and of one that is killed at once, may not")
+    func overlap() throws {
+        func parse(_ keys: String) throws -> ConfiguredChild? {
+            try DaemonConfiguration.parse(text: "children: [{ key: a, \(keys) }]", file: "f").children.first
+        }
+        let worker = "worker: { executable: a, coordinator: B }"
+        #expect(try parse("\(worker), overlap: true")?.overlap == true)
+        #expect(try parse("\(worker), overlap: false, shutdown: brutalKill")?.overlap == false)
+        #expect(try parse(worker)?.overlap == false)
+        for (keys, message) in [
+            ("\(worker), overlap: true, shutdown: brutalKill", "f:1:74: `overlap` needs time for what a life has taken"),
+            ("program: { command: [cat] }, overlap: true", "f:1:60: `overlap` is for workers: a program has no messages"),
+            ("children: [], overlap: true", "f:1:45: `overlap` is for workers; expected it at the children"),
+            ("\(worker), overlap: maybe", "f:1:74: `overlap` is `maybe`; expected true or false"),
+        ] {
+            let error = #expect(throws: ConfigurationError.self) { try parse(keys) }
+            #expect(error?.problems.count == 1 && error?.description.contains(message) == true, "\(error?.description ?? "")")
+        }
+    }
+
     @Test("A backoff has its factor and its jitter")
     func backoff() throws {
         func parse(_ keys: String) throws -> DaemonConfiguration {

@@ -8,6 +8,9 @@ extension Fixture {
     /// The variable with the seconds for which the workers of a standing fixture outlive it.
     public static let graceVariable = "FIXTURE_ORPHAN_GRACE"
 
+    /// The variable with the number of spares of each worker of a standing fixture.
+    public static let sparesVariable = "FIXTURE_SPARES"
+
     /// The variable with the milliseconds of the program's `heartbeatTimeout`.
     public static let heartbeatVariable = "FIXTURE_HEARTBEAT"
 
@@ -37,6 +40,7 @@ extension Fixture {
         Probe(directory: directory).note("configured")
         configuration.children = ["a", "b"]
         configuration.placement = "worker"
+        configuration.spares = getenv(sparesVariable).flatMap { Int(String(cString: $0)) } ?? 0
         configuration.occupation = getenv(occupationVariable).flatMap { Int(String(cString: $0)) } ?? 0
     }
 

@@ -25,6 +25,14 @@ extension Fixture {
         case remainingOfTask
         case sendNotes(Int)
         case askNotes(Int)
+        /// Asks the root to note one number after the other for as long as the process lives, in a task that belongs to no handler.
+        case noteForEver
+        /// Subscribes to the events of the coordinator at a path, and ends the subscription, again and again in as many such tasks.
+        case subscribeForEver(String, tasks: Int)
+        /// The number of those subscriptions, and the errors of those that have failed.
+        case subscriptions
+        /// Has such a task ask the root for one echo after the other, until one takes as long as one that was held; the answer is the last.
+        case echoUntilHeld
         case refuse(asCodable: Bool)
         case add(Int)
         case configuration

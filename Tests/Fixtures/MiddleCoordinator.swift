@@ -93,6 +93,16 @@ public actor MiddleCoordinator: Coordinator {
         case .askNotes(let count):
             try await askNotes(count)
             return "asked"
+        case .noteForEver:
+            Talk.noteForEver(context)
+            return "begun"
+        case .subscribeForEver(let path, let tasks):
+            for _ in 0..<tasks { Talk.subscribeForEver(context, to: path) }
+            return "begun"
+        case .subscriptions:
+            return Talk.subscriptions
+        case .echoUntilHeld:
+            return try await Talk.echoUntilHeld(context)
         case .refuse(let asCodable):
             do {
                 try await context.ask(Fixture.Refuse(asCodable: asCodable))

@@ -6,6 +6,8 @@ public actor RootCoordinator: Coordinator {
         /// Children that `start` starts, and where.
         public var children: [String] = []
         public var placement = "in-process"
+        /// The spares of each of them in a worker.
+        public var spares = 0
         /// The milliseconds for which `start` leaves the executor occupied.
         public var occupation = 0
         public init() {}
@@ -94,9 +96,8 @@ public actor RootCoordinator: Coordinator {
     ]
 
     public func start() async throws {
-        for key in configuration.children {
-            try await context.start(MiddleCoordinator.self, as: key, in: configuration.placement == "worker" ? .worker : .inProcess)
-        }
+        let place: Placement = configuration.placement == "worker" ? .worker(spares: configuration.spares) : .inProcess
+        for key in configuration.children { try await context.start(MiddleCoordinator.self, as: key, in: place) }
         if configuration.occupation > 0 { Fixture.occupyExecutor(configuration.occupation, blocks: true) }
     }
 

@@ -33,4 +33,7 @@ final class LifecycleGate: Sendable {
         }
         for continuation in waiting { continuation.finish() }
     }
+
+    /// Holds the next callers back again.
+    func close() { state.withLock { $0.isOpen = false } }
 }

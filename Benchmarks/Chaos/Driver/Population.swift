@@ -51,7 +51,7 @@ struct Population {
     /// Adds a life that writes nothing itself.
     mutating func add(_ record: Record) {
         switch record.event {
-        case .begun(let path, _, let role, _): begin(record.process, path, role)
+        case .begun(let path, _, let role, _, _): begin(record.process, path, role)
         case .ready:
             if let path = latest.first(where: { $0.value.process == record.process })?.key { latest[path]?.isReady = true }
         default: break

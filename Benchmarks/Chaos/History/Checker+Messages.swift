@@ -80,6 +80,7 @@ extension Checker {
         for (id, message) in messages.sorted(by: { $0.value.sent < $1.value.sent }) {
             verdict.messages.sent += 1
             count(message, id)
+            checkOverlap(of: message, id)
             checkResolution(of: message, id, &routes)
         }
     }
@@ -106,6 +107,15 @@ extension Checker {
     private static let provingCodes: Set<String> = [
         "draining", "mailboxFull", "restarting", "tooManyOpenAsks", "unhandled", "noSuchPath", "peerLost",
     ]
+
+    /// Checks that a life that gives way to one beside it got nothing that was sent after that was ready.
+    private mutating func checkOverlap(of message: Message, _ id: MessageID) {
+        guard let executor = message.executor, let life = lives[executor], let next = lives.successor(of: life), next.overlaps,
+            let ready = next.ready, message.sent > ready + limits.handover.nanoseconds
+        else { return }
+        let time = (message.sent - ready) / 1_000_000
+        verdict.add(.livedTwice, "\(id) was sent \(time) ms after \(next.process) was ready, and executed by \(executor), its predecessor")
+    }
 
     /// Checks that the call ended within the limit in which its route was there without a break.
     private mutating func checkResolution(of message: Message, _ id: MessageID, _ routes: inout [Route: [Range<Int64>]]) {

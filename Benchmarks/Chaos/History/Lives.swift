@@ -6,8 +6,12 @@ struct Lives {
         let path: String
         let incarnation: UInt32
         let role: Record.Role
+        /// Its place among the lives of its path.
+        let position: Int
         let begun: Int64
         let isAlone: Bool
+        /// Whether it may begin beside the life before it.
+        let overlaps: Bool
         var ready: Int64?
         /// The time from which on it isn't there for others: it was killed, was told to end, has ended, or is gone.
         var down = Int64.max
@@ -39,7 +43,7 @@ struct Lives {
     }
 
     private mutating func add(_ record: Record) {
-        if case .begun(let path, let incarnation, let role, let isAlone) = record.event {
+        if case .begun(let path, let incarnation, let role, let isAlone, let overlaps) = record.event {
             indices[record.process] = all.count
             indicesByPath[path, default: []].append(all.count)
             all.append(
@@ -48,8 +52,10 @@ struct Lives {
                     path: path,
                     incarnation: incarnation,
                     role: role,
+                    position: indicesByPath[path, default: []].count - 1,
                     begun: record.time,
                     isAlone: isAlone,
+                    overlaps: overlaps,
                     lastSign: record.time
                 )
             )
@@ -81,6 +87,12 @@ struct Lives {
 
     /// The lives of a path, in their order.
     func lives(of path: String) -> [Life] { (indicesByPath[path] ?? []).map { all[$0] } }
+
+    /// The next life of the same path.
+    func successor(of life: Life) -> Life? {
+        guard let indices = indicesByPath[life.path], life.position + 1 < indices.count else { return nil }
+        return all[indices[life.position + 1]]
+    }
 
     /// The paths that have ever lived.
     var paths: [String] { indicesByPath.keys.sorted() }

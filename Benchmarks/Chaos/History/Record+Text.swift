@@ -65,8 +65,8 @@ extension Record.Event: CustomStringConvertible {
     /// The event's name and values.
     package var description: String {
         switch self {
-        case .begun(let path, let incarnation, let role, let isAlone):
-            "begun \(path) \(incarnation) \(role.rawValue) \(isAlone ? "alone" : "beside")"
+        case .begun(let path, let incarnation, let role, let isAlone, let overlaps):
+            "begun \(path) \(incarnation) \(role.rawValue) \(isAlone ? "alone" : "beside")\(overlaps ? " overlapping" : "")"
         case .ready: "ready"
         case .ended: "ended"
         case .sent(let number, let kind, let target): "sent \(number) \(kind.rawValue) \(target)"
@@ -88,7 +88,9 @@ extension Record.Event: CustomStringConvertible {
             guard let path = words.next(), let incarnation = words.next(as: UInt32.self), let role = words.next(as: Record.Role.self),
                 let company = words.next(), ["alone", "beside"].contains(company)
             else { return nil }
-            self = .begun(path: path, incarnation: incarnation, role: role, isAlone: company == "alone")
+            let overlaps = words.next()
+            guard [nil, "overlapping"].contains(overlaps) else { return nil }
+            self = .begun(path: path, incarnation: incarnation, role: role, isAlone: company == "alone", overlaps: overlaps != nil)
         case "ready": self = .ready
         case "ended": self = .ended
         case "sent":

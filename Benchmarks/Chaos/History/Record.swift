@@ -52,8 +52,9 @@ extension Record {
     package enum Event: Hashable, Sendable {
         /// An incarnation began in the process.
         ///
-        /// It's alone when no other process held the lock of its path, which each life holds until the kernel has ended it.
-        case begun(path: String, incarnation: UInt32, role: Role, isAlone: Bool)
+        /// It's alone when no other process held the lock of its path, which each life holds until the kernel has ended it. Where the lives of
+        /// the path overlap, it may begin beside the one before it.
+        case begun(path: String, incarnation: UInt32, role: Role, isAlone: Bool, overlaps: Bool = false)
         /// The incarnation is ready.
         case ready
         /// The incarnation has ended in order.

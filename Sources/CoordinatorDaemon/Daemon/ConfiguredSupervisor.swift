@@ -131,6 +131,7 @@ extension ConfiguredSupervisor {
                 attributes: worker.process.attributes,
                 hang: worker.hang == .restart ? .restart : .report,
                 recycling: Recycling(worker.process.recycling),
+                overlaps: child.overlap,
                 configuration: worker.configuration ?? [:],
                 restart: child.restart,
                 shutdown: child.shutdown,

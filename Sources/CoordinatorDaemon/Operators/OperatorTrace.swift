@@ -14,17 +14,21 @@ extension TraceResult {
         in runtime: CoordinatorRuntime
     ) async -> TraceResult {
         let (outcome, trace) = await runtime.trace(named: message, payload: payload, at: path, timeout: timeout)
-        var result = TraceResult(
+        return TraceResult(outcome, trace, pid: getpid())
+    }
+
+    /// Creates the result of an ask from its outcome and the way of the message.
+    init(_ outcome: Result<JSONValue, any Error>, _ trace: MessageTrace, pid: Int32) {
+        self.init(
             trace: trace.identifier,
             durationMicroseconds: trace.duration.microseconds,
-            pid: getpid(),
+            pid: pid,
             hops: trace.hops.map { Hop($0) }
         )
         switch outcome {
-        case .success(let reply): result.reply = reply
-        case .failure(let error): result.error = ControlError(error)
+        case .success(let reply): self.reply = reply
+        case .failure(let error): self.error = ControlError(error)
         }
-        return result
     }
 }
 

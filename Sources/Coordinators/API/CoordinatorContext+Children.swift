@@ -124,6 +124,8 @@ extension CoordinatorContext {
     ///     adopted by a next root, and the sockets of what it starts itself are in a directory of its own.
     ///   - hang: The response to an executor of the worker that runs nothing any more; it's reported by default.
     ///   - recycling: The rules for replacing the process by a fresh one without a failure; none by default.
+    ///   - overlaps: Whether a replacement starts the next life before the present one ends; see
+    ///     ``Placement/worker(spares:recycling:memoryLimit:hang:overlaps:)``.
     ///   - configuration: The fields that differ from the type's defaults.
     ///   - restart: The rule for when the child is restarted; `permanent` by default.
     ///   - shutdown: The time that the child is given to end; five seconds by default.
@@ -144,6 +146,7 @@ extension CoordinatorContext {
         attributes: ProcessAttributes = ProcessAttributes(),
         hang: HangResponse = .report,
         recycling: Recycling = Recycling(),
+        overlaps: Bool = false,
         configuration: JSONValue = [:],
         restart: RestartType = .permanent,
         shutdown: Shutdown = .timeout(.seconds(5)),
@@ -163,7 +166,7 @@ extension CoordinatorContext {
         let place: CoordinatorDefinition.Place =
             node.runtime.options.runsInOneProcess && executable == nil
             ? .inProcess(try node.runtime.registry.type(named: typeName))
-            : .worker(typeName: typeName, program, WorkerPlan(recycling: recycling, hang: hang))
+            : .worker(typeName: typeName, program, WorkerPlan(recycling: recycling, hang: hang, overlaps: overlaps))
         let kind = ChildDefinition.Kind.coordinator(CoordinatorDefinition(configuration: .json(configuration), place: place))
         return try await start(kind, key, restart, shutdown, restartLimits, retriesFirstStart, ifPresent)
     }

@@ -23,13 +23,16 @@ public struct Placement: Sendable, Hashable {
     ///   - recycling: The rules for replacing the process by a fresh one without a failure; none by default.
     ///   - memoryLimit: The bytes of memory (`RLIMIT_DATA`) beyond which the kernel refuses the process more; unlimited by default.
     ///   - hang: The response to an executor that runs nothing any more; it's reported by default.
+    ///   - overlaps: Whether ``CoordinatorRuntime/replace(_:)`` starts the next life before the present one ends, so that the path lives twice
+    ///     for a while: only for a coordinator without state of its own. False by default.
     public static func worker(
         spares: Int = 0,
         recycling: Recycling = Recycling(),
         memoryLimit: Int? = nil,
-        hang: HangResponse = .report
+        hang: HangResponse = .report,
+        overlaps: Bool = false
     ) -> Placement {
-        let plan = WorkerPlan(spares: max(spares, 0), recycling: recycling, memoryLimit: memoryLimit, hang: hang)
+        let plan = WorkerPlan(spares: max(spares, 0), recycling: recycling, memoryLimit: memoryLimit, hang: hang, overlaps: overlaps)
         return Placement(place: .worker(plan))
     }
 }
@@ -78,4 +81,6 @@ struct WorkerPlan: Sendable, Hashable {
     var recycling = Recycling()
     var memoryLimit: Int?
     var hang = HangResponse.report
+    /// Whether a replacement starts the next life beside the present one.
+    var overlaps = false
 }

@@ -1,7 +1,7 @@
 import WireProtocol
 
 /// The data by which the next root in the same directory adopts a worker, in the journal of processes: written before the worker gets its
-/// ticket.
+/// ticket, or, by a process that has waited for its life, before it gets the life.
 ///
 /// It contains the ticket's secret: the journal is readable by this user only, and no description of a worker shows it.
 struct AdoptableWorker: Codable, Sendable, Hashable {
@@ -49,10 +49,10 @@ extension CoordinatorDefinition {
     /// Returns the program and the configuration of a worker, condensed; `nil` when this isn't one that may be adopted.
     ///
     /// A worker with the same fingerprint does what a new one would do, and writes its output to where it's read. The executable counts by
-    /// its path: another program in the same file is used from the next life on. A child with spares has none: its next life waits already.
-    /// Nor has one with a user of its own: until the next root has admitted others to its directory, the worker finds no root.
+    /// its path: another program in the same file is used from the next life on. A child with a user of its own
+    /// has none: until the next root has admitted others to its directory, the worker finds no root.
     func fingerprint(_ defaultExecutable: String?, isCaptured: Bool) -> String? {
-        guard case .worker(let typeName, let program, let plan) = place, plan.spares == 0,
+        guard case .worker(let typeName, let program, _) = place,
             program.surroundings.attributes.user == nil, let configuration = try? configuration.json()
         else { return nil }
         let variables = program.environment.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }

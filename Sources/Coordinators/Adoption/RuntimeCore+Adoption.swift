@@ -187,6 +187,8 @@ extension RuntimeCore {
 extension RuntimeCore {
     /// The time within which the lock of a process that was killed is released.
     private static let releaseLimit = Duration.seconds(2)
+    /// The same, where a life that goes on may hold the lock.
+    private static let sharedReleaseLimit = Duration.milliseconds(200)
 
     /// Takes the lock that makes this process the only root in the directory for as long as it lives.
     func lockDirectory() async throws {
@@ -209,11 +211,14 @@ extension RuntimeCore {
 
     /// Takes the lock that a worker holds for its life, so that its path never lives twice.
     ///
-    /// - Returns: `nil` when the file can't be locked at all, such as on a full disk: the worker then isn't adopted.
-    func lockLife(at path: CoordinatorPath) async throws(CoordinatorError) -> LifeLock? {
+    /// - Parameter mayBeTaken: Whether another life of the path may hold the lock, because the path's lives may overlap.
+    /// - Returns: `nil` when the file can't be locked at all, such as on a full disk, or another life may hold the lock and does: the worker then
+    ///   isn't adopted.
+    func lockLife(at path: CoordinatorPath, mayBeTaken: Bool) async throws(CoordinatorError) -> LifeLock? {
         do {
             let file = try directory.file(RuntimeFiles.lockName(of: path.description))
-            if let lock = try await lock(file) { return lock }
+            if let lock = try await lock(file, within: mayBeTaken ? Self.sharedReleaseLimit : Self.releaseLimit) { return lock }
+            if mayBeTaken { return nil }
             throw CoordinatorError(.spawnFailed, "a process lives at \(path) already, unknown to this runtime: it holds the lock \(file)")
         } catch let error as CoordinatorError {
             throw error
@@ -223,8 +228,8 @@ extension RuntimeCore {
         }
     }
 
-    private func lock(_ path: String) async throws -> LifeLock? {
-        let deadline = MonotonicTime.now + Self.releaseLimit
+    private func lock(_ path: String, within limit: Duration = releaseLimit) async throws -> LifeLock? {
+        let deadline = MonotonicTime.now + limit
         while true {
             if let lock = try LifeLock(path) { return lock }
             guard MonotonicTime.now < deadline else { return nil }

@@ -10,13 +10,17 @@ extension ChildSupervisor {
             let life = state.withLock { state in state.slots.box(key).map { makeLife(in: $0, incarnation, attempt) } }
             if let life { begin(life, isAwaited: false) } else { handle(.exited(key, incarnation, .unknown)) }
         case .stop(let key, let incarnation, let shutdown):
-            let (host, limited) = state.withLock { state in
+            let (host, limited, leaving) = state.withLock { state in
                 let limited = state.limited(state.isHandingOver(key, from: incarnation) ? shutdown.drainingFirst : shutdown)
                 if limited.drains { state.holdMessages(forDraining: key) }
                 state.noteStop(of: key, incarnation)
-                return (state.host(of: key), limited)
+                return (state.host(of: key), limited, state.leave(key, incarnation))
             }
             host?.stop(limited)
+            if let leaving {
+                tasks.add { await self.waitForEnd(of: leaving) }
+                handle(.exited(key, incarnation, .shutdown))
+            }
         case .report(let key, let incarnation, let change): report(key, incarnation, change)
         case .removed(let key): forget(key)
         case .wake(let time): state.wake(at: time) { [weak self] in self?.handle(.timePassed) }
@@ -53,7 +57,7 @@ extension ChildSupervisor {
             isRestart: attempt > 0,
             spares: mayHaveSpares ? slot.value.record.spares : nil,
             successor: definition.isInWorker ? slot.value.takeSuccessor() : nil,
-            areEventsWanted: !record.observers.all.isEmpty || node.observer(ofChildren: definition.typeName) != nil
+            areEventsWanted: areEventsWanted(of: slot.value)
         )
         let events = HostEvents(owner: self, life: instance)
         let host = node.runtime.makeHost(definition, parent: node, inheritance: inheritance, events: events)
@@ -61,6 +65,11 @@ extension ChildSupervisor {
         slot.value.incarnation = incarnation
         if attempt > 0 { slot.value.record.restarts += 1 }
         return NewLife(slot: slot, host: host, instance: instance, formerSpares: formerSpares)
+    }
+
+    /// Whether any observer, or a row, wants the events of a child; called under the lock.
+    func areEventsWanted(of slot: ChildSlot) -> Bool {
+        !slot.record.observers.all.isEmpty || node.observer(ofChildren: slot.definition.typeName) != nil
     }
 
     /// Begins a life.

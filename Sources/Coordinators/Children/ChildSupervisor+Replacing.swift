@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import Logging
 import Supervision
 
 /// The planned replacement of a life, in which no request fails: the next life is prepared while the present one works, and begins when
@@ -14,20 +15,31 @@ extension ChildSupervisor {
         let present = try presentLife(of: key)
         if let pool = (present.host as? LocalHost)?.coordinator, pool.type.table.isPool { return try await replaceMembers(of: key) }
         let successor = try await makeSuccessor(present.definition)
-        guard let start = handOver(key, present, to: successor) else {
-            successor?.discard()
-            throw CoordinatorError(.restarting, "\(node.path.appending(key)) has changed while its replacement was prepared: try again")
+        let handover = ChildSlot.Handover(
+            former: present.incarnation,
+            definition: present.definition,
+            successor: successor,
+            start: ChildSlot.Start()
+        )
+        defer {
+            withSlot(key) { slot in
+                if slot.handover?.start === handover.start { slot.record.handover = nil }
+            }
+            successor?.discardUnlessOwned()
         }
-        let result = await start.value
-        withSlot(key) { slot in
-            if slot.handover?.start === start { slot.record.handover = nil }
+        guard let successor, successor.plan.overlaps else {
+            try handOver(key, present, handover)
+            return try await handover.start.value.get()
         }
-        successor?.discardUnlessAssigned()
-        try result.get()
+        try await begin(successor, beside: present, handover, of: key)
+        try handOver(key, present, handover)
+        try await handover.start.value.get()
+        await waitForEnd(of: present.host)
+        await becomeAdoptable(successor)
     }
 
     /// A life that can be replaced.
-    private struct PresentLife {
+    fileprivate struct PresentLife {
         let definition: ChildDefinition
         let incarnation: Incarnation
         let host: any ChildHost
@@ -65,20 +77,105 @@ extension ChildSupervisor {
         return successor
     }
 
-    /// Begins the end of the present life: new messages wait for the next one from now on.
+    /// Begins the end of the present life: new messages wait for the next one from now on, which settles the handover's wait.
     ///
-    /// - Returns: The wait for the next life; `nil` when the present one isn't what it was any more.
-    private func handOver(_ key: String, _ present: PresentLife, to successor: WorkerHost?) -> ChildSlot.Start? {
-        mutateAndPerform { state -> ChildSlot.Start? in
-            guard state.phase == .open, state.isRunning(key), let slot = state.slots.box(key), slot.value.handover == nil,
-                slot.value.incarnation == present.incarnation, slot.value.definition === present.definition,
-                slot.value.pauseReasons.isEmpty, successor?.isWaiting != false
-            else { return nil }
-            let start = slot.value.awaitStart()
-            slot.value.record.handover = ChildSlot.Handover(former: present.incarnation, successor: successor, start: start)
+    /// - Throws: `restarting` when the present life isn't what it was any more.
+    private func handOver(_ key: String, _ present: PresentLife, _ handover: ChildSlot.Handover) throws(CoordinatorError) {
+        let isReady = mutateAndPerform { state -> Bool? in
+            guard state.phase == .open, let slot = state.slots.box(key) else { return nil }
+            if let successor = handover.successor, slot.value.host === successor {
+                // The present life has ended meanwhile, and supervision goes on with the one that had begun beside it.
+                if state.isRunning(key) { return true }
+                slot.value.starts.append(handover.start)
+                return false
+            }
+            guard state.canReplace(present, of: key), handover.isUsable else { return nil }
+            guard slot.value.handover == nil || slot.value.handover?.start === handover.start else { return nil }
+            slot.value.record.handover = handover
+            slot.value.starts.append(handover.start)
             slot.value.phase.hold()
             state.feed(.restartRequested(key))
-            return start
+            return false
         }
+        guard let isReady else { throw hasChanged(key) }
+        if isReady { handover.start.settle(.success(())) }
+    }
+
+    private func hasChanged(_ key: String) -> CoordinatorError {
+        CoordinatorError(.restarting, "\(node.path.appending(key)) has changed while its replacement was prepared: try again")
+    }
+}
+
+// MARK: - Lives that overlap
+
+extension ChildSupervisor {
+    /// Has the next life begin beside the present one, which gets the messages until the next one is ready.
+    ///
+    /// Supervision learns of the next life when that takes the present one's place; if the present one fails before, the next one is the one
+    /// that follows.
+    ///
+    /// - Throws: The error of the start; the present life then works on.
+    private func begin(
+        _ successor: WorkerHost,
+        beside present: PresentLife,
+        _ handover: ChildSlot.Handover,
+        of key: String
+    ) async throws {
+        let inheritance = state.withLock { state -> ChildInheritance? in
+            guard state.phase == .open, state.canReplace(present, of: key), let slot = state.slots.box(key), slot.value.handover == nil,
+                successor.isWaiting
+            else { return nil }
+            slot.value.record.handover = handover
+            return ChildInheritance(areEventsWanted: areEventsWanted(of: slot.value))
+        }
+        guard let inheritance, case .coordinator(let coordinator) = present.definition.kind else { throw hasChanged(key) }
+        let assignment = WorkerHost.Assignment(
+            definition: coordinator,
+            startTimeout: node.runtime.options.startTimeout,
+            // The life has no events for supervision before it has taken the place.
+            events: HostEvents(owner: nil, life: ChildInstance(key: key, incarnation: present.incarnation + 1)),
+            inheritance: inheritance
+        )
+        guard successor.assign(assignment) else { throw hasChanged(key) }
+        node.passInheritance(to: successor)
+        try await successor.startBeside()
+    }
+
+    /// Waits until nothing is left of a former life.
+    func waitForEnd(of former: any ChildHost) async {
+        guard let former = former as? WorkerHost else { return }
+        await former.gone.value
+        state.withLock { state in state.leaving.removeAll { $0 === former } }
+    }
+
+    /// Makes a life adoptable whose predecessor is gone, and has left the path's lock.
+    private func becomeAdoptable(_ life: WorkerHost) async {
+        do throws(CoordinatorError) {
+            try await life.becomeAdoptable()
+        } catch {
+            node.logger.warning("a replaced life isn't adopted", metadata: ["coordinator.path": "\(life.path)", "error": "\(error)"])
+        }
+    }
+
+    /// The lives that aren't in their slots.
+    struct Others {
+        /// The former lives that finish what they have taken.
+        let leaving: [WorkerHost]
+        /// The processes that were prepared, and have taken no place.
+        let successors: [WorkerHost]
+    }
+}
+
+extension ChildSupervisor.State {
+    var others: ChildSupervisor.Others {
+        ChildSupervisor.Others(leaving: leaving, successors: machine.ids.compactMap { slots[$0]?.handover?.successor })
+    }
+
+    /// Whether a life is still the present one of its key, and can be replaced.
+    fileprivate func canReplace(_ present: ChildSupervisor.PresentLife, of key: String) -> Bool {
+        isRunning(key)
+            && slots.with(key) { slot in
+                slot.incarnation == present.incarnation && slot.definition === present.definition && slot.pauseReasons.isEmpty
+            } == true
     }
 }

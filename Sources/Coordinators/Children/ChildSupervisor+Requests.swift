@@ -157,6 +157,7 @@ extension ChildSupervisor {
         }
         guard let mustWait else { throw noSuchChild(key) }
         if mustWait { await end.value }
+        for host in state.withLock({ $0.leaving }) where host.path.key == key { await host.gone.value }
     }
 
     /// Stops a child, whatever its state, and starts it again; returns when it's ready.

@@ -37,6 +37,8 @@ final class ChildSupervisor: Sendable {
         var drainWaiters: [OneShot<Void>] = []
         /// The messages of adopted workers for children whose starts may be still to come.
         var early = MessageParking<EarlyMessage>()
+        /// The former lives that finish what they have taken beside their successors.
+        var leaving: [WorkerHost] = []
     }
 
     let node: Node
@@ -78,13 +80,19 @@ final class ChildSupervisor: Sendable {
     ///
     /// - Parameter stop: The end of the coordinator itself.
     func shutDown(within stop: Node.Stop) async {
-        mutateAndPerform { state in
-            guard state.phase != .ended else { return }
+        let others = mutateAndPerform { state -> Others in
+            let others = state.others
+            guard state.phase != .ended else { return others }
             state.stop = stop
             state.phase = .refusing
             state.feed(.shutdownRequested(.shutdown))
+            return others
         }
+        for successor in others.successors { successor.discard() }
+        let limit = state.withLock { $0.limited(.infinity) }
+        for host in others.leaving { host.stop(limit) }
         await closed.value
+        for host in others.leaving { await host.gone.value }
     }
 
     /// Refuses to start children from now on.
@@ -97,7 +105,8 @@ final class ChildSupervisor: Sendable {
         let hosts = state.withLock { state -> [any ChildHost] in
             state.haste = state.hastened(shutdown)
             // The other children are stopped in their turn, unless there is no time for turns.
-            return state.machine.ids.filter { shutdown.grace == .zero || state.isEnding($0) }.compactMap { state.host(of: $0) }
+            let ending = state.machine.ids.filter { shutdown.grace == .zero || state.isEnding($0) }.compactMap { state.host(of: $0) }
+            return ending + state.leaving
         }
         for host in hosts { host.stop(shutdown) }
     }

@@ -218,9 +218,12 @@ extension CoordinatorRuntime {
     /// could wait: their present life ends before the next one begins, and an ask of a coordinator in the same process that is on its way in that
     /// instant can fail with `draining`.
     ///
+    /// A worker that was placed with `overlaps` begins its next life beside the present one: new messages go to the next life once it's ready,
+    /// the present one answers what it has and ends, and the call returns when that is gone. The path lives twice meanwhile.
+    ///
     /// - Throws: When the new process can't be started, ends, or doesn't know the type: `spawnFailed`, `startFailed`, `unknownType`; nothing has
     ///   changed then, and the present life works on. When the new life's `start` fails, the error of that; supervision then restarts the
-    ///   coordinator as its type says. `stopped` when the coordinator doesn't run.
+    ///   coordinator as its type says, but where lives overlap nothing has changed then either. `stopped` when the coordinator doesn't run.
     @discardableResult
     public func replace(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.replace, path) }
 

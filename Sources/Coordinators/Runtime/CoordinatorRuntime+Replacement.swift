@@ -74,7 +74,7 @@ extension CoordinatorRuntime {
     }
 
     /// The paths of the workers of this process that the next program can't take over, the last started first: without an orphan grace those
-    /// are all, otherwise those whose lives have begun in a spare process.
+    /// are all, otherwise those with a user of their own.
     package var endingWorkers: [CoordinatorPath] {
         places.filter { ($0.host as? WorkerHost)?.isAdoptable == false }.map(\.path).reversed()
     }

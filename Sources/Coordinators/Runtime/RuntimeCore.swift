@@ -147,16 +147,16 @@ final class RuntimeCore: Sendable {
                 )
                 return LocalHost(parameters, events: events)
             case .worker(_, let program, let plan):
-                let host =
-                    inheritance.successor
-                    ?? inheritance.spares?.take()
-                    ?? WorkerHost(program, plan, path: path, parent: parent, orphan: takePromised(at: path))
                 let assignment = WorkerHost.Assignment(
                     definition: coordinator,
                     startTimeout: options.startTimeout,
                     events: events,
                     inheritance: inheritance
                 )
+                if let successor = inheritance.successor, successor.assign(assignment) { return successor }
+                let host =
+                    inheritance.spares?.take()
+                    ?? WorkerHost(program, plan, path: path, parent: parent, orphan: takePromised(at: path))
                 host.assign(assignment)
                 return host
             }

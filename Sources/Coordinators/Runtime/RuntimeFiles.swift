@@ -25,6 +25,12 @@ final class RuntimeFiles: Sendable {
     /// Returns the name of the FIFO for the output of a worker.
     static func outputName(of path: String, _ incarnation: UInt32) -> String { "\(digest(of: path))-\(incarnation)\(outputSuffix)" }
 
+    /// Returns the names of the lock and the FIFO of a process that waits for a life at a path: the lock gets the path's name with the life.
+    static func spareNames(of path: String) -> (lock: String, output: String) {
+        let name = "\(digest(of: path))-\(ProcessMark.makeEntry())"
+        return ("\(name)\(lockSuffix)", "\(name)\(outputSuffix)")
+    }
+
     /// Returns the name of the socket for the notices of a program.
     static func notifyName(of path: String, _ incarnation: UInt32) -> String { "\(digest(of: path))-\(incarnation)\(notifySuffix)" }
 
@@ -71,6 +77,14 @@ final class RuntimeFiles: Sendable {
     func removeFile(_ name: String) {
         guard let path = made.withLock({ $0 }) else { return }
         unlink("\(path)/\(name)")
+    }
+
+    /// Gives a file of the directory another name, in place of the file that has it.
+    ///
+    /// - Returns: The error's number, or 0.
+    func renameFile(_ name: String, to other: String) -> Int32 {
+        guard let path = made.withLock({ $0 }) else { return ENOENT }
+        return rename("\(path)/\(name)", "\(path)/\(other)") == 0 ? 0 : errno
     }
 
     /// Lets the processes of other users reach files of the directory that are theirs; they can't list it, and each file has its own mode.

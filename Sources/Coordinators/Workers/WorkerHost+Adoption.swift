@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import Glibc
 import Links
 import Logging
 import Processes
@@ -62,22 +63,99 @@ extension WorkerHost {
         }
     }
 
-    /// Makes what a worker needs for its adoption by a next root: its record, and the lock of its life.
+    /// What a process gets so that a next root can adopt it.
+    struct Keepsake {
+        let lock: LifeLock
+        /// The record of a process that begins with its life.
+        var record: AdoptableWorker?
+        /// The files of a process that waits for its life.
+        var spareFiles: SpareFiles?
+
+        var output: String? { record?.output ?? spareFiles?.output }
+    }
+
+    /// The names of the files of a process that waits for a life.
+    struct SpareFiles {
+        /// The lock that the process holds; it becomes the path's lock when the process gets the life.
+        let lock: String
+        /// The FIFO that the process writes its output to; `nil`: the output isn't captured.
+        let output: String?
+    }
+
+    /// Makes what a worker needs for its adoption by a next root: its record, and the lock of its life; for a process that waits for a life, a
+    /// lock of its own.
     ///
     /// - Returns: `nil` for a worker that won't be adopted.
     /// - Throws: An error when a process lives at the path already.
-    func makeKeepsake(_ secret: [UInt8]) async throws(CoordinatorError) -> (record: AdoptableWorker, lock: LifeLock)? {
-        guard runtime.isAdoptable, let assignment = state.withLock({ $0.assignment }),
-            let fingerprint = runtime.fingerprint(of: assignment.definition), let lock = try await runtime.lockLife(at: path)
+    func makeKeepsake(_ secret: [UInt8]) async throws(CoordinatorError) -> Keepsake? {
+        guard runtime.isAdoptable else { return nil }
+        guard let assignment = state.withLock({ $0.assignment }) else { return makeSpareKeepsake() }
+        guard let fingerprint = runtime.fingerprint(of: assignment.definition),
+            let lock = try await runtime.lockLife(at: path, mayBeTaken: plan.overlaps)
         else { return nil }
-        let incarnation = assignment.events.life.incarnation
-        let record = AdoptableWorker(
+        let output = RuntimeFiles.outputName(of: path.description, assignment.events.life.incarnation)
+        return Keepsake(lock: lock, record: makeRecord(assignment, fingerprint, secret, output: isCaptured ? output : nil))
+    }
+
+    /// Makes what a process without a life needs; `nil` where no life of this program is adopted, or where there is no lock.
+    private func makeSpareKeepsake() -> Keepsake? {
+        guard program.surroundings.attributes.user == nil else { return nil }
+        let names = RuntimeFiles.spareNames(of: path.description)
+        guard let file = try? runtime.directory.file(names.lock), let lock = try? LifeLock(file) else { return nil }
+        return Keepsake(lock: lock, spareFiles: SpareFiles(lock: names.lock, output: isCaptured ? names.output : nil))
+    }
+
+    /// Makes a process adoptable that has waited for its life, before it's told of the life: the lock that it holds becomes the path's, and the
+    /// journal names it.
+    ///
+    /// - Throws: An error when a process lives at the path already.
+    func becomeAdoptable() async throws(CoordinatorError) {
+        let (files, family, assignment) = state.withLock { state in
+            (state.machine.hasEnded ? nil : state.spareFiles, state.process?.family, state.assignment)
+        }
+        guard let files, let family, let assignment, let fingerprint = runtime.fingerprint(of: assignment.definition) else { return }
+        // The path's own lock is held until the other one has its name, so that the path is never without.
+        guard let lock = try await runtime.lockLife(at: path, mayBeTaken: plan.overlaps) else { return }
+        let error = runtime.directory.renameFile(files.lock, to: RuntimeFiles.lockName(of: path.description))
+        guard error == 0 else {
+            lock.removeFile()
+            return runtime.logger.warning(
+                "the lock of a worker can't be renamed: the worker isn't adopted",
+                metadata: ["coordinator.path": "\(path)", "error": "\(String(cString: strerror(error)))"]
+            )
+        }
+        withExtendedLifetime(lock) {}
+        let record = makeRecord(assignment, fingerprint, secret, output: files.output)
+        runtime.journal?.began(.init(family: family, record: record))
+        let hasEnded = state.withLock { state in
+            (state.record, state.spareFiles) = (record, nil)
+            return state.machine.hasEnded
+        }
+        // The clean-up of a process that has ended meanwhile may not have known of the record.
+        guard hasEnded else { return }
+        runtime.journal?.ended(family.leader)
+        removeFiles()
+    }
+
+    /// Removes the files of a worker that has ended.
+    func removeFiles() {
+        let (record, files) = state.withLock { ($0.record, $0.spareFiles) }
+        if let record { runtime.removeFiles(of: record) }
+        if let files {
+            runtime.directory.removeFile(files.lock)
+            if let output = files.output { runtime.directory.removeFile(output) }
+        }
+    }
+
+    private var isCaptured: Bool { runtime.spawner.output.isCaptured }
+
+    private func makeRecord(_ assignment: Assignment, _ fingerprint: String, _ secret: [UInt8], output: String?) -> AdoptableWorker {
+        AdoptableWorker(
             path: path.description,
-            incarnation: incarnation,
+            incarnation: assignment.events.life.incarnation,
             secret: AdoptableWorker.digits(of: secret),
             fingerprint: fingerprint,
-            output: runtime.spawner.output.isCaptured ? RuntimeFiles.outputName(of: path.description, incarnation) : nil
+            output: output
         )
-        return (record, lock)
     }
 }

@@ -25,9 +25,9 @@ extension WorkerHost {
         }
     }
 
-    /// Ends a process that was prepared, unless it has been given a life.
-    func discardUnlessAssigned() {
-        if state.withLock({ $0.assignment == nil }) { discard() }
+    /// Ends a process that was prepared, unless it has taken the place of the former life.
+    func discardUnlessOwned() {
+        if state.withLock({ $0.assignment?.events.owner == nil }) { discard() }
     }
 
     private func hello(of peer: Peer) -> Hello? {

@@ -58,7 +58,7 @@ extension WorkerHost {
             epoch: runtime.epoch
         )
         let keepsake = try await makeKeepsake(secret)
-        state.withLock { $0.record = keepsake?.record }
+        state.withLock { ($0.record, $0.spareFiles) = (keepsake?.record, keepsake?.spareFiles) }
         let (spawned, pipe) = try await runtime.spawner.spawn(
             program,
             plan,
@@ -66,7 +66,7 @@ extension WorkerHost {
             incarnation: state.withLock { $0.assignment?.events.life.incarnation } ?? 0,
             isStrict: ticket.isStrict,
             lock: keepsake?.lock,
-            fifo: keepsake?.record.output.flatMap { try? runtime.directory.file($0) }
+            fifo: keepsake?.output.flatMap { try? runtime.directory.file($0) }
         )
         return (spawned, ticket, pipe)
     }
@@ -101,9 +101,9 @@ extension WorkerHost {
         // The processes that it reported in its last moment are included.
         let families = state.withLock { $0.descendants.families + [$0.process?.family].compactMap(\.self) }
         await runtime.end(families)
-        let (isAdopted, family, record) = state.withLock { ($0.isAdopted, $0.process?.family, $0.record) }
+        let (isAdopted, family) = state.withLock { ($0.isAdopted, $0.process?.family) }
         if isAdopted, let family { await runtime.endStrays(of: family) }
-        if let record { runtime.removeFiles(of: record) }
+        removeFiles()
         for family in families {
             runtime.directory.removeSocket(of: family.leader.processID)
             await runtime.processEnded(family)

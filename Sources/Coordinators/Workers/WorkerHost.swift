@@ -24,9 +24,13 @@ final class WorkerHost: ChildHost {
         var isAdopted = false
         /// The data by which a next root adopts the process, if it can.
         var record: AdoptableWorker?
+        /// The files of a process that waits for a life, with which a next root can adopt it; `nil` once it has a record.
+        var spareFiles: SpareFiles?
         var links = Links()
         /// The life of the process; `nil`: it's a spare.
         var assignment: Assignment?
+        /// Whether the start was requested.
+        var isStartRequested = false
         /// The processes below the worker, as it has reported them.
         var descendants = ReportedProcesses()
         var description = Description()
@@ -118,14 +122,41 @@ final class WorkerHost: ChildHost {
 
     // MARK: The life
 
-    /// Gives the process a life; called once, before the start.
-    func assign(_ assignment: Assignment) {
-        handle(.pauseChanged(!assignment.inheritance.pauseReasons.isEmpty)) { $0.assignment = assignment }
+    /// Gives the process a life, before the start; a life that has begun beside its predecessor is assigned again when it takes the place.
+    ///
+    /// - Returns: False when the process has ended with the life that it had begun.
+    @discardableResult
+    func assign(_ assignment: Assignment) -> Bool {
+        var isTaken = false
+        handle(.pauseChanged(!assignment.inheritance.pauseReasons.isEmpty)) { state in
+            isTaken = state.assignment == nil || !state.machine.hasEnded
+            if isTaken { state.assignment = assignment }
+        }
+        return isTaken
     }
 
     func start() async throws {
-        guard let assignment = state.withLock({ $0.assignment }) else { return }
-        handle(.startRequested(isRestart: assignment.inheritance.isRestart, timeout: assignment.startTimeout))
+        do {
+            if !state.withLock({ $0.isStartRequested }) { try await becomeAdoptable() }
+        } catch {
+            discard()
+            await gone.value
+            throw error
+        }
+        try await startBeside()
+    }
+
+    /// Starts the coordinator while the former life of its path goes on, or waits for the start that was requested before.
+    ///
+    /// The life can be adopted once the former one is gone.
+    func startBeside() async throws {
+        let assignment = state.withLock { state in
+            defer { state.isStartRequested = true }
+            return state.isStartRequested ? nil : state.assignment
+        }
+        if let assignment {
+            handle(.startRequested(isRestart: assignment.inheritance.isRestart, timeout: assignment.startTimeout))
+        }
         try await readiness.value.get()
     }
 

@@ -42,6 +42,9 @@ public struct ConfiguredChild: Codable, Hashable, Sendable {
     /// The number of equal children with the keys `key-1`, `key-2` and so on; nil means one child under the key itself.
     public var instances: Int?
 
+    /// Whether a rolling restart of a worker starts the next life before the present one ends.
+    public var overlap: Bool
+
     /// Whether the child is started with its supervisor; otherwise only an operator's start, or that of a child that requires it, starts it.
     public var autostart: Bool
 
@@ -62,6 +65,7 @@ public struct ConfiguredChild: Codable, Hashable, Sendable {
         shutdown: Shutdown? = nil,
         restartLimits: RestartLimits? = nil,
         instances: Int? = nil,
+        overlap: Bool = false,
         autostart: Bool = true,
         after: [String] = [],
         requires: [String] = []
@@ -72,6 +76,7 @@ public struct ConfiguredChild: Codable, Hashable, Sendable {
         self.shutdown = shutdown ?? Self.defaultShutdown(of: content)
         self.restartLimits = restartLimits
         self.instances = instances
+        self.overlap = overlap
         self.autostart = autostart
         self.after = after
         self.requires = requires

@@ -66,7 +66,7 @@ public struct ConfigurationPlan: Hashable, Sendable {
 extension ConfigurationPlan {
     /// The keys of a child whose changes supervision takes over, without a restart of its process.
     fileprivate static let takenOver: Set = [
-        "restart", "shutdown", "restart_limits", "autostart", "after", "requires", "supervision", "logging",
+        "restart", "shutdown", "restart_limits", "autostart", "after", "requires", "supervision", "logging", "overlap",
     ]
 
     /// Compares what the file says beside its children.

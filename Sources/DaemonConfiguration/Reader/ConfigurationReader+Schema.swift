@@ -48,7 +48,7 @@ extension ConfigurationReader {
         for node in nodes {
             let keys = [
                 "key", "worker", "program", "restart", "shutdown", "restart_limits", "children", "supervision", "instances", "autostart",
-                "after", "requires", "logging",
+                "after", "requires", "logging", "overlap",
             ]
             guard let fields = self.fields(node, "a child", keys: keys) else {
                 siblings.isComplete = false
@@ -62,6 +62,7 @@ extension ConfigurationReader {
             let shutdown = fields["shutdown"].flatMap { self.shutdown($0, of: content) }
             let limits = fields["restart_limits"].flatMap { self.restartLimits($0, supervision) }
             let childLogging = fields["logging"].map { self.logging($0, logging, of: content, isOfFile: false) }
+            let overlap = fields["overlap"].flatMap { self.overlap($0, content, shutdown) }
             let autostart = fields["autostart"].flatMap { self.truth($0, "`autostart`") }
             let (after, requires) = (names(fields, "after"), names(fields, "requires"))
             if let key { register(key, keyNode, instances, &siblings) } else { siblings.isComplete = false }
@@ -73,6 +74,7 @@ extension ConfigurationReader {
                     shutdown: shutdown,
                     restartLimits: limits,
                     instances: instances,
+                    overlap: overlap ?? false,
                     autostart: autostart ?? true,
                     after: after.map(\.name),
                     requires: requires.map(\.name)
@@ -245,6 +247,20 @@ extension ConfigurationReader {
             return nil
         default: return duration(node, "`shutdown`", or: ", or brutalKill, or infinity").map(Shutdown.timeout)
         }
+    }
+
+    private mutating func overlap(_ node: Node, _ content: ConfiguredChild.Content?, _ shutdown: Shutdown?) -> Bool? {
+        guard let overlap = truth(node, "`overlap`"), overlap else { return false }
+        switch content {
+        case .program?:
+            report(at: node.mark, "`overlap` is for workers: a program has no messages that its next life could take; expected none")
+        case .group?:
+            report(at: node.mark, "`overlap` is for workers; expected it at the children of the group")
+        case .worker? where shutdown == .brutalKill:
+            report(at: node.mark, "`overlap` needs time for what a life has taken, and `shutdown` is brutalKill; expected a duration")
+        case .worker?, nil: break
+        }
+        return overlap
     }
 
     private mutating func draining(_ node: Node, _ content: ConfiguredChild.Content?) -> Shutdown? {

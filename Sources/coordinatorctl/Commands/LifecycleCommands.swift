@@ -53,7 +53,8 @@ struct RestartCommand: LifecycleCommand {
             \(discussionOfStart)
 
             With --rolling no request fails: each worker's next process is started first, and checked; then new messages wait, the present \
-            life finishes what it has taken and ends, and the new process gets what has waited. A child with `instances`, named without a \
+            life finishes what it has taken and ends, and the new process gets what has waited. With `overlap: true` the new life starts beside \
+            the present one, and takes new messages once it's ready. A child with `instances`, named without a \
             number, and a group stand for what runs in them; one is replaced after the other. The first failure ends the command: the paths \
             after it aren't touched.
             """

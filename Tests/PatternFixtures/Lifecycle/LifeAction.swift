@@ -45,6 +45,8 @@ extension Life {
     public enum Opening: String, Codable, Sendable {
         /// The start is refused as long as there is a file with `.refuses` behind the journal's name.
         case refusesWhenTold
+        /// The start hangs as long as there is a file with `.hangs` behind the journal's name.
+        case hangsWhenTold
         case plain, refuses, refusesOpaquely, hangs, passesGate, asksWhetherItIsKnown, finishes
     }
 }

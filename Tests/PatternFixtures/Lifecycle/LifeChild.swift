@@ -49,6 +49,11 @@ public actor LifeChild: Coordinator {
             throw Life.Refusal("won't start")
         case .refusesWhenTold:
             if access("\(configuration.journal.path).refuses", F_OK) == 0 { throw Life.Refusal("won't start") }
+        case .hangsWhenTold:
+            while access("\(configuration.journal.path).hangs", F_OK) == 0 {
+                write("hangs")
+                try await Task.sleep(for: .milliseconds(50))
+            }
         case .refusesOpaquely:
             throw Life.OpaqueRefusal()
         case .hangs:

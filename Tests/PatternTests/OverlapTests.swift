@@ -1,0 +1,238 @@
+import ConcurrencySupport
+import Coordinators
+import Glibc
+import PatternFixtures
+import TestSupport
+import Testing
+
+@Suite("Lives that overlap", .serialized, .timeLimit(minutes: 5))
+struct OverlapTests {
+    /// No failure at all is allowed: one that a replacement counted as such would be the end.
+    private static func options(_ worker: NamedWorker) -> CoordinatorRuntime.Options {
+        var options = worker.options
+        options.supervision = SupervisionPolicy(.oneForOne, intensity: 0, period: .seconds(60), backoff: .none)
+        return options
+    }
+
+    @Test("The next life answers while the former one finishes what it has")
+    func beside() async throws {
+        let worker = try NamedWorker()
+        try await LifecycleTree.run(Self.options(worker)) { tree in
+            let child = try await tree.startOverlapping()
+            let first = try await tree.whereIs("/a")
+            let passing = Task.immediate { try await child.perform(.passGate, timeout: .seconds(60)) }
+            try await eventually("it has begun") { tree.root.gate.waiting == 1 }
+            let replacing = Task { try await tree.runtime.replace("/a") }
+            try await eventually("the next life answers") { try await tree.whereIs("/a").incarnation == 2 }
+            for _ in 0..<20 { #expect(try await tree.whereIs("/a").incarnation == 2) }
+            #expect(tree.root.gate.waiting == 1 && worker.children.count == 2)
+            // Neither of them can be replaced before the first one is gone.
+            await Support.expect(.restarting) { try await tree.runtime.replace("/a") }
+            tree.root.gate.open()
+            #expect(try await passing.value == "passed")
+            let snapshot = try await replacing.value
+            #expect(snapshot.incarnation == 2 && snapshot.restarts == 0)
+            #expect(!worker.children.contains { $0.processID == first.processID })
+            try await eventually("one is left") { worker.children.count == 1 }
+            #expect(tree.lines("start ", "stop ") == ["start /a", "start /a", "stop /a"])
+            #expect(tree.runtime.deadLetters.count == 0)
+            try await tree.runtime.replace("/a")
+            #expect(try await tree.whereIs("/a").incarnation == 3)
+        }
+        try await eventually("no process is left") { worker.children.isEmpty }
+    }
+
+    @Test("When the next life can't start, the former one was never gone")
+    func goesBack() async throws {
+        let worker = try NamedWorker()
+        try await LifecycleTree.run(Self.options(worker)) { tree in
+            let child = try await tree.startOverlapping { $0.opening = .refusesWhenTold }
+            let before = try await tree.whereIs("/a")
+            let file = "\(tree.journal.path).refuses"
+            try Files.write("", to: file)
+            let load = Load()
+            let asking = Task {
+                while !load.isOver.withLock({ $0 }) {
+                    do {
+                        _ = try await child.ask(WhereAmI(), timeout: .seconds(30))
+                    } catch {
+                        load.failures.withLock { $0.append("\(error)") }
+                    }
+                    load.asks.withLock { $0 += 1 }
+                }
+            }
+            for _ in 0..<3 {
+                let error = await #expect(throws: (any Error).self) { try await tree.runtime.replace("/a") }
+                #expect("\(String(describing: error))".contains("won't start"), "\(String(describing: error))")
+                #expect(try await tree.whereIs("/a") == before)
+                #expect(worker.children.count == 1)
+            }
+            load.isOver.withLock { $0 = true }
+            await asking.value
+            #expect(load.failures.withLock { $0 } == [] && load.asks.withLock { $0 } > 3)
+            #expect(tree.journal.lines == ["start /a"])
+            #expect(try await tree.runtime.snapshot(of: "/a").incarnation == 1)
+            Files.remove(file)
+            try await tree.runtime.replace("/a")
+            #expect(try await tree.whereIs("/a").incarnation == 2)
+        }
+    }
+
+    @Test("No ask fails while lives are replaced, and there are never three")
+    func load() async throws {
+        let worker = try NamedWorker()
+        try await LifecycleTree.run(Self.options(worker)) { tree in
+            let child = try await tree.startOverlapping()
+            let load = Load()
+            await withTaskGroup(of: Void.self) { group in
+                for caller in 0..<8 {
+                    group.addTask {
+                        while !load.isOver.withLock({ $0 }) {
+                            do {
+                                if caller.isMultiple(of: 2) {
+                                    _ = try await child.ask(WhereAmI(), timeout: .seconds(30))
+                                } else {
+                                    _ = try await child.perform(.sleep(milliseconds: 10 * caller), timeout: .seconds(30))
+                                }
+                                load.asks.withLock { $0 += 1 }
+                            } catch {
+                                load.failures.withLock { $0.append("\(error)") }
+                            }
+                        }
+                    }
+                }
+                for number in 1...12 {
+                    do {
+                        let snapshot = try await tree.runtime.replace("/a")
+                        if snapshot.incarnation != UInt32(number) + 1 { load.failures.withLock { $0.append("\(snapshot.incarnation)") } }
+                        if worker.children.count > 1 { load.failures.withLock { $0.append("\(worker.children)") } }
+                    } catch {
+                        load.failures.withLock { $0.append("replacement \(number): \(error)") }
+                    }
+                }
+                load.isOver.withLock { $0 = true }
+            }
+            print("overlapping: 12 replacements, \(load.asks.withLock { $0 }) asks, \(load.failures.withLock { $0.count }) failed")
+            #expect(load.failures.withLock { $0 } == [])
+            #expect(load.asks.withLock { $0 } > 12)
+            // Each life begins before the one before it ends.
+            let expected = ["start /a"] + (0..<12).flatMap { _ in ["start /a", "stop /a"] }
+            #expect(tree.lines("start ", "stop ") == expected)
+        }
+    }
+
+    @Test("When the former life fails while the next one starts, that one follows it")
+    func formerFails() async throws {
+        let worker = try NamedWorker()
+        try await LifecycleTree.run(worker.options) { tree in
+            // The first life passes the gate, the next one waits at it.
+            tree.root.gate.open()
+            try await tree.startOverlapping { $0.opening = .passesGate }
+            let first = try await tree.whereIs("/a")
+            tree.root.gate.close()
+            let replacing = Task { try await tree.runtime.replace("/a") }
+            try await eventually("the next one starts") { tree.root.gate.waiting == 1 }
+            #expect(kill(first.processID, SIGKILL) == 0)
+            try await eventually("supervision goes on with the next one") { try await tree.runtime.snapshot(of: "/a").incarnation == 2 }
+            #expect(tree.root.gate.waiting == 1 && worker.children.count == 1)
+            tree.root.gate.open()
+            #expect(try await replacing.value.incarnation == 2)
+            #expect(try await tree.whereIs("/a").incarnation == 2)
+            #expect(tree.lines("start ") == ["start /a", "start /a"])
+            try await tree.runtime.replace("/a")
+            #expect(try await tree.whereIs("/a").incarnation == 3)
+        }
+        try await eventually("no process is left") { worker.children.isEmpty }
+    }
+
+    @Test("A stop while two live returns when both are gone, and a start that is stopped leaves none", arguments: [true, false])
+    func stopped(isReady: Bool) async throws {
+        let worker = try NamedWorker()
+        try await LifecycleTree.run(worker.options) { tree in
+            tree.root.gate.open()
+            let child = try await tree.startOverlapping { if !isReady { $0.opening = .passesGate } }
+            _ = try await tree.whereIs("/a")
+            tree.root.gate.close()
+            let passing = isReady ? Task.immediate { try await child.perform(.passGate, timeout: .seconds(60)) } : nil
+            if isReady { try await eventually("it has begun") { tree.root.gate.waiting == 1 } }
+            let replacing = Task { try await tree.runtime.replace("/a") }
+            try await eventually("two live") {
+                isReady ? try await tree.whereIs("/a").incarnation == 2 : tree.root.gate.waiting == 1
+            }
+            let hasReturned = Lock(false)
+            let stop = Task {
+                _ = try await tree.runtime.stop("/a")
+                hasReturned.withLock { $0 = true }
+                return worker.children.count
+            }
+            // The former life still has a message when the next one is gone.
+            try await eventually("it's stopping") { isReady ? child.state == .inactive : child.state != .active }
+            if isReady {
+                // Long enough for the stop to return, if it didn't wait for the former life.
+                try await Task.sleep(for: .milliseconds(300))
+                #expect(!hasReturned.withLock { $0 } && worker.children.count == 1)
+            }
+            tree.root.gate.open()
+            if let passing { #expect(try await passing.value == "passed") }
+            // What was only starting may be gone a moment later: it never was the child.
+            let left = try await stop.value
+            if isReady { #expect(left == 0) }
+            _ = await replacing.result
+            try await eventually("no process is left") { worker.children.isEmpty }
+            #expect(try await tree.runtime.snapshot(of: "/a").state == .inactive)
+            try await tree.runtime.start("/a")
+            #expect(try await tree.whereIs("/a").incarnation == 3 || !isReady)
+        }
+    }
+
+    @Test("The end of the tree waits for what the former life has taken")
+    func ends() async throws {
+        let worker = try NamedWorker()
+        try await LifecycleTree.run(worker.options) { tree in
+            let child = try await tree.startOverlapping()
+            let sleeping = Task.immediate { try? await child.perform(.sleep(milliseconds: 2_000), timeout: .seconds(60)) }
+            let replacing = Task { try await tree.runtime.replace("/a") }
+            try await eventually("two live") { try await tree.whereIs("/a").incarnation == 2 }
+            await tree.runtime.stop()
+            #expect(worker.children.isEmpty)
+            // One that is killed writes nothing.
+            #expect(tree.lines("stop ") == ["stop /a", "stop /a"])
+            _ = await (sleeping.value, replacing.result)
+        }
+    }
+
+    @Test("The end of the tree doesn't wait for a life that only starts beside another")
+    func endsDuringStart() async throws {
+        let worker = try NamedWorker()
+        try await LifecycleTree.run(worker.options) { tree in
+            try await tree.startOverlapping { $0.opening = .hangsWhenTold }
+            try Files.write("", to: "\(tree.journal.path).hangs")
+            defer { Files.remove("\(tree.journal.path).hangs") }
+            let replacing = Task { try await tree.runtime.replace("/a") }
+            try await eventually("two live") { !tree.lines("hangs").isEmpty }
+            let clock = ContinuousClock.now
+            await tree.runtime.stop()
+            // A start is given half a minute.
+            #expect(ContinuousClock.now - clock < .seconds(15) && worker.children.isEmpty)
+            await #expect(throws: (any Error).self) { try await replacing.value }
+            #expect(tree.lines("start ", "stop ") == ["start /a", "stop /a"])
+        }
+    }
+}
+
+extension LifecycleTree {
+    @discardableResult
+    fileprivate func startOverlapping(configure: (inout LifeChild.Configuration) -> Void = { _ in }) async throws -> Child<LifeChild> {
+        try await context.start(LifeChild.self, as: "a", in: .worker(overlaps: true), shutdown: .timeout(.seconds(20))) {
+            $0.journal = journal
+            configure(&$0)
+        }
+    }
+}
+
+/// The outcomes of asks that are made until a test is over.
+private final class Load: Sendable {
+    let asks = Lock(0)
+    let failures = Lock<[String]>([])
+    let isOver = Lock(false)
+}

@@ -65,6 +65,7 @@ let package = Package(
 
         .target(name: "WorkerLifecycle", dependencies: ["Supervision"]),
         .target(name: "Acknowledgement"),
+        .target(name: "Ownership"),
 
         // Fake worlds for the machines: all chance comes from a seed.
         .target(name: "SimulationSupport", dependencies: ["Supervision"]),
@@ -258,8 +259,7 @@ let package = Package(
             dependencies: [
                 "ConcurrencySupport", "Control", "CoordinatorDaemon", "Coordinators", "CoordinatorsTesting", "DaemonConfiguration",
                 "Processes", "TestSupport", "WireProtocol", "FixtureWorker", "Shop", "coordinator-console", "coordinatorctl",
-                "coordinatord",
-                logging,
+                "coordinatord", logging,
             ]
         ),
         .testTarget(

@@ -66,12 +66,14 @@ let package = Package(
         .target(name: "WorkerLifecycle", dependencies: ["Supervision"]),
         .target(name: "Acknowledgement"),
         .target(name: "Ownership"),
+        .target(name: "Placement", dependencies: ["Ownership"]),
 
         // Fake worlds for the machines: all chance comes from a seed.
         .target(name: "SimulationSupport", dependencies: ["Supervision"]),
         .target(name: "SupervisionSimulation", dependencies: ["SimulationSupport", "Supervision"]),
         .target(name: "WorkerLifecycleSimulation", dependencies: ["SimulationSupport", "Supervision", "WorkerLifecycle"]),
         .target(name: "AcknowledgementSimulation", dependencies: ["Acknowledgement", "SimulationSupport", "Supervision"]),
+        .target(name: "OwnershipSimulation", dependencies: ["Ownership", "Placement", "SimulationSupport", "Supervision"]),
 
         // OTP's own supervisor as the oracle of ours.
         .target(
@@ -157,8 +159,8 @@ let package = Package(
         .executableTarget(
             name: "supervision-simulator",
             dependencies: [
-                "AcknowledgementSimulation", "OTPOracle", "SimulationSupport", "SupervisionSimulation", "WorkerLifecycleSimulation",
-                argumentParser,
+                "AcknowledgementSimulation", "OTPOracle", "OwnershipSimulation", "SimulationSupport", "SupervisionSimulation",
+                "WorkerLifecycleSimulation", argumentParser,
             ]
         ),
         // For Benchmarks/guard; here, and not in the package of the other benchmarks, so that it shares what Deploy/test builds in release mode.

@@ -94,7 +94,8 @@ extension OwnershipWorld {
                     store.failures[path].append(node)
                     assign(path, nil)
                 case .givenUp:
-                    store.givenUp.insert(path)
+                    // At the end an operator places again whatever was given up, this too.
+                    if isFaulty { store.givenUp.insert(path) }
                     assign(path, nil)
                 }
                 deleteOwner(path)

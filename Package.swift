@@ -65,12 +65,15 @@ let package = Package(
 
         .target(name: "WorkerLifecycle", dependencies: ["Supervision"]),
         .target(name: "Acknowledgement"),
+        .target(name: "Ownership"),
+        .target(name: "Placement", dependencies: ["Ownership"]),
 
         // Fake worlds for the machines: all chance comes from a seed.
         .target(name: "SimulationSupport", dependencies: ["Supervision"]),
         .target(name: "SupervisionSimulation", dependencies: ["SimulationSupport", "Supervision"]),
         .target(name: "WorkerLifecycleSimulation", dependencies: ["SimulationSupport", "Supervision", "WorkerLifecycle"]),
         .target(name: "AcknowledgementSimulation", dependencies: ["Acknowledgement", "SimulationSupport", "Supervision"]),
+        .target(name: "OwnershipSimulation", dependencies: ["Ownership", "Placement", "SimulationSupport", "Supervision"]),
 
         // OTP's own supervisor as the oracle of ours.
         .target(
@@ -156,8 +159,8 @@ let package = Package(
         .executableTarget(
             name: "supervision-simulator",
             dependencies: [
-                "AcknowledgementSimulation", "OTPOracle", "SimulationSupport", "SupervisionSimulation", "WorkerLifecycleSimulation",
-                argumentParser,
+                "AcknowledgementSimulation", "OTPOracle", "OwnershipSimulation", "SimulationSupport", "SupervisionSimulation",
+                "WorkerLifecycleSimulation", argumentParser,
             ]
         ),
         // For Benchmarks/guard; here, and not in the package of the other benchmarks, so that it shares what Deploy/test builds in release mode.
@@ -258,8 +261,7 @@ let package = Package(
             dependencies: [
                 "ConcurrencySupport", "Control", "CoordinatorDaemon", "Coordinators", "CoordinatorsTesting", "DaemonConfiguration",
                 "Processes", "TestSupport", "WireProtocol", "FixtureWorker", "Shop", "coordinator-console", "coordinatorctl",
-                "coordinatord",
-                logging,
+                "coordinatord", logging,
             ]
         ),
         .testTarget(
@@ -285,6 +287,9 @@ let package = Package(
         .testTarget(name: "WireProtocolTests", dependencies: ["TestSupport", "WireProtocol"]),
         .testTarget(name: "ProcessesTests", dependencies: ["ConcurrencySupport", "Processes", "TestSupport"]),
         .testTarget(name: "AcknowledgementTests", dependencies: ["Acknowledgement", "AcknowledgementSimulation", "SimulationSupport"]),
+        .testTarget(name: "OwnershipTests", dependencies: ["Ownership"]),
+        .testTarget(name: "OwnershipSimulationTests", dependencies: ["OwnershipSimulation", "SimulationSupport"]),
+        .testTarget(name: "PlacementTests", dependencies: ["Ownership", "Placement", "Supervision"], exclude: ["rendezvous.py"]),
         .testTarget(name: "ChaosHistoryTests", dependencies: ["ChaosHistory"]),
         .testTarget(name: "SupervisionTests", dependencies: ["Supervision", "TestSupport"]),
         .testTarget(name: "SupervisionSimulationTests", dependencies: ["Supervision", "SupervisionSimulation"]),

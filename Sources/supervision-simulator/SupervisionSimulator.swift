@@ -1,5 +1,6 @@
 import AcknowledgementSimulation
 import ArgumentParser
+import OwnershipSimulation
 import SupervisionSimulation
 import WorkerLifecycleSimulation
 
@@ -15,7 +16,8 @@ struct SupervisionSimulator: AsyncParsableCommand {
             A seed always gives the same world. `--seed 7 --trace` prints what happens in one; `--steps 3,5` leaves all other steps out.
 
             With --workers the worlds are those of worker processes, of pools of spares and of adoptions, with --acknowledgements those of
-            acknowledged messages over links that are lost and processes that die. With --oracle the trees are carried out by OTP's
+            acknowledged messages over links that are lost and processes that die, with --ownership those of nodes that own subtrees by leases
+            of a store, with clocks that drift, machines that stop and networks that are cut. With --oracle the trees are carried out by OTP's
             own supervisor too, step by step, and both must do the same. This needs Erlang, Debian's erlang-base.
             """
     )
@@ -25,6 +27,9 @@ struct SupervisionSimulator: AsyncParsableCommand {
 
     @Flag(help: "Acknowledged messages, not trees of supervisors.")
     var acknowledgements = false
+
+    @Flag(help: "Ownership across nodes, not trees of supervisors.")
+    var ownership = false
 
     @Flag(help: "Compare with OTP's own supervisor.")
     var oracle = false
@@ -80,6 +85,9 @@ struct SupervisionSimulator: AsyncParsableCommand {
         guard !acknowledgements || !workers && !oracle && !exhaustive && !crashes && crash == nil && !invariantsOnly else {
             throw ValidationError("--acknowledgements goes with --seeds, --from, --seed, --steps and --trace only")
         }
+        guard !ownership || !workers && !acknowledgements && !oracle && !exhaustive && !crashes && crash == nil && !invariantsOnly else {
+            throw ValidationError("--ownership goes with --seeds, --from, --seed, --steps and --trace only")
+        }
         guard seed != nil || steps == nil && !trace else { throw ValidationError("--steps and --trace belong to --seed") }
         guard crash == nil && !late || seed != nil else { throw ValidationError("--crash and --late belong to --seed") }
         guard !late || crash != nil else { throw ValidationError("--late belongs to --crash") }
@@ -99,6 +107,15 @@ struct SupervisionSimulator: AsyncParsableCommand {
             let runs = AcknowledgementRuns(isQuiet: quiet)
             if let seed {
                 var scenario = AcknowledgementScenario(seed: seed)
+                if let kept = try steps.map({ try numbers(in: $0) }) { scenario.steps.removeAll { !kept.contains($0.number) } }
+                try runs.runOne(scenario, trace: trace)
+            } else {
+                try runs.runMany(from..<from + seeds)
+            }
+        } else if ownership {
+            let runs = OwnershipRuns(isQuiet: quiet)
+            if let seed {
+                var scenario = OwnershipScenario(seed: seed)
                 if let kept = try steps.map({ try numbers(in: $0) }) { scenario.steps.removeAll { !kept.contains($0.number) } }
                 try runs.runOne(scenario, trace: trace)
             } else {

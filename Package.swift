@@ -1,6 +1,14 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+// For etcd, which the trait `Cluster` adds.
+let whenClustered = TargetDependencyCondition.when(traits: ["Cluster"])
+let asyncHTTPClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client", condition: whenClustered)
+let clusterNIO = ["NIOCore", "NIOHTTP1", "NIOPosix"].map {
+    Target.Dependency.product(name: $0, package: "swift-nio", condition: whenClustered)
+}
+let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl", condition: whenClustered)
+
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let coreMetrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
@@ -38,11 +46,15 @@ let package = Package(
     name: "swift-coordinators",
     products: [
         .library(name: "Coordinators", targets: ["Coordinators"]),
+        .library(name: "CoordinatorsCluster", targets: ["CoordinatorsCluster"]),
         .library(name: "CoordinatorsObservability", targets: ["CoordinatorsObservability"]),
         .library(name: "CoordinatorsTesting", targets: ["CoordinatorsTesting"]),
         .executable(name: "coordinatord", targets: ["coordinatord"]),
         .executable(name: "coordinatorctl", targets: ["coordinatorctl"]),
         .executable(name: "coordinator-console", targets: ["coordinator-console"]),
+    ],
+    traits: [
+        .trait(name: "Cluster", description: "Keeps what the nodes of a cluster agree on in etcd, by an HTTP client.")
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -52,10 +64,12 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
@@ -107,6 +121,12 @@ let package = Package(
             dependencies: [
                 "ConcurrencySupport", "Coordinators", "Processes", "WireProtocol", coreMetrics, deque, instrumentation, logging, tracing,
             ]
+        ),
+
+        // What the nodes of a cluster agree on; with the trait `Cluster` in etcd.
+        .target(
+            name: "CoordinatorsCluster",
+            dependencies: ["ConcurrencySupport", "Ownership", "Processes", asyncHTTPClient, deque, nioSSL] + clusterNIO
         ),
 
         // Shells: the daemon, and the operator's way to it.
@@ -271,6 +291,10 @@ let package = Package(
                 "coordinator-console", "coordinatorctl", "coordinatord",
             ],
             exclude: ["browser.py"]
+        ),
+        .testTarget(
+            name: "CoordinatorsClusterTests",
+            dependencies: ["ConcurrencySupport", "CoordinatorsCluster", "Ownership", "Processes", "TestSupport"]
         ),
         .testTarget(name: "ConcurrencySupportTests", dependencies: ["ConcurrencySupport", "TestSupport"]),
         .testTarget(name: "LinksTests", dependencies: ["ConcurrencySupport", "Links", "TestSupport", "WireProtocol"]),

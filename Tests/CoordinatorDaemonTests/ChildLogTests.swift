@@ -146,7 +146,7 @@ struct ChildLogTests {
         var cursor = LogCursor(path: "/a", file: file, keep: 50)
         defer { cursor.close() }
         var numbers: [Int] = []
-        try await eventually("all lines are read") {
+        try await eventually("all lines are read", within: .seconds(60)) {
             while let next = cursor.next() {
                 if case .entry(let entry, let time) = next {
                     numbers.append(Int(LogEntry.line(entry, path: "/a", formerTime: time).line.dropFirst(5)) ?? -1)

@@ -173,10 +173,12 @@ struct AdoptionTests {
 private struct EmbeddingProgram {
     let directory: TemporaryDirectory
     private let variables: [String: String]
+    private let keepsRecords: Bool
     private let log = Transcript()
 
     init(grace: Int, spares: Int = 0) throws {
         directory = try TemporaryDirectory()
+        keepsRecords = grace > 0
         variables = [
             Fixture.bootstrapVariable: directory.path, Fixture.graceVariable: String(grace), Fixture.sparesVariable: String(spares),
         ]
@@ -187,6 +189,7 @@ private struct EmbeddingProgram {
     /// - Parameter startsLater: Whether the root starts them once it's ready.
     init(siblings startsLater: Bool) throws {
         directory = try TemporaryDirectory()
+        keepsRecords = true
         variables = [Siblings.variable: directory.path].merging(startsLater ? [Siblings.laterVariable: "1"] : [:]) { $1 }
     }
 
@@ -219,8 +222,8 @@ private struct EmbeddingProgram {
         try await eventually("all live") {
             lives = [:]
             let entries = entries(of: program)
-            // Without a grace there are no records, and any two will do.
-            for entry in entries where entry.record != nil || entries.allSatisfy({ $0.record == nil }) {
+            // Without a grace there are no records, and any two will do; with one, a life has none until its parent has told what it is.
+            for entry in entries where entry.record != nil || !keepsRecords {
                 lives[entry.record?.path ?? (lives["/a"] == nil ? "/a" : "/b")] = entry.family.leader
             }
             return Set(lives.keys) == paths

@@ -155,16 +155,13 @@ extension ProcessesTests {
         /// Runs a body with a process that leads a session and isn't this process's child, and the first line of its output.
         private func withOrphan(_ script: String, _ body: (ProcessIdentity, String) async throws -> Void) async throws {
             let output = Transcript()
-            let launcher = shell("setsid /bin/sh -c \"$SCRIPT\" < /dev/zero & echo $!").collecting(output)
-            var specification = launcher
-            specification.environment = ["SCRIPT": "echo; \(script)", "PATH": "/usr/bin:/bin"]
+            var specification = shell("setsid /bin/sh -c \"$SCRIPT\" < /dev/zero &").collecting(output)
+            // The number comes when the session exists.
+            specification.environment = ["SCRIPT": "echo $$; \(script)", "PATH": "/usr/bin:/bin"]
             let child = try await ProcessSpawner.shared.spawn(specification)
             let orphan = try #require(ProcessIdentity(processID: try await output.processID()))
             defer { try? orphan.send(.kill) }
-            // The empty line comes when the session exists.
-            try await eventually("the first line of the orphan") {
-                output.text.split(separator: "\n", omittingEmptySubsequences: false).count > 3
-            }
+            try await eventually("the first line of the script") { output.text.count { $0 == "\n" } > 1 }
             #expect(await child.waitForExit() == .exited(code: 0))
             try await body(orphan, String(output.text.split(separator: "\n").last ?? ""))
         }

@@ -154,7 +154,8 @@ extension Worker {
 
     private func tellReady() {
         let (correlation, incarnation) = state.withLock { ($0.order?.frame.correlation ?? 0, $0.incarnation) }
-        _ = uplink.announce(Frame(.ready, correlation: correlation, incarnation: incarnation))
+        // In the order of what the coordinator told within its start: one that finished there must not be reported as started.
+        _ = uplink.announce(Frame(.ready, correlation: correlation, incarnation: incarnation), lane: .bulk)
     }
 
     private func tellStartFailed(_ error: any Error) {

@@ -126,7 +126,7 @@ let package = Package(
         // What the nodes of a cluster agree on; with the trait `Cluster` in etcd.
         .target(
             name: "CoordinatorsCluster",
-            dependencies: ["ConcurrencySupport", "Ownership", "Processes", asyncHTTPClient, deque, nioSSL] + clusterNIO
+            dependencies: ["ConcurrencySupport", "Ownership", "Placement", "Processes", asyncHTTPClient, deque, logging, nioSSL] + clusterNIO
         ),
 
         // Shells: the daemon, and the operator's way to it.

@@ -1,6 +1,9 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+let coordinatorsCluster = Target.Dependency.target(name: "CoordinatorsCluster", condition: .when(traits: ["Cluster"]))
+let ownership = Target.Dependency.target(name: "Ownership", condition: .when(traits: ["Cluster"]))
+
 // For etcd, which the trait `Cluster` adds.
 let whenClustered = TargetDependencyCondition.when(traits: ["Cluster"])
 let asyncHTTPClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client", condition: whenClustered)
@@ -136,7 +139,7 @@ let package = Package(
             name: "CoordinatorDaemon",
             dependencies: [
                 "ConcurrencySupport", "Control", "Coordinators", "CoordinatorsObservability", "DaemonConfiguration", "Processes",
-                "WireProtocol", logging, serviceLifecycle,
+                "WireProtocol", coordinatorsCluster, logging, ownership, serviceLifecycle,
             ]
         ),
 

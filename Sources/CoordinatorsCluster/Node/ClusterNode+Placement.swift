@@ -103,7 +103,8 @@ extension ClusterNode {
             )
             return (move.path, SubtreeAssignment(node: move.to, failures: view.assignments[move.path]?.value.failures ?? []))
         }
-        for unplaced in plan.unplaced {
+        defer { unplaced = Set(plan.unplaced) }
+        for unplaced in plan.unplaced where !self.unplaced.contains(unplaced) {
             options.logger.warning(
                 "a subtree gets no node",
                 metadata: ["coordinator.path": "\(unplaced.path)", "reason": "\(unplaced.reason)"]
@@ -139,6 +140,16 @@ extension ClusterNode {
 extension ClusterNode {
     /// The cluster's keys as the node has seen them last.
     public var clusterView: ClusterView { view }
+
+    /// The progress of the node's membership: `joining`, `member`, `frozen` or `left`.
+    public var membership: String {
+        switch machine.state {
+        case .joining: "joining"
+        case .member: "member"
+        case .frozen: "frozen"
+        case .left: "left"
+        }
+    }
 
     /// Makes known which subtrees are to run; pins of operators stay.
     ///

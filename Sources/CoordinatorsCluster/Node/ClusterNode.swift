@@ -1,6 +1,7 @@
 import ConcurrencySupport
 public import Logging
 public import Ownership
+import Placement
 
 /// A node of a cluster: the shell that carries out what ``OwnershipMachine`` says, with a store and a host of subtrees, and that places all
 /// subtrees while it leads.
@@ -63,6 +64,8 @@ public actor ClusterNode {
     var leadership: Leadership?
     var isElecting = false
     var isPlacing = false
+    /// The subtrees that got no node in the last plan, so that each is logged once.
+    var unplaced: Set<PlacementPlan.Unplaced> = []
     /// Whether the view has changed since the last plan was made.
     var isViewNew = false
     /// The subtrees that this node is to make known; `nil` for those that aren't to run any more.
@@ -143,6 +146,7 @@ public actor ClusterNode {
         for directive in machine.handle(event, now: now) { perform(directive) }
         if let former, lease?.id != former.id {
             leadership = nil
+            guard !machine.isLeaving else { return }
             options.logger.error("the node has lost its lease and fences its subtrees", metadata: ["lease": "\(former.id)"])
         }
         if lease != former { considerElection() }

@@ -129,7 +129,8 @@ let package = Package(
         // What the nodes of a cluster agree on; with the trait `Cluster` in etcd.
         .target(
             name: "CoordinatorsCluster",
-            dependencies: ["ConcurrencySupport", "Ownership", "Placement", "Processes", asyncHTTPClient, deque, logging, nioSSL] + clusterNIO
+            dependencies: ["ConcurrencySupport", "Ownership", "Placement", "Processes", asyncHTTPClient, deque, logging, nioSSL]
+                + clusterNIO
         ),
 
         // Shells: the daemon, and the operator's way to it.
@@ -297,7 +298,10 @@ let package = Package(
         ),
         .testTarget(
             name: "CoordinatorsClusterTests",
-            dependencies: ["ConcurrencySupport", "CoordinatorsCluster", "Ownership", "Processes", "TestSupport"]
+            dependencies: [
+                "ConcurrencySupport", "Control", "CoordinatorsCluster", "Ownership", "Processes", "TestSupport", "WireProtocol",
+                "FixtureWorker", "coordinatorctl", "coordinatord",
+            ]
         ),
         .testTarget(name: "ConcurrencySupportTests", dependencies: ["ConcurrencySupport", "TestSupport"]),
         .testTarget(name: "LinksTests", dependencies: ["ConcurrencySupport", "Links", "TestSupport", "WireProtocol"]),

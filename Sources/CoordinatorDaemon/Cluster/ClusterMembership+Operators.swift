@@ -109,7 +109,9 @@
             }
             if await node?.epoch(of: top) != nil { return }
             let place = try? await whereabouts(of: path)
-            guard let owner = place?.node, owner != name.description else { throw ControlError(.notRunning, "\(top) is on no node at present") }
+            guard let owner = place?.node, owner != name.description else {
+                throw ControlError(.notRunning, "\(top) is on no node at present")
+            }
             throw ControlError(.notRunning, "\(top) is on \(owner); give the command to the daemon there")
         }
 

@@ -104,7 +104,9 @@ struct WorkerProgram: Sendable, Hashable {
     var environmentFiles: [String] = []
     var inheritsEnvironment = true
     var attributes = ProcessAttributes()
-    /// The epoch under which a node of a cluster owns the subtree; such a worker dies with its parent. `nil`: it isn't a cluster's.
+    /// The epoch under which a node of a cluster owns the subtree; `nil`: it isn't a cluster's.
+    ///
+    /// A worker that has one dies with its parent.
     var fence: UInt64?
 }
 

@@ -1,7 +1,6 @@
 import FoundationEssentials
 public import Ownership
 
-
 /// What a subtree wants of the node on which it runs: the value of ``StoreKey/desired(_:)``.
 public struct SubtreeWish: Hashable, Sendable {
     /// The labels that the node has to have, all of them.

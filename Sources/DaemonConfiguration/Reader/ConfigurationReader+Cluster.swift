@@ -114,7 +114,8 @@ extension ConfigurationReader {
         }
         if let scalar = node.scalar {
             if scalar.string == "cluster" { return placement }
-            report(at: node.mark, "`placement` is `\(scalar.string)`; expected `cluster`, or a mapping with what the child wants of its node")
+            let expected = "`cluster`, or a mapping with what the child wants of its node"
+            report(at: node.mark, "`placement` is `\(scalar.string)`; expected \(expected)")
             return nil
         }
         guard let fields = self.fields(node, "`placement`", keys: ["labels", "apart", "weight", "moves"]) else { return nil }

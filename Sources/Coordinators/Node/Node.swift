@@ -192,6 +192,8 @@ final class Node: Sendable {
     /// The border that messages to and from the coordinator cross, if it stands for a worker in a test.
     let border: Border?
     let state: Lock<State>
+    /// The turn of the direct ask that is on the coordinator's executor.
+    let directTurn = DirectTurn()
     /// The open asks, made when the coordinator asks first.
     private let ownOpenAsks = LazyReference<OpenAsks>()
     /// The coordinator's logger, made when it's first needed.

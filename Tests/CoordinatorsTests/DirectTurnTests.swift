@@ -63,7 +63,7 @@ struct DirectTurnTests {
             async let blocked: Void = runtime.ask(Block(), at: "/busy")
             try await eventually("the asker is busy") { BusyChild.isBlocked.load(ordering: .relaxed) }
             // The first ask has been handled, and its asker can't take the answer.
-            for _ in 0..<3 { try await runtime.ask(Ping()) }
+            for _ in 0..<3 { try await runtime.ask(AskRootFreely(), at: "/other") }
             let isBusy = BusyChild.isBlocked.load(ordering: .relaxed)
             #expect(isBusy)
             BusyChild.mayGoOn.store(true, ordering: .relaxed)
@@ -88,6 +88,7 @@ private final class SharedTurn: Sendable {
 
 private struct Ping: ResponderMessage {}
 private struct AskRoot: ResponderMessage {}
+private struct AskRootFreely: ResponderMessage {}
 private struct Block: ResponderMessage {}
 
 private actor SlowRoot: Coordinator {
@@ -105,7 +106,7 @@ private actor SlowRoot: Coordinator {
 
     init(_ context: Context) { self.context = context }
 
-    func start() async throws { try await context.start(BusyChild.self, as: "busy") }
+    func start() async throws { for key in ["busy", "other"] { try await context.start(BusyChild.self, as: key) } }
 }
 
 private actor BusyChild: Coordinator {
@@ -114,6 +115,10 @@ private actor BusyChild: Coordinator {
 
     static let responders: Responders = [
         .respond(to: AskRoot.self) { me, _ in try await me.context.ask(Ping()) },
+        .respond(to: AskRootFreely.self) { me, _ in
+            let context = me.context
+            try await Task.detached { try await context.ask(Ping()) }.value
+        },
         .respond(to: Block.self) { _, _ in
             isBlocked.store(true, ordering: .relaxed)
             for _ in 0..<1_000 where !mayGoOn.load(ordering: .relaxed) { usleep(10_000) }

@@ -34,25 +34,33 @@ struct DirectTurnTests {
         #expect(isFree)
     }
 
-    @Test("It's handed over to a waiter that a task passes again and again")
-    func handedOver() async {
-        let shared = SharedTurn()
+    @Test("It's handed over to a waiter that others have passed too often")
+    func handedOver() async throws {
+        let (shared, executor) = (SharedTurn(), HeldExecutor())
         await shared.take()
-        let waiter = Task {
+        let waiter = Task(executorPreference: executor) {
             await shared.take()
-            shared.isDone.store(true, ordering: .relaxed)
             shared.turn.giveUp()
         }
-        // The waiter looks for it, and is suspended.
-        try? await Task.sleep(for: .milliseconds(50))
-        shared.turn.giveUp()
-        // As the task that leaves it and takes it at once would: no waiter is fast enough to come between.
-        for _ in 0..<1_000_000 where !shared.isDone.load(ordering: .relaxed) {
-            if shared.turn.takeIfFree() { shared.turn.giveUp() } else { await Task.yield() }
+        try await eventually("the waiter waits") {
+            executor.runJobs()
+            return shared.turn.isAwaited
         }
-        let isDone = shared.isDone.load(ordering: .relaxed)
-        #expect(isDone)
+        // The waiter is awake from here on, but doesn't get to run.
+        shared.turn.giveUp()
+        var passes = 0
+        while passes < 10_000, shared.turn.takeIfFree() {
+            passes += 1
+            shared.turn.giveUp()
+        }
+        #expect((1...1_000).contains(passes))
+        try await eventually("the waiter has had the turn") {
+            executor.runJobs()
+            return !shared.turn.isAwaited
+        }
         await waiter.value
+        let isFree = shared.turn.takeIfFree()
+        #expect(isFree)
     }
 
     @Test("A coordinator that asks and can't go on, because it's busy, holds up no other asker")
@@ -83,6 +91,20 @@ private final class SharedTurn: Sendable {
 
     func take() async {
         if !turn.takeIfFree() { await turn.take() }
+    }
+}
+
+/// An executor that runs its jobs when it's told to.
+private final class HeldExecutor: TaskExecutor {
+    private let jobs = Mutex<[UnownedJob]>([])
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        jobs.withLock { $0.append(job) }
+    }
+
+    func runJobs() {
+        while let job = jobs.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { job.runSynchronously(on: asUnownedTaskExecutor()) }
     }
 }
 

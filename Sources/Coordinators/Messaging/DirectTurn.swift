@@ -45,6 +45,9 @@ struct DirectTurn: ~Copyable, Sendable {
         isolation == nil && withUnsafeCurrentTask { $0?.unownedTaskExecutor == nil }
     }
 
+    /// Whether tasks wait for the turn.
+    var isAwaited: Bool { flags.load(ordering: .relaxed) & Flag.awaited != 0 }
+
     /// Takes the turn, if it's free.
     @inline(__always)
     func takeIfFree() -> Bool {

@@ -10,9 +10,11 @@ import Synchronization
 ///
 /// Only for tasks that return to the global executor: one that returns to a busy actor would keep the turn for as long as that is busy.
 struct DirectTurn: ~Copyable, Sendable {
-    // Not private: the compiler refers to it from the file in which a turn is destroyed.
+    /// The tasks that wait for a turn.
+    ///
+    /// Apart from it, because most coordinators have none.
     final class Waiters: Sendable {
-        struct State {
+        fileprivate struct State {
             var continuations: Deque<UnsafeContinuation<Bool, Never>> = []
             /// Whether a waiter has been woken that has not tried to take the turn yet.
             var isOneAwake = false
@@ -22,7 +24,7 @@ struct DirectTurn: ~Copyable, Sendable {
             var passes = 0
         }
 
-        let state = Lock(State())
+        fileprivate let state = Lock(State())
     }
 
     private enum Flag {
@@ -37,7 +39,6 @@ struct DirectTurn: ~Copyable, Sendable {
     private static let looks = 200
 
     private let flags = Atomic<UInt8>(0)
-    private let waiters = LazyReference<Waiters>()
 
     /// Returns whether the current task, which is isolated like this, may take the turn.
     @inline(__always)
@@ -57,17 +58,21 @@ struct DirectTurn: ~Copyable, Sendable {
     }
 
     /// Takes the turn, as soon as it's free.
-    func take() async {
+    ///
+    /// - Parameter waiters: Those that wait for it; called when the task has to wait.
+    func take(among waiters: @autoclosure () -> Waiters) async {
         for _ in 0..<Self.looks { if takeIfFree() { return } }
-        let waiters = waiters.load() ?? waiters.storeIfNil(Waiters())
+        let waiters = waiters()
         var hasTurn = await takeOrWait(among: waiters)
         while !hasTurn { hasTurn = await takeOrWait(among: waiters, isAwake: true) }
     }
 
     /// Gives the turn up, and wakes one of those that wait for it.
+    ///
+    /// - Parameter waiters: Those that wait; called if there are any.
     @inline(__always)
-    func giveUp() {
-        if !flags.compareExchange(expected: Flag.taken, desired: 0, ordering: .releasing).exchanged { wakeNext() }
+    func giveUp(to waiters: @autoclosure () -> Waiters) {
+        if !flags.compareExchange(expected: Flag.taken, desired: 0, ordering: .releasing).exchanged { wakeNext(among: waiters()) }
     }
 
     /// Takes the turn if it's free, or waits.
@@ -93,8 +98,8 @@ struct DirectTurn: ~Copyable, Sendable {
         }
     }
 
-    private func wakeNext() {
-        let next = waiters.load()?.state.withLock { state -> UnsafeContinuation<Bool, Never>? in
+    private func wakeNext(among waiters: Waiters) {
+        let next = waiters.state.withLock { state -> UnsafeContinuation<Bool, Never>? in
             guard state.isOneAwake else {
                 let next = state.continuations.popFirst()
                 state.isOneAwake = next != nil

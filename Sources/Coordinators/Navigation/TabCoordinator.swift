@@ -33,6 +33,15 @@ extension CoordinatorContext where C: TabCoordinator {
 }
 
 extension Node {
+    /// The lock under which the selections come one after the other.
+    fileprivate var selections: AsyncLock {
+        state.withLock { state in
+            let lock = state.extras.selections ?? AsyncLock()
+            state.extras.selections = lock
+            return lock
+        }
+    }
+
     fileprivate func select(_ key: String, start: @Sendable (any Coordinator) async throws -> Void) async throws {
         let (former, instance) = state.withLock { ($0.navigation.selected, $0.life.instance) }
         guard let instance else { throw CoordinatorError.hasStopped(path) }

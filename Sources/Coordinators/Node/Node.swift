@@ -46,6 +46,10 @@ final class Node: Sendable {
         var phase = Phase.starting
         /// Whether the coordinator has declared that it ends by itself.
         var hasEnded = false
+        /// Whether the `run` hook has returned.
+        var hasRun = false
+        /// Whether all handlers are cancelled, those that begin included.
+        var cancelsHandlers = false
     }
 
     final class Stop: Sendable {
@@ -86,7 +90,6 @@ final class Node: Sendable {
         private(set) var draining: UInt64 = 0
         /// The task of the draining that is under way, once it's known.
         var drainingTask: Task<Void, Never>?
-        var areCancelled = false
 
         mutating func add(_ handler: Handler) -> UInt64 {
             next += 1
@@ -112,13 +115,6 @@ final class Node: Sendable {
         mutating func endDraining() { (draining, drainingTask) = (0, nil) }
     }
 
-    /// The `run` hook.
-    struct Run {
-        /// The task of the hook while it runs; the reference to an ended task would keep all its memory.
-        var task: Task<Void, Never>?
-        var hasEnded = false
-    }
-
     struct Navigation {
         /// The coordinator's own pages, bottom first.
         var pages: [NavigationEntry] = []
@@ -137,6 +133,10 @@ final class Node: Sendable {
         var sharedAsks: SharedAsks?
 
         var waitingForChildren: WaitingForChildren = [:]
+        /// The tasks that wait for the turn of their direct asks, once there was one.
+        var directWaiters: DirectTurn.Waiters?
+        /// The lock under which a tab coordinator's selections come one after the other, once there was one.
+        var selections: AsyncLock?
         /// The callers that wait until no handler runs, and none is about to begin.
         var idleWaiters: [CheckedContinuation<Void, Never>] = []
         /// The waits for the ends of messages.
@@ -149,7 +149,8 @@ final class Node: Sendable {
 
         var isEmpty: Bool {
             navigation.isEmpty && configuration == nil && waitingForChildren.isEmpty && timers.isEmpty && idleWatch == nil
-                && sharedAsks == nil && taking == nil && idleWaiters.isEmpty && drainWaits.isEmpty
+                && sharedAsks == nil && taking == nil && directWaiters == nil
+                && selections == nil && idleWaiters.isEmpty && drainWaits.isEmpty
         }
     }
 
@@ -160,7 +161,8 @@ final class Node: Sendable {
         var dependencies: NodeDependencies
         var children: ChildSupervisor?
         var handlers = Handlers()
-        var run = Run()
+        /// The task of the `run` hook while it runs; the reference to an ended task would keep all its memory.
+        var runTask: Task<Void, Never>?
         private var occasional = Occasional<Extras>()
 
         init(life: Life, pauseReasons: PauseReasons, mailbox: Mailbox, dependencies: NodeDependencies) {
@@ -183,6 +185,8 @@ final class Node: Sendable {
 
     let path: CoordinatorPath
     let incarnation: Incarnation
+    /// The turn of the direct ask that is on the coordinator's executor; it stands in the gap behind a small number.
+    let directTurn = DirectTurn()
     /// The time at which this life began: a message that may have been handled before may have been by a former life.
     let born = MonotonicTime.now
     let type: CoordinatorType
@@ -192,16 +196,12 @@ final class Node: Sendable {
     /// The border that messages to and from the coordinator cross, if it stands for a worker in a test.
     let border: Border?
     let state: Lock<State>
-    /// The turn of the direct ask that is on the coordinator's executor.
-    let directTurn = DirectTurn()
     /// The open asks, made when the coordinator asks first.
     private let ownOpenAsks = LazyReference<OpenAsks>()
     /// The coordinator's logger, made when it's first needed.
     private let ownLogger = LazyReference<Box<Logger>>()
     /// The lock under which the coordinator's transitions come one after the other.
     let transitions = LazyAsyncLock()
-    /// The lock under which a tab coordinator's selections come one after the other.
-    let selections = LazyAsyncLock()
     /// The stack of pages that this coordinator and those below it share, if it owns one.
     let ownNavigation: NavigationStack?
 

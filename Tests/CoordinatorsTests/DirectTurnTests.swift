@@ -22,7 +22,7 @@ struct DirectTurnTests {
                         if (task + number) % 16 == 0 { await Task.yield() }
                         shared.inside.subtract(1, ordering: .relaxed)
                         shared.count.add(1, ordering: .relaxed)
-                        shared.giveUp()
+                        shared.turn.giveUp()
                     }
                 }
             }
@@ -40,18 +40,18 @@ struct DirectTurnTests {
         await shared.take()
         let waiter = Task(executorPreference: executor) {
             await shared.take()
-            shared.giveUp()
+            shared.turn.giveUp()
         }
         try await eventually("the waiter waits") {
             executor.runJobs()
             return shared.turn.isAwaited
         }
         // The waiter is awake from here on, but doesn't get to run.
-        shared.giveUp()
+        shared.turn.giveUp()
         var passes = 0
         while passes < 10_000, shared.turn.takeIfFree() {
             passes += 1
-            shared.giveUp()
+            shared.turn.giveUp()
         }
         #expect((1...1_000).contains(passes))
         try await eventually("the waiter has had the turn") {
@@ -84,17 +84,14 @@ struct DirectTurnTests {
 /// A turn, and what its users do.
 private final class SharedTurn: Sendable {
     let turn = DirectTurn()
-    private let waiters = DirectTurn.Waiters()
     let inside = Atomic<Int>(0)
     let violations = Atomic<Int>(0)
     let count = Atomic<Int>(0)
     let isDone = Atomic<Bool>(false)
 
     func take() async {
-        if !turn.takeIfFree() { await turn.take(among: waiters) }
+        if !turn.takeIfFree() { await turn.take() }
     }
-
-    func giveUp() { turn.giveUp(to: waiters) }
 }
 
 /// An executor that runs its jobs when it's told to.

@@ -87,8 +87,8 @@ final class TypedDirectRow<C: Coordinator, M: ResponderMessage>: DirectRow<M>, @
         // Rows are called only for coordinators of their table.
         let me = unsafeDowncast(instance, to: C.self)
         guard DirectTurn.isFor(#isolation) else { return try await perform(message, me, node) }
-        if !node.directTurn.takeIfFree() { await node.directTurn.take(among: node.directWaiters) }
-        defer { node.directTurn.giveUp(to: node.directWaiters) }
+        if !node.directTurn.takeIfFree() { await node.directTurn.take() }
+        defer { node.directTurn.giveUp() }
         return try await perform(message, me, node)
     }
 
@@ -96,8 +96,8 @@ final class TypedDirectRow<C: Coordinator, M: ResponderMessage>: DirectRow<M>, @
         // Rows are called only for coordinators of their table.
         let me = unsafeDowncast(instance, to: C.self)
         guard DirectTurn.isFor(#isolation) else { return try await perform(message, me, node, observed: ask) }
-        if !node.directTurn.takeIfFree() { await node.directTurn.take(among: node.directWaiters) }
-        defer { node.directTurn.giveUp(to: node.directWaiters) }
+        if !node.directTurn.takeIfFree() { await node.directTurn.take() }
+        defer { node.directTurn.giveUp() }
         return try await perform(message, me, node, observed: ask)
     }
 

@@ -10,9 +10,7 @@ import Synchronization
 ///
 /// Only for tasks that return to the global executor: one that returns to a busy actor would keep the turn for as long as that is busy.
 struct DirectTurn: ~Copyable, Sendable {
-    /// The tasks that wait for a turn.
-    ///
-    /// Apart from it, because most coordinators have none.
+    // Not private: the compiler refers to it from the file in which a turn is destroyed.
     final class Waiters: Sendable {
         fileprivate struct State {
             var continuations: Deque<UnsafeContinuation<Bool, Never>> = []
@@ -35,9 +33,11 @@ struct DirectTurn: ~Copyable, Sendable {
 
     /// The number of times that the turn may pass a waiter that is awake.
     private static let patience = 128
-    /// The number of looks for the turn before a task is suspended: about as many as fit into the time of a short row.
-    private static let looks = 200
+    /// The number of looks for the turn before a task is suspended, and the length of the pauses between: together about the time of a few
+    /// short rows.
+    private static let (looks, pause) = (32, 16)
 
+    private let waiters = LazyReference<Waiters>()
     private let flags = Atomic<UInt8>(0)
 
     /// Returns whether the current task, which is isolated like this, may take the turn.
@@ -58,21 +58,22 @@ struct DirectTurn: ~Copyable, Sendable {
     }
 
     /// Takes the turn, as soon as it's free.
-    ///
-    /// - Parameter waiters: Those that wait for it; called when the task has to wait.
-    func take(among waiters: @autoclosure () -> Waiters) async {
-        for _ in 0..<Self.looks { if takeIfFree() { return } }
-        let waiters = waiters()
+    func take() async {
+        let nothing = Atomic(0)
+        for _ in 0..<Self.looks {
+            if takeIfFree() { return }
+            // Each look takes the memory from the processor of the task that has the turn.
+            for _ in 0..<Self.pause { _ = nothing.load(ordering: .relaxed) }
+        }
+        let waiters = waiters.load() ?? waiters.storeIfNil(Waiters())
         var hasTurn = await takeOrWait(among: waiters)
         while !hasTurn { hasTurn = await takeOrWait(among: waiters, isAwake: true) }
     }
 
     /// Gives the turn up, and wakes one of those that wait for it.
-    ///
-    /// - Parameter waiters: Those that wait; called if there are any.
     @inline(__always)
-    func giveUp(to waiters: @autoclosure () -> Waiters) {
-        if !flags.compareExchange(expected: Flag.taken, desired: 0, ordering: .releasing).exchanged { wakeNext(among: waiters()) }
+    func giveUp() {
+        if !flags.compareExchange(expected: Flag.taken, desired: 0, ordering: .releasing).exchanged { wakeNext() }
     }
 
     /// Takes the turn if it's free, or waits.
@@ -98,8 +99,8 @@ struct DirectTurn: ~Copyable, Sendable {
         }
     }
 
-    private func wakeNext(among waiters: Waiters) {
-        let next = waiters.state.withLock { state -> UnsafeContinuation<Bool, Never>? in
+    private func wakeNext() {
+        let next = waiters.load()?.state.withLock { state -> UnsafeContinuation<Bool, Never>? in
             guard state.isOneAwake else {
                 let next = state.continuations.popFirst()
                 state.isOneAwake = next != nil

@@ -50,15 +50,6 @@ extension Node {
         }
     }
 
-    /// The tasks that wait for the turn of their direct asks.
-    var directWaiters: DirectTurn.Waiters {
-        state.withLock { state in
-            let waiters = state.extras.directWaiters ?? DirectTurn.Waiters()
-            state.extras.directWaiters = waiters
-            return waiters
-        }
-    }
-
     /// Begins a direct ask, which now runs on its coordinator's executor; messages that have arrived meanwhile begin after it.
     ///
     /// - Returns: False when the coordinator is stopping.

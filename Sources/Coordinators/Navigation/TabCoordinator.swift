@@ -18,7 +18,7 @@ extension CoordinatorContext where C: TabCoordinator {
     ///
     /// - Throws: The error that `open(section:)` threw; `stopped`.
     public func select(_ key: C.ChildKey) async throws {
-        try await node.selections.pass { [node] in
+        try await node.lock(\.selections).pass { [node] in
             try await node.select(key.description) { coordinator in
                 let me: C = try MessageRow.cast(coordinator)
                 try await me.open(section: key)
@@ -33,15 +33,6 @@ extension CoordinatorContext where C: TabCoordinator {
 }
 
 extension Node {
-    /// The lock under which the selections come one after the other.
-    fileprivate var selections: AsyncLock {
-        state.withLock { state in
-            let lock = state.extras.selections ?? AsyncLock()
-            state.extras.selections = lock
-            return lock
-        }
-    }
-
     fileprivate func select(_ key: String, start: @Sendable (any Coordinator) async throws -> Void) async throws {
         let (former, instance) = state.withLock { ($0.navigation.selected, $0.life.instance) }
         guard let instance else { throw CoordinatorError.hasStopped(path) }

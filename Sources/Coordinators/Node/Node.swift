@@ -133,8 +133,8 @@ final class Node: Sendable {
         var sharedAsks: SharedAsks?
 
         var waitingForChildren: WaitingForChildren = [:]
-        /// The tasks that wait for the turn of their direct asks, once there was one.
-        var directWaiters: DirectTurn.Waiters?
+        /// The lock under which the coordinator's pauses and resumptions come one after the other, once there was one.
+        var transitions: AsyncLock?
         /// The lock under which a tab coordinator's selections come one after the other, once there was one.
         var selections: AsyncLock?
         /// The callers that wait until no handler runs, and none is about to begin.
@@ -149,7 +149,7 @@ final class Node: Sendable {
 
         var isEmpty: Bool {
             navigation.isEmpty && configuration == nil && waitingForChildren.isEmpty && timers.isEmpty && idleWatch == nil
-                && sharedAsks == nil && taking == nil && directWaiters == nil
+                && sharedAsks == nil && taking == nil && transitions == nil
                 && selections == nil && idleWaiters.isEmpty && drainWaits.isEmpty
         }
     }
@@ -184,9 +184,6 @@ final class Node: Sendable {
     }
 
     let path: CoordinatorPath
-    let incarnation: Incarnation
-    /// The turn of the direct ask that is on the coordinator's executor; it stands in the gap behind a small number.
-    let directTurn = DirectTurn()
     /// The time at which this life began: a message that may have been handled before may have been by a former life.
     let born = MonotonicTime.now
     let type: CoordinatorType
@@ -200,10 +197,14 @@ final class Node: Sendable {
     private let ownOpenAsks = LazyReference<OpenAsks>()
     /// The coordinator's logger, made when it's first needed.
     private let ownLogger = LazyReference<Box<Logger>>()
-    /// The lock under which the coordinator's transitions come one after the other.
-    let transitions = LazyAsyncLock()
     /// The stack of pages that this coordinator and those below it share, if it owns one.
     let ownNavigation: NavigationStack?
+    /// The turn of the direct ask that is on the coordinator's executor.
+    ///
+    /// Far from the reference counts and the lock: a task that looks for it would slow down the one that has it.
+    let directTurn = DirectTurn()
+    /// The incarnation, which stands in the gap behind the turn.
+    let incarnation: Incarnation
 
     init(_ parameters: NodeParameters, host: LocalHost?) {
         path = parameters.path
@@ -251,6 +252,16 @@ final class Node: Sendable {
             case .stopping, .stopped: children.refuse()
             }
             return children
+        }
+    }
+
+    /// Returns one of the locks that most coordinators never need, made when it's first needed.
+    func lock(_ lock: WritableKeyPath<Extras, AsyncLock?> & Sendable) -> AsyncLock {
+        state.withLock { state in
+            if let existing = state.extras[keyPath: lock] { return existing }
+            let new = AsyncLock()
+            state.extras[keyPath: lock] = new
+            return new
         }
     }
 

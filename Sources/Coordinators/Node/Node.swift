@@ -173,9 +173,12 @@ final class Node: Sendable {
         }
 
         var extras: Extras {
-            get { occasional.value }
+            _read { yield occasional.value }
             _modify { yield &occasional.value }
         }
+
+        /// Whether the coordinator has any of the data that most don't have: to look is quicker than to read what is empty.
+        var hasExtras: Bool { !occasional.isEmpty }
 
         var navigation: Navigation {
             get { extras.navigation }
@@ -256,7 +259,7 @@ final class Node: Sendable {
     }
 
     /// Returns one of the locks that most coordinators never need, made when it's first needed.
-    func lock(_ lock: WritableKeyPath<Extras, AsyncLock?> & Sendable) -> AsyncLock {
+    func lock(_ lock: any WritableKeyPath<Extras, AsyncLock?> & Sendable) -> AsyncLock {
         state.withLock { state in
             if let existing = state.extras[keyPath: lock] { return existing }
             let new = AsyncLock()

@@ -29,13 +29,6 @@ struct CreditWindow: Equatable {
     }
 }
 
-extension FixedWidthInteger {
-    func addingSaturating(_ other: Self) -> Self {
-        let (sum, isOverflow) = addingReportingOverflow(other)
-        return isOverflow ? (other < 0 ? .min : .max) : sum
-    }
-}
-
 /// The windows for messages to the other side, of the link and of each route, and the messages that wait for room.
 ///
 /// Each message takes from the link's window and from its route's, and credit gives it back.

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import DequeModule
 
 /// A number of messages and of bytes that may be under way.

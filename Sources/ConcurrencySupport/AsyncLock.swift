@@ -38,17 +38,3 @@ package final class AsyncLock: Sendable {
         }?.resume()
     }
 }
-
-/// A lock that is made when the first operation passes: most of these locks are never used.
-package struct LazyAsyncLock: ~Copyable, Sendable {
-    private let lock = LazyReference<AsyncLock>()
-
-    package init() {}
-
-    package func pass<Result: Sendable, Failure: Error>(
-        _ operation: @Sendable () async throws(Failure) -> Result
-    ) async throws(Failure) -> Result {
-        let lock = lock.load() ?? lock.storeIfNil(AsyncLock())
-        return try await lock.pass(operation)
-    }
-}

@@ -30,12 +30,6 @@ public enum OTP {
         public init(_ key: String) { self.key = key }
     }
 
-    /// Bytes that a child sends its supervisor, which does nothing with them: what is sent next waits for them.
-    public struct Ballast: ResponderMessage {
-        public var bytes: [UInt8]
-        public init(count: Int) { bytes = [UInt8](repeating: 1, count: count) }
-    }
-
     /// Makes a child end by itself.
     public struct End: ResponderMessage {
         public var how: Way

@@ -12,8 +12,6 @@ public struct Plan: CoordinatorConfiguration, Hashable, ExpressibleByStringLiter
     public var failingLives: ClosedRange<UInt32>?
     /// The lives that decline: they finish within their start.
     public var decliningLives: ClosedRange<UInt32>?
-    /// The number of large messages that a life sends its supervisor before it declines.
-    public var ballast = 0
     /// The time that its stop takes; longer than any grace means that it ignores the stop.
     public var stopMilliseconds = 0
     /// Its process ends with this code within its stop.

@@ -19,17 +19,13 @@ public actor Supervising<Choice: PolicyChoice>: Coordinator {
             .respond(to: OTP.StartMany.self) { me, many in try await me.start(many) },
             .respond(to: OTP.StartOther.self) { me, other in _ = try await me.context.start(Other.self, as: other.key) },
             .respond(to: OTP.Remove.self) { me, removal in try await me.context.remove(removal.key) },
-            .respond(to: OTP.Ballast.self) { _, _ in },
         ]
     }
 
     public func start() async throws {
         if configuration.fails(in: context.incarnation) { throw OTP.Failure("planned") }
         // OTP's `ignore`.
-        if configuration.declines(in: context.incarnation) {
-            for _ in 0..<configuration.ballast { try await context.send(OTP.Ballast(count: 250_000)) }
-            return context.finish()
-        }
+        if configuration.declines(in: context.incarnation) { return context.finish() }
         for child in configuration.children { try await start(child) }
     }
 

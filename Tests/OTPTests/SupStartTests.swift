@@ -23,8 +23,6 @@ struct SupStartTests {
         try await withBench(backend) { bench in
             var sub = Plan.supervisor("sub", .oneForOne, "never")
             sub.decliningLives = 1...1
-            // Also when much is on its way to the supervisor.
-            sub.ballast = 20
             #expect(await bench.start(sub) == .done)
             await bench.becomes("")
             // No noise: it neither failed nor crashed.

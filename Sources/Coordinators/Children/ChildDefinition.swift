@@ -75,8 +75,14 @@ struct CoordinatorDefinition: Sendable {
         indirect case worker(typeName: String, WorkerProgram, WorkerPlan)
     }
 
-    let configuration: ConfigurationValue
+    // In this order the definition has no padding inside.
     let place: Place
+    let configuration: ConfigurationValue
+
+    init(configuration: ConfigurationValue, place: Place) {
+        self.place = place
+        self.configuration = configuration
+    }
 
     var isInProcess: Bool {
         switch place {

@@ -85,12 +85,20 @@ final class TypedDirectRow<C: Coordinator, M: ResponderMessage>: DirectRow<M>, @
 
     override func run(_ message: M, on instance: any Coordinator, of node: Node) async throws -> M.Reply {
         // Rows are called only for coordinators of their table.
-        try await perform(message, unsafeDowncast(instance, to: C.self), node)
+        let me = unsafeDowncast(instance, to: C.self)
+        guard DirectTurn.isFor(#isolation) else { return try await perform(message, me, node) }
+        if !node.directTurn.takeIfFree() { await node.directTurn.take() }
+        defer { node.directTurn.giveUp() }
+        return try await perform(message, me, node)
     }
 
     override func run(_ message: M, on instance: any Coordinator, of node: Node, observed ask: ObservedAsk) async throws -> M.Reply {
         // Rows are called only for coordinators of their table.
-        try await perform(message, unsafeDowncast(instance, to: C.self), node, observed: ask)
+        let me = unsafeDowncast(instance, to: C.self)
+        guard DirectTurn.isFor(#isolation) else { return try await perform(message, me, node, observed: ask) }
+        if !node.directTurn.takeIfFree() { await node.directTurn.take() }
+        defer { node.directTurn.giveUp() }
+        return try await perform(message, me, node, observed: ask)
     }
 
     private func perform(_ message: M, _ me: isolated C, _ node: Node, observed ask: ObservedAsk) throws -> M.Reply {

@@ -75,13 +75,13 @@ extension Node.State {
 
     /// Removes and returns the callers that wait until no handler runs, if none does.
     mutating func takeIdleWaiters() -> [CheckedContinuation<Void, Never>] {
-        guard !extras.idleWaiters.isEmpty, isIdle else { return [] }
+        guard hasExtras, !extras.idleWaiters.isEmpty, isIdle else { return [] }
         defer { extras.idleWaiters = [] }
         return extras.idleWaiters
     }
 
     /// Whether a message isn't handled yet, or not handed on to a child.
-    var hasMessages: Bool { mailbox.messageCount > 0 || !extras.waitingForChildren.isEmpty }
+    var hasMessages: Bool { mailbox.messageCount > 0 || hasExtras && !extras.waitingForChildren.isEmpty }
 
     /// Returns the draining of the mailbox, if the caller must begin it.
     mutating func drainingToBegin() -> Draining? {

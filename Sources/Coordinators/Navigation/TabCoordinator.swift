@@ -18,7 +18,7 @@ extension CoordinatorContext where C: TabCoordinator {
     ///
     /// - Throws: The error that `open(section:)` threw; `stopped`.
     public func select(_ key: C.ChildKey) async throws {
-        try await node.selections.pass { [node] in
+        try await node.lock(\.selections).pass { [node] in
             try await node.select(key.description) { coordinator in
                 let me: C = try MessageRow.cast(coordinator)
                 try await me.open(section: key)

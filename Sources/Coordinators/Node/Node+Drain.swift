@@ -64,7 +64,7 @@ extension Node.State {
     /// Removes and returns the drain's waits whose messages have ended; called whenever messages have ended.
     mutating func takeEndedDrainWaits(at path: CoordinatorPath) -> [DrainWait] {
         // Most coordinators never drain.
-        extras.drainWaits.isEmpty ? [] : takeDrainWaits(at: path)
+        !hasExtras || extras.drainWaits.isEmpty ? [] : takeDrainWaits(at: path)
     }
 
     private mutating func takeDrainWaits(at path: CoordinatorPath) -> [DrainWait] {

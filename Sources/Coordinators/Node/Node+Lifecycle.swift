@@ -80,12 +80,12 @@ extension Node {
                 if !Task.isCancelled { self.end(.failed(.failed(String(describing: error)))) }
             }
             self.state.withLock { state in
-                state.run = Run(hasEnded: true)
+                (state.runTask, state.life.hasRun) = (nil, true)
             }
         }
         let mustCancel = state.withLock { state -> Bool in
-            if state.run.hasEnded { return false }
-            if state.life.phase == .active { state.run.task = task }
+            if state.life.hasRun { return false }
+            if state.life.phase == .active { state.runTask = task }
             return state.life.phase != .active
         }
         if mustCancel { task.cancel() }
@@ -126,7 +126,7 @@ extension Node {
     }
 
     /// Whether no handler runs, nor the `run` hook.
-    private var isAtRest: Bool { state.withLock { $0.isIdle && $0.run.task == nil } }
+    private var isAtRest: Bool { state.withLock { $0.isIdle && $0.runTask == nil } }
 
     /// The parts of the coordinator that a stop has to end.
     private struct BegunStop {
@@ -171,16 +171,16 @@ extension Node {
 
     private func cancelHandlers() {
         let (handlers, run) = state.withLock { state in
-            state.handlers.areCancelled = true
+            state.life.cancelsHandlers = true
             state.mailbox.close()
-            return (state.handlers.running.values.compactMap(\.task), state.run.task)
+            return (state.handlers.running.values.compactMap(\.task), state.runTask)
         }
         run?.cancel()
         for handler in handlers { handler.cancel() }
     }
 
     private func waitUntilIdle() async {
-        let run = state.withLock { $0.run.task }
+        let run = state.withLock { $0.runTask }
         await withCheckedContinuation { continuation in
             let isIdle = state.withLock { state -> Bool in
                 if state.isIdle { return true }
@@ -196,11 +196,12 @@ extension Node {
         let (waiting, abandoned, former) = state.withLock { state in
             // The objects that are dropped here are released outside the lock.
             let former = (
-                life: state.life, run: state.run, handlers: state.handlers, children: state.children, drainWaits: state.extras.drainWaits
+                life: state.life, run: state.runTask, handlers: state.handlers, children: state.children,
+                drainWaits: state.extras.drainWaits
             )
             (state.extras.drainWaits, state.handlers.batch) = ([], [])
             (state.life.phase, state.life.instance, state.life.host) = (.stopped, nil, nil)
-            (state.run.task, state.children) = (nil, nil)
+            (state.runTask, state.children) = (nil, nil)
             return (state.mailbox.removeAll(), Array(former.handlers.running.values), former)
         }
         endWaitingForChildren()

@@ -8,7 +8,7 @@ extension Node {
     ///
     /// New messages wait from the first reason on, until the last one is gone. Handlers that have begun go on, and so does control.
     func pause(for reasons: PauseReasons) async {
-        await transitions.pass { [self] in
+        await lock(\.transitions).pass { [self] in
             state.withLock { $0.pauseReasons = reasons }
             await followReasons()
         }
@@ -17,7 +17,7 @@ extension Node {
     /// Pauses a coordinator that begins paused, because it was paused in its former life or its parent is.
     func beginPaused() async {
         if state.withLock({ $0.pauseReasons.isEmpty }) { return }
-        await transitions.pass { [self] in await followReasons() }
+        await lock(\.transitions).pass { [self] in await followReasons() }
     }
 
     private func followReasons() async {

@@ -46,6 +46,10 @@ final class Node: Sendable {
         var phase = Phase.starting
         /// Whether the coordinator has declared that it ends by itself.
         var hasEnded = false
+        /// Whether the `run` hook has returned.
+        var hasRun = false
+        /// Whether all handlers are cancelled, those that begin included.
+        var cancelsHandlers = false
     }
 
     final class Stop: Sendable {
@@ -86,7 +90,6 @@ final class Node: Sendable {
         private(set) var draining: UInt64 = 0
         /// The task of the draining that is under way, once it's known.
         var drainingTask: Task<Void, Never>?
-        var areCancelled = false
 
         mutating func add(_ handler: Handler) -> UInt64 {
             next += 1
@@ -112,13 +115,6 @@ final class Node: Sendable {
         mutating func endDraining() { (draining, drainingTask) = (0, nil) }
     }
 
-    /// The `run` hook.
-    struct Run {
-        /// The task of the hook while it runs; the reference to an ended task would keep all its memory.
-        var task: Task<Void, Never>?
-        var hasEnded = false
-    }
-
     struct Navigation {
         /// The coordinator's own pages, bottom first.
         var pages: [NavigationEntry] = []
@@ -137,6 +133,10 @@ final class Node: Sendable {
         var sharedAsks: SharedAsks?
 
         var waitingForChildren: WaitingForChildren = [:]
+        /// The lock under which the coordinator's pauses and resumptions come one after the other, once there was one.
+        var transitions: AsyncLock?
+        /// The lock under which a tab coordinator's selections come one after the other, once there was one.
+        var selections: AsyncLock?
         /// The callers that wait until no handler runs, and none is about to begin.
         var idleWaiters: [CheckedContinuation<Void, Never>] = []
         /// The waits for the ends of messages.
@@ -149,7 +149,8 @@ final class Node: Sendable {
 
         var isEmpty: Bool {
             navigation.isEmpty && configuration == nil && waitingForChildren.isEmpty && timers.isEmpty && idleWatch == nil
-                && sharedAsks == nil && taking == nil && idleWaiters.isEmpty && drainWaits.isEmpty
+                && sharedAsks == nil && taking == nil && transitions == nil
+                && selections == nil && idleWaiters.isEmpty && drainWaits.isEmpty
         }
     }
 
@@ -160,7 +161,8 @@ final class Node: Sendable {
         var dependencies: NodeDependencies
         var children: ChildSupervisor?
         var handlers = Handlers()
-        var run = Run()
+        /// The task of the `run` hook while it runs; the reference to an ended task would keep all its memory.
+        var runTask: Task<Void, Never>?
         private var occasional = Occasional<Extras>()
 
         init(life: Life, pauseReasons: PauseReasons, mailbox: Mailbox, dependencies: NodeDependencies) {
@@ -171,9 +173,12 @@ final class Node: Sendable {
         }
 
         var extras: Extras {
-            get { occasional.value }
+            _read { yield occasional.value }
             _modify { yield &occasional.value }
         }
+
+        /// Whether the coordinator has any of the data that most don't have: to look is quicker than to read what is empty.
+        var hasExtras: Bool { !occasional.isEmpty }
 
         var navigation: Navigation {
             get { extras.navigation }
@@ -182,7 +187,6 @@ final class Node: Sendable {
     }
 
     let path: CoordinatorPath
-    let incarnation: Incarnation
     /// The time at which this life began: a message that may have been handled before may have been by a former life.
     let born = MonotonicTime.now
     let type: CoordinatorType
@@ -196,12 +200,14 @@ final class Node: Sendable {
     private let ownOpenAsks = LazyReference<OpenAsks>()
     /// The coordinator's logger, made when it's first needed.
     private let ownLogger = LazyReference<Box<Logger>>()
-    /// The lock under which the coordinator's transitions come one after the other.
-    let transitions = LazyAsyncLock()
-    /// The lock under which a tab coordinator's selections come one after the other.
-    let selections = LazyAsyncLock()
     /// The stack of pages that this coordinator and those below it share, if it owns one.
     let ownNavigation: NavigationStack?
+    /// The turn of the direct ask that is on the coordinator's executor.
+    ///
+    /// Far from the reference counts and the lock: a task that looks for it would slow down the one that has it.
+    let directTurn = DirectTurn()
+    /// The incarnation, which stands in the gap behind the turn.
+    let incarnation: Incarnation
 
     init(_ parameters: NodeParameters, host: LocalHost?) {
         path = parameters.path
@@ -249,6 +255,16 @@ final class Node: Sendable {
             case .stopping, .stopped: children.refuse()
             }
             return children
+        }
+    }
+
+    /// Returns one of the locks that most coordinators never need, made when it's first needed.
+    func lock(_ lock: any WritableKeyPath<Extras, AsyncLock?> & Sendable) -> AsyncLock {
+        state.withLock { state in
+            if let existing = state.extras[keyPath: lock] { return existing }
+            let new = AsyncLock()
+            state.extras[keyPath: lock] = new
+            return new
         }
     }
 

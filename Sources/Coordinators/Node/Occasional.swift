@@ -1,35 +1,38 @@
 /// A value that is empty for most of its owners: an empty one takes no more room than a reference.
 struct Occasional<Value: Emptiable> {
-    fileprivate indirect enum Storage {
-        case empty
-        case present(Value)
+    /// A value that isn't empty; a copy of its owner shares it until one of them changes it.
+    private final class Storage {
+        var value: Value
+
+        init(_ value: Value) { self.value = value }
     }
 
-    private var storage = Storage.empty
+    private var storage: Storage?
 
-    var isEmpty: Bool {
-        if case .empty = storage { true } else { false }
-    }
+    var isEmpty: Bool { storage == nil }
 
     var value: Value {
-        get {
-            switch storage {
-            case .empty: Value()
-            case .present(let value): value
-            }
+        // Lent, because to copy it would retain all that it holds.
+        _read {
+            if let storage { yield storage.value } else { yield Value() }
         }
         _modify {
-            var changed = value
-            // The value is moved out, so that its collections aren't copied when they're changed.
-            storage = .empty
-            defer { if !changed.isEmpty { storage = .present(changed) } }
-            yield &changed
+            let changed = ownStorage()
+            storage = changed
+            defer { if changed.value.isEmpty { storage = nil } }
+            yield &changed.value
         }
+    }
+
+    private mutating func ownStorage() -> Storage {
+        let isShared = !isKnownUniquelyReferenced(&storage)
+        guard let storage else { return Storage(Value()) }
+        return isShared ? Storage(storage.value) : storage
     }
 }
 
-extension Occasional.Storage: Sendable where Value: Sendable {}
-extension Occasional: Sendable where Value: Sendable {}
+// Unchecked: what is shared isn't changed.
+extension Occasional: @unchecked Sendable where Value: Sendable {}
 
 /// A value with an empty state, which is its first.
 protocol Emptiable {

@@ -17,7 +17,7 @@ final class MessageTraces: Sendable {
         var isWantedAbove = false
         var next: UInt64 = 0
         /// The functions that are called when the first viewer comes and when the last one has gone.
-        var switches: [UInt64: @Sendable (Bool) -> Void] = [:]
+        var listeners = ChangeListeners<Bool>()
     }
 
     /// The number of hops that may wait for one viewer; beyond it the latest are dropped.
@@ -55,24 +55,20 @@ final class MessageTraces: Sendable {
 
     /// Adds a function that is called when this process begins or ends to want hops: for a link to a process below.
     func whenSwitched(_ change: @escaping @Sendable (Bool) -> Void) -> UInt64 {
-        state.withLock { state in
-            state.next += 1
-            state.switches[state.next] = change
-            return state.next
-        }
+        state.withLock { $0.listeners.add(change) }
     }
 
-    func forget(_ id: UInt64) { state.withLock { _ = $0.switches.removeValue(forKey: id) } }
+    func forget(_ id: UInt64) { state.withLock { $0.listeners.remove(id) } }
 
     @discardableResult
     private func change<Result>(_ body: (inout State) -> Result) -> Result {
-        let (result, isWanted, switches) = state.withLock { state in
+        let (result, isWanted, listeners) = state.withLock { state in
             let result = body(&state)
             let isWanted = state.isWantedAbove || !state.viewers.isEmpty
             let hasChanged = activity.set(.traces, isWanted) != isWanted
-            return (result, isWanted, hasChanged ? Array(state.switches.values) : [])
+            return (result, isWanted, hasChanged ? state.listeners.all : [])
         }
-        for change in switches { change(isWanted) }
+        for change in listeners { change(isWanted) }
         return result
     }
 }

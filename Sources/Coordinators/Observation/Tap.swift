@@ -13,7 +13,7 @@ final class Tap: Sendable {
         var isWantedAbove = false
         var next: UInt64 = 0
         /// The functions that are called when the first viewer comes and when the last one has gone.
-        var switches: [UInt64: @Sendable (Bool) -> Void] = [:]
+        var listeners = ChangeListeners<Bool>()
     }
 
     private let uplink: Uplink?
@@ -58,16 +58,10 @@ final class Tap: Sendable {
 
     /// Adds a function that is called when this process begins or ends to view events: for a link to a process below.
     func whenSwitched(_ change: @escaping @Sendable (Bool) -> Void) -> UInt64 {
-        state.withLock { state in
-            state.next += 1
-            state.switches[state.next] = change
-            return state.next
-        }
+        state.withLock { $0.listeners.add(change) }
     }
 
-    func forget(_ id: UInt64) {
-        state.withLock { _ = $0.switches.removeValue(forKey: id) }
-    }
+    func forget(_ id: UInt64) { state.withLock { $0.listeners.remove(id) } }
 
     /// Ends every stream.
     func close() {
@@ -75,12 +69,12 @@ final class Tap: Sendable {
     }
 
     private func update() {
-        let (isWanted, switches) = state.withLock { state -> (Bool, [@Sendable (Bool) -> Void]) in
+        let (isWanted, listeners) = state.withLock { state -> (Bool, [@Sendable (Bool) -> Void]) in
             let isWanted = state.isWantedAbove || !state.viewers.isEmpty
             guard activity.set(.tap, isWanted) != isWanted else { return (isWanted, []) }
-            return (isWanted, Array(state.switches.values))
+            return (isWanted, state.listeners.all)
         }
-        for change in switches { change(isWanted) }
+        for change in listeners { change(isWanted) }
     }
 }
 

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import DequeModule
 
 /// A number of messages and of bytes that may be under way.
@@ -26,13 +27,6 @@ struct CreditWindow: Equatable {
     mutating func add(_ credit: CreditWindow, atMost limit: CreditWindow) {
         messages = min(messages.addingSaturating(credit.messages), limit.messages)
         bytes = min(bytes.addingSaturating(credit.bytes), limit.bytes)
-    }
-}
-
-extension FixedWidthInteger {
-    func addingSaturating(_ other: Self) -> Self {
-        let (sum, isOverflow) = addingReportingOverflow(other)
-        return isOverflow ? (other < 0 ? .min : .max) : sum
     }
 }
 

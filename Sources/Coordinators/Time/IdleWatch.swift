@@ -84,7 +84,7 @@ extension Node {
 extension Node.State {
     /// Whether nothing waits and nothing runs.
     fileprivate var isQuiet: Bool {
-        mailbox.isIdle && !mailbox.isReserved && handlers.running.isEmpty && run.task == nil && extras.waitingForChildren.isEmpty
+        mailbox.isIdle && !mailbox.isReserved && handlers.running.isEmpty && runTask == nil && extras.waitingForChildren.isEmpty
             && extras.timers.allSatisfy { $0.interval != nil || $0.hasEnded }
     }
 }

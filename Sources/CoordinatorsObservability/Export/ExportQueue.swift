@@ -52,7 +52,7 @@ final class ExportQueue<Item: Sendable>: Sendable {
         let mustSchedule = state.withLock { state -> Bool in
             let taken = items.prefix(capacity - state.waiting.count)
             state.waiting.append(contentsOf: taken)
-            state.lost = state.lost.addingClamped(lost).addingClamped(UInt64(items.count - taken.count))
+            state.lost = state.lost.addingSaturating(lost).addingSaturating(UInt64(items.count - taken.count))
             guard !state.waiting.isEmpty, !state.isScheduled, !state.isWriting else { return false }
             state.isScheduled = true
             return true
@@ -104,7 +104,7 @@ final class ExportQueue<Item: Sendable>: Sendable {
                 state.withLock { $0.problem = nil }
             } catch {
                 let isNew = state.withLock { state in
-                    state.lost = state.lost.addingClamped(UInt64(items.count))
+                    state.lost = state.lost.addingSaturating(UInt64(items.count))
                     defer { state.problem = "\(error)" }
                     return state.problem == nil
                 }
@@ -126,13 +126,5 @@ final class ExportQueue<Item: Sendable>: Sendable {
         }
         for flush in flushes { flush.settle(()) }
         return items
-    }
-}
-
-extension UInt64 {
-    /// The sum, or the largest number.
-    func addingClamped(_ other: UInt64) -> UInt64 {
-        let (sum, overflow) = addingReportingOverflow(other)
-        return overflow ? .max : sum
     }
 }

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Coordinators
 import WireProtocol
 
@@ -30,7 +31,7 @@ enum OTLPTraces {
             "name": .string(span.type.isEmpty ? span.message : "\(span.type)/\(span.message)"),
             "kind": .integer(kind(of: span)),
             "startTimeUnixNano": .string("\(max(0, span.began))"),
-            "endTimeUnixNano": .string("\(max(0, span.began.addingClamped(max(0, span.took))))"),
+            "endTimeUnixNano": .string("\(max(0, span.began.addingSaturating(max(0, span.took))))"),
             "attributes": .array(attributes(of: span)),
             // The trace is sampled: https://www.w3.org/TR/trace-context/#sampled-flag
             "flags": 1,
@@ -73,12 +74,5 @@ enum OTLPTraces {
     private static func hexadecimal(_ value: UInt64) -> String {
         let digits = String(value, radix: 16)
         return String(repeating: "0", count: 16 - digits.count) + digits
-    }
-}
-
-extension Int64 {
-    fileprivate func addingClamped(_ other: Int64) -> Int64 {
-        let (sum, overflow) = addingReportingOverflow(other)
-        return overflow ? .max : sum
     }
 }

@@ -68,8 +68,8 @@ struct Mailbox {
 
     /// Asks that are on their way to the coordinator in their askers' tasks.
     private struct Reservations {
-        var count = 0
         var bytes = 0
+        var count: Int32 = 0
         /// The priority of their tasks: an executor runs the jobs of one priority in order.
         var priority = TaskPriority.medium
     }
@@ -81,14 +81,14 @@ struct Mailbox {
     private var notices: Deque<Notice> = []
     private var needing: Deque<Needing> = []
     private var next: UInt64 = 0
-    /// The number of messages that wait or run.
-    private var count = 0
     private var bytes = 0
-    private var running = 0
     private var runningBytes = 0
-    /// The number of running handlers that have taken a place.
+    /// The number of messages that wait or run.
     ///
     /// This and the other small numbers take 32 bits each, because every coordinator has a mailbox.
+    private var count: Int32 = 0
+    private var running: Int32 = 0
+    /// The number of running handlers that have taken a place.
     private var places: Int32 = 0
     /// The number of running handlers of rows that interleave.
     private var interleaving: Int32 = 0
@@ -128,7 +128,7 @@ struct Mailbox {
         case .refused, .dropped: return admission
         case .admitted, .delayed, .instead: break
         }
-        count += envelope.count
+        count += Int32(envelope.count)
         bytes += envelope.size
         if row.inline != nil { inline += 1 }
         if isNeeding {
@@ -141,9 +141,9 @@ struct Mailbox {
 
     /// Takes messages that share an envelope, and whose row neither awaits nor needs dependencies, unless there isn't room for all.
     mutating func takeAll(_ envelope: Envelope, _ row: MessageRow, isFromSubtree: Bool) -> Bool {
-        guard count + reservations.count + envelope.count <= policy.waiting else { return false }
+        guard expected + envelope.count <= policy.waiting else { return false }
         guard bytes + reservations.bytes + envelope.size <= policy.bytes else { return false }
-        count += envelope.count
+        count += Int32(envelope.count)
         bytes += envelope.size
         append(envelope, row, to: isFromSubtree ? .subtree : .ordinary)
         return true
@@ -194,13 +194,13 @@ struct Mailbox {
     }
 
     /// The number of messages that wait or run.
-    var messageCount: Int { count }
+    var messageCount: Int { Int(count) }
 
     /// The number of messages that have left the queue, and whose handlers have not ended.
-    var takenCount: Int { running }
+    var takenCount: Int { Int(running) }
 
     /// The number of asks that are on their way to the coordinator in their askers' tasks.
-    var reservationCount: Int { reservations.count }
+    var reservationCount: Int { Int(reservations.count) }
 
     /// The time at which the oldest message that is queued was sent or arrived.
     var oldestArrival: MonotonicTime? {
@@ -224,7 +224,7 @@ struct Mailbox {
         if reservations.count == 0 {
             reservations.priority = priority
         } else {
-            let isFull = reservations.count - policy.waiting >= policy.running || reservations.bytes + size > policy.bytes
+            let isFull = reservationCount - policy.waiting >= policy.running || reservations.bytes + size > policy.bytes
             guard reservations.priority == priority, !isFull else { return false }
         }
         reservations.count += 1
@@ -279,7 +279,7 @@ struct Mailbox {
         case .message(let envelope, let row):
             forget(envelope, row)
             if isHandled { handled &+= UInt64(envelope.count) }
-            running -= envelope.count
+            running -= Int32(envelope.count)
             runningBytes -= envelope.size
             if row.interleaves { interleaving -= 1 } else if row.immediate == nil { places -= 1 }
         case .event: forgetEvent(item)
@@ -343,7 +343,7 @@ struct Mailbox {
         guard let (lane, turn) = nextMessage else { return notices.popFirst()?.item }
         if let notice = notices.first, notice.turn < turn { return notices.popFirst()?.item }
         let message = messages.removeFirst(in: lane)
-        running += message.envelope.count
+        running += Int32(message.envelope.count)
         runningBytes += message.envelope.size
         sharing -= Int32(message.envelope.count - 1)
         if message.row.interleaves { interleaving += 1 } else if message.row.immediate == nil { places += 1 }
@@ -395,11 +395,14 @@ struct Mailbox {
     ///
     /// - Parameter lane: The lane of the message; `nil` if it waits for a dependency.
     private func isFull(for envelope: Envelope, in lane: WaitingMessages.Lane?) -> Bool {
-        if count + reservations.count > 0, bytes + reservations.bytes + envelope.size > policy.bytes { return true }
+        if expected > 0, bytes + reservations.bytes + envelope.size > policy.bytes { return true }
         // No more messages wait than there are.
-        guard count + reservations.count >= policy.waiting, waiting >= policy.waiting else { return false }
+        guard expected >= policy.waiting, waiting >= policy.waiting else { return false }
         return lane.map { !findsPlace(in: $0) } ?? true
     }
+
+    /// The number of messages that wait or run, and of asks that are on their way to the coordinator.
+    private var expected: Int { Int(count) + reservationCount }
 
     /// The number of messages that wait, without those that the next drain begins.
     private var waiting: Int {
@@ -416,7 +419,7 @@ struct Mailbox {
     }
 
     /// The number of messages that have not begun and need a place.
-    private var claimants: Int { messages.count(in: .ordinary) + messages.count(in: .subtree) + Int(sharing) + reservations.count }
+    private var claimants: Int { messages.count(in: .ordinary) + messages.count(in: .subtree) + Int(sharing) + reservationCount }
 
     private var freePlaces: Int { isPaused ? 0 : max(policy.running - Int(places), 0) }
 
@@ -439,7 +442,7 @@ struct Mailbox {
     }
 
     private mutating func forget(_ envelope: Envelope, _ row: MessageRow) {
-        count -= envelope.count
+        count -= Int32(envelope.count)
         bytes -= envelope.size
         if row.inline != nil { inline -= 1 }
     }

@@ -82,7 +82,7 @@ extension Node {
             let isObserved = item.envelope != nil && state.mailbox.observesHandlers
             let goesOn = !rest.isEmpty || state.mailbox.goesOnDraining()
             if rest.isEmpty { state.handlers.batch = [] }
-            return (task, state.handlers.areCancelled, isObserved, goesOn ? state.handlers.addDraining() : nil)
+            return (task, state.life.cancelsHandlers, isObserved, goesOn ? state.handlers.addDraining() : nil)
         }
         if let next { goOn(next, rest, on: instance) }
         if let task {
@@ -125,7 +125,7 @@ extension Node {
             if state.handlers.draining == number { state.handlers.drainingTask = task }
             guard state.handlers.running[number] != nil else { return (nil, false) }
             state.handlers.running[number]?.task = task
-            return (state.handlers.running[number], state.handlers.areCancelled)
+            return (state.handlers.running[number], state.life.cancelsHandlers)
         }
         handler?.envelope?.work(.task(task))
         if isCancelled { task.cancel() }

@@ -24,7 +24,7 @@ extension Node {
             // The handler may have ended before its task could be noted.
             guard state.handlers.running[id] != nil else { return false }
             state.handlers.running[id]?.task = task
-            return state.handlers.areCancelled
+            return state.life.cancelsHandlers
         }
         if mustCancel { task.cancel() }
     }

@@ -201,7 +201,7 @@ extension Node {
 
     private func fail(_ envelope: Envelope, _ row: MessageRow, _ error: any Error) {
         // A handler that the stop has cancelled has not been cancelled by its asker, which gets an error about the stop.
-        let (areCancelled, hasFailed) = state.withLock { ($0.handlers.areCancelled, $0.life.stop?.hasFailed == true) }
+        let (areCancelled, hasFailed) = state.withLock { ($0.life.cancelsHandlers, $0.life.stop?.hasFailed == true) }
         let isStopped = areCancelled && error is CancellationError
         // No coordinator further up responded: the sender gets the error that the message wasn't accepted.
         let isUnhandled = row.isInterceptor && (error as? CoordinatorError)?.code == .unhandled

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import WireProtocol
 
 /// The time that a message took at one place: where it was sent, or in a row that has handled it.

@@ -10,9 +10,8 @@ import WireProtocol
 final class Telemetry: Sendable {
     private struct State {
         var wish: TelemetryWish
-        var next: UInt64 = 0
         /// The functions that are called when the wish changes.
-        var switches: [UInt64: @Sendable (TelemetryWish) -> Void] = [:]
+        var listeners = ChangeListeners<TelemetryWish>()
     }
 
     private let activity: ObservationActivity
@@ -46,27 +45,23 @@ final class Telemetry: Sendable {
 
     /// Records what the process above wants.
     func set(_ wish: TelemetryWish) {
-        let switches = state.withLock { state -> [@Sendable (TelemetryWish) -> Void] in
+        let listeners = state.withLock { state -> [@Sendable (TelemetryWish) -> Void] in
             guard state.wish != wish else { return [] }
             state.wish = wish
             sampling.store(wish.sampling.map { UInt64($0 * 0x1p32) } ?? .max, ordering: .relaxed)
             measures.store(wish.measures, ordering: .relaxed)
             activity.set(.telemetry, !wish.isEmpty)
-            return Array(state.switches.values)
+            return state.listeners.all
         }
-        for change in switches { change(wish) }
+        for change in listeners { change(wish) }
     }
 
     /// Adds a function that is called when the wish changes: for a link to a process below.
     func whenSwitched(_ change: @escaping @Sendable (TelemetryWish) -> Void) -> UInt64 {
-        state.withLock { state in
-            state.next += 1
-            state.switches[state.next] = change
-            return state.next
-        }
+        state.withLock { $0.listeners.add(change) }
     }
 
-    func forget(_ id: UInt64) { state.withLock { _ = $0.switches.removeValue(forKey: id) } }
+    func forget(_ id: UInt64) { state.withLock { $0.listeners.remove(id) } }
 
     /// Adds spans of this process or of one below.
     func add(_ report: SpanReport) {

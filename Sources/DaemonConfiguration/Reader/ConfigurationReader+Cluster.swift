@@ -3,13 +3,18 @@ import Yams
 extension ConfigurationReader {
     /// The shortest time to live: etcd grants none that is shorter by default.
     private static let shortestLease = Duration.seconds(2)
-    private static let clusterKeys = [
-        "name", "node", "endpoints", "directory", "ttl", "labels", "capacity", "tls", "user", "password_file", "on_store_loss", "rebalance",
-    ]
 
     /// Reads the mapping of `cluster`, or a file that has it alone.
     mutating func cluster(_ node: Node, _ name: String) -> ClusterConfiguration? {
-        guard let fields = self.fields(node, name, keys: Self.clusterKeys) else { return nil }
+        let fields = self.fields(
+            node,
+            name,
+            keys: [
+                "name", "node", "endpoints", "directory", "ttl", "labels", "capacity", "tls", "user", "password_file", "on_store_loss",
+                "rebalance",
+            ]
+        )
+        guard let fields else { return nil }
         let cluster = required("name", of: fields, expected: "the cluster's name").flatMap { self.label($0, "`name`") }
         guard let store = clusterStore(fields), let cluster else { return nil }
         var configuration = ClusterConfiguration(name: cluster, store: store)

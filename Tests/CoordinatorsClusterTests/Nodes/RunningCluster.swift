@@ -20,6 +20,8 @@
         let directory: TemporaryDirectory
         let endpoints: [String]
         private let daemons = Lock<[String: ChildProcess]>([:])
+        /// What each daemon has logged: errors only.
+        private let said = Lock<[String: String]>([:])
 
         private init(_ endpoints: [String]) throws {
             self.endpoints = endpoints
@@ -49,6 +51,7 @@
                 try await body(cluster)
             } catch {
                 await cluster.end()
+                for (name, text) in cluster.said.withLock({ $0 }) { print("\(name): \(text)") }
                 throw error
             }
             await cluster.end()
@@ -90,7 +93,9 @@
                         "error",
                     ],
                     standardOutput: .null,
-                    standardError: .null
+                    standardError: .captured { [self] bytes in
+                        said.withLock { $0[name, default: ""] += String(decoding: bytes, as: UTF8.self) }
+                    }
                 )
             )
             daemons.withLock { $0[name] = process }

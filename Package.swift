@@ -1,6 +1,9 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+let coordinatorsCluster = Target.Dependency.target(name: "CoordinatorsCluster", condition: .when(traits: ["Cluster"]))
+let ownership = Target.Dependency.target(name: "Ownership", condition: .when(traits: ["Cluster"]))
+
 // For etcd, which the trait `Cluster` adds.
 let whenClustered = TargetDependencyCondition.when(traits: ["Cluster"])
 let asyncHTTPClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client", condition: whenClustered)
@@ -126,7 +129,8 @@ let package = Package(
         // What the nodes of a cluster agree on; with the trait `Cluster` in etcd.
         .target(
             name: "CoordinatorsCluster",
-            dependencies: ["ConcurrencySupport", "Ownership", "Processes", asyncHTTPClient, deque, nioSSL] + clusterNIO
+            dependencies: ["ConcurrencySupport", "Ownership", "Placement", "Processes", asyncHTTPClient, deque, logging, nioSSL]
+                + clusterNIO
         ),
 
         // Shells: the daemon, and the operator's way to it.
@@ -136,7 +140,7 @@ let package = Package(
             name: "CoordinatorDaemon",
             dependencies: [
                 "ConcurrencySupport", "Control", "Coordinators", "CoordinatorsObservability", "DaemonConfiguration", "Processes",
-                "WireProtocol", logging, serviceLifecycle,
+                "WireProtocol", coordinatorsCluster, logging, ownership, serviceLifecycle,
             ]
         ),
 
@@ -294,7 +298,10 @@ let package = Package(
         ),
         .testTarget(
             name: "CoordinatorsClusterTests",
-            dependencies: ["ConcurrencySupport", "CoordinatorsCluster", "Ownership", "Processes", "TestSupport"]
+            dependencies: [
+                "ConcurrencySupport", "Control", "CoordinatorsCluster", "Ownership", "Processes", "TestSupport", "WireProtocol",
+                "FixtureWorker", "coordinatorctl", "coordinatord",
+            ]
         ),
         .testTarget(name: "ConcurrencySupportTests", dependencies: ["ConcurrencySupport", "TestSupport"]),
         .testTarget(name: "LinksTests", dependencies: ["ConcurrencySupport", "Links", "TestSupport", "WireProtocol"]),

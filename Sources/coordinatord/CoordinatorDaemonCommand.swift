@@ -53,6 +53,14 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     @Flag(name: .customLong("json"), help: "With --check-config and --import: print one JSON object.")
     var isJSON = false
 
+    @Option(
+        help: ArgumentHelp(
+            "The YAML file that makes the daemon a node of a cluster, with the keys of `cluster`; it counts instead of that key.",
+            valueName: "file"
+        )
+    )
+    var cluster: String?
+
     @Option(help: "The runtime directory. Default: COORDINATOR_RUNTIME_DIR, else $XDG_RUNTIME_DIR/coordinator, else /run/coordinator.")
     var runtimeDir: String?
 
@@ -107,6 +115,7 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
             throw ValidationError("one of --config FILE, --check-config FILE and --import FILE is needed")
         }
         if isJSON, config != nil { throw ValidationError("--json is for --check-config and --import") }
+        if cluster != nil, config == nil { throw ValidationError("--cluster is for --config") }
         if importFrom != nil, importedFile == nil { throw ValidationError("--import-from is for --import") }
     }
 
@@ -161,6 +170,7 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
             heritage?.adjust(&configuration)
             if let problem = configuration.missingPrivilege { throw Self.failure("coordinatord: \(file): \(problem)", code: 77) }
             let directory = try RuntimeDirectory.resolve(option: runtimeDir).resolvingWorkingDirectory()
+            let node = try cluster.map { file throws(ConfigurationError) in try DaemonConfiguration.cluster(path: file) }
             let output = DaemonOutput()
             var logger = output.logger(label: "coordinatord", format: logFormat)
             logger.logLevel = logLevel
@@ -170,6 +180,7 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
                     configuration,
                     text: text,
                     file: file,
+                    cluster: node,
                     directory: directory,
                     output: output,
                     logger: logger,

@@ -22,7 +22,9 @@ import WireProtocol
             .configurationDifference(file: nil), .configurationDifference(file: "/a.yaml"), .configurationApplication(file: nil),
             .configurationApplication(file: "/a.yaml"),
             .logs(LogQuery(paths: ["/a"], lines: 3)), .events(EventQuery(after: 1)), .history(path: "/a"),
-            .replace(path: "/a"), .replacements(path: "/a"), .scale(path: "/a", instances: 3),
+            .replace(path: "/a"), .replacements(path: "/a"), .scale(path: "/a", instances: 3), .nodes, .whereabouts(path: "/a"),
+            .drain(node: "a", isDraining: true), .drain(node: "a", isDraining: false), .move(path: "/a", node: "b"),
+            .move(path: "/a", node: nil),
             .upgrade(executable: "/a/coordinatord", wait: .milliseconds(20), isDryRun: true),
         ]
         #expect(Set(operations.map(\.name)) == Set(ControlOperation.Name.allCases.map(\.rawValue)))

@@ -14,12 +14,12 @@ extension ConfigurationProblemTests {
         Row(
             "a text",
             "hello\n",
-            "f:1:1: the file is `hello`; expected a mapping with `children`, `supervision`, `orphan_grace`, `operators`, `logging`, `observability`"
+            "f:1:1: the file is `hello`; expected a mapping with `children`, `supervision`, `orphan_grace`, `operators`, `logging`, `observability` or others"
         ),
         Row(
             "a list",
             "- a\n",
-            "f:1:1: the file is a list; expected a mapping with `children`, `supervision`, `orphan_grace`, `operators`, `logging`, `observability`"
+            "f:1:1: the file is a list; expected a mapping with `children`, `supervision`, `orphan_grace`, `operators`, `logging`, `observability` or others"
         ),
         Row(
             "no children",
@@ -34,7 +34,7 @@ extension ConfigurationProblemTests {
         Row(
             "an unknown key that is near nothing",
             "children: []\ncolour: red\n",
-            "f:2:1: unknown key `colour` in the file; expected one of `children`, `supervision`, `orphan_grace`, `operators`, `logging`, `observability`"
+            "f:2:1: unknown key `colour` in the file; expected one of `children`, `supervision`, `orphan_grace`, `operators`, `logging`, `observability`, `cluster`"
         ),
         Row(
             "the other spelling of a key",

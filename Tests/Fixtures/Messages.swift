@@ -7,9 +7,10 @@ public enum Fixture {
         public var path: String
         public var pid: Int32
         public var incarnation: UInt32
+        public var fence: UInt64?
 
         static func here(_ context: CoordinatorContext<some Coordinator>) -> Place {
-            Place(path: context.path.description, pid: getpid(), incarnation: context.incarnation)
+            Place(path: context.path.description, pid: getpid(), incarnation: context.incarnation, fence: context.fence)
         }
     }
 

@@ -28,7 +28,7 @@ import referencing
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMIT = 20
 # Commands with tests of their own.
-ELSEWHERE = {"config", "events", "history", "logs"}
+ELSEWHERE = {"config", "drain", "events", "history", "logs", "move", "nodes", "where"}
 
 CONFIGURATION = """
 children:

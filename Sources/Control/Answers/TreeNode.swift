@@ -98,6 +98,8 @@ public struct TreeNode: Codable, Hashable, Sendable {
     public var statusText: String?
     /// The result of a program's health checks; nil before the first one.
     public var health: Health?
+    /// The node of the cluster that owns the subtree; nil when none does, and of what the cluster doesn't place.
+    public var clusterNode: String?
     /// The node's children, in the order of their starts.
     public var children: [TreeNode]
 
@@ -121,6 +123,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
         mailbox: Mailbox? = nil,
         statusText: String? = nil,
         health: Health? = nil,
+        clusterNode: String? = nil,
         children: [TreeNode] = []
     ) {
         self.key = key
@@ -141,6 +144,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
         self.mailbox = mailbox
         self.statusText = statusText
         self.health = health
+        self.clusterNode = clusterNode
         self.children = children
     }
 
@@ -153,6 +157,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
         case executorSilenceMilliseconds = "executor_silence_ms"
         case lastExit = "last_exit"
         case statusText = "status_text"
+        case clusterNode = "cluster_node"
     }
 
     /// Whether the node is active or paused; LSB's `status` action exits with 3 for a service that isn't running.

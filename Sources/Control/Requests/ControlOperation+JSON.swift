@@ -12,11 +12,17 @@ extension ControlOperation {
     var fields: [String: JSONValue] {
         var fields: [String: JSONValue] = ["op": .string(name)]
         switch self {
-        case .tree, .ps, .deadLetters, .metrics, .ping: break
+        case .tree, .ps, .deadLetters, .metrics, .ping, .nodes: break
         case .shutdown(let now): if now { fields["now"] = true }
         case .status(let path), .start(let path), .stop(let path), .restart(let path), .kill(let path), .pause(let path), .resume(let path),
-            .replace(let path), .replacements(let path):
+            .replace(let path), .replacements(let path), .whereabouts(let path):
             fields["path"] = .string(path)
+        case .drain(let node, let isDraining):
+            fields["node"] = .string(node)
+            fields["drain"] = .bool(isDraining)
+        case .move(let path, let node):
+            fields["path"] = .string(path)
+            fields["node"] = node.map(JSONValue.string)
         case .scale(let path, let instances):
             fields["path"] = .string(path)
             fields["instances"] = .integer(Int64(instances))
@@ -90,6 +96,11 @@ extension ControlOperation {
         case .logs: self = .logs(try LogQuery(fields: fields))
         case .events: self = .events(try EventQuery(fields: fields))
         case .history: self = .history(path: try fields.path())
+        case .nodes: self = .nodes
+        case .whereabouts: self = .whereabouts(path: try fields.path())
+        case .drain: self = .drain(node: try fields.text("node"), isDraining: fields.members["drain"] != false)
+        case .move:
+            self = .move(path: try fields.path(), node: fields.members["node"] == nil ? nil : try fields.text("node"))
         case .upgrade:
             let wait = Duration.milliseconds(try fields.integer("wait_ms", default: 30_000))
             guard wait >= .zero, wait <= Self.maximumTimeout else {

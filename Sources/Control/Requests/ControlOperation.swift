@@ -59,13 +59,22 @@ public enum ControlOperation: Hashable, Sendable {
     case upgrade(executable: String?, wait: Duration, isDryRun: Bool = false)
     /// Lists the last lives of a coordinator or program: a ``LifeHistory``.
     case history(path: String)
+    /// Lists the nodes of the cluster: a ``NodeList``.
+    case nodes
+    /// Tells the node on which a subtree of the cluster is: a ``Whereabouts``.
+    case whereabouts(path: String)
+    /// Has a node give its subtrees over and take none, or take some again: a ``NodeList`` with that node.
+    case drain(node: String, isDraining: Bool)
+    /// Pins a subtree of the cluster to a node, or lets it go where it's placed: a ``Whereabouts``.
+    case move(path: String, node: String?)
 
     /// The names of the operations on the wire.
     ///
     /// A new operation gets a name here; then the compiler demands that ``init(fields:)`` reads it.
     enum Name: String, CaseIterable {
         case tree, ps, status, start, stop, restart, replace, replacements, scale, kill, pause, resume, ask, send, ping, shutdown, signal
-        case trace, logs, events, history, upgrade, metrics
+        case trace, logs, events, history, upgrade, metrics, nodes, drain, move
+        case whereabouts = "where"
         case deadLetters = "dead-letters"
         case configurationDifference = "config-diff"
         case configurationApplication = "config-apply"
@@ -102,17 +111,21 @@ public enum ControlOperation: Hashable, Sendable {
         case .events: .events
         case .history: .history
         case .upgrade: .upgrade
+        case .nodes: .nodes
+        case .whereabouts: .whereabouts
+        case .drain: .drain
+        case .move: .move
         }
     }
 
     /// The path that the operation is about; nil when it is about the daemon as a whole.
     public var path: String? {
         switch self {
-        case .tree, .ps, .deadLetters, .metrics, .ping, .shutdown, .logs: nil
+        case .tree, .ps, .deadLetters, .metrics, .ping, .shutdown, .logs, .nodes, .drain: nil
         case .events(let query): query.path
         case .status(let path), .start(let path), .stop(let path), .restart(let path), .kill(let path), .pause(let path), .resume(let path),
             .ask(let path, _, _, _), .send(let path, _, _), .signal(let path, _), .trace(let path, _, _, _), .history(let path),
-            .replace(let path), .replacements(let path), .scale(let path, _):
+            .replace(let path), .replacements(let path), .scale(let path, _), .whereabouts(let path), .move(let path, _):
             path
         case .configurationDifference, .configurationApplication, .upgrade: nil
         }
@@ -121,8 +134,8 @@ public enum ControlOperation: Hashable, Sendable {
     /// Whether the operation can change something, so that its effect differs when it is carried out twice.
     public var isMutating: Bool {
         switch self {
-        case .tree, .ps, .status, .replacements, .deadLetters, .metrics, .ping, .logs, .events, .history: false
-        case .start, .stop, .restart, .replace, .scale, .kill, .pause, .resume, .ask, .send, .shutdown, .signal, .trace: true
+        case .tree, .ps, .status, .replacements, .deadLetters, .metrics, .ping, .logs, .events, .history, .nodes, .whereabouts: false
+        case .start, .stop, .restart, .replace, .scale, .kill, .pause, .resume, .ask, .send, .shutdown, .signal, .trace, .drain, .move: true
         case .configurationDifference: false
         case .configurationApplication: true
         case .upgrade(_, _, let isDryRun): !isDryRun
@@ -158,7 +171,9 @@ public enum ControlOperation: Hashable, Sendable {
     /// The time that a client waits for the answer when the caller gives no time-out.
     var defaultTimeout: Duration {
         switch self {
-        case .tree, .ps, .status, .replacements, .deadLetters, .metrics, .ping, .send, .signal, .logs, .events, .history: .seconds(10)
+        case .tree, .ps, .status, .replacements, .deadLetters, .metrics, .ping, .send, .signal, .logs, .events, .history, .nodes,
+            .whereabouts, .drain, .move:
+            .seconds(10)
         // A stop waits as long as the shutdown times in the subtree allow.
         case .start, .stop, .restart, .kill, .pause, .resume, .shutdown: .seconds(60)
         // The daemon reports the time-out itself, with more detail than the client can.

@@ -37,11 +37,17 @@ final class ConfiguredChildren: Codable, Sendable {
         weak var supervisor: (any ConfiguredSupervisor)?
         /// The children that the next life of the supervisor doesn't start.
         var resting: [String: Resting] = [:]
+        /// The epochs under which this node owns children of the cluster, by key.
+        var fences: [String: UInt64] = [:]
+        /// The epoch of the subtree to which all these children belong.
+        var fence: UInt64?
     }
 
     let state: Lock<State>
     /// The signal that the starts of all children were requested, those in groups included.
     let areRequested = OneShot<Void>()
+    /// Told of each child that was given up.
+    let failureObserver = Lock<(@Sendable (String) -> Void)?>(nil)
 
     init(_ children: [ConfiguredChild], _ supervision: SupervisionPolicy) {
         state = Lock(State(children, supervision, keeping: [:]))
@@ -63,6 +69,7 @@ final class ConfiguredChildren: Codable, Sendable {
             var next = State(children, supervision, keeping: state.groups)
             next.records = state.records.filter { next.positions[$0.key] != nil }
             next.supervisor = state.supervisor
+            (next.fences, next.fence) = (state.fences, state.fence)
             state = next
         }
     }

@@ -137,11 +137,12 @@ extension ConfiguredSupervisor {
                 shutdown: child.shutdown,
                 restartLimits: child.restartLimits,
                 retriesFirstStart: true,
-                ifPresent: ifPresent
+                ifPresent: ifPresent,
+                fence: children.fence(of: child.key)
             )
         case .program(let program):
             try await context.start(
-                program: ProgramSpecification(program),
+                program: ProgramSpecification(program, fence: children.fence(of: child.key)),
                 as: child.key,
                 restart: child.restart,
                 shutdown: child.shutdown,
@@ -170,6 +171,7 @@ extension ConfiguredSupervisor {
         case .gaveUp(let reason):
             children.note("\(reason)", of: key)
             await stopRequiring(key)
+            children.failureObserver.withLock { $0 }?(key)
         case .paused, .resumed: break
         }
     }

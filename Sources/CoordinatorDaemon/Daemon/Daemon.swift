@@ -22,6 +22,8 @@ public final class Daemon: Service {
     private let events: EventLog
     /// The end of the upgrade by which this program has taken the daemon's place.
     private let succession: Succession?
+    /// The daemon as a node of a cluster; nil: it isn't one.
+    private let cluster: ClusterMembership?
     private let output: DaemonOutput
     private let notifier: ServiceNotifier
     private let hasStopped = OneShot<Void>()
@@ -51,11 +53,13 @@ public final class Daemon: Service {
     ///
     /// - Parameters:
     ///   - text: the text that the configuration was read from.
+    ///   - cluster: the daemon as a node of a cluster; nil: as the configuration says.
     ///   - heritage: what the former program in this process has left.
     package init(
         _ configuration: DaemonConfiguration,
         text: String,
         file: String,
+        cluster: ClusterConfiguration? = nil,
         directory: RuntimeDirectory,
         output: DaemonOutput,
         logger: Logger,
@@ -83,17 +87,29 @@ public final class Daemon: Service {
             ConfiguredChildren(configuration.children, configuration.supervision)
         }
         if let heritage { children.rest(heritage.resting) }
+        runtime = CoordinatorRuntime(DaemonCoordinator.self, configuration: children, options: options)
+        let placed = configuration.children.first { $0.placement != nil }
+        self.cluster = try (cluster ?? configuration.cluster).map { [children, runtime] cluster throws(ProcessError) in
+            try ClusterMembership(cluster, children, runtime, logger: logger)
+        }
+        if let placed, self.cluster == nil {
+            throw ProcessError(
+                code: .invalidSpecification,
+                errno: 0,
+                message: "/\(placed.key) has `placement`, and the daemon is no node of a cluster; add `cluster`, or give --cluster FILE"
+            )
+        }
         keeper = ConfigurationKeeper(
             configuration,
             text: text,
             file: file,
             children: children,
+            cluster: self.cluster,
             logs: logs,
             events: events,
             notifier: notifier,
             logger: logger
         )
-        runtime = CoordinatorRuntime(DaemonCoordinator.self, configuration: children, options: options)
         shutdown = ShutdownSignal(runtime)
         signals = SignalReceiver(runtime: runtime, shutdown: shutdown, keeper: keeper, output: output, logger: logger)
         let upgrade = Upgrade(
@@ -111,6 +127,7 @@ public final class Daemon: Service {
         let handler = ControlRequestHandler(
             runtime: runtime,
             children: children,
+            cluster: self.cluster,
             keeper: keeper,
             shutdown: shutdown,
             upgrade: upgrade,
@@ -172,6 +189,7 @@ public final class Daemon: Service {
                 try await runtime.start()
                 events.append(ControlEvent(kind: .daemonStarted, pid: getpid(), reason: succession?.reason ?? Release.version))
                 logger.notice("ready", metadata: ["runtime.directory": "\(directory.path)"])
+                if let cluster { group.addTask { await cluster.run() } }
                 group.addTask { await self.settleOrphans() }
                 group.addTask { await self.succession?.conclude() }
                 group.addTask { await self.report() }
@@ -188,6 +206,7 @@ public final class Daemon: Service {
                 throw error
             }
             notifier.stopping(children.longestStop + Self.stopMargin)
+            await cluster?.leave(hastenedBy: shutdown)
             await shutdown.carryOut()
             children.releaseSockets()
             hasStopped.settle()

@@ -4,8 +4,12 @@ import Processes
 
 extension ProgramSpecification {
     /// Creates the specification of a program as the file describes it.
-    init(_ program: ConfiguredProgram) {
-        self.init(command: program.command, environment: program.environment, directory: program.directory)
+    ///
+    /// - Parameter fence: The epoch under which this node owns the subtree; the program gets it as `COORDINATOR_FENCE`.
+    init(_ program: ConfiguredProgram, fence: UInt64?) {
+        var environment = program.environment
+        if let fence { environment["COORDINATOR_FENCE"] = "\(fence)" }
+        self.init(command: program.command, environment: environment, directory: program.directory)
         environmentFiles = program.process.environmentFiles
         inheritsEnvironment = program.process.inheritsEnvironment
         attributes = program.process.attributes

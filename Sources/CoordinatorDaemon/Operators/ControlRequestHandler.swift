@@ -8,6 +8,7 @@ import WireProtocol
 struct ControlRequestHandler: ControlHandler {
     private let runtime: CoordinatorRuntime
     private let children: ConfiguredChildren
+    private let cluster: ClusterMembership?
     private let keeper: ConfigurationKeeper
     private let dependents: DependentOperations
     private let shutdown: ShutdownSignal
@@ -24,6 +25,7 @@ struct ControlRequestHandler: ControlHandler {
     init(
         runtime: CoordinatorRuntime,
         children: ConfiguredChildren,
+        cluster: ClusterMembership?,
         keeper: ConfigurationKeeper,
         shutdown: ShutdownSignal,
         upgrade: Upgrade,
@@ -36,11 +38,16 @@ struct ControlRequestHandler: ControlHandler {
         audit = Audit(events, logger: logger)
         self.runtime = runtime
         self.children = children
+        self.cluster = cluster
         self.keeper = keeper
         dependents = DependentOperations(runtime: runtime, children: children)
         self.shutdown = shutdown
         self.upgrade = upgrade
-        tree = SharedCall { try ControlJSON.value(of: children.complete(TreeNode(await runtime.snapshot()))) }
+        tree = SharedCall {
+            var tree = children.complete(TreeNode(try await runtime.snapshot()))
+            await cluster?.mark(&tree)
+            return try ControlJSON.value(of: tree)
+        }
         processes = SharedCall { try ControlJSON.value(of: ProcessList(await runtime.snapshot())) }
     }
 
@@ -73,8 +80,15 @@ struct ControlRequestHandler: ControlHandler {
         return LifeHistory(path: path.description, lives: [])
     }
 
+    /// Returns the daemon as a node of a cluster.
+    private func membership() throws(ControlError) -> ClusterMembership {
+        if let cluster { return cluster }
+        throw ControlError(.invalidRequest, "this daemon is no node of a cluster: its configuration has no `cluster`")
+    }
+
     private func perform(_ operation: ControlOperation, from requester: Requester) async throws -> JSONValue {
-        switch operation {
+        try await cluster?.check(operation)
+        return switch operation {
         case .tree: try await tree.value()
         case .ps: try await processes.value()
         case .status(let path): try ControlJSON.value(of: await status(try place(path)))
@@ -114,6 +128,10 @@ struct ControlRequestHandler: ControlHandler {
         case .logs, .events:
             throw ControlError(.invalidRequest, "`\(operation.name)` is a stream")
         case .history(let path): try ControlJSON.value(of: await history(try place(path)))
+        case .nodes: try ControlJSON.value(of: await membership().nodes())
+        case .whereabouts(let path): try ControlJSON.value(of: await membership().whereabouts(of: try place(path)))
+        case .drain(let node, let isDraining): try ControlJSON.value(of: await membership().drain(node, isDraining))
+        case .move(let path, let node): try ControlJSON.value(of: await membership().move(try place(path, operation), to: node))
         }
     }
 
@@ -138,6 +156,12 @@ struct ControlRequestHandler: ControlHandler {
     }
 
     private func status(_ path: CoordinatorPath) async throws -> TreeNode {
+        var node = try await knownStatus(path)
+        await cluster?.mark(&node)
+        return node
+    }
+
+    private func knownStatus(_ path: CoordinatorPath) async throws -> TreeNode {
         try await at(path) {
             let node = TreeNode(try await runtime.snapshot(of: path))
             if path.isRoot { return children.complete(node) }

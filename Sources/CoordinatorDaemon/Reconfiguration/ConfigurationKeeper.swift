@@ -15,6 +15,7 @@ final class ConfigurationKeeper: Sendable {
     /// The file with which the daemon was started.
     let file: String
     private let children: ConfiguredChildren
+    private let cluster: ClusterMembership?
     private let logs: ChildLogs
     private let events: EventLog
     private let notifier: ServiceNotifier
@@ -27,6 +28,7 @@ final class ConfigurationKeeper: Sendable {
         text: String,
         file: String,
         children: ConfiguredChildren,
+        cluster: ClusterMembership?,
         logs: ChildLogs,
         events: EventLog,
         notifier: ServiceNotifier,
@@ -35,6 +37,7 @@ final class ConfigurationKeeper: Sendable {
         running = Lock((configuration, text))
         self.file = file
         self.children = children
+        self.cluster = cluster
         self.logs = logs
         self.events = events
         self.notifier = notifier
@@ -92,6 +95,7 @@ final class ConfigurationKeeper: Sendable {
             running.configuration.logging = next.logging
             running.text = text
         }
+        await cluster?.follow()
         let changes = ConfigurationChanges(plan, file: file, failures: failures)
         log(changes)
         return changes

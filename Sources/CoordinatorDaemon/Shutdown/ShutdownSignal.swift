@@ -36,6 +36,9 @@ final class ShutdownSignal: Sendable {
     /// Whether the shutdown was requested.
     var isRequested: Bool { asked.isSettled }
 
+    /// Whether a second request has limited the time of the shutdown.
+    var isHastened: Bool { hurry.withLock { $0.shutdown != nil } }
+
     /// Waits until the shutdown is requested or the waiting task is cancelled.
     func requested() async { _ = await asked.valueUnlessCancelled() }
 

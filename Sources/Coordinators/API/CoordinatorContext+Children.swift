@@ -133,6 +133,8 @@ extension CoordinatorContext {
     ///   - retriesFirstStart: Whether a first start that fails is retried as the policy says, instead of ending the child. The call then
     ///     returns when the child is ready, or throws when it's given up.
     ///   - ifPresent: The way in which a child is treated that has the key already; by default it's joined.
+    ///   - fence: The epoch under which a node of a cluster owns the subtree, which its coordinators get as ``fence``. Such a worker dies with
+    ///     this process, whatever ``CoordinatorRuntime/Options/orphanGrace`` is. `nil`: the subtree isn't a cluster's.
     @discardableResult
     public func start(
         worker typeName: String,
@@ -152,7 +154,8 @@ extension CoordinatorContext {
         shutdown: Shutdown = .timeout(.seconds(5)),
         restartLimits: RestartLimits? = nil,
         retriesFirstStart: Bool = false,
-        ifPresent: IfPresent = .join
+        ifPresent: IfPresent = .join,
+        fence: UInt64? = nil
     ) async throws -> AnyChild {
         let program = WorkerProgram(
             executable: executable,
@@ -161,7 +164,8 @@ extension CoordinatorContext {
             directory: directory,
             environmentFiles: environmentFiles,
             inheritsEnvironment: inheritsEnvironment,
-            attributes: attributes
+            attributes: attributes,
+            fence: fence
         )
         let place: CoordinatorDefinition.Place =
             node.runtime.options.runsInOneProcess && executable == nil

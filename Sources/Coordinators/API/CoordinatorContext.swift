@@ -14,6 +14,13 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     /// The coordinator's present configuration: the one that it was started with, or that its parent has changed it to since.
     public var configuration: C.Configuration { node.configuration(as: C.Configuration.self) }
 
+    /// The fencing token of the cluster's subtree to which the coordinator belongs: the epoch under which this node owns it; `nil` elsewhere.
+    ///
+    /// Each owner of a subtree has a higher epoch than the one before, on whatever node. Write it with what you write, and have the receiver
+    /// refuse an epoch that is lower than one that it has seen: a node that was stopped or cut off can't write over its successor's work then.
+    /// It doesn't change as long as the process lives.
+    public var fence: UInt64? { node.runtime.uplink == nil ? nil : WorkerEnvironment.fence }
+
     /// A logger whose metadata names the coordinator.
     public var logger: Logger { node.logger }
 

@@ -110,12 +110,16 @@ struct WorkerProgram: Sendable, Hashable {
     var environmentFiles: [String] = []
     var inheritsEnvironment = true
     var attributes = ProcessAttributes()
+    /// The epoch under which a node of a cluster owns the subtree; `nil`: it isn't a cluster's.
+    ///
+    /// A worker that has one dies with its parent.
+    var fence: UInt64?
 }
 
 extension WorkerProgram {
     var surroundings: ProcessSurroundings {
         ProcessSurroundings(
-            environment: environment,
+            environment: fence.map { environment.merging([WorkerEnvironment.fenceVariable: "\($0)"]) { $1 } } ?? environment,
             environmentFiles: environmentFiles,
             inheritsEnvironment: inheritsEnvironment,
             directory: directory,

@@ -18,6 +18,11 @@ enum WorkerEnvironment {
     /// The variable with the level of the parent's log.
     static let logLevelVariable = "COORDINATOR_LOG_LEVEL"
 
+    /// The variable with the epoch under which a node of a cluster owns the subtree; all processes of the subtree inherit it.
+    static let fenceVariable = "COORDINATOR_FENCE"
+    /// The epoch of the subtree to which this process belongs.
+    static let fence = getenv(fenceVariable).flatMap { UInt64(String(cString: $0)) }
+
     /// The variables that a parent sets for one worker, which that worker's own children don't inherit.
     static let variables = [ticketVariable, lockVariable, logLevelVariable]
 

@@ -88,7 +88,7 @@ extension WorkerHost {
     /// - Returns: `nil` for a worker that won't be adopted.
     /// - Throws: An error when a process lives at the path already.
     func makeKeepsake(_ secret: [UInt8]) async throws(CoordinatorError) -> Keepsake? {
-        guard runtime.isAdoptable else { return nil }
+        guard runtime.isAdoptable, program.fence == nil else { return nil }
         guard let assignment = state.withLock({ $0.assignment }) else { return makeSpareKeepsake() }
         guard let fingerprint = runtime.fingerprint(of: assignment.definition),
             let lock = try await runtime.lockLife(at: path, mayBeTaken: plan.overlaps)

@@ -46,7 +46,8 @@ extension WorkerHost {
             return try attach(link, hello)
         }
         if program.surroundings.attributes.user != nil { runtime.hub.letOthersDial() }
-        let grace = runtime.orphanGrace
+        // The next owner of a cluster's subtree doesn't wait for this one's workers.
+        let grace = program.fence == nil ? runtime.orphanGrace : .zero
         let ticket = Ticket(
             address: address,
             secret: secret,

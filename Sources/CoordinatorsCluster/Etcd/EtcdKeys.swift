@@ -22,20 +22,21 @@
         }
 
         func form(of transaction: Transaction) -> EtcdForms.Transaction {
-            let key = data(transaction.key)
-            let write =
-                switch transaction.write {
-                case .put(let value, let lease):
-                    EtcdForms.Operation(put: EtcdForms.Put(key: key, value: Data(value), lease: lease.map { EtcdNumber($0.rawValue) }))
-                case .replace(let value):
-                    EtcdForms.Operation(put: EtcdForms.Put(key: key, value: Data(value), keepsLease: true))
-                case .remove: EtcdForms.Operation(remove: EtcdForms.Range(key: key))
-                }
-            return EtcdForms.Transaction(
+            EtcdForms.Transaction(
                 compare: transaction.conditions.map(form),
-                success: [write],
+                success: [form(of: transaction.write, to: transaction.key)] + transaction.others.map { form(of: $0.write, to: $0.key) },
                 failure: transaction.otherwise.map { EtcdForms.Operation(range: EtcdForms.Range(key: data($0))) }
             )
+        }
+
+        private func form(of write: Transaction.Write, to key: StoreKey) -> EtcdForms.Operation {
+            let key = data(key)
+            return switch write {
+            case .put(let value, let lease):
+                EtcdForms.Operation(put: EtcdForms.Put(key: key, value: Data(value), lease: lease.map { EtcdNumber($0.rawValue) }))
+            case .replace(let value): EtcdForms.Operation(put: EtcdForms.Put(key: key, value: Data(value), keepsLease: true))
+            case .remove: EtcdForms.Operation(remove: EtcdForms.Range(key: key))
+            }
         }
 
         private func form(of condition: Transaction.Condition) -> EtcdForms.Compare {

@@ -62,18 +62,15 @@ public actor LocalStore: RevisionedStore {
     package func commit(_ transaction: Transaction, before limit: ContinuousClock.Instant) throws(StoreError) -> TransactionResult {
         try begin("write \(transaction.key)", before: limit)
         guard transaction.conditions.allSatisfy(holds) else { return .refused(transaction.otherwise.compactMap { entries[$0] }) }
-        let key = transaction.key
-        let former = entries[key]
-        switch transaction.write {
-        case .put(let value, let lease):
-            if let lease, leases[lease] == nil { throw .leaseLost(lease) }
-            try write(value, for: key, lease: lease, after: former)
-        case .replace(let value): try write(value, for: key, lease: former?.lease, after: former)
-        case .remove where former != nil:
+        let writes = [(key: transaction.key, write: transaction.write)] + transaction.others
+        let changing = writes.filter { write in
+            if case .remove = write.write { entries[write.key] != nil } else { true }
+        }
+        for case (_, .put(_, let lease?)) in changing where leases[lease] == nil { throw .leaseLost(lease) }
+        if !changing.isEmpty {
             let next = try nextRevision()
-            remove(key, at: next)
+            for (key, write) in changing { carryOut(write, to: key, at: next) }
             announce(next)
-        case .remove: break
         }
         return .written(revision)
     }
@@ -141,14 +138,21 @@ public actor LocalStore: RevisionedStore {
         }
     }
 
-    private func write(_ value: [UInt8], for key: StoreKey, lease: LeaseIdentifier?, after former: StoreEntry?) throws(StoreError) {
-        let next = try nextRevision()
+    private func carryOut(_ write: Transaction.Write, to key: StoreKey, at next: StoreRevision) {
+        switch write {
+        case .put(let value, let lease): self.write(value, for: key, lease: lease, at: next)
+        case .replace(let value): self.write(value, for: key, lease: entries[key]?.lease, at: next)
+        case .remove: remove(key, at: next)
+        }
+    }
+
+    private func write(_ value: [UInt8], for key: StoreKey, lease: LeaseIdentifier?, at next: StoreRevision) {
+        let former = entries[key]
         if let held = former?.lease, held != lease { leases[held]?.keys.remove(key) }
         if let lease { leases[lease]?.keys.insert(key) }
         let entry = StoreEntry(key: key, value: value, created: former?.created ?? next, modified: next, lease: lease)
         entries[key] = entry
         history.append(StoreChange(key: key, revision: next, entry: entry))
-        announce(next)
     }
 
     private func remove(_ key: StoreKey, at next: StoreRevision) {

@@ -67,10 +67,17 @@ public protocol ClusterStore: Sendable {
     /// - Parameters:
     ///   - path: The path.
     ///   - epoch: The epoch under which it was claimed.
+    ///   - assignment: The value that the path's assignment gets in the same transaction, if the assignment is as it was at its last change,
+    ///     which had this revision: a failed owner's note for the leader. When it has changed since then, the path alone is given up.
     ///   - deadline: The time at which the call gives up.
     /// - Returns: Whether the path was owned under that epoch. Also false when an earlier try has released it, and only its answer was lost.
     @discardableResult
-    func release(_ path: String, epoch: Epoch, until deadline: ContinuousClock.Instant) async throws(StoreError) -> Bool
+    func release(
+        _ path: String,
+        epoch: Epoch,
+        leaving assignment: (value: [UInt8], since: StoreRevision)?,
+        until deadline: ContinuousClock.Instant
+    ) async throws(StoreError) -> Bool
 
     /// Returns the owner of a path; `nil` when it has none.
     ///
@@ -132,6 +139,18 @@ public protocol ClusterStore: Sendable {
 }
 
 extension ClusterStore {
+    /// Gives a path up, if its owner is still that of the epoch, and leaves its assignment as it is.
+    ///
+    /// - Parameters:
+    ///   - path: The path.
+    ///   - epoch: The epoch under which it was claimed.
+    ///   - deadline: The time at which the call gives up.
+    /// - Returns: Whether the path was owned under that epoch. Also false when an earlier try has released it, and only its answer was lost.
+    @discardableResult
+    public func release(_ path: String, epoch: Epoch, until deadline: ContinuousClock.Instant) async throws(StoreError) -> Bool {
+        try await release(path, epoch: epoch, leaving: nil, until: deadline)
+    }
+
     /// Makes a node the owner of a path that has none, whatever the path's assignment is.
     ///
     /// - Parameters:

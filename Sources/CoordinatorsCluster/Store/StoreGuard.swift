@@ -6,6 +6,9 @@ public enum StoreGuard: Hashable, Sendable {
     case owner(of: String, epoch: Epoch)
     /// The leader is still that of the epoch.
     case leader(epoch: Epoch)
+    /// The leader is still that of the epoch, and the key is as it was at its last change, which had this revision; `nil`: there is no such
+    /// key.
+    case placement(by: Epoch, since: StoreRevision?)
     /// The node's entry still hangs on the lease.
     case node(NodeLease)
     /// The key itself is as it was at its last change, which had this revision; `nil`: there is no such key.

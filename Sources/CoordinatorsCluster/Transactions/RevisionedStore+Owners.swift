@@ -22,8 +22,24 @@ extension RevisionedStore {
 
     /// Gives a path up, if its owner is still that of the epoch.
     @discardableResult
-    public func release(_ path: String, epoch: Epoch, until deadline: ContinuousClock.Instant) async throws(StoreError) -> Bool {
-        try await giveUp(.owner(path), epoch, until: deadline)
+    public func release(
+        _ path: String,
+        epoch: Epoch,
+        leaving assignment: (value: [UInt8], since: StoreRevision)?,
+        until deadline: ContinuousClock.Instant
+    ) async throws(StoreError) -> Bool {
+        guard let assignment else { return try await giveUp(.owner(path), epoch, until: deadline) }
+        let isOurs = Transaction.Condition.created(.owner(path), StoreRevision(rawValue: epoch.rawValue))
+        let isUnchanged = Transaction.Condition.modified(.assignment(path), assignment.since)
+        var transaction = Transaction(.owner(path), .remove, if: [isOurs, isUnchanged], otherwise: [])
+        transaction.others = [(.assignment(path), .put(assignment.value, lease: nil))]
+        let whole = transaction
+        let result = try await retrying("release \(path)", until: deadline) { limit throws(StoreError) in
+            try await commit(whole, before: limit)
+        }
+        if case .written = result { return true }
+        // The leader or an operator has decided otherwise meanwhile, or the path isn't owned under the epoch.
+        return try await giveUp(.owner(path), epoch, until: deadline)
     }
 
     /// Gives the leadership up, if it's still that of the epoch.

@@ -12,7 +12,10 @@ extension RevisionedStore {
         let action = "write \(key)"
         var known: StoreRevision?
         var isKnown = false
-        if case .unchanged(let revision) = `guard` { (known, isKnown) = (revision, true) }
+        switch `guard` {
+        case .unchanged(let revision), .placement(_, let revision): (known, isKnown) = (revision, true)
+        case .owner, .leader, .node: break
+        }
         var mayBeWritten = false
         while true {
             if !isKnown {
@@ -57,7 +60,7 @@ extension StoreGuard {
     fileprivate var conditions: [Transaction.Condition] {
         switch self {
         case .owner(let path, let epoch): [.created(.owner(path), StoreRevision(rawValue: epoch.rawValue))]
-        case .leader(let epoch): [.created(.leader, StoreRevision(rawValue: epoch.rawValue))]
+        case .leader(let epoch), .placement(let epoch, _): [.created(.leader, StoreRevision(rawValue: epoch.rawValue))]
         case .node(let lease): [.leased(.node(lease.node), lease.id)]
         case .unchanged: []
         }
@@ -67,7 +70,7 @@ extension StoreGuard {
     fileprivate var keys: [StoreKey] {
         switch self {
         case .owner(let path, _): [.owner(path)]
-        case .leader: [.leader]
+        case .leader, .placement: [.leader]
         case .node(let lease): [.node(lease.node)]
         case .unchanged: []
         }
@@ -86,13 +89,21 @@ extension StoreGuard {
         case .node(let lease):
             guard entry?.lease != lease.id else { return }
             throw .fenced("node \(lease.node) hasn't the lease \(lease.id) any more", key)
-        case .unchanged:
-            throw StoreError(code: .conflict, message: "Could not write \(key): it was changed meanwhile. Read it again.")
+        case .placement(let epoch, _):
+            guard entry?.created.rawValue == epoch.rawValue else {
+                throw .fenced("the leadership of the epoch \(epoch) is over", key)
+            }
+            throw .conflict(key)
+        case .unchanged: throw .conflict(key)
         }
     }
 }
 
 extension StoreError {
+    fileprivate static func conflict(_ key: StoreKey) -> StoreError {
+        StoreError(code: .conflict, message: "Could not write \(key): it was changed meanwhile. Read it again.")
+    }
+
     fileprivate static func fenced(_ reason: String, _ key: StoreKey) -> StoreError {
         StoreError(code: .fenced, message: "Could not write \(key): \(reason).")
     }

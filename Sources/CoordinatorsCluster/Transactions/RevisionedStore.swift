@@ -41,6 +41,8 @@ package struct Transaction: Sendable {
     package let key: StoreKey
     package let write: Write
     package let conditions: [Condition]
+    /// What is written to other keys at the same revision.
+    package var others: [(key: StoreKey, write: Write)] = []
     /// The keys whose entries are returned when a condition doesn't hold.
     package let otherwise: [StoreKey]
 

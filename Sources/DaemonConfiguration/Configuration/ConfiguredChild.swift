@@ -57,6 +57,9 @@ public struct ConfiguredChild: Codable, Hashable, Sendable {
     /// What becomes of the child's output; where it says nothing, the file's `logging` applies; nil: that alone.
     public var logging: LoggingConfiguration?
 
+    /// What the child wants of the cluster's node on which it runs; nil: it runs here, and isn't the cluster's.
+    public var placement: ClusterPlacement?
+
     /// Creates a child; `shutdown: nil` means the default for its content.
     public init(
         key: String,

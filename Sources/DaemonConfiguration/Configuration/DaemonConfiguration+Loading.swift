@@ -51,6 +51,29 @@ extension DaemonConfiguration {
         return configuration
     }
 
+    /// Reads a file that has the mapping of `cluster` alone.
+    ///
+    /// - Throws: the problems of the file; an unreadable file is one.
+    public static func cluster(path: String) throws(ConfigurationError) -> ClusterConfiguration {
+        let text = try text(path: path)
+        try SourceText.check(scalars: text.unicodeScalars, file: path)
+        var reader = ConfigurationReader(file: path)
+        let root: Node?
+        do {
+            root = try compose(yaml: text, .basic, .default, .utf8)
+        } catch {
+            throw ConfigurationError(problems: [SyntaxProblem.describe(error, in: text, file: path)])
+        }
+        var cluster: ClusterConfiguration?
+        if let root {
+            if reader.checkTree(root, size: text.utf8.count) { cluster = reader.cluster(root, "the file") }
+        } else {
+            reader.report(line: 1, column: 1, "the file is empty; expected a mapping with `name` and `endpoints`")
+        }
+        guard let cluster, reader.problems.isEmpty else { throw ConfigurationError(problems: reader.problemsInFileOrder) }
+        return cluster
+    }
+
     static func parse(bytes: [UInt8], file: String, checkingFiles: Bool = false) throws(ConfigurationError) -> DaemonConfiguration {
         try parse(text: try SourceText.decode(bytes, file: file), file: file, checkingFiles: checkingFiles)
     }

@@ -25,6 +25,9 @@ public struct DaemonConfiguration: Codable, Hashable, Sendable {
     /// What is recorded of the tree, and where it's exported.
     public var observability = ObservabilityConfiguration()
 
+    /// The daemon as a node of a cluster; nil: it isn't one.
+    public var cluster: ClusterConfiguration?
+
     /// Creates a configuration with the defaults of the file.
     public init(
         children: [ConfiguredChild],

@@ -101,8 +101,9 @@ public struct SiblingDependencies: Hashable, Sendable {
 }
 
 extension [ConfiguredChild] {
-    /// The keys of the siblings that their supervisor starts: those with `autostart`, and those that these require.
+    /// The keys of the siblings that their supervisor starts: those with `autostart` that aren't placed by the cluster, and those that these
+    /// require.
     public var startedBySupervisor: Set<String> {
-        SiblingDependencies(of: self).withRequired(filter(\.autostart).map(\.key))
+        SiblingDependencies(of: self).withRequired(filter { $0.autostart && $0.placement == nil }.map(\.key))
     }
 }

@@ -17,7 +17,7 @@ extension ConfigurationReader {
             let fields = self.fields(
                 root,
                 "the file",
-                keys: ["children", "supervision", "orphan_grace", "operators", "logging", "observability"]
+                keys: ["children", "supervision", "orphan_grace", "operators", "logging", "observability", "cluster"]
             )
         else { return nil }
         // Read first, because it has the defaults of the children's limits.
@@ -29,6 +29,7 @@ extension ConfigurationReader {
         configuration.logging = logging
         if let operators = fields["operators"] { configuration.operators = self.operators(operators) }
         if let node = fields["observability"] { configuration.observability = observability(node) }
+        configuration.cluster = fields["cluster"].flatMap { self.cluster($0, "`cluster`") }
         if let grace = fields["orphan_grace"].flatMap({ self.duration($0, "`orphan_grace`") }) { configuration.orphanGrace = grace }
         return configuration
     }
@@ -48,7 +49,7 @@ extension ConfigurationReader {
         for node in nodes {
             let keys = [
                 "key", "worker", "program", "restart", "shutdown", "restart_limits", "children", "supervision", "instances", "autostart",
-                "after", "requires", "logging", "overlap",
+                "after", "requires", "logging", "overlap", "placement",
             ]
             guard let fields = self.fields(node, "a child", keys: keys) else {
                 siblings.isComplete = false
@@ -64,6 +65,7 @@ extension ConfigurationReader {
             let childLogging = fields["logging"].map { self.logging($0, logging, of: content, isOfFile: false) }
             let overlap = fields["overlap"].flatMap { self.overlap($0, content, shutdown) }
             let autostart = fields["autostart"].flatMap { self.truth($0, "`autostart`") }
+            let placement = fields["placement"].flatMap { self.placement($0, isAtTop: pathLength == 0) }
             let (after, requires) = (names(fields, "after"), names(fields, "requires"))
             if let key { register(key, keyNode, instances, &siblings) } else { siblings.isComplete = false }
             if let key, let content {
@@ -80,6 +82,7 @@ extension ConfigurationReader {
                     requires: requires.map(\.name)
                 )
                 child.logging = childLogging
+                child.placement = placement
                 siblings.add(child, after + requires)
             }
         }

@@ -62,6 +62,15 @@ extension ConfigurationReader {
                 report(at: name.mark, "`\(name.list)` of `\(key)` names `\(name.name)`, which is the key of no sibling; \(hint)")
             }
         }
+        let placed = Set(siblings.children.filter { $0.placement != nil }.map(\.key))
+        for (key, names) in siblings.names {
+            for name in names where placed.contains(key) || placed.contains(name.name) {
+                report(
+                    at: name.mark,
+                    "`\(name.list)` of `\(key)` names `\(name.name)`, and one of them has `placement`; expected no order with what other nodes may run"
+                )
+            }
+        }
         guard let cycle = SiblingDependencies(of: siblings.children).cycle else { return }
         let mark = siblings.names.first { $0.key == cycle[0] }?.names.first { $0.name == cycle[1] }?.mark
         let circle = cycle.map { "`\($0)`" }.joined(separator: " after ")

@@ -27,6 +27,7 @@ struct CoordinatorControl: AsyncParsableCommand {
             MailboxCommand.self,
             TopCommand.self, DoctorCommand.self, CompletionCommand.self,
             UpgradeCommand.self, LogsCommand.self, EventsCommand.self, HistoryCommand.self, ImportCommand.self,
+            NodesCommand.self, WhereCommand.self, DrainCommand.self, MoveCommand.self,
         ]
     )
 

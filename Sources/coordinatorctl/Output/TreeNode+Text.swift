@@ -29,9 +29,10 @@ extension TreeNode {
         }
     }
 
-    /// The state; of an unhealthy program, with the number of failed checks; of a node that waits for its next start, with the number of the
+    /// The state; of a subtree that lives on another node of the cluster, that; of an unhealthy program, with the number of failed checks; of a node that waits for its next start, with the number of the
     /// attempt and the remaining time; of one that is stopping, and of a worker whose executor runs nothing, with the time since when.
     var stateText: String {
+        if let clusterNode, pid == nil, state == "inactive" { return "on \(clusterNode)" }
         if let stopping = stoppingMilliseconds { return state.text(stoppingFor: stopping) }
         if let silence = executorSilenceMilliseconds { return "\(state), executor silent for \(Duration.milliseconds(silence).briefText)" }
         if let health, !health.healthy { return "\(state), unhealthy (\(health.failures))" }
@@ -71,6 +72,7 @@ extension TreeNode {
         if let statusText { facts.append(["status", statusText]) }
         if let health { facts.append(["health", health.text]) }
         if let lastExit { facts.append(["last exit", lastExit]) }
+        if let clusterNode { facts.append(["node", clusterNode]) }
         let cells = facts.map { fact in
             [fact[0] + ":", fact[0] == "state" ? colours.text(fact[1], in: state) : TextLayout.printable(fact[1])]
         }

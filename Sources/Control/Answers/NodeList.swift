@@ -1,0 +1,65 @@
+/// The nodes of a cluster.
+public struct NodeList: Codable, Hashable, Sendable {
+    /// One node.
+    public struct Entry: Codable, Hashable, Sendable {
+        /// The node's name.
+        public var name: String
+        /// Whether it's the daemon that answers.
+        public var isSelf: Bool
+        /// Whether it decides which node gets which subtree.
+        public var leads: Bool
+        /// Whether it gives its subtrees over and takes none.
+        public var drains: Bool
+        /// What the node has.
+        public var labels: [String: String]
+        /// The total of the weights of subtrees that it may have; nil: any.
+        public var capacity: Int?
+        /// The version of its daemon.
+        public var version: String
+        /// The paths of the subtrees that it owns.
+        public var subtrees: [String]
+
+        /// Creates an entry.
+        public init(
+            name: String,
+            isSelf: Bool = false,
+            leads: Bool = false,
+            drains: Bool = false,
+            labels: [String: String] = [:],
+            capacity: Int? = nil,
+            version: String = "",
+            subtrees: [String] = []
+        ) {
+            self.name = name
+            self.isSelf = isSelf
+            self.leads = leads
+            self.drains = drains
+            self.labels = labels
+            self.capacity = capacity
+            self.version = version
+            self.subtrees = subtrees
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case name, leads, drains, labels, capacity, version, subtrees
+            case isSelf = "self"
+        }
+    }
+
+    /// The cluster's name.
+    public var cluster: String
+    /// The progress of the answering daemon's membership: `joining`, `member`, `frozen` or `left`.
+    public var membership: String
+    /// The nodes, by name.
+    public var nodes: [Entry]
+    /// The paths of the subtrees that no node owns.
+    public var homeless: [String]
+
+    /// Creates a list.
+    public init(cluster: String, membership: String, nodes: [Entry], homeless: [String] = []) {
+        self.cluster = cluster
+        self.membership = membership
+        self.nodes = nodes
+        self.homeless = homeless
+    }
+}

@@ -1,0 +1,42 @@
+/// The place of a subtree that the cluster places.
+public struct Whereabouts: Codable, Hashable, Sendable {
+    /// The path of the subtree's root.
+    public var path: String
+    /// The node that owns it; nil: none.
+    public var node: String?
+    /// The epoch of the owner, by which receivers refuse what earlier owners write; nil: there is no owner.
+    public var epoch: UInt64?
+    /// The node to which the leader has assigned it; nil: none.
+    public var assigned: String?
+    /// The node to which an operator has pinned it; nil: none.
+    public var pinned: String?
+    /// The nodes on which it has failed beyond its limit of restarts.
+    public var failedOn: [String]
+    /// Whether it has failed on as many nodes as it may, and isn't placed before an operator moves it.
+    public var isGivenUp: Bool
+
+    /// Creates a place.
+    public init(
+        path: String,
+        node: String? = nil,
+        epoch: UInt64? = nil,
+        assigned: String? = nil,
+        pinned: String? = nil,
+        failedOn: [String] = [],
+        isGivenUp: Bool = false
+    ) {
+        self.path = path
+        self.node = node
+        self.epoch = epoch
+        self.assigned = assigned
+        self.pinned = pinned
+        self.failedOn = failedOn
+        self.isGivenUp = isGivenUp
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case path, node, epoch, assigned, pinned
+        case failedOn = "failed_on"
+        case isGivenUp = "given_up"
+    }
+}

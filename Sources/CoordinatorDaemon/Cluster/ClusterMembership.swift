@@ -1,0 +1,208 @@
+#if Cluster
+    import ConcurrencySupport
+    import Control
+    import CoordinatorsCluster
+    import Coordinators
+    import DaemonConfiguration
+    import Glibc
+    import Logging
+    import Ownership
+    import Processes
+
+    /// The daemon as a node of a cluster: its children with `placement` run here while the node owns them.
+    final class ClusterMembership: Sendable {
+        let configuration: ClusterConfiguration
+        let children: ConfiguredChildren
+        let runtime: CoordinatorRuntime
+        let name: NodeName
+        private let store: Store
+        private let options: ClusterNode.Options
+        private let logger: Logger
+        private let current = Lock<ClusterNode?>(nil)
+        /// What was made known last.
+        private let published = Lock<[String: ClusterPlacement]>([:])
+
+        private enum Store {
+            case local(LocalStore)
+            case etcd(EtcdStore)
+
+            var shared: any ClusterStore {
+                switch self {
+                case .local(let store): store
+                case .etcd(let store): store
+                }
+            }
+        }
+
+        /// The node, as long as the daemon is one.
+        var node: ClusterNode? { current.withLock { $0 } }
+
+        init(_ configuration: ClusterConfiguration, _ children: ConfiguredChildren, _ runtime: CoordinatorRuntime, logger: Logger)
+            throws(ProcessError)
+        {
+            self.configuration = configuration
+            self.children = children
+            self.runtime = runtime
+            let text = configuration.node ?? Self.hostName
+            guard let name = NodeName(text) else {
+                throw ProcessError(code: .invalidSpecification, errno: 0, message: "\"\(text)\" can't name a node: set `node` in `cluster`")
+            }
+            self.name = name
+            var logger = logger
+            logger[metadataKey: "node"] = "\(name)"
+            self.logger = logger
+            store = try Self.store(configuration)
+            options = ClusterNode.Options(
+                record: NodeRecord(
+                    name: name,
+                    address: "",
+                    labels: configuration.labels,
+                    capacity: configuration.capacity ?? 0,
+                    version: Release.version
+                ),
+                terms: LeaseTerms(timeToLive: configuration.timeToLive),
+                onStoreLoss: configuration.onStoreLoss == .freeze ? .freeze : .fence,
+                rebalances: configuration.rebalances,
+                logger: logger
+            )
+        }
+
+        private static var hostName: String {
+            var names = utsname()
+            uname(&names)
+            // Unsafe: uname(2) ends the text with a zero, within the array.
+            let name = withUnsafeBytes(of: &names.nodename) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+            return String(name.prefix { $0 != "." })
+        }
+
+        private static func store(_ configuration: ClusterConfiguration) throws(ProcessError) -> Store {
+            do throws(StoreError) {
+                switch configuration.store {
+                case .directory(let directory):
+                    mkdir(directory, 0o700)
+                    return .local(try LocalStore(epochs: "\(directory)/epochs"))
+                case .etcd(let endpoints):
+                    var options = EtcdOptions(endpoints: endpoints, cluster: configuration.name)
+                    let security = configuration.security
+                    options.security = .init(authority: security.authority, certificate: security.certificate, key: security.key)
+                    options.tryLimit = min(.seconds(1), configuration.timeToLive / 4)
+                    if let user = configuration.user, let file = configuration.passwordFile {
+                        guard let text = try? DaemonConfiguration.text(path: file) else {
+                            throw StoreError(code: .unusable, message: "Could not read the password of etcd's user in \(file).")
+                        }
+                        let password = text.split(separator: "\n").first.map(String.init) ?? ""
+                        options.credentials = .init(user: user, password: password)
+                    }
+                    return .etcd(try EtcdStore(options))
+                }
+            } catch {
+                throw ProcessError(code: .invalidSpecification, errno: 0, message: error.message)
+            }
+        }
+
+        /// Is a node until it has left the cluster.
+        func run() async {
+            let node = ClusterNode(store.shared, host: self, options: options)
+            current.withLock { $0 = node }
+            let (failures, failed) = AsyncStream<String>.makeStream()
+            children.failureObserver.withLock { $0 = { failed.yield($0) } }
+            await follow()
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { await node.run() }
+                group.addTask { for await key in failures { await self.giveUp(key, node) } }
+                await group.next()
+                group.cancelAll()
+            }
+            children.failureObserver.withLock { $0 = nil }
+            if case .etcd(let store) = store { await store.close() }
+        }
+
+        /// Gives everything over and leaves the cluster; returns when that is done, or a second request hastens the shutdown.
+        func leave(hastenedBy shutdown: ShutdownSignal) async {
+            guard let node else { return }
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { await node.leave() }
+                group.addTask {
+                    while !Task.isCancelled, !shutdown.isHastened { try? await Task.sleep(for: .milliseconds(50)) }
+                }
+                await group.next()
+                group.cancelAll()
+            }
+        }
+
+        /// Makes known which children are to run, after the configuration was changed.
+        func follow() async {
+            let wanted = Dictionary(children.placedChildren.map { ("/\($0.key)", $0.placement) }) { first, _ in first }
+                .compactMapValues(\.self)
+            let changes = published.withLock { published in
+                var changes: [String: SubtreeWish?] = [:]
+                for path in published.keys where wanted[path] == nil { changes.updateValue(nil, forKey: path) }
+                for (path, placement) in wanted where published[path] != placement { changes[path] = SubtreeWish(placement) }
+                published = wanted
+                return changes
+            }
+            await node?.publish(changes)
+        }
+
+        private func giveUp(_ key: String, _ node: ClusterNode) async {
+            guard let epoch = children.fence(of: key), children.child(key)?.placement != nil else { return }
+            await stop("/\(key)", drains: false)
+            await node.gaveUp("/\(key)", epoch: Epoch(rawValue: epoch))
+        }
+    }
+
+    // MARK: - Subtrees
+
+    extension ClusterMembership: SubtreeHost {
+        func start(_ path: String, epoch: Epoch) async throws {
+            let key = String(path.dropFirst())
+            guard let child = children.child(key), child.placement != nil else {
+                throw ControlError(.noSuchPath, "the configuration of this node has no child \(path) with `placement`")
+            }
+            guard let supervisor = children.supervisor else { throw ControlError(.notRunning, "the tree of this node isn't running") }
+            children.own(key, epoch.rawValue)
+            do {
+                try await supervisor.attempt(child)
+                supervisor.arrange()
+            } catch {
+                await stop(path, drains: false)
+                throw error
+            }
+        }
+
+        func fence(_ path: String, epoch: Epoch) {
+            // Operators' messages are refused from now on, because the node has no epoch for the path; the stop follows at once.
+        }
+
+        func stop(_ path: String, drains: Bool) async {
+            let key = String(path.dropFirst())
+            guard let supervisor = children.supervisor else { return }
+            let leaves = children.leaves(of: key)
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    while supervisor.state(of: key) != nil {
+                        do { try await supervisor.remove(key) } catch { try? await Task.sleep(for: .milliseconds(10)) }
+                    }
+                }
+                if !drains {
+                    group.addTask {
+                        // Not with the time that the child has to end: the next owner may start.
+                        while !Task.isCancelled {
+                            for leaf in leaves { _ = try? await self.runtime.kill(leaf) }
+                            try? await Task.sleep(for: .milliseconds(20))
+                        }
+                    }
+                }
+                await group.next()
+                group.cancelAll()
+            }
+            children.disown(key)
+        }
+    }
+
+    extension SubtreeWish {
+        fileprivate init(_ placement: ClusterPlacement) {
+            self.init(labels: placement.labels, group: placement.apart, weight: placement.weight, moves: placement.moves)
+        }
+    }
+#endif

@@ -1,0 +1,242 @@
+import ConcurrencySupport
+import Logging
+public import Ownership
+import Placement
+
+// The leader's work: it's elected, and writes which node gets which subtree.
+
+extension ClusterNode {
+    /// The time for which the node leads.
+    struct Leadership {
+        let epoch: Epoch
+        /// The time from which it places subtrees, so that nodes that start together share them.
+        let placesFrom: ContinuousClock.Instant
+    }
+
+    /// Begins an election when there is no leader.
+    func considerElection() {
+        if let leadership, view.leader?.epoch != leadership.epoch, view.revision.rawValue >= leadership.epoch.rawValue {
+            self.leadership = nil
+        }
+        guard leadership == nil, !isElecting, lease != nil, !machine.isLeaving, view.leader == nil else { return }
+        isElecting = true
+        begin { await self.elect() }
+    }
+
+    private func elect() async {
+        defer { isElecting = false }
+        while let lease, view.leader == nil, !machine.isLeaving, !Task.isCancelled {
+            do throws(StoreError) {
+                guard case .granted(let epoch) = try await store.elect(owner, with: lease, until: tryEnd) else { return }
+                guard self.lease == lease else { return }
+                options.logger.notice("the node leads the cluster", metadata: ["epoch": "\(epoch)"])
+                let pause = view.assignments.isEmpty ? options.terms.renewalInterval : .zero
+                leadership = Leadership(epoch: epoch, placesFrom: .now + pause)
+                return considerPlacement()
+            } catch {
+                if error.code == .leaseLost { return }
+                try? await TimeSource.monotonic.sleep(until: .now + options.terms.pause)
+            }
+        }
+    }
+
+    /// Begins to place subtrees when the node leads.
+    func considerPlacement() {
+        guard leadership != nil, !isPlacing else { return }
+        isPlacing = true
+        begin { await self.place() }
+    }
+
+    private func place() async {
+        defer { isPlacing = false }
+        while let leadership, !Task.isCancelled {
+            let wait = leadership.placesFrom - ContinuousClock.now
+            if wait > .zero {
+                try? await TimeSource.monotonic.sleep(until: .now + wait)
+                continue
+            }
+            guard isViewNew else { return }
+            isViewNew = false
+            do throws(StoreError) {
+                try await write(plan(), leadership.epoch)
+            } catch {
+                switch error.code {
+                case .fenced: return self.leadership = nil
+                // The watch brings what has changed.
+                case .conflict: continue
+                default:
+                    isViewNew = true
+                    try? await TimeSource.monotonic.sleep(until: .now + options.terms.pause)
+                }
+            }
+        }
+    }
+
+    /// Returns the assignments that are to be written; `nil` for those of subtrees that aren't to run.
+    private func plan() -> [(path: String, assignment: SubtreeAssignment?)] {
+        let nodes = view.nodes.values.map { node in
+            PlacementNode(
+                node.value.name,
+                labels: Self.texts(node.value.labels),
+                capacity: node.value.capacity == 0 ? nil : node.value.capacity,
+                isDraining: node.value.isDraining
+            )
+        }
+        let subtrees = view.wishes.map { path, wish in
+            let assignment = view.assignments[path]?.value
+            return PlacedSubtree(
+                path,
+                labels: Self.texts(wish.value.labels),
+                group: wish.value.group,
+                weight: wish.value.weight,
+                pin: wish.value.pin,
+                failedOn: Set((assignment?.failures ?? []).filter(isPresent).compactMap { NodeName($0.node) }),
+                isGivenUp: assignment?.isGivenUp ?? false
+            )
+        }
+        let present = view.assignments.compactMapValues(\.value.node)
+        let plan = Placer(rebalances: options.rebalances).plan(subtrees, on: nodes, from: present)
+        var changes: [(path: String, assignment: SubtreeAssignment?)] = plan.moves.map { move in
+            options.logger.notice(
+                "a subtree gets a node",
+                metadata: ["coordinator.path": "\(move.path)", "node": "\(move.to)", "reason": "\(move.reason)"]
+            )
+            return (move.path, SubtreeAssignment(node: move.to, failures: view.assignments[move.path]?.value.failures ?? []))
+        }
+        defer { unplaced = Set(plan.unplaced) }
+        for unplaced in plan.unplaced where !self.unplaced.contains(unplaced) {
+            options.logger.warning(
+                "a subtree gets no node",
+                metadata: ["coordinator.path": "\(unplaced.path)", "reason": "\(unplaced.reason)"]
+            )
+        }
+        for path in view.assignments.keys where view.wishes[path] == nil { changes.append((path, nil)) }
+        return changes
+    }
+
+    private static func texts(_ labels: [String: String]) -> Set<String> { Set(labels.map { "\($0)=\($1)" }) }
+
+    /// Whether the node on which a subtree has failed hasn't joined again since.
+    private func isPresent(_ failure: SubtreeAssignment.Failure) -> Bool {
+        guard let name = NodeName(failure.node) else { return false }
+        return view.nodes[name]?.lease?.rawValue == failure.lease
+    }
+
+    private func write(_ changes: [(path: String, assignment: SubtreeAssignment?)], _ epoch: Epoch) async throws(StoreError) {
+        for (path, assignment) in changes {
+            let key = StoreKey.assignment(path)
+            let since = view.assignments[path]?.modified
+            let revision = try await store.put(assignment?.json, for: key, guardedBy: .placement(by: epoch, since: since), until: tryEnd)
+            let entry = assignment.map {
+                StoreEntry(key: key, value: $0.json, created: since ?? revision, modified: revision, lease: nil)
+            }
+            view.note(StoreChange(key: key, revision: revision, entry: entry))
+        }
+    }
+}
+
+// MARK: - What operators and the host ask for
+
+extension ClusterNode {
+    /// The cluster's keys as the node has seen them last.
+    public var clusterView: ClusterView { view }
+
+    /// The progress of the node's membership: `joining`, `member`, `frozen` or `left`.
+    public var membership: String {
+        switch machine.state {
+        case .joining: "joining"
+        case .member: "member"
+        case .frozen: "frozen"
+        case .left: "left"
+        }
+    }
+
+    /// Makes known which subtrees are to run; pins of operators stay.
+    ///
+    /// - Parameter changes: What the subtrees want, by path; `nil`: the subtree isn't to run any more.
+    public func publish(_ changes: [String: SubtreeWish?]) {
+        wishes.merge(changes) { $1 }
+        considerPublication()
+    }
+
+    func considerPublication() {
+        guard !wishes.isEmpty, !isPublishing, lease != nil else { return }
+        isPublishing = true
+        begin { await self.publishAll() }
+    }
+
+    private func publishAll() async {
+        defer { isPublishing = false }
+        while let (path, wish) = wishes.first, !Task.isCancelled {
+            wishes[path] = nil
+            do throws(StoreError) {
+                try await change(path) { known in
+                    guard var wish else { return nil }
+                    wish.pin = known?.pin
+                    return wish
+                }
+            } catch {
+                if wishes[path] == nil { wishes[path] = .some(wish) }
+                try? await TimeSource.monotonic.sleep(until: .now + options.terms.pause)
+            }
+        }
+    }
+
+    /// Pins a subtree to a node, or lets it go where it's placed; one that was given up is tried again.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the subtree.
+    ///   - node: The node; `nil`: any.
+    /// - Throws: ``StoreError`` when the store doesn't take it.
+    public func pin(_ path: String, to node: NodeName?) async throws(StoreError) {
+        let listing = try await store.list(.key(.assignment(path)), until: tryEnd)
+        if let entry = listing.entries.first, var assignment = SubtreeAssignment(json: entry.value), !assignment.failures.isEmpty {
+            (assignment.failures, assignment.isGivenUp) = ([], false)
+            try await store.put(assignment.json, for: entry.key, guardedBy: .unchanged(since: entry.modified), until: tryEnd)
+        }
+        try await change(path) { wish in
+            var wish = wish
+            wish?.pin = node
+            return wish
+        }
+    }
+
+    /// Has a node give its subtrees over and take none, or take some again.
+    ///
+    /// - Parameters:
+    ///   - node: The node's name.
+    ///   - isDraining: Whether it drains.
+    /// - Returns: Whether there is such a node.
+    /// - Throws: ``StoreError`` when the store doesn't take it.
+    public func drain(_ node: NodeName, _ isDraining: Bool) async throws(StoreError) -> Bool {
+        let key = StoreKey.node(node)
+        while true {
+            guard let entry = try await store.list(.key(key), until: tryEnd).entries.first, var record = NodeRecord(json: entry.value)
+            else { return false }
+            if record.isDraining == isDraining { return true }
+            record.isDraining = isDraining
+            do throws(StoreError) {
+                try await store.put(record.json, for: key, guardedBy: .unchanged(since: entry.modified), until: tryEnd)
+                return true
+            } catch {
+                guard error.code == .conflict else { throw error }
+            }
+        }
+    }
+
+    private func change(_ path: String, _ body: (SubtreeWish?) -> SubtreeWish?) async throws(StoreError) {
+        let key = StoreKey.desired(path)
+        while true {
+            let entry = try await store.list(.key(key), until: tryEnd).entries.first
+            let known = entry.flatMap { SubtreeWish(json: $0.value) }
+            let next = body(known)
+            if next == known, entry == nil || known != nil { return }
+            do throws(StoreError) {
+                try await store.put(next?.json, for: key, guardedBy: .unchanged(since: entry?.modified), until: tryEnd)
+                return
+            } catch {
+                guard error.code == .conflict else { throw error }
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+import ConcurrencySupport
+import Logging
+import Ownership
+
+// What the node asks of the store: its lease, and the keys of its subtrees.
+
+extension ClusterNode {
+    /// What other nodes see of the node as an owner or a leader.
+    var owner: OwnerRecord { OwnerRecord(node: record.name, address: record.address) }
+
+    func join() async {
+        do throws(StoreError) {
+            let renewal = try await store.join(record, timeToLive: options.terms.timeToLive, until: tryEnd)
+            options.logger.notice("the node has joined the cluster", metadata: ["lease": "\(renewal.lease.id)"])
+            tell(.joined(lease: renewal.lease.id.rawValue, sentAt: time(renewal.sentAt), granted: renewal.timeToLive))
+            considerPublication()
+        } catch {
+            options.logger.warning("the node can't join the cluster yet", metadata: ["error": "\(error)"])
+            tell(.joinFailed)
+        }
+    }
+
+    func renew(_ id: Int64) async {
+        do throws(StoreError) {
+            let renewal = try await store.renew(lease(id), until: tryEnd)
+            tell(.renewed(lease: id, sentAt: time(renewal.sentAt), granted: renewal.timeToLive))
+        } catch {
+            if error.code == .leaseLost { return tell(.leaseLost(lease: id)) }
+            options.logger.warning("the node's lease couldn't be renewed", metadata: ["error": "\(error)"])
+            tell(.renewalFailed(lease: id))
+        }
+    }
+
+    func revoke(_ id: Int64) async {
+        // It expires anyway.
+        try? await store.leave(lease(id), until: tryEnd)
+        revocations -= 1
+        endWhenLeft()
+    }
+
+    private func lease(_ id: Int64) -> NodeLease { NodeLease(id: LeaseIdentifier(rawValue: id), node: record.name) }
+
+    func claim(_ path: String, _ id: Int64) async {
+        guard let assignment = view.assignments[path], assignment.value.node == record.name else {
+            return tell(.claimRefused(path, lease: id))
+        }
+        do throws(StoreError) {
+            switch try await store.claim(path, as: owner, with: lease(id), assigned: assignment.modified, until: tryEnd) {
+            case .granted(let epoch): tell(.claimed(path, lease: id, epoch))
+            case .held, .notAssigned: tell(.claimRefused(path, lease: id))
+            }
+        } catch {
+            tell(error.code == .leaseLost ? .leaseLost(lease: id) : .claimFailed(path, lease: id))
+        }
+    }
+
+    func release(_ path: String, _ epoch: Epoch, _ reason: OwnershipMachine.ReleaseReason) async {
+        do throws(StoreError) {
+            try await store.release(path, epoch: epoch, leaving: note(of: path, reason), until: tryEnd)
+            tell(.released(path, epoch))
+        } catch {
+            tell(.releaseFailed(path, epoch))
+        }
+    }
+
+    /// The note of a failure for the leader; `nil` when the subtree is handed over.
+    private func note(of path: String, _ reason: OwnershipMachine.ReleaseReason) -> (value: [UInt8], since: StoreRevision)? {
+        switch reason {
+        case .handedOver: return nil
+        case .failed, .givenUp: break
+        }
+        guard let known = view.assignments[path], known.value.node == record.name else { return nil }
+        var assignment = known.value
+        assignment.node = nil
+        assignment.failures.removeAll { $0.node == record.name.description }
+        assignment.failures.append(.init(node: record.name.description, lease: lease?.id.rawValue ?? 0))
+        assignment.isGivenUp = assignment.failures.count > view.wishes[path]?.value.moves ?? 0
+        options.logger.error(
+            assignment.isGivenUp ? "a subtree has failed on as many nodes as it may" : "a subtree has failed here and is moved on",
+            metadata: ["coordinator.path": "\(path)", "failures": "\(assignment.failures.count)"]
+        )
+        return (assignment.json, known.modified)
+    }
+
+    // MARK: - The watch
+
+    /// Lists the cluster's keys and follows their changes, until the task is cancelled.
+    func watch() async {
+        while !Task.isCancelled {
+            do throws(StoreError) {
+                let listing = try await store.list(.everything, until: tryEnd)
+                see(listing)
+                for await event in store.watch(.everything, after: listing.revision) {
+                    switch event {
+                    case .changed(let changes): see(changes)
+                    case .interrupted(let error):
+                        options.logger.warning("the node doesn't see changes of the cluster", metadata: ["error": "\(error)"])
+                    case .outdated: break
+                    }
+                }
+            } catch {
+                options.logger.debug("the cluster's keys can't be listed", metadata: ["error": "\(error)"])
+                try? await TimeSource.monotonic.sleep(until: .now + options.terms.pause)
+            }
+        }
+    }
+
+    private func see(_ listing: StoreListing) {
+        let former = view
+        view = ClusterView(listing)
+        for path in Set(former.assignments.keys).union(view.assignments.keys).union(machine.subtrees.map(\.path)) { seeAssignment(path) }
+        for (path, owner) in view.owners { tell(.ownerSeen(path, owner.epoch, lease: owner.lease?.rawValue)) }
+        for path in Set(former.owners.keys).union(machine.subtrees.map(\.path)) where view.owners[path] == nil {
+            tell(.ownerGone(path, revision: listing.revision.rawValue))
+        }
+        lookAround()
+    }
+
+    private func see(_ changes: [StoreChange]) {
+        for change in changes {
+            view.apply(change)
+            switch change.key {
+            case .assignment(let path): seeAssignment(path)
+            case .owner(let path):
+                if let entry = change.entry {
+                    tell(.ownerSeen(path, Epoch(rawValue: entry.created.rawValue), lease: entry.lease?.rawValue))
+                } else {
+                    tell(.ownerGone(path, revision: change.revision.rawValue))
+                }
+            case .node, .desired, .leader, .checkpoint: break
+            }
+        }
+        lookAround()
+    }
+
+    private func seeAssignment(_ path: String) {
+        if let assignment = view.assignments[path]?.value, assignment.node == record.name {
+            tell(.assigned(path, moves: assignment.failures.count))
+        } else {
+            tell(.unassigned(path))
+        }
+    }
+
+    /// Does what follows from a new view.
+    private func lookAround() {
+        isViewNew = true
+        if let own = view.nodes[record.name], own.lease == lease?.id { record.isDraining = own.value.isDraining }
+        considerElection()
+        considerPlacement()
+    }
+}

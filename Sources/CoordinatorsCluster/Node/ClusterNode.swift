@@ -1,0 +1,227 @@
+import ConcurrencySupport
+public import Logging
+public import Ownership
+import Placement
+
+/// A node of a cluster: the shell that carries out what ``OwnershipMachine`` says, with a store and a host of subtrees, and that places all
+/// subtrees while it leads.
+///
+/// The node looks at its own clock before it does anything else, so that a process that was stopped for longer than its lease fences its
+/// subtrees first.
+public actor ClusterNode {
+    /// What a node is, and how it behaves.
+    public struct Options: Sendable {
+        /// What the other nodes are to know of it.
+        public var record: NodeRecord
+        /// The times of its lease.
+        public var terms: LeaseTerms
+        /// What becomes of its subtrees when the lease can't be renewed in time.
+        public var onStoreLoss: StoreLossPolicy
+        /// Whether, as the leader, it moves subtrees to nodes that score higher, such as ones that have joined.
+        public var rebalances: Bool
+        /// The logger of the node.
+        public var logger: Logger
+
+        /// Creates options.
+        ///
+        /// - Parameters:
+        ///   - record: What the other nodes are to know of it.
+        ///   - terms: The times of its lease.
+        ///   - onStoreLoss: What becomes of its subtrees when the lease can't be renewed in time.
+        ///   - rebalances: Whether, as the leader, it moves subtrees to nodes that score higher.
+        ///   - logger: The logger of the node.
+        public init(
+            record: NodeRecord,
+            terms: LeaseTerms = LeaseTerms(),
+            onStoreLoss: StoreLossPolicy = .fence,
+            rebalances: Bool = false,
+            logger: Logger
+        ) {
+            (self.record, self.terms, self.onStoreLoss) = (record, terms, onStoreLoss)
+            (self.rebalances, self.logger) = (rebalances, logger)
+        }
+    }
+
+    /// The work that a directive begins.
+    typealias Job = @Sendable () async -> Void
+
+    /// The start of a subtree under one epoch, so that its stop comes after it.
+    struct Life {
+        let epoch: Epoch
+        /// Settled when the host has returned from the start.
+        let started = OneShot<Void>()
+        var isOver = false
+    }
+
+    nonisolated let store: any ClusterStore
+    nonisolated let host: any SubtreeHost
+    nonisolated let options: Options
+    var machine: OwnershipMachine
+    var view = ClusterView()
+    var lives: [String: Life] = [:]
+    /// What the node tells of itself: an operator may have it drain.
+    var record: NodeRecord
+    var leadership: Leadership?
+    var isElecting = false
+    var isPlacing = false
+    /// The subtrees that got no node in the last plan, so that each is logged once.
+    var unplaced: Set<PlacementPlan.Unplaced> = []
+    /// Whether the view has changed since the last plan was made.
+    var isViewNew = false
+    /// The subtrees that this node is to make known; `nil` for those that aren't to run any more.
+    var wishes: [String: SubtreeWish?] = [:]
+    var isPublishing = false
+    /// The number of leases that are being given back.
+    var revocations = 0
+    private let origin = ContinuousClock.now
+    private let wakeTimer = WakeTimer()
+    private let jobs: AsyncStream<Job>
+    private let newJob: AsyncStream<Job>.Continuation
+    private nonisolated let hasLeft = OneShot<Void>()
+
+    /// Creates a node that does nothing before ``run()``.
+    ///
+    /// - Parameters:
+    ///   - store: The place where the nodes agree.
+    ///   - host: What runs the subtrees.
+    ///   - options: What the node is, and how it behaves.
+    public init(_ store: any ClusterStore, host: any SubtreeHost, options: Options) {
+        (self.store, self.host, self.options) = (store, host, options)
+        record = options.record
+        // Each subtree has its own limit of moves, by which the node decides.
+        machine = OwnershipMachine(terms: options.terms, onStoreLoss: options.onStoreLoss, moveLimit: .max, now: .zero)
+        (jobs, newJob) = AsyncStream.makeStream()
+    }
+
+    /// Joins the cluster, and runs subtrees until the node has left it.
+    public func run() async {
+        await withDiscardingTaskGroup { group in
+            group.addTask { await self.watch() }
+            tell(.timePassed)
+            for await job in jobs { group.addTask { await job() } }
+            group.cancelAll()
+        }
+        wakeTimer.cancel()
+    }
+
+    /// Gives everything over and leaves the cluster; returns when that is done.
+    public func leave() async {
+        options.logger.notice("the node leaves the cluster")
+        tell(.drainRequested)
+        _ = await hasLeft.valueUnlessCancelled()
+    }
+
+    /// Takes note that a subtree has ended by itself, beyond its limit of restarts, and that nothing is left of it.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the subtree.
+    ///   - epoch: The epoch under which it was started.
+    public func gaveUp(_ path: String, epoch: Epoch) { tell(.gaveUp(path, epoch)) }
+
+    /// Returns the epoch under which the node may write for a subtree and take messages for it now; `nil` when it may not.
+    ///
+    /// - Parameter path: The path of the subtree.
+    public func epoch(of path: String) -> Epoch? { machine.epoch(of: path, at: now) }
+
+    // MARK: - The machine
+
+    /// The continuous time since the node was made, which counts while the process is stopped and the machine sleeps.
+    var now: Duration { ContinuousClock.now - origin }
+
+    func time(_ instant: ContinuousClock.Instant) -> Duration { instant - origin }
+
+    /// The time at which a request is given up.
+    nonisolated var tryEnd: ContinuousClock.Instant { .now + options.terms.tryTimeout }
+
+    /// The node's lease, trusted or frozen.
+    var lease: NodeLease? {
+        switch machine.state {
+        case .member(let lease), .frozen(let lease): lease.identifier.map { NodeLease(id: $0, node: record.name) }
+        case .joining, .left: nil
+        }
+    }
+
+    func tell(_ event: OwnershipMachine.Event) {
+        let former = lease
+        for directive in machine.handle(event, now: now) { perform(directive) }
+        if let former, lease?.id != former.id {
+            leadership = nil
+            guard !machine.isLeaving else { return }
+            options.logger.error("the node has lost its lease and fences its subtrees", metadata: ["lease": "\(former.id)"])
+        }
+        if lease != former { considerElection() }
+    }
+
+    func begin(_ job: @escaping Job) { newJob.yield(job) }
+
+    private func perform(_ directive: OwnershipMachine.Directive) {
+        switch directive {
+        case .join: begin { await self.join() }
+        case .renew(let lease): begin { await self.renew(lease) }
+        case .revoke(let lease):
+            revocations += 1
+            begin { await self.revoke(lease) }
+        case .claim(let path, let lease): begin { await self.claim(path, lease) }
+        case .release(let path, let epoch, let reason): begin { await self.release(path, epoch, reason) }
+        case .start(let path, let epoch):
+            lives[path] = Life(epoch: epoch)
+            begin { await self.start(path, epoch) }
+        case .fence(let path, let epoch):
+            lives[path]?.isOver = true
+            host.fence(path, epoch: epoch)
+        case .stop(let path, let epoch, let drains):
+            lives[path]?.isOver = true
+            begin { await self.stop(path, epoch, drains: drains) }
+        case .wake(let time):
+            wakeTimer.set(at: .now + (time - now)) { [weak self] in
+                // The timer's thread must not wait for the actor.
+                self?.newJob.yield { [weak self] in await self?.tell(.timePassed) }
+            }
+        case .left:
+            leadership = nil
+            endWhenLeft()
+        }
+    }
+
+    /// Ends the run when the node has left, and its lease was given back.
+    func endWhenLeft() {
+        guard machine.state == .left, revocations == 0 else { return }
+        hasLeft.settle()
+        newJob.finish()
+    }
+
+    // MARK: - Subtrees
+
+    private func start(_ path: String, _ epoch: Epoch) async {
+        guard let life = lives[path], life.epoch == epoch else { return }
+        defer { life.started.settle() }
+        guard !life.isOver else { return }
+        let metadata: Logger.Metadata = ["coordinator.path": "\(path)", "epoch": "\(epoch)"]
+        options.logger.notice("the node owns a subtree and starts it", metadata: metadata)
+        do {
+            try await host.start(path, epoch: epoch)
+        } catch {
+            guard lives[path]?.epoch == epoch, lives[path]?.isOver == false else { return }
+            options.logger.error("a subtree can't run on this node", metadata: metadata.merging(["error": "\(error)"]) { $1 })
+            tell(.gaveUp(path, epoch))
+        }
+    }
+
+    private func stop(_ path: String, _ epoch: Epoch, drains: Bool) async {
+        guard let life = lives[path], life.epoch == epoch else { return tell(.stopped(path, epoch)) }
+        options.logger.notice(
+            drains ? "the node hands a subtree over" : "the node kills a subtree, whose epoch is over",
+            metadata: ["coordinator.path": "\(path)", "epoch": "\(epoch)"]
+        )
+        await host.stop(path, drains: drains)
+        // A start that was under way may have come after the stop.
+        while await life.started.value(before: .now + .milliseconds(20)) == nil { await host.stop(path, drains: drains) }
+        await host.stop(path, drains: drains)
+        if lives[path]?.epoch == epoch { lives[path] = nil }
+        tell(.stopped(path, epoch))
+    }
+}
+
+extension OwnershipMachine.Lease {
+    fileprivate var identifier: LeaseIdentifier? { LeaseIdentifier(rawValue: id) }
+}

@@ -1,0 +1,133 @@
+import Yams
+
+extension ConfigurationReader {
+    /// The shortest time to live: etcd grants none that is shorter by default.
+    private static let shortestLease = Duration.seconds(2)
+
+    /// Reads the mapping of `cluster`, or a file that has it alone.
+    mutating func cluster(_ node: Node, _ name: String) -> ClusterConfiguration? {
+        let fields = self.fields(
+            node,
+            name,
+            keys: [
+                "name", "node", "endpoints", "directory", "ttl", "labels", "capacity", "tls", "user", "password_file", "on_store_loss",
+                "rebalance",
+            ]
+        )
+        guard let fields else { return nil }
+        let cluster = required("name", of: fields, expected: "the cluster's name").flatMap { self.label($0, "`name`") }
+        guard let store = clusterStore(fields), let cluster else { return nil }
+        var configuration = ClusterConfiguration(name: cluster, store: store)
+        configuration.node = fields["node"].flatMap { self.label($0, "`node`") }
+        if let node = fields["ttl"], let time = duration(node, "`ttl`") {
+            if time < Self.shortestLease { report(at: node.mark, "`ttl` is less than 2s; expected a longer time") }
+            configuration.timeToLive = time
+        }
+        if let node = fields["labels"] { configuration.labels = labels(node) }
+        configuration.capacity = fields["capacity"].flatMap { self.wholeNumber($0, "`capacity`", in: 1...1_000_000) }
+        if let node = fields["tls"] { configuration.security = security(node) }
+        configuration.user = fields["user"].flatMap { self.text($0, "`user`", expected: "the name of a user of etcd") }
+        configuration.passwordFile = fields["password_file"].flatMap { self.path($0, "`password_file`", expected: "the path of a file") }
+        if (fields["user"] == nil) != (fields["password_file"] == nil) {
+            report(at: fields.mark, "\(name) has one of `user` and `password_file`; expected both or none")
+        }
+        if let node = fields["on_store_loss"], let loss: ClusterConfiguration.StoreLoss = choice(node, "`on_store_loss`") {
+            configuration.onStoreLoss = loss
+        }
+        if let node = fields["rebalance"], let rebalances = truth(node, "`rebalance`") { configuration.rebalances = rebalances }
+        return configuration
+    }
+
+    private mutating func clusterStore(_ fields: Fields) -> ClusterConfiguration.Store? {
+        if let node = fields["directory"] {
+            if fields["endpoints"] != nil {
+                report(at: node.mark, "\(fields.name) has both `endpoints` and `directory`; expected one of them")
+            }
+            return path(node, "`directory`", expected: "the path of a directory").map { .directory($0) }
+        }
+        guard let node = fields["endpoints"] else {
+            if fields.excused.isDisjoint(with: ["endpoints", "directory"]) {
+                report(at: fields.mark, "\(fields.name) has neither `endpoints` nor `directory`; expected one of them")
+            }
+            return nil
+        }
+        let expected = "a list of etcd's addresses, such as [https://10.0.0.1:2379]"
+        guard let nodes = list(node, "`endpoints`", expected: expected) else { return nil }
+        if nodes.isEmpty { report(at: node.mark, "`endpoints` is empty; expected \(expected)") }
+        return .etcd(
+            nodes.compactMap { node in
+                guard let text = text(node, "an endpoint", expected: "an address such as https://10.0.0.1:2379") else { return nil }
+                guard text.hasPrefix("http://") || text.hasPrefix("https://") else {
+                    report(at: node.mark, "an endpoint is `\(text)`; expected an address such as https://10.0.0.1:2379")
+                    return nil
+                }
+                return text
+            }
+        )
+    }
+
+    private mutating func security(_ node: Node) -> ClusterConfiguration.Security {
+        var security = ClusterConfiguration.Security()
+        guard let fields = self.fields(node, "`tls`", keys: ["authority", "certificate", "key"]) else { return security }
+        security.authority = fields["authority"].flatMap { self.path($0, "`authority`", expected: "the path of a PEM file") }
+        security.certificate = fields["certificate"].flatMap { self.path($0, "`certificate`", expected: "the path of a PEM file") }
+        security.key = fields["key"].flatMap { self.path($0, "`key`", expected: "the path of a PEM file") }
+        if (fields["certificate"] == nil) != (fields["key"] == nil) {
+            report(at: fields.mark, "`tls` has one of `certificate` and `key`; expected both or none")
+        }
+        return security
+    }
+
+    /// Reads a name as a host's label has: letters, digits and hyphens.
+    private mutating func label(_ node: Node, _ name: String) -> String? {
+        let expected = "1 to 63 letters, digits and hyphens, with no hyphen at either end"
+        guard let text = text(node, name, expected: expected) else { return nil }
+        let isPlain = text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                UInt8(ascii: "-"):
+                true
+            default: false
+            }
+        }
+        if isPlain, text.utf8.count <= 63, !text.hasPrefix("-"), !text.hasSuffix("-") { return text }
+        report(at: node.mark, "\(name) is `\(text)`; expected \(expected)")
+        return nil
+    }
+
+    private mutating func labels(_ node: Node) -> [String: String] {
+        guard case .mapping(let mapping) = node else {
+            report(at: node.mark, "`labels` is \(node.summary); expected a mapping such as {disk: ssd}")
+            return [:]
+        }
+        var labels: [String: String] = [:]
+        for (key, value) in mapping {
+            guard let key = text(key, "a label", expected: "a name"), let value = verbatim(value, "`\(key)`") else { continue }
+            labels[key] = value
+        }
+        return labels
+    }
+
+    // MARK: - Children
+
+    /// Reads `placement`: the word `cluster`, or what the child wants of its node.
+    mutating func placement(_ node: Node, isAtTop: Bool) -> ClusterPlacement? {
+        var placement = ClusterPlacement()
+        guard isAtTop else {
+            report(at: node.mark, "`placement` is for a child at the top of the file, which is placed with all that is below it")
+            return nil
+        }
+        if let scalar = node.scalar {
+            if scalar.string == "cluster" { return placement }
+            let expected = "`cluster`, or a mapping with what the child wants of its node"
+            report(at: node.mark, "`placement` is `\(scalar.string)`; expected \(expected)")
+            return nil
+        }
+        guard let fields = self.fields(node, "`placement`", keys: ["labels", "apart", "weight", "moves"]) else { return nil }
+        if let node = fields["labels"] { placement.labels = labels(node) }
+        placement.apart = fields["apart"].flatMap { self.text($0, "`apart`", expected: "the name of a group of children") }
+        if let node = fields["weight"] { placement.weight = wholeNumber(node, "`weight`", in: 0...1_000_000) ?? 1 }
+        if let node = fields["moves"] { placement.moves = wholeNumber(node, "`moves`", in: 0...1_000) ?? 3 }
+        return placement
+    }
+}

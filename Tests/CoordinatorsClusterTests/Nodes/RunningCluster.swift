@@ -1,0 +1,186 @@
+#if Cluster
+    import ConcurrencySupport
+    import Control
+    import CoordinatorsCluster
+    import Glibc
+    import Processes
+    import TestSupport
+    import Testing
+
+    /// Three real daemons that are nodes of a cluster on the suite's etcd, and the log that their children append to.
+    ///
+    /// A child of these tests writes its epoch, its node and its process, again and again: a store without a gate, which shows who would have
+    /// written.
+    final class RunningCluster: Sendable {
+        static let names = ["a", "b", "c"]
+        private static let coordinatord = BuiltProgram("coordinatord")
+        private static let coordinatorctl = BuiltProgram("coordinatorctl")
+
+        let cluster = "nodes-\(UInt32.random(in: .min ... .max))"
+        let directory: TemporaryDirectory
+        let endpoints: [String]
+        private let daemons = Lock<[String: ChildProcess]>([:])
+        /// What each daemon has logged: errors only.
+        private let said = Lock<[String: String]>([:])
+
+        private init(_ endpoints: [String]) throws {
+            self.endpoints = endpoints
+            directory = try TemporaryDirectory()
+        }
+
+        /// Runs three daemons as long as the body.
+        ///
+        /// - Parameters:
+        ///   - children: The children of each, in which `FIXTURE` stands for the tests' worker, `APPENDER` for a command that appends to the
+        ///     log, and `NODE` for the node's name.
+        ///   - settings: Further lines of `cluster`.
+        static func with(
+            _ children: String,
+            settings: String = "",
+            endpoints: [String]? = nil,
+            _ body: (RunningCluster) async throws -> Void
+        ) async throws {
+            let cluster = try RunningCluster(endpoints ?? EtcdMembers.shared.endpoints)
+            try Files.write(cluster.appender, to: cluster.directory.file("append.sh"))
+            do {
+                for name in names {
+                    try cluster.configure(name, children, settings)
+                    try await cluster.start(name)
+                }
+                try await cluster.eventually("all nodes have joined") { try await cluster.nodes(from: "a").nodes.count == 3 }
+                try await body(cluster)
+            } catch {
+                await cluster.end()
+                for (name, text) in cluster.said.withLock({ $0 }) { print("\(name): \(text)") }
+                throw error
+            }
+            await cluster.end()
+        }
+
+        private var log: String { directory.file("append.log") }
+
+        private var appender: String {
+            "while :; do echo \"$COORDINATOR_FENCE $NODE $$\" >> \(log); sleep 0.02; done"
+        }
+
+        private func configure(_ name: String, _ children: String, _ settings: String) throws {
+            mkdir(directory.file(name), 0o700)
+            let text = """
+                cluster:
+                  name: \(cluster)
+                  node: \(name)
+                  endpoints: [\(endpoints.joined(separator: ", "))]
+                  ttl: 3s
+                \(settings)
+                children:
+                \(children)
+                """
+            let appender = "{ command: [/bin/sh, \(directory.file("append.sh"))], environment: { NODE: \(name) } }"
+            try Files.write(
+                text.replacing("APPENDER", with: appender).replacing("FIXTURE", with: BuiltProgram("FixtureWorker").path)
+                    .replacing("NAME", with: name),
+                to: directory.file("\(name)/tree.yaml")
+            )
+        }
+
+        /// Starts the daemon of a node.
+        func start(_ name: String) async throws {
+            let process = try await ProcessSpawner.shared.spawn(
+                ProcessSpecification(
+                    executable: Self.coordinatord.path,
+                    arguments: [
+                        "--config", directory.file("\(name)/tree.yaml"), "--runtime-dir", directory.file("\(name)/run"), "--log-level",
+                        "error",
+                    ],
+                    standardOutput: .null,
+                    standardError: .captured { [self] bytes in
+                        said.withLock { $0[name, default: ""] += String(decoding: bytes, as: UTF8.self) }
+                    }
+                )
+            )
+            daemons.withLock { $0[name] = process }
+        }
+
+        func daemon(_ name: String) throws -> ChildProcess { try #require(daemons.withLock { $0[name] }) }
+
+        /// Kills the daemon of a node, as `kill -9` does.
+        func kill(_ name: String) async throws {
+            try daemon(name).send(.kill)
+            _ = try await daemon(name).waitForExit()
+        }
+
+        private func end() async {
+            for process in daemons.withLock({ Array($0.values) }) {
+                try? process.send(.continue)
+                _ = await process.terminate(grace: .seconds(10))
+            }
+        }
+
+        @discardableResult
+        func control(_ name: String, _ arguments: String...) async throws -> BuiltProgram.Ended {
+            try await Self.coordinatorctl.run(["--runtime-dir", directory.file("\(name)/run")] + arguments)
+        }
+
+        func answer<Answer: Decodable & Sendable>(of operation: ControlOperation, from name: String) async throws -> Answer {
+            let client = try await ControlClient.connect(runtimeDirectory: RuntimeDirectory(path: directory.file("\(name)/run")))
+            defer { client.close() }
+            return try ControlJSON.decode(Answer.self, from: try await client.call(operation))
+        }
+
+        func nodes(from name: String) async throws -> NodeList { try await answer(of: .nodes, from: name) }
+
+        /// Returns where a subtree is, as one node knows it.
+        func place(of path: String, from name: String) async throws -> Whereabouts {
+            try await answer(of: .whereabouts(path: path), from: name)
+        }
+
+        /// Waits until a node that isn't one of these owns a path and writes for it, and returns the node.
+        @discardableResult
+        func owner(of path: String = "/clock", besides others: String..., from name: String) async throws -> Whereabouts {
+            var place = Whereabouts(path: path)
+            try await eventually("a node besides \(others) owns \(path)") {
+                place = try await self.place(of: path, from: name)
+                guard let node = place.node, let epoch = place.epoch, !others.contains(node) else { return false }
+                return lines.contains { $0.epoch == epoch && $0.node == node }
+            }
+            return place
+        }
+
+        /// A line of the log.
+        struct Line: Hashable {
+            var epoch: UInt64
+            var node: String
+            var pid: Int32
+        }
+
+        /// The log so far.
+        var lines: [Line] {
+            (Files.text(of: log) ?? "").split(separator: "\n").compactMap { line in
+                let words = line.split(separator: " ")
+                guard words.count == 3, let epoch = UInt64(words[0]), let pid = Int32(words[2]) else { return nil }
+                return Line(epoch: epoch, node: String(words[1]), pid: pid)
+            }
+        }
+
+        /// Returns what a receiver with a gate would have refused, and checks that each epoch has one writer.
+        func refusals(sourceLocation: SourceLocation = #_sourceLocation) -> [Line] {
+            var (highest, writers): (UInt64, [UInt64: String]) = (0, [:])
+            return lines.filter { line in
+                #expect(writers[line.epoch] ?? line.node == line.node, "two nodes have one epoch", sourceLocation: sourceLocation)
+                writers[line.epoch] = line.node
+                defer { highest = max(highest, line.epoch) }
+                return line.epoch < highest
+            }
+        }
+
+        func eventually(
+            _ what: @autoclosure () -> String,
+            sourceLocation: SourceLocation = #_sourceLocation,
+            _ condition: () async throws -> Bool
+        ) async throws {
+            try await TestSupport.eventually(what(), within: .seconds(60), fileID: sourceLocation.fileID, line: sourceLocation.line) {
+                try? await condition()
+            }
+        }
+    }
+#endif

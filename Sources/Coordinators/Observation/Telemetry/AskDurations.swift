@@ -94,7 +94,8 @@ extension AskDurations: UpwardReport {
 
     package init(from decoder: any Decoder) throws {
         var container = try decoder.unkeyedContainer()
-        while !container.isAtEnd, histograms.count < Self.limit {
+        // With those of the asks for which there was no room.
+        while !container.isAtEnd, histograms.count < Self.limit + 2 {
             let entry = try container.decode(Entry.self)
             histograms[entry.key, default: Histogram()].add(entry.histogram)
         }

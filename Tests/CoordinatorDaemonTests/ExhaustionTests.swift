@@ -180,19 +180,20 @@ struct ExhaustionTests {
         let herd = (0..<200).map { "  - key: w\($0)\n    worker: { executable: /bin/false, coordinator: RootCoordinator }\n" }.joined()
         let limits = "supervision: { intensity: 1000000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }"
         let good = Self.tree.split(separator: "\n").prefix(3).joined(separator: "\n")
+        let began = ContinuousClock.now
         try await RunningDaemon.with("\(good)\n\(herd)\(limits)\n") { daemon in
             let processID = daemon.process.identity.processID
-            func starts() async throws -> (starts: Int, at: ContinuousClock.Instant) {
-                (try await daemon.tree().children.dropFirst().reduce(0) { $0 + Int($1.incarnation) }, .now)
-            }
-            try await daemon.eventually("all have been started, and the burst is over") { try await starts().starts > 400 }
+            // With those that wait for their turn, which are in their next incarnation already.
+            func starts() async throws -> Int { try await daemon.tree().children.dropFirst().reduce(0) { $0 + Int($1.incarnation) } }
+            try await daemon.eventually("all have been started, and the burst is over") { try await starts() > 500 }
             let before = try await starts()
             let load = try await Usage.load(of: processID, for: .seconds(6))
             let after = try await starts()
-            let rate = Double(after.starts - before.starts) / ((after.at - before.at) / .seconds(1))
-            print("herd of 200: \(rate) starts a second, \(load) of a processor")
-            // A start more or less at the ends.
-            #expect(rate > 5 && rate < 55)
+            let given = 200 + 100 + 200 + Int(50 * ((.now - began) / .seconds(1)))
+            print("herd of 200: \(before), then \(after) of \(given) starts, \(load) of a processor")
+            // A slow machine makes up for starts that are late, so only their sum is bounded: the first ones,
+            // the burst, those that wait, and 50 a second.
+            #expect(after > before + 30 && after <= given)
             #expect(load < (Usage.isBuildSlow ? 2 : 0.5))
             let worst = try await Self.worstAnswer(daemon)
             #expect(worst < .patient(.seconds(1)))

@@ -8,11 +8,32 @@ import WorkerLifecycle
 
 /// The adoption of a worker that a killed root has left, and what makes a worker adoptable.
 extension WorkerHost {
+    /// The root that the process is from.
+    enum Origin {
+        /// This one, which has spawned it or is about to.
+        case here
+        /// A killed one, which has left it to be adopted or ended.
+        case orphan(OrphanedWorkers.Orphan)
+        /// A killed one; this one has adopted it.
+        case adopted
+
+        var isAdopted: Bool { if case .adopted = self { true } else { false } }
+    }
+
+    /// Takes the worker that a killed root has left, to adopt it or to end it.
+    func takeOrphan() -> OrphanedWorkers.Orphan? {
+        state.withLock { state in
+            guard case .orphan(let orphan) = state.origin else { return nil }
+            state.origin = .here
+            return orphan
+        }
+    }
+
     /// Adopts the worker that the life goes on with, if there is one.
     ///
     /// - Returns: False when there is none, or it has ended meanwhile: then nothing is left of it.
     func adoptOrphan() async -> Bool {
-        guard let orphan = state.withLock({ $0.orphan.take() }) else { return false }
+        guard let orphan = takeOrphan() else { return false }
         do {
             let fifo = try orphan.record.output.map { try runtime.directory.file($0) }
             let process = try await runtime.spawner.adopt(
@@ -40,8 +61,8 @@ extension WorkerHost {
         )
         handle(.adopted) { state in
             state.process = SpawnedProcess(process: process, family: orphan.family)
-            state.record = orphan.record
-            state.isAdopted = true
+            state.keepsake = .life(orphan.record)
+            state.origin = .adopted
             for family in orphan.below { _ = state.descendants.take(ProcessReport(family, lives: true)) }
         }
         if runtime.lives.areWanted {
@@ -63,14 +84,15 @@ extension WorkerHost {
         }
     }
 
-    /// What a process gets so that a next root can adopt it.
-    struct Keepsake {
-        let lock: LifeLock
-        /// The record of a process that begins with its life.
-        var record: AdoptableWorker?
+    /// The data by which a next root adopts a process.
+    enum Keepsake {
+        /// The record of a process that has its life.
+        case life(AdoptableWorker)
         /// The files of a process that waits for its life.
-        var spareFiles: SpareFiles?
+        case spare(SpareFiles)
 
+        var record: AdoptableWorker? { if case .life(let record) = self { record } else { nil } }
+        var spareFiles: SpareFiles? { if case .spare(let files) = self { files } else { nil } }
         var output: String? { record?.output ?? spareFiles?.output }
     }
 
@@ -87,22 +109,22 @@ extension WorkerHost {
     ///
     /// - Returns: `nil` for a worker that won't be adopted.
     /// - Throws: An error when a process lives at the path already.
-    func makeKeepsake(_ secret: [UInt8]) async throws(CoordinatorError) -> Keepsake? {
+    func makeKeepsake(_ secret: [UInt8]) async throws(CoordinatorError) -> (lock: LifeLock, keepsake: Keepsake)? {
         guard runtime.isAdoptable, program.fence == nil else { return nil }
         guard let assignment = state.withLock({ $0.assignment }) else { return makeSpareKeepsake() }
         guard let fingerprint = runtime.fingerprint(of: assignment.definition),
             let lock = try await runtime.lockLife(at: path, mayBeTaken: plan.overlaps)
         else { return nil }
         let output = RuntimeFiles.outputName(of: path.description, assignment.events.life.incarnation)
-        return Keepsake(lock: lock, record: makeRecord(assignment, fingerprint, secret, output: isCaptured ? output : nil))
+        return (lock, .life(makeRecord(assignment, fingerprint, secret, output: isCaptured ? output : nil)))
     }
 
     /// Makes what a process without a life needs; `nil` where no life of this program is adopted, or where there is no lock.
-    private func makeSpareKeepsake() -> Keepsake? {
+    private func makeSpareKeepsake() -> (lock: LifeLock, keepsake: Keepsake)? {
         guard program.surroundings.attributes.user == nil else { return nil }
         let names = RuntimeFiles.spareNames(of: path.description)
         guard let file = try? runtime.directory.file(names.lock), let lock = try? LifeLock(file) else { return nil }
-        return Keepsake(lock: lock, spareFiles: SpareFiles(lock: names.lock, output: isCaptured ? names.output : nil))
+        return (lock, .spare(SpareFiles(lock: names.lock, output: isCaptured ? names.output : nil)))
     }
 
     /// Makes a process adoptable that has waited for its life, before it's told of the life: the lock that it holds becomes the path's, and the
@@ -111,7 +133,7 @@ extension WorkerHost {
     /// - Throws: An error when a process lives at the path already.
     func becomeAdoptable() async throws(CoordinatorError) {
         let (files, family, assignment) = state.withLock { state in
-            (state.machine.hasEnded ? nil : state.spareFiles, state.process?.family, state.assignment)
+            (state.machine.hasEnded ? nil : state.keepsake?.spareFiles, state.process?.family, state.assignment)
         }
         guard let files, let family, let assignment, let fingerprint = runtime.fingerprint(of: assignment.definition) else { return }
         // The path's own lock is held until the other one has its name, so that the path is never without.
@@ -128,7 +150,7 @@ extension WorkerHost {
         let record = makeRecord(assignment, fingerprint, secret, output: files.output)
         runtime.journal?.began(.init(family: family, record: record))
         let hasEnded = state.withLock { state in
-            (state.record, state.spareFiles) = (record, nil)
+            state.keepsake = .life(record)
             return state.machine.hasEnded
         }
         // The clean-up of a process that has ended meanwhile may not have known of the record.
@@ -139,11 +161,12 @@ extension WorkerHost {
 
     /// Removes the files of a worker that has ended.
     func removeFiles() {
-        let (record, files) = state.withLock { ($0.record, $0.spareFiles) }
-        if let record { runtime.removeFiles(of: record) }
-        if let files {
+        switch state.withLock({ $0.keepsake }) {
+        case .life(let record): runtime.removeFiles(of: record)
+        case .spare(let files):
             runtime.directory.removeFile(files.lock)
             if let output = files.output { runtime.directory.removeFile(output) }
+        case nil: break
         }
     }
 

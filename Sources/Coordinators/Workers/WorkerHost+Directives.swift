@@ -51,7 +51,7 @@ extension WorkerHost {
 
     /// Tells that the start has failed, once nothing is left of a worker that was to be adopted.
     private func failStart(_ error: any Error) {
-        guard let orphan = state.withLock({ $0.orphan.take() }) else {
+        guard let orphan = takeOrphan() else {
             readiness.settle(.failure(error))
             return
         }

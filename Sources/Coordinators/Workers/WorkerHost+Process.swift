@@ -22,7 +22,9 @@ extension WorkerHost {
         do throws(CoordinatorError) {
             let (spawned, ticket, pipe) = try await makeProcess()
             // Before the ticket, so that every worker that could be adopted is known to a next root.
-            if let record = state.withLock({ $0.record }) { runtime.journal?.began(.init(family: spawned.family, record: record)) }
+            if let record = state.withLock({ $0.keepsake?.record }) {
+                runtime.journal?.began(.init(family: spawned.family, record: record))
+            }
             handle(.spawned) { $0.process = spawned }
             watch(spawned.process)
             give(ticket, through: pipe)
@@ -58,16 +60,16 @@ extension WorkerHost {
             orphanGraceMilliseconds: grace.millisecondsClamped,
             epoch: runtime.epoch
         )
-        let keepsake = try await makeKeepsake(secret)
-        state.withLock { ($0.record, $0.spareFiles) = (keepsake?.record, keepsake?.spareFiles) }
+        let made = try await makeKeepsake(secret)
+        state.withLock { $0.keepsake = made?.keepsake }
         let (spawned, pipe) = try await runtime.spawner.spawn(
             program,
             plan,
             path: path,
             incarnation: state.withLock { $0.assignment?.events.life.incarnation } ?? 0,
             isStrict: ticket.isStrict,
-            lock: keepsake?.lock,
-            fifo: keepsake?.output.flatMap { try? runtime.directory.file($0) }
+            lock: made?.lock,
+            fifo: made?.keepsake.output.flatMap { try? runtime.directory.file($0) }
         )
         return (spawned, ticket, pipe)
     }
@@ -102,7 +104,7 @@ extension WorkerHost {
         // The processes that it reported in its last moment are included.
         let families = state.withLock { $0.descendants.families + [$0.process?.family].compactMap(\.self) }
         await runtime.end(families)
-        let (isAdopted, family) = state.withLock { ($0.isAdopted, $0.process?.family) }
+        let (isAdopted, family) = state.withLock { ($0.origin.isAdopted, $0.process?.family) }
         if isAdopted, let family { await runtime.endStrays(of: family) }
         removeFiles()
         for family in families {

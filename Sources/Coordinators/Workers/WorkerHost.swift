@@ -18,14 +18,9 @@ final class WorkerHost: ChildHost {
         var process: SpawnedProcess?
         /// The secret by which the worker proves who it is: a new one, or that of the worker which is adopted.
         var secret: [UInt8]
-        /// The worker that a killed root has left, until it's adopted or ended.
-        var orphan: OrphanedWorkers.Orphan?
-        /// Whether a former root has spawned the process.
-        var isAdopted = false
+        var origin = Origin.here
         /// The data by which a next root adopts the process, if it can.
-        var record: AdoptableWorker?
-        /// The files of a process that waits for a life, with which a next root can adopt it; `nil` once it has a record.
-        var spareFiles: SpareFiles?
+        var keepsake: Keepsake?
         var links = Links()
         /// The life of the process; `nil`: it's a spare.
         var assignment: Assignment?
@@ -86,7 +81,11 @@ final class WorkerHost: ChildHost {
         limits.messages = plan.recycling.messages
         limits.memory = plan.recycling.memory
         state = MachineShell(
-            State(machine: WorkerMachine(limits: limits), secret: orphan?.secret ?? Secret.make(), orphan: orphan)
+            State(
+                machine: WorkerMachine(limits: limits),
+                secret: orphan?.secret ?? Secret.make(),
+                origin: orphan.map(Origin.orphan) ?? .here
+            )
         )
         self.program = program
         self.plan = plan

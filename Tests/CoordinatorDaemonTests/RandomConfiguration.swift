@@ -171,8 +171,6 @@ extension RandomConfiguration {
         func isReplaced(_ instance: Instance) -> Bool {
             guard let former = formerInstances[instance.key] else { return false }
             if former.child.process != instance.child.process { return true }
-            // A child that its supervisor begins to start isn't restarted for others if it runs already.
-            if starting.contains(instance.key), !formerStarting.contains(instance.key) { return false }
             return instance.requires.contains(where: replaced.contains)
         }
         for instance in instances.sorted(by: { $0.key < $1.key }) where isReplaced(instance) { replaced.insert(instance.key) }

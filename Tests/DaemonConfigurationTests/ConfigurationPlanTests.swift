@@ -87,6 +87,21 @@ struct ConfigurationPlanTests {
         #expect(try Self.lines(former, next) == ["order /"])
     }
 
+    @Test("A child that its supervisor begins to start may run already, and is restarted then with what it requires")
+    func beginning() throws {
+        let former = """
+            children:
+              - { key: a, program: { command: [cat] } }
+              - { key: b, program: { command: [cat] }, requires: [a], autostart: false }
+              - { key: c, program: { command: [cat] }, requires: [a] }
+            """
+        let next = former.replacing("a, program: { command: [cat] }", with: "a, program: { command: [cat, -] }")
+            .replacing("c, program: { command: [cat] }, requires: [a]", with: "c, program: { command: [cat] }, requires: [b]")
+        #expect(try Self.lines(former, next) == ["~ /a program.command restart", "~ /b start for /a", "~ /c requires restart for /a"])
+        let isReplaced = try Self.plan(former, next).changes.map(\.replacesProcess)
+        #expect(isReplaced == [true, true, true])
+    }
+
     @Test("A program that becomes a worker, or a group, is restarted")
     func kinds() throws {
         let program = "children: [{ key: a, program: { command: [cat] }, shutdown: infinity }]"

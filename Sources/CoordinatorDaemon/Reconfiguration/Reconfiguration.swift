@@ -113,7 +113,7 @@ private struct Level: Sendable {
         let dependencies = children.dependencies
         let keys = former.map(\.key).filter { key in
             plan.isRemoved(key, under: parent)
-                || isRestarted(key) && dependencies.required(by: key).contains { isRestarted($0) || plan.isRemoved($0, under: parent) }
+                || isReplaced(key) && dependencies.required(by: key).contains { isReplaced($0) || plan.isRemoved($0, under: parent) }
         }
         var waits: [String: [String]] = [:]
         for key in keys {
@@ -137,7 +137,7 @@ private struct Level: Sendable {
         }
     }
 
-    private func isRestarted(_ key: String) -> Bool { plan.change(of: key, under: parent)?.effect == .restart }
+    private func isReplaced(_ key: String) -> Bool { plan.change(of: key, under: parent)?.replacesProcess == true }
 
     // MARK: Changes and starts
 
@@ -177,7 +177,7 @@ private struct Level: Sendable {
         }
         // A group that goes on follows with its own children; one that is restarted begins with the new ones.
         if case .group(let group) = child.content, let children = children.group(child.key) {
-            if change?.needsRestart == true || change?.effect == .restart {
+            if change?.replacesProcess == true {
                 children.replaceAll(group.children, group.supervision)
             } else if change?.kind != .added {
                 let failures = await plan.carryOut(on: children, group.children, group.supervision, under: path)
@@ -189,8 +189,7 @@ private struct Level: Sendable {
         switch change.effect {
         case .stop, .none, .nextDaemon: break
         case .start, .takeOver, .restart:
-            let isRestarted = wasRunning && (change.needsRestart || change.effect == .restart)
-            let ifPresent: IfPresent = isRestarted ? .restart : .change
+            let ifPresent: IfPresent = wasRunning && change.replacesProcess ? .restart : .change
             note(path, await Reconfiguration.error { await error { try await supervisor.attempt(child, ifPresent: ifPresent) } })
         }
     }

@@ -34,11 +34,14 @@ public struct ConfigurationPlan: Hashable, Sendable {
         public var keys: [String]
         /// What follows for a running daemon.
         public var effect: Effect
-        /// The path of the child because of which this one is restarted, though nothing of it has changed.
+        /// The path of the child because of which this one is restarted if it runs, though its process could go on with what has changed.
         public var cause: String?
 
         /// Whether a process that has begun before the change can't go on with it.
         public var needsRestart: Bool { !ConfigurationPlan.takenOver.isSuperset(of: keys) }
+
+        /// Whether a process that runs ends with the change, and another one begins.
+        public var replacesProcess: Bool { effect == .restart || effect == .start && (needsRestart || cause != nil) }
     }
 
     /// The differences: supervisors before their children, and siblings in the order of the new configuration, with the removed ones last.
@@ -124,11 +127,10 @@ extension ConfigurationPlan {
         var change = Change(path: path, kind: .changed, keys: keys, effect: .takeOver)
         if isBeginning {
             change.effect = .start
-        } else if change.needsRestart {
+        } else if change.needsRestart || cause != nil {
             change.effect = .restart
-        } else if let cause {
-            (change.effect, change.cause) = (.restart, cause)
         }
+        if !change.needsRestart { change.cause = cause }
         if keys.isEmpty, change.effect == .takeOver { unchanged += 1 } else { changes.append(change) }
         if case .group(let former) = former.content, case .group(let next) = next.content {
             compare(former.children, next.children, under: path)

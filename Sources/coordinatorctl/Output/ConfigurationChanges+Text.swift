@@ -32,6 +32,7 @@ extension ConfigurationChanges.Change {
     private var note: String {
         switch effect {
         case "restart": cause.map { " (restart, because it requires \($0))" } ?? " (restart)"
+        case "start": cause.map { " (a restart if it runs, because it requires \($0))" } ?? ""
         case "takeOver": " (no restart)"
         case "nextDaemon": " (with the next start of the daemon)"
         case "none": " (not started: autostart is false)"

@@ -108,7 +108,7 @@ public struct AdoptionMachine: Sendable {
     public mutating func begin(_ path: [String], as place: Place) -> Beginning {
         var beginning = Beginning()
         beginning.after = latest.removeValue(forKey: path) ?? 0
-        if let id = successor(for: path, place), let incarnation = orphans[id]?.orphan.incarnation {
+        if let id = successor(for: path, place), let incarnation = orphans[id]?.orphan.incarnation, incarnation >= beginning.after {
             orphans[id]?.standing = .promised
             beginning.adopts = id
             beginning.after = incarnation - 1
@@ -136,7 +136,7 @@ public struct AdoptionMachine: Sendable {
         return endAll { $0 != .ending }
     }
 
-    /// Returns the worker that lives on by a start: the newest one, if it's of the same program and configuration.
+    /// Returns the worker that may live on by a start: the newest one, if it's of the same program and configuration.
     private func successor(for path: [String], _ place: Place) -> OrphanID? {
         guard case .worker(let fingerprint?) = place else { return nil }
         let newest = orphans.filter { $0.value.orphan.path == path }.max { $0.value.orphan.incarnation < $1.value.orphan.incarnation }

@@ -71,6 +71,8 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     var logFormat: LogFormat = .human
 
     static func main() async {
+        // Before any file gets one of their numbers.
+        ListeningSocket.takeActivated()
         occupyStandardDescriptors()
         MainThread.offer()
         // This task ends the process; the main thread serves the child processes, so that an upgrade keeps them.

@@ -5,15 +5,6 @@ import TestSupport
 import Testing
 import WireProtocol
 
-/// A port of the loopback device that nothing listens at.
-enum FreePort {
-    static func find() throws -> UInt16 {
-        let server = try SmallServer("")
-        defer { server.close() }
-        return server.port
-    }
-}
-
 /// One request and its answer, over a connection of their own.
 enum HTTPExchange {
     struct Answer: Sendable {

@@ -179,6 +179,52 @@ struct RollingRestartTests {
         }
     }
 
+    @Test("A daemon that is killed while two lives overlap is followed by one that goes on with the new life, and ends the former one")
+    func overlapInTheGap() async throws {
+        let tree = """
+            children:
+              - { key: web, worker: { executable: DIRECTORY/worker, coordinator: RootCoordinator }, overlap: true, restart: transient }
+            orphan_grace: 60s
+            """
+        try await Self.run(tree) { daemon, _ in
+            let first = try await daemon.identity(of: "/web")
+            let long = Task { try? await daemon.call(Self.work(at: "/web", milliseconds: 60_000)) }
+            try await daemon.eventually("it has begun") { try await daemon.node("/web").mailbox != nil }
+            let rolling = Task { try await daemon.control("restart", "--rolling", "/web") }
+            try await daemon.eventually("the next life has the place") { try await daemon.node("/web").incarnation == 2 }
+            let second = try await daemon.identity(of: "/web")
+            #expect(second != first && first.isAlive)
+            #expect(try await daemon.add(5) == 5)
+            try daemon.process.send(.kill)
+            _ = await daemon.process.waitForExit()
+            #expect(first.isAlive && second.isAlive)
+            _ = await (long.value, try rolling.value)
+
+            var next = try await daemon.startNext()
+            for sum in 6...8 {
+                try await daemon.eventually("the new life is adopted") { try await daemon.node("/web").state == "active" }
+                let adopted = try await daemon.node("/web")
+                #expect(try await daemon.identity(of: "/web") == second && adopted.incarnation == 2 && adopted.restarts == 0)
+                // Whatever was told to it is there, and the path lives once.
+                #expect(try await daemon.add(1) == sum)
+                #expect(!first.isAlive)
+                try next.send(.kill)
+                _ = await next.waitForExit()
+                next = try await daemon.startNext()
+            }
+            // The numbers go on, and the lock is that of the path.
+            try await daemon.eventually("it's adopted") { try await daemon.node("/web").state == "active" }
+            try second.send(.kill)
+            try await daemon.eventually("it's followed") {
+                let node = try await daemon.node("/web")
+                return node.incarnation == 3 && node.state == "active"
+            }
+            #expect(try await daemon.control("restart", "--rolling", "/web").exitCode == 0)
+            _ = await next.terminate(grace: .seconds(20))
+            #expect(Files.names(in: "\(daemon.directory)/run").filter { $0 != "logs" } == ["control.lock"])
+        }
+    }
+
     @Test("Programs are replaced one after the other, each when the one before is ready; one that doesn't become ready halts the command")
     func programs() async throws {
         let tree = """
@@ -255,6 +301,19 @@ extension RunningDaemon {
         let answer = try await call(.ask(path: path, message: "Fixture.WhereAmI", payload: [:], timeout: .seconds(10)))
         guard case .integer(let pid)? = answer["reply"]?["pid"] else { return nil }
         return Int32(pid)
+    }
+
+    /// Returns the process of a child.
+    fileprivate func identity(of path: String) async throws -> ProcessIdentity {
+        try #require(try await node(path).pid.flatMap { ProcessIdentity(processID: $0) })
+    }
+
+    /// Has a coordinator add to its sum, and returns that.
+    fileprivate func add(_ amount: Int64) async throws -> Int {
+        let payload: JSONValue = ["amount": .integer(amount)]
+        let answer = try await call(.ask(path: "/web", message: "Fixture.Add", payload: payload, timeout: .seconds(10)))
+        guard case .integer(let sum)? = answer["reply"] else { return -1 }
+        return Int(sum)
     }
 
     /// Waits until there is a child, and each is active.

@@ -268,33 +268,6 @@ struct UpgradeTests {
         }
     }
 
-    @Test("keeps the sockets of programs: no connection is refused, and one waits for a program that is stopped")
-    func sockets() async throws {
-        let directory = try TemporaryDirectory()
-        let main = directory.file("main.sock")
-        try await RunningDaemon.with(try GivenSocketsTests.file(directory)) { daemon in
-            try await daemon.program("it runs") { $0.state == "active" }
-            let (identity, pid) = (try #require(Files.inode(of: main)), try await daemon.node("/p").pid ?? 0)
-            for _ in 1...2 {
-                async let upgrade = daemon.control("upgrade")
-                for _ in 0..<20 { #expect(try GivenSocketsTests.ask(main) == "\(pid) main 2") }
-                #expect(try await upgrade.exitCode == 0)
-            }
-            // The next life has the same socket.
-            kill(pid, SIGKILL)
-            for _ in 0..<20 { _ = try GivenSocketsTests.ask(main) }
-            try await daemon.eventually("the next life answers") { try !GivenSocketsTests.ask(main).hasPrefix("\(pid) ") }
-            #expect(Files.inode(of: main) == identity)
-            try await daemon.call(.stop(path: "/p"))
-            #expect(try await daemon.control("upgrade").exitCode == 0)
-            let waiting = try RawSocket(main)
-            try await daemon.call(.start(path: "/p"))
-            #expect(String(decoding: try #require(waiting.receiveAll()), as: UTF8.self).hasSuffix(" main 2"))
-            #expect(Files.inode(of: main) == identity)
-        }
-        #expect(directory.entries == ["server.py"])
-    }
-
     @Test("starts workers again that can't outlive the daemon, and says so")
     func withoutGrace() async throws {
         let text = Self.configured(Self.tree.replacing("orphan_grace: 60s", with: "orphan_grace: 0s"))

@@ -201,6 +201,24 @@ struct OverlapTests {
         }
     }
 
+    @Test("A parent ends after both lives of its child: the former one has finished what it has taken")
+    func parentEnds() async throws {
+        let worker = try NamedWorker()
+        try await LifecycleTree.run(worker.options) { tree in
+            let parent = try await tree.startChild("p", .inProcess)
+            try await parent.perform(.startOverlappingChild("a"))
+            let sleeping = Task.immediate { try? await tree.perform(.sleep(milliseconds: 1_500), at: "/p/a") }
+            try await eventually("it has begun") { try await tree.runtime.snapshot(of: "/p/a").mailbox?.running == 1 }
+            let replacing = Task { try await tree.runtime.replace("/p/a") }
+            try await eventually("two live") { try await tree.whereIs("/p/a").incarnation == 2 }
+            try await tree.runtime.stop("/p")
+            #expect(worker.children.isEmpty)
+            // Each of them writes at its end; so does the parent, which may need them until then.
+            #expect(tree.lines("stop ") == ["stop /p/a", "stop /p/a", "stop /p"])
+            _ = await (sleeping.value, replacing.result)
+        }
+    }
+
     @Test("The end of the tree doesn't wait for a life that only starts beside another")
     func endsDuringStart() async throws {
         let worker = try NamedWorker()

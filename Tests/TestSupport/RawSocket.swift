@@ -1,7 +1,7 @@
 import Glibc
 public import Testing
 
-/// A connection to a Unix socket over which a test sends any bytes.
+/// A connection to a Unix socket, or to a port of this machine, over which a test sends any bytes.
 public final class RawSocket: Sendable {
     /// The bytes that open a conversation in SP's pair protocol, version 0.
     public static let greeting: [UInt8] = [0, 0x53, 0x50, 0, 0, 0x10, 0, 0]
@@ -27,6 +27,28 @@ public final class RawSocket: Sendable {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
         }
         guard result == 0 else { throw Refusal(description: "connection \(what) to \(path): \(String(cString: strerror(errno)))") }
+    }
+
+    /// Connects to a port of 127.0.0.1; a full backlog is waited for.
+    ///
+    /// - Throws: ``Refusal``.
+    public init(port: UInt16) throws {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        try #require(descriptor >= 0)
+        let result = Self.call(port) { connect(descriptor, $0, $1) }
+        guard result == 0 else { throw Refusal(description: "connection to port \(port): \(String(cString: strerror(errno)))") }
+    }
+
+    /// Calls a function of the kernel with the address of a port of 127.0.0.1.
+    private static func call(_ port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_port = port.bigEndian
+        name.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        // Unsafe: the kernel takes the address of any family.
+        return withUnsafePointer(to: &name) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+        }
     }
 
     deinit { close(descriptor) }

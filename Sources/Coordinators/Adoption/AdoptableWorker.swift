@@ -13,6 +13,11 @@ struct AdoptableWorker: Codable, Sendable, Hashable {
     let fingerprint: String
     /// The name of the FIFO that the worker writes its output to; `nil`: the output isn't captured.
     var output: String?
+    /// The name of the lock that the worker holds; `nil`: the path's own lock, which a life that overlaps its former one can't have yet.
+    var lock: String?
+
+    /// The name of the lock that the worker holds.
+    var lockName: String { lock ?? RuntimeFiles.lockName(of: path) }
 
     /// The secret as the worker shows it; `nil` when the record isn't one that this program has written.
     var secretBytes: [UInt8]? {

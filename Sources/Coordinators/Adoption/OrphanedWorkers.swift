@@ -96,7 +96,7 @@ final class OrphanedWorkers: Sendable {
 
     /// The names of the files that belong to orphans.
     var files: Set<String> {
-        Set(all.flatMap { [$0.record.output, RuntimeFiles.lockName(of: $0.record.path)].compactMap(\.self) })
+        Set(all.flatMap { [$0.record.output, $0.record.lockName].compactMap(\.self) })
     }
 
     // MARK: The roll call

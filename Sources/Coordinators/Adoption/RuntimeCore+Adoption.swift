@@ -168,7 +168,7 @@ extension RuntimeCore {
     /// Removes the files of a worker that has ended.
     func removeFiles(of record: AdoptableWorker) {
         if let output = record.output { directory.removeFile(output) }
-        directory.removeFile(RuntimeFiles.lockName(of: record.path))
+        directory.removeFile(record.lockName)
     }
 
     /// Ends the descendants of an adopted worker that have left its group.

@@ -32,6 +32,8 @@ extension ChildSupervisor {
             return try await handover.start.value.get()
         }
         try await begin(successor, beside: present, handover, of: key)
+        // From here on the next life is the one that a next root adopts.
+        successor.becomeAdoptableBeside()
         try handOver(key, present, handover)
         try await handover.start.value.get()
         await waitForEnd(of: present.host)

@@ -43,6 +43,8 @@ extension WorkerHost {
                 fifo: fifo
             )
             take(process, orphan)
+            // One that has begun beside a former life, whose end this start has waited for.
+            if orphan.record.lock != nil { try? await becomeAdoptable() }
             return true
         } catch {
             await runtime.end(orphan, because: "it can't be adopted: \(error)")
@@ -132,13 +134,10 @@ extension WorkerHost {
     ///
     /// - Throws: An error when a process lives at the path already.
     func becomeAdoptable() async throws(CoordinatorError) {
-        let (files, family, assignment) = state.withLock { state in
-            (state.machine.hasEnded ? nil : state.keepsake?.spareFiles, state.process?.family, state.assignment)
-        }
-        guard let files, let family, let assignment, let fingerprint = runtime.fingerprint(of: assignment.definition) else { return }
+        guard let record = makeRecord() else { return }
         // The path's own lock is held until the other one has its name, so that the path is never without.
         guard let lock = try await runtime.lockLife(at: path, mayBeTaken: plan.overlaps) else { return }
-        let error = runtime.directory.renameFile(files.lock, to: RuntimeFiles.lockName(of: path.description))
+        let error = runtime.directory.renameFile(record.lockName, to: RuntimeFiles.lockName(of: path.description))
         guard error == 0 else {
             lock.removeFile()
             return runtime.logger.warning(
@@ -147,7 +146,34 @@ extension WorkerHost {
             )
         }
         withExtendedLifetime(lock) {}
-        let record = makeRecord(assignment, fingerprint, secret, output: files.output)
+        var named = record
+        named.lock = nil
+        keep(named)
+    }
+
+    /// Makes a process adoptable that has begun its life beside the former one, which still has the path's lock: the journal names it with
+    /// the lock that it holds, so that the next root goes on with this life, and ends the former one.
+    func becomeAdoptableBeside() {
+        if let record = makeRecord() { keep(record) }
+    }
+
+    /// Returns the record of a process that was started without a life, or began it beside the former one; `nil` where it isn't adopted.
+    private func makeRecord() -> AdoptableWorker? {
+        let (keepsake, assignment) = state.withLock { state in (state.machine.hasEnded ? nil : state.keepsake, state.assignment) }
+        switch keepsake {
+        case .life(let record): return record.lock == nil ? nil : record
+        case .spare(let files):
+            guard let assignment, let fingerprint = runtime.fingerprint(of: assignment.definition) else { return nil }
+            var record = makeRecord(assignment, fingerprint, secret, output: files.output)
+            record.lock = files.lock
+            return record
+        case nil: return nil
+        }
+    }
+
+    /// Has the journal name the process by a record.
+    private func keep(_ record: AdoptableWorker) {
+        guard let family = state.withLock({ $0.process?.family }) else { return }
         runtime.journal?.began(.init(family: family, record: record))
         let hasEnded = state.withLock { state in
             state.keepsake = .life(record)

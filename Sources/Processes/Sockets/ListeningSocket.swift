@@ -16,7 +16,15 @@ public final class ListeningSocket: Sendable {
 
     /// The place at which the socket listens.
     public let address: SocketSpecification.Address
-    private let descriptor = Lock<Int32>(-1)
+    private let state = Lock(State())
+    /// The sockets that this process was started with.
+    static let given = Lock<[Given]>([])
+
+    private struct State {
+        var descriptor: Int32 = -1
+        /// Whether the socket was given to this process, so that its file isn't this one's to remove.
+        var isGiven = false
+    }
 
     private init(_ address: SocketSpecification.Address) { self.address = address }
 
@@ -36,42 +44,52 @@ public final class ListeningSocket: Sendable {
         let address: SocketSpecification.Address
         /// The descriptor, which is the same in the next program when it's kept.
         package let descriptor: Int32
+        /// Whether this process was started with the socket.
+        var isGiven: Bool?
     }
 
     /// The sockets that are open.
     package static var handovers: [Handover] {
-        all.withLock { all in all.values.compactMap(\.socket) }.compactMap { socket in
-            let descriptor = socket.descriptor.withLock { $0 }
-            return descriptor < 0 ? nil : Handover(address: socket.address, descriptor: descriptor)
+        let own = all.withLock { all in all.values.compactMap(\.socket) }.compactMap { socket in
+            let state = socket.state.withLock { $0 }
+            return state.descriptor < 0 || state.isGiven ? nil : Handover(address: socket.address, descriptor: state.descriptor)
         }
+        return own + given.withLock { given in given.map { Handover(address: $0.address, descriptor: $0.descriptor, isGiven: true) } }
     }
 
     /// Takes a socket over that the former program in this process has left open; nil when it isn't one that listens.
     ///
-    /// It's closed with its last reference, as any.
+    /// It's closed with its last reference, as any; one that the process was started with stays open, and is none of them.
     package static func take(_ handover: Handover) -> ListeningSocket? {
-        var (isListening, length) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
-        guard getsockopt(handover.descriptor, SOL_SOCKET, SO_ACCEPTCONN, &isListening, &length) == 0, isListening != 0 else { return nil }
+        guard isListening(handover.descriptor) else { return nil }
+        if handover.isGiven == true, keep(handover.descriptor) { return nil }
         _ = fcntl(handover.descriptor, F_SETFD, FD_CLOEXEC)
         let socket = at(handover.address)
-        socket.descriptor.withLock { $0 = handover.descriptor }
+        socket.state.withLock { $0.descriptor = handover.descriptor }
         return socket
     }
 
     deinit {
-        let descriptor = descriptor.withLock { $0 }
-        guard descriptor >= 0 else { return }
-        if case .path(let path, _) = address { unlink(path) }
-        close(descriptor)
+        let state = state.withLock { $0 }
+        guard state.descriptor >= 0 else { return }
+        if case .path(let path, _) = address, !state.isGiven { unlink(path) }
+        close(state.descriptor)
     }
 
-    /// Opens the socket if it isn't open yet, and returns its descriptor, which still belongs to this object.
+    /// Opens the socket if it isn't open yet, and returns its descriptor, which still belongs to this object; a socket of the same address that
+    /// this process was started with is used instead.
     ///
     /// - Throws: An error when the address can't be had.
     func open() throws(ProcessError) -> Int32 {
-        try descriptor.withLock { descriptor throws(ProcessError) in
-            if descriptor < 0 { descriptor = try Self.listen(at: address) }
-            return descriptor
+        try state.withLock { state throws(ProcessError) in
+            if state.descriptor < 0 {
+                if let descriptor = Self.descriptor(givenFor: address) {
+                    state = State(descriptor: descriptor, isGiven: true)
+                } else {
+                    state.descriptor = try Self.listen(at: address)
+                }
+            }
+            return state.descriptor
         }
     }
 

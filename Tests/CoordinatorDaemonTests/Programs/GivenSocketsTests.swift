@@ -96,6 +96,77 @@ struct GivenSocketsTests {
         }
     }
 
+    /// Starts a program as systemd does, with two sockets that listen: their descriptors are 3 and 4.
+    private static let activation = """
+        import fcntl, os, socket, sys
+        opened = [socket.socket(socket.AF_INET), socket.socket(socket.AF_UNIX)]
+        opened[0].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened[0].bind(("127.0.0.1", int(sys.argv[1])))
+        opened[1].bind(sys.argv[2])
+        copies = []
+        for each in opened:
+            each.listen(100)
+            copies.append(fcntl.fcntl(each, fcntl.F_DUPFD, 20))
+        os.closerange(3, 20)
+        for index, copy in enumerate(copies): os.dup2(copy, 3 + index, inheritable=True)
+        os.environ.update(LISTEN_FDS="2", LISTEN_FDNAMES="a:b", LISTEN_PID=str(os.getpid()))
+        os.execv(sys.argv[3], sys.argv[3:])
+        """
+
+    @Test("Sockets that the daemon was started with are given on, also after an upgrade, and stay its starter's")
+    func activated() async throws {
+        let directory = try TemporaryDirectory()
+        let main = directory.file("main.sock")
+        let port = try FreePort.find()
+        try Files.write(Self.activation, to: directory.file("activate.py"))
+        // In another order than the daemon has got them.
+        let other = "listen: \(directory.file("other.sock")), mode: 0666"
+        let file = try Self.file(directory).replacing(other, with: "listen: 127.0.0.1:\(port)")
+        let wrapper = "python3 '\(directory.file("activate.py"))' \(port) '\(main)'"
+        try await RunningDaemon.with(file, wrapper: wrapper) { daemon in
+            try await daemon.program("it runs") { $0.state == "active" }
+            let identity = try #require(Files.inode(of: main))
+            let first = try await daemon.node("/p").pid ?? 0
+            // Its starter has bound the port, and the daemon doesn't bind it again.
+            #expect(try Self.ask(main) == "\(first) main 2" && Self.ask(port: port) == "\(first) other 2")
+            for _ in 1...2 {
+                async let upgrade = daemon.control("upgrade")
+                for _ in 0..<20 { #expect(try Self.ask(port: port) == "\(first) other 2") }
+                #expect(try await upgrade.exitCode == 0)
+            }
+            kill(first, SIGKILL)
+            for _ in 0..<20 { _ = try (Self.ask(port: port), Self.ask(main)) }
+            try await daemon.eventually("the next life answers") { try !Self.ask(port: port).hasPrefix("\(first) ") }
+            #expect(try Self.ask(port: port).hasSuffix(" other 2"))
+            // What no child lists any more still listens, for one that lists it again.
+            try daemon.rewrite("children: []")
+            #expect(try await daemon.control("config", "apply").exitCode == 0)
+            #expect(try await daemon.control("upgrade").exitCode == 0)
+            let waiting = try RawSocket(main)
+            try daemon.rewrite(file)
+            #expect(try await daemon.control("config", "apply").exitCode == 0)
+            #expect(String(decoding: try #require(waiting.receiveAll()), as: UTF8.self).hasSuffix(" main 2"))
+            #expect(Files.inode(of: main) == identity)
+        }
+        // The file is its starter's.
+        #expect(Files.inode(of: main) != nil)
+    }
+
+    @Test("The sockets of another process, whose variables the daemon has inherited, aren't taken")
+    func othersVariables() async throws {
+        let directory = try TemporaryDirectory()
+        let wrapper = "env LISTEN_FDS=200 LISTEN_PID=1"
+        try await RunningDaemon.with(try Self.file(directory), wrapper: wrapper) { daemon in
+            try await daemon.eventually("it answers") { try Self.ask(directory.file("main.sock")).hasSuffix(" main 2") }
+        }
+        #expect(directory.entries == ["server.py"])
+    }
+
+    static func ask(port: UInt16) throws -> String {
+        let connection = try RawSocket(port: port)
+        return String(decoding: try #require(connection.receiveAll()), as: UTF8.self)
+    }
+
     @Test("An address that can't be had fails the start with a reason")
     func taken() async throws {
         let directory = try TemporaryDirectory()

@@ -23,6 +23,8 @@ extension Life {
         case passGateAndFail
         case startChild(String, inWorker: Bool)
         case startSparedChild(String, spares: Int)
+        /// Starts a child whose lives overlap when it's replaced.
+        case startOverlappingChild(String)
         case startChildren(Int)
         case stopChild(String)
         /// Its children's keys, in start order.

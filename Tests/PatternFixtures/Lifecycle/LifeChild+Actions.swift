@@ -26,6 +26,8 @@ extension LifeChild {
             return try await startChild(key, inWorker ? .worker : .inProcess)
         case .startSparedChild(let key, let spares):
             return try await startChild(key, .worker(spares: spares))
+        case .startOverlappingChild(let key):
+            return try await startChild(key, .worker(overlaps: true))
         case .startChildren(let count):
             for number in 0..<count { try await startChild("child-\(number)", .inProcess) }
             return "started"

@@ -87,6 +87,14 @@ final class RunningConsole: Sendable {
         return ended.output
     }
 
+    var isAlive: Bool { daemon.identity.isAlive }
+
+    /// Changes the daemon's configuration file.
+    func change(_ edit: (String) -> String) throws {
+        let file = temporary.file("tree.yaml")
+        try Files.write(edit(try #require(Files.text(of: file))), to: file)
+    }
+
     /// The tree, as the operator's command tells it.
     func tree() async throws -> TreeNode {
         try ControlJSON.decode(TreeNode.self, from: ControlJSON.parse(Array(try await control("tree", "--json").utf8)))

@@ -74,6 +74,60 @@ struct SupervisorctlTests {
         }
     }
 
+    @Test("It rereads the file and updates the tree, and what has no counterpart is told so")
+    func configuration() async throws {
+        // The daemon doesn't apply a file whose programs aren't there.
+        let children = Self.children.replacing("[/none/such]", with: "[sh, -c, \"exit 4\"]")
+        try await RunningConsole.with(children, options: ["--supervisord"]) { console in
+            try await eventually("it runs") { try await console.node("/team/two").state == "active" }
+            func ctl(_ arguments: String) async throws -> String { try await supervisorctl(console, arguments).output }
+            #expect(try await ctl("reread") == "No config updates to processes\n")
+            #expect(try await ctl("update") == "")
+            let avail = try await ctl("avail")
+            #expect(avail.contains(try Regex("team:one +in use +auto +999:999\n")) && avail.components(" in use ") == 5, "\(avail)")
+            #expect(try await ctl("add calm") == "ERROR: process group already active\n")
+            #expect(try await ctl("add none") == "ERROR: no such process/group: none\n")
+            #expect(try await ctl("remove calm") == "ERROR: process/group still running: calm\n")
+            #expect(try await ctl("remove none") == "ERROR: no such process/group: none\n")
+            #expect(try await ctl("remove missing").contains("the daemon's file lists missing"))
+
+            let (calm, two) = (try await console.node("/calm").pid, try await console.node("/team/two").pid)
+            try console.change { text in
+                text.replacing("key: missing", with: "key: fresh").replacing("exit 4", with: "exec sleep 1000")
+                    .replacing("echo words;", with: "echo others;")
+            }
+            let differences = "calm: changed\nfresh: available\nmissing: disappeared\n"
+            for _ in 1...2 { #expect(try await ctl("reread") == differences) }
+            #expect(try await ctl("avail").contains(try Regex("fresh +avail +auto")))
+            #expect(try await console.node("/calm").pid == calm)
+            let updated = try await ctl("update")
+            let lines = [
+                "missing: stopped", "missing: removed process group", "calm: stopped", "calm: updated process group",
+                "fresh: added process group",
+            ]
+            #expect(updated == lines.map { "\($0)\n" }.joined(), "\(updated)")
+            #expect(try await ctl("status").split(separator: "\n").map { $0.prefix { $0 != " " } }.contains("fresh"))
+            #expect(try await ctl("status calm").contains("RUNNING"))
+            #expect(try await console.node("/calm").pid != calm)
+            #expect(try await console.node("/team/two").pid == two)
+            #expect(try await ctl("reread") == "No config updates to processes\n")
+            try console.change { $0.replacing("key: fresh", with: "key: [") }
+            #expect(try await ctl("reread").hasPrefix("ERROR: CANT_REREAD: "))
+            try console.change { $0.replacing("key: [", with: "key: fresh") }
+
+            #expect(try await ctl("clear calm") == "calm: ERROR (failed)\n")
+            #expect(try await ctl("clear none") == "none: ERROR (no such process)\n")
+            #expect(try await ctl("clear all").components("ERROR (failed)") == 5)
+            #expect(try await ctl("maintail") == "supervisord: ERROR (no log file)\n")
+            #expect(try await ctl("reload").contains("`supervisorctl update` applies its file"))
+            #expect(try await ctl("fg calm < /dev/null").contains("Exiting foreground"))
+            let words = try await Programs.shell("echo word | supervisorctl -c '\(console.directory)/supervisorctl.conf' fg calm")
+            #expect(words.output.contains("programs have no standard input"), "\(words)")
+            #expect(try await ctl("shutdown") == "Shut down\n")
+            try await eventually("the daemon has ended") { !console.isAlive }
+        }
+    }
+
     @Test("A change needs the token as the password, and a console without one changes nothing")
     func safety() async throws {
         try await RunningConsole.with(Self.children, options: ["--supervisord"]) { console in
@@ -95,7 +149,7 @@ struct SupervisorctlTests {
             #expect(try await console.post("/RPC2", call, headers: xml.merging(["Host": "evil.example"]) { $1 }).status == 421)
             #expect(try await console.post("/RPC2", "words", headers: xml).status == 400)
             #expect(try await console.get("/RPC2").status == 405)
-            let unknown = try await console.post("/RPC2", call.replacing("stopProcess", with: "shutdown"), headers: xml, token: nil)
+            let unknown = try await console.post("/RPC2", call.replacing("stopProcess", with: "melt"), headers: xml, token: nil)
             #expect(unknown.status == 200 && unknown.body.contains("<int>1</int>") && unknown.body.contains("UNKNOWN_METHOD"))
             #expect(try await console.node("/calm").state == "active")
             let good = several.replacing("stopAllProcesses", with: "getState")

@@ -5,8 +5,8 @@ import WireProtocol
 
 /// The methods of supervisord's interface, carried out on the daemon: http://supervisord.org/api.html.
 ///
-/// They are those that `supervisorctl` needs for `status`, `pid`, `start`, `stop`, `restart`, `signal`, `tail` and `version`. What changes
-/// supervisord's configuration, ends it or writes to its processes has no counterpart here.
+/// They are those that `supervisorctl` needs for `status`, `pid`, `start`, `stop`, `restart`, `signal`, `tail`, `version`, `avail`, `reread`,
+/// `update`, `add`, `remove` and `shutdown`. What clears logs, restarts the daemon or writes to processes has no counterpart, and says so.
 struct SupervisordMethods: Sendable {
     /// The version of the interface, which `supervisorctl` compares with its own.
     private static let interfaceVersion = "3.0"
@@ -21,16 +21,19 @@ struct SupervisordMethods: Sendable {
         "supervisor.getState", "supervisor.getPID", "supervisor.getAllProcessInfo", "supervisor.getProcessInfo",
         "supervisor.readProcessStdoutLog", "supervisor.readProcessLog", "supervisor.readProcessStderrLog",
         "supervisor.tailProcessStdoutLog", "supervisor.tailProcessLog", "supervisor.tailProcessStderrLog", "system.listMethods",
-        "system.multicall",
+        "system.multicall", "supervisor.getAllConfigInfo", "supervisor.reloadConfig", "supervisor.readLog", "supervisor.readMainLog",
     ]
     /// The methods that change something.
     private static let changes: Set<String> = [
         "supervisor.startProcess", "supervisor.startProcessGroup", "supervisor.startAllProcesses", "supervisor.stopProcess",
         "supervisor.stopProcessGroup", "supervisor.stopAllProcesses", "supervisor.signalProcess", "supervisor.signalProcessGroup",
-        "supervisor.signalAllProcesses",
+        "supervisor.signalAllProcesses", "supervisor.addProcessGroup", "supervisor.removeProcessGroup", "supervisor.shutdown",
+        "supervisor.restart", "supervisor.clearLog", "supervisor.clearProcessLog", "supervisor.clearProcessLogs",
+        "supervisor.clearAllProcessLogs", "supervisor.sendProcessStdin",
     ]
 
     let daemon: DaemonConnection
+    let rereadGroups = RereadGroups()
 
     /// Whether a call can change something, by itself or by the calls that it contains.
     static func isChange(_ call: XMLRPCCall) -> Bool {
@@ -63,6 +66,12 @@ struct SupervisordMethods: Sendable {
         case "supervisor.getPID": return .integer(Int(try await tree().pid ?? 0))
         case "supervisor.getAllProcessInfo": return .array(try await concurrently(try await processes()) { try await information($0) })
         case "supervisor.getProcessInfo": return try await information(try await process(try arguments.text(0)))
+        case "supervisor.getAllConfigInfo": return try await configurations()
+        case "supervisor.reloadConfig": return try await reread()
+        case "supervisor.addProcessGroup": return try await addGroup(try arguments.text(0))
+        case "supervisor.removeProcessGroup": return try await removeGroup(try arguments.text(0))
+        case "supervisor.shutdown": return try await shutDown()
+        case _ where Self.withoutCounterpart[method] != nil: return try await refuse(method, arguments)
         case _ where method.hasPrefix("supervisor.read") || method.hasPrefix("supervisor.tail"):
             return try await log(method, arguments)
         default: return try await change(method, arguments)
@@ -97,7 +106,7 @@ extension SupervisordMethods {
         try ControlJSON.decode(TreeNode.self, from: try await daemon.call(.tree))
     }
 
-    private func processes() async throws -> [SupervisedProcess] { SupervisedProcess.all(in: try await tree(), except: getpid()) }
+    func processes() async throws -> [SupervisedProcess] { SupervisedProcess.all(in: try await tree(), except: getpid()) }
 
     func process(_ name: String) async throws -> SupervisedProcess {
         let (group, name, whole) = Self.parts(of: name)

@@ -88,6 +88,10 @@ struct XMLRPCFault: Error, Hashable {
         case notRunning = 70
         /// The number of a success in a list of results.
         case success = 80
+        case alreadyAdded = 90
+        case stillRunning = 91
+        /// The configuration file has a problem.
+        case cantReread = 92
 
         /// The name that supervisord puts before a fault's text.
         var name: String {
@@ -105,6 +109,9 @@ struct XMLRPCFault: Error, Hashable {
             case .alreadyStarted: "ALREADY_STARTED"
             case .notRunning: "NOT_RUNNING"
             case .success: "SUCCESS"
+            case .alreadyAdded: "ALREADY_ADDED"
+            case .stillRunning: "STILL_RUNNING"
+            case .cantReread: "CANT_REREAD"
             }
         }
     }

@@ -30,13 +30,14 @@ struct UpgradeCommand: DaemonCommand {
     }
 
     func text(of answer: UpgradeResult) -> String {
+        let kept = "\(answer.kept.count) \(answer.kept.count == 1 ? "child" : "children") kept"
         let restarted = answer.restarted.map { "started again: \($0)\n" }.joined()
         guard !answer.isDryRun else {
-            return "would go on as \(answer.executable), version \(answer.version); \(answer.kept.count) children kept\n" + restarted
+            return "would go on as \(answer.executable), version \(answer.version); \(kept)\n" + restarted
         }
         let late = answer.endedAsks ? "asks that were still open have ended with peerLost\n" : ""
         return "process \(answer.pid) goes on as \(answer.executable), version \(answer.version) after \(answer.formerVersion); "
-            + "\(answer.kept.count) children kept, requests waited for \(answer.pauseMilliseconds) ms\n" + restarted + late
+            + "\(kept), requests waited for \(answer.pauseMilliseconds) ms\n" + restarted + late
     }
 }
 

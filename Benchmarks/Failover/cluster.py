@@ -118,10 +118,10 @@ class Cluster:
         return json.loads(ended.stdout)
 
     def coordinators(self, name):
-        """Returns how many coordinators a node's tree has."""
+        """Returns how many children run on a node."""
         command = [f"{self.build}/coordinatorctl", "--runtime-dir", f"{self.directory}/{name}/run", "tree", "--json"]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=30)
-        return ended.stdout.count('"state"')
+        return ended.stdout.count('"state":"active"')
 
     def is_whole(self, name):
         seen = self.nodes(name)

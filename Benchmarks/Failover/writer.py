@@ -1,6 +1,7 @@
 """What a subtree of the cluster runs: it writes its epoch to the log again and again, through a gate as a store would have it.
 
-The gate refuses an epoch that is lower than the highest that it has seen of the path. `--open` leaves the gate open, which the checker must find.
+The gate refuses an epoch that is lower than the highest that it has seen of the path. `--open` leaves the gate open, which the checker
+must find.
 """
 
 import fcntl

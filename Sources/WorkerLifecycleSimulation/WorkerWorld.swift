@@ -127,10 +127,10 @@ final class WorkerWorld {
         try checkEnd()
     }
 
-    /// Waits until the life is ready, a minute for each process that behaves badly or hangs: such a spare may become the life in turn, and take a
-    /// start's time and that of a silence until it's replaced.
+    /// Waits until the life is ready, a minute more for each process that behaves badly or hangs: such a spare may become the life in turn, and
+    /// take a start's time and that of a silence until it's replaced.
     private func recover() throws(WorkerViolation) {
-        let minutes = max(1, hosts.count { (!$0.traits.isEmpty || $0.worker.isHung) && $0.kernel != .confirmed })
+        let minutes = 1 + hosts.count { (!$0.traits.isEmpty || $0.worker.isHung) && $0.kernel != .confirmed }
         for minute in 1...minutes {
             try run(until: max(time, busyUntil) + 60_000_000)
             do throws(WorkerViolation) {

@@ -3,7 +3,7 @@ public import Logging
 public import Ownership
 import Placement
 
-/// A node of a cluster: the shell that carries out what ``OwnershipMachine`` says, with a store and a host of subtrees, and that places all
+/// A node of a cluster: the shell that carries out what `OwnershipMachine` says, with a store and a host of subtrees, and that places all
 /// subtrees while it leads.
 ///
 /// The node looks at its own clock before it does anything else, so that a process that was stopped for longer than its lease fences its

@@ -39,6 +39,7 @@ struct CoordinatorControl: AsyncParsableCommand {
     static func main() {
         do {
             if let arguments = PlainArguments(CommandLine.arguments.dropFirst()) { return try arguments.run() }
+            try checkHelp()
             var command = try parseAsRoot()
             if let command = command as? any AsyncParsableCommand { run(command) }
             try command.run()
@@ -59,6 +60,19 @@ struct CoordinatorControl: AsyncParsableCommand {
             }
         }
         dispatchMain()
+    }
+
+    /// Refuses help about a command that there isn't, which the parser answers with the help of all commands and success.
+    private static func checkHelp() throws {
+        guard CommandLine.arguments.dropFirst().first == "help" else { return }
+        var command: any ParsableCommand.Type = Self.self
+        for name in CommandLine.arguments.dropFirst(2) where !name.hasPrefix("-") {
+            let next = command.configuration.subcommands.first { subcommand in
+                subcommand.configuration.commandName == name || subcommand.configuration.aliases.contains(name)
+            }
+            guard let next else { throw ValidationError("there is no command '\(name)'; `coordinatorctl help` lists them") }
+            command = next
+        }
     }
 
     /// Prints an error of the arguments, as an object under `--json`, and exits; other errors were printed already.

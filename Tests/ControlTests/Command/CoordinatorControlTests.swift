@@ -120,6 +120,17 @@ import WireProtocol
         }
     }
 
+    @Test("Help is there for each command, and for no other")
+    func help() async throws {
+        let known = try await Self.coordinatorctl.run(["help", "config", "apply"])
+        #expect(known.exitCode == 0 && known.output.contains("coordinatorctl config apply"))
+        for (arguments, name) in [(["help", "nosuch"], "nosuch"), (["help", "config", "nosuch", "--json"], "nosuch")] {
+            let unknown = try await Self.coordinatorctl.run(arguments)
+            #expect(unknown.exitCode == 64 && unknown.output.isEmpty)
+            #expect(unknown.errors.contains("there is no command '\(name)'; `coordinatorctl help` lists them"))
+        }
+    }
+
     @Test("A message comes from a file or from standard input; a result that can't be written is a failure")
     func files() async throws {
         try await withServer(Self.daemon()) { directory, _ in

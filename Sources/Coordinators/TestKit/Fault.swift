@@ -25,7 +25,7 @@ extension CoordinatorRuntime {
         if let parent = path.parent.flatMap({ root.inThisProcess($0.components[...]) }),
             let host = try parent.existingChildren?.host(of: path.key) as? WorkerHost
         {
-            return try host.inject(fault)
+            return try await host.inject(fault)
         }
         // The coordinator is in a worker of a worker, or there is none.
         let snapshot = try await snapshot(of: path)
@@ -40,7 +40,7 @@ extension CoordinatorRuntime {
         case .crash:
             try process.send(.kill)
             return {}
-        case .hang: return try process.hang()
+        case .hang: return try await process.hang()
         case .lostLink, .slowLink:
             throw CoordinatorError(
                 .unsupported,
@@ -102,14 +102,14 @@ extension Node {
 }
 
 extension WorkerHost {
-    fileprivate func inject(_ fault: InjectedFault) throws -> @Sendable () -> Void {
+    fileprivate func inject(_ fault: InjectedFault) async throws -> @Sendable () -> Void {
         switch fault {
         case .crash:
             try kill()
             return {}
         case .hang:
             guard let process else { throw CoordinatorError(.stopped, "\(path) has no process at the moment") }
-            return try process.hang()
+            return try await process.hang()
         case .lostLink:
             for peer in state.withLock({ $0.links.attached.values.map(\.peer) }) { peer.close() }
             return {}
@@ -121,9 +121,16 @@ extension WorkerHost {
 }
 
 extension ProcessIdentity {
-    /// Stops the process; the function that is returned has it go on.
-    fileprivate func hang() throws -> @Sendable () -> Void {
+    /// Stops the process, and returns when it has stopped; the function that is returned has it go on.
+    fileprivate func hang() async throws -> @Sendable () -> Void {
         try send(.stop)
+        do {
+            // A thread takes the signal when it has a processor; until then the others go on.
+            while isAlive, !isStopped { try await Task.sleep(for: .milliseconds(1)) }
+        } catch {
+            try? send(.continue)
+            throw error
+        }
         return { try? send(.continue) }
     }
 }

@@ -146,7 +146,7 @@ struct RollingRestartTests {
         try await Self.run(tree) { daemon, become in
             let first = try await daemon.node("/web").pid ?? 0
             let long = Task { try await daemon.call(Self.work(at: "/web", milliseconds: 4_000)) }
-            try await daemon.eventually("it has begun") { try await daemon.node("/web").mailbox != nil }
+            try await daemon.eventually("it has begun") { try await daemon.node("/web").mailbox?.running == 1 }
             let rolling = Task { try await daemon.control("restart", "--rolling", "/web") }
             try await daemon.eventually("the next life has the place") { try await daemon.node("/web").incarnation == 2 }
             let second = try await daemon.node("/web").pid ?? 0
@@ -189,7 +189,7 @@ struct RollingRestartTests {
         try await Self.run(tree) { daemon, _ in
             let first = try await daemon.identity(of: "/web")
             let long = Task { try? await daemon.call(Self.work(at: "/web", milliseconds: 60_000)) }
-            try await daemon.eventually("it has begun") { try await daemon.node("/web").mailbox != nil }
+            try await daemon.eventually("it has begun") { try await daemon.node("/web").mailbox?.running == 1 }
             let rolling = Task { try await daemon.control("restart", "--rolling", "/web") }
             try await daemon.eventually("the next life has the place") { try await daemon.node("/web").incarnation == 2 }
             let second = try await daemon.identity(of: "/web")

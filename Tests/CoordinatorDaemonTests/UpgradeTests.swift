@@ -197,7 +197,7 @@ struct UpgradeTests {
         try await RunningDaemon.with(Self.configured()) { daemon in
             try await daemon.allRunning()
             async let asked = daemon.control("ask", "/app", "Fixture.Wait", "--timeout", "30s")
-            try await daemon.eventually("the ask is open") { try await daemon.node("/app").mailbox != nil }
+            try await daemon.eventually("the ask is open") { try await daemon.node("/app").mailbox?.running == 1 }
             try await Task.sleep(for: .milliseconds(200))
             let ended = try await daemon.control("upgrade", "--wait", wait)
             #expect(ended.exitCode == 0)

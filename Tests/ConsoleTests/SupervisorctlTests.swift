@@ -128,6 +128,42 @@ struct SupervisorctlTests {
         }
     }
 
+    @Test("tail -f shows what a process writes as it writes it, and leaves nothing behind when its client goes")
+    func follow() async throws {
+        let children = """
+              - key: team
+                children:
+                  - key: chatty
+                    program: { command: [sh, -c, "while sleep 0.1; do echo next; echo aside >&2; done"] }
+                    logging: { standard_error: separate }
+                  - { key: quiet, program: { command: [sh, -c, "echo only; exec sleep 1000"] } }
+            """
+        try await RunningConsole.with(children, options: ["--supervisord"]) { console in
+            try await eventually("it runs") { try await console.node("/team/quiet").state == "active" }
+            let chatty = try await supervisorctl(console, "tail -f team:chatty & sleep 2; kill -INT $!; kill $!; wait")
+            #expect(chatty.output.hasPrefix("==> Press Ctrl-C to exit <=="), "\(chatty)")
+            #expect(chatty.output.components("next\n") >= 5 && !chatty.output.contains("aside"), "\(chatty)")
+            let aside = try await supervisorctl(console, "tail -f team:chatty stderr & sleep 1; kill $!; wait")
+            #expect(aside.output.contains("aside\n") && !aside.output.contains("next"), "\(aside)")
+            let unknown = try await supervisorctl(console, "tail -f nothing")
+            #expect(unknown.output.contains("404") || unknown.errors.contains("404"), "\(unknown)")
+
+            // Sixteen at a time, of a process that writes nothing more: those that have gone make room for others.
+            let clients = """
+                import socket
+                clients = [socket.create_connection(('127.0.0.1', \(console.port))) for _ in range(20)]
+                for client in clients: client.sendall(b'GET /logtail/team:quiet HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n')
+                for client in clients: print(client.recv(12).decode()[-3:])
+                """
+            for _ in 1...3 {
+                try await eventually("those that have gone have made room") {
+                    let codes = try await Programs.shell("python3 -c \"\(clients)\"").output.split(separator: "\n")
+                    return codes.count { $0 == "200" } == 16 && codes.count { $0 == "429" } == 4
+                }
+            }
+        }
+    }
+
     @Test("A change needs the token as the password, and a console without one changes nothing")
     func safety() async throws {
         try await RunningConsole.with(Self.children, options: ["--supervisord"]) { console in

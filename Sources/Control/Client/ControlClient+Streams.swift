@@ -1,4 +1,3 @@
-import ConcurrencySupport
 public import WireProtocol
 
 extension ControlClient {
@@ -13,23 +12,54 @@ extension ControlClient {
         _ operation: ControlOperation,
         each body: (JSONValue) async throws(ControlError) -> Void
     ) async throws(ControlError) -> JSONValue {
-        let queue = ItemQueue()
-        let id = try await begin(operation, queue)
-        defer { end(id, queue) }
+        let items = try await items(of: operation)
         while true {
-            switch await queue.next() {
-            case .end(let outcome): return try outcome.get()
-            case .cancelled:
-                abandon(id)
-                throw ControlError(.cancelled, "the request was cancelled")
-            case .items(let items):
-                do throws(ControlError) {
-                    for item in items { try await body(item) }
-                } catch {
-                    abandon(id)
-                    throw error
-                }
+            switch try await items.next() {
+            case .items(let items): for item in items { try await body(item) }
+            case .end(let result): return result
             }
+        }
+    }
+
+    /// Requests an operation whose answer is a stream, and returns its items to be read one after the other.
+    ///
+    /// What is said of ``stream(_:each:)`` is true here too; the daemon ends the stream when its items are released.
+    public func items(of operation: ControlOperation) async throws(ControlError) -> ControlItems {
+        let queue = ItemQueue()
+        return ControlItems(self, try await begin(operation, queue), queue)
+    }
+}
+
+/// The items of a stream, read by one task.
+public final class ControlItems: Sendable {
+    /// What comes next.
+    public enum Next: Sendable {
+        /// The items that have come since the last ones.
+        case items([JSONValue])
+        /// The stream has ended with this result.
+        case end(JSONValue)
+    }
+
+    private let client: ControlClient
+    private let id: Int64
+    private let queue: ItemQueue
+
+    init(_ client: ControlClient, _ id: Int64, _ queue: ItemQueue) { (self.client, self.id, self.queue) = (client, id, queue) }
+
+    deinit {
+        // The daemon doesn't mind the word about a stream that has ended.
+        client.abandon(id)
+        client.end(id, queue)
+    }
+
+    /// Waits for what comes next.
+    ///
+    /// - Throws: the daemon's error, `.cancelled` when the task is cancelled, `.unreachable` when the daemon goes away.
+    public func next() async throws(ControlError) -> Next {
+        switch await queue.next() {
+        case .end(let outcome): .end(try outcome.get())
+        case .cancelled: throw ControlError(.cancelled, "the request was cancelled")
+        case .items(let items): .items(items)
         }
     }
 }

@@ -44,6 +44,11 @@ actor DaemonConnection {
         return try outcome.get()
     }
 
+    /// Returns a connection that nothing else uses.
+    func another() async throws(ControlError) -> ControlClient {
+        try await ControlClient.connect(runtimeDirectory: directory, timeout: Self.patience)
+    }
+
     /// Requests an operation, and waits for its result.
     func call(_ operation: ControlOperation, requestID: String? = nil) async throws(ControlError) -> JSONValue {
         try await connected().call(operation, requestID: requestID)

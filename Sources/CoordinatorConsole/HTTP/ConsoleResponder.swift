@@ -11,6 +11,8 @@ struct ConsoleResponder: HTTPResponder {
     let stream: TreeStream
     /// What answers clients of supervisord, where the configuration allows it.
     let supervisord: SupervisordInterface?
+    /// What follows logs for them.
+    let logTail: LogTail?
 
     init(_ configuration: ConsoleConfiguration, daemon: DaemonConnection, feed: Feed) {
         self.configuration = configuration
@@ -18,8 +20,9 @@ struct ConsoleResponder: HTTPResponder {
         questions = Questions(daemon: daemon, feed: feed, isReadOnly: gate.isReadOnly)
         changes = Changes(daemon: daemon, traces: questions.traces)
         stream = TreeStream(feed: feed)
-        let interface = SupervisordInterface(methods: SupervisordMethods(daemon: daemon), gate: gate)
-        supervisord = configuration.answersSupervisorctl ? interface : nil
+        let methods = configuration.answersSupervisorctl ? SupervisordMethods(daemon: daemon) : nil
+        supervisord = methods.map { [gate] in SupervisordInterface(methods: $0, gate: gate) }
+        logTail = methods.map { [gate] in LogTail(methods: $0, gate: gate) }
     }
 
     func respond(to request: Request, context: ConsoleRequestContext) async throws -> Response {
@@ -40,6 +43,12 @@ struct ConsoleResponder: HTTPResponder {
                 throw Refusal(.methodNotAllowed, "methodNotAllowed", "this address answers to POST alone", allowed: "POST")
             }
             return try await supervisord.respond(to: request, context)
+        }
+        if let logTail, path.hasPrefix(LogTail.path) {
+            guard request.method == .get else {
+                throw Refusal(.methodNotAllowed, "methodNotAllowed", "this address answers to GET alone", allowed: "GET")
+            }
+            return try await logTail.respond(to: request, context)
         }
         let isChange = Changes.operations.contains(path)
         guard isChange || Questions.paths.contains(path) || Asset.all[path] != nil else {

@@ -1,5 +1,4 @@
 import Glibc
-import Processes
 import TestSupport
 
 /// Programs of the system that some tests need.
@@ -12,22 +11,8 @@ enum Programs {
     /// Returns a file beside the tests.
     static func script(_ name: String) -> String { "\(Files.packageRoot)/Tests/ConsoleTests/\(name)" }
 
-    /// Runs a command of the shell to its end.
+    /// Runs a command of the shell to its end; one that hasn't ended within two minutes (more with a sanitizer) is killed.
     static func shell(_ command: String) async throws -> BuiltProgram.Ended {
-        let (output, errors) = (Transcript(), Transcript())
-        let specification = ProcessSpecification(
-            executable: "/bin/bash",
-            arguments: ["-c", command],
-            environment: ["PATH": "/usr/bin:/bin", "HOME": "/tmp"],
-            standardOutput: output.destination,
-            standardError: errors.destination
-        )
-        let status = try await withChild(specification) { await $0.waitForExit() }
-        let code: Int32 =
-            switch status {
-            case .exited(let code): code
-            case .signaled(let signal, _): -signal.rawValue
-            }
-        return BuiltProgram.Ended(exitCode: code, output: output.text, errors: errors.text)
+        try await BuiltProgram(path: "/bin/bash").run(["-c", command], environment: ["HOME": "/tmp"], within: .seconds(120))
     }
 }

@@ -24,10 +24,16 @@ public struct BuiltProgram: Sendable {
         }
     }
 
-    /// Runs it to its end; one that hasn't ended within a minute (more with a sanitizer) is killed.
+    /// Runs it to its end; one that hasn't ended in time is killed.
     ///
-    /// - Parameter environment: what its environment has apart from `PATH`.
-    public func run(_ arguments: [String] = [], environment: [String: String] = [:]) async throws -> Ended {
+    /// - Parameters:
+    ///   - environment: what its environment has apart from `PATH`.
+    ///   - limit: how long it may take; more with a sanitizer.
+    public func run(
+        _ arguments: [String] = [],
+        environment: [String: String] = [:],
+        within limit: Duration = .seconds(60)
+    ) async throws -> Ended {
         let (output, errors) = (Transcript(), Transcript())
         let specification = ProcessSpecification(
             executable: path,
@@ -38,11 +44,11 @@ public struct BuiltProgram: Sendable {
             standardError: errors.destination
         )
         let status = try await withChild(specification) { child in
-            let limit = Task {
-                try await Task.sleep(for: .patient(.seconds(60)))
+            let killing = Task {
+                try await Task.sleep(for: .patient(limit))
                 try child.send(.kill)
             }
-            defer { limit.cancel() }
+            defer { killing.cancel() }
             return await child.waitForExit()
         }
         let exitCode =

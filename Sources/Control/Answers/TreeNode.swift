@@ -90,7 +90,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
     public var placement: Placement
     /// The milliseconds for which the executor of the node's worker has run nothing; nil when it answers.
     public var executorSilenceMilliseconds: Int64?
-    /// The end of the node's previous life, such as `exit code 1` or `signal 9 (SIGKILL)`.
+    /// The end of the node's previous life, such as `exited with code 1` or `ended by signal 9`.
     public var lastExit: String?
     /// The node's messages; nil when they aren't known, and of a program.
     public var mailbox: Mailbox?

@@ -3,6 +3,7 @@ import Control
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import ServiceLifecycle
 
 /// What a process writes, sent to a client of supervisord as it's written: `GET /logtail/NAME` and `GET /logtail/NAME/stderr`.
 struct LogTail: Sendable {
@@ -46,13 +47,17 @@ struct LogTail: Sendable {
             }
             // The head goes with the first bytes.
             try await writer.write(ByteBuffer())
-            // The end of the log is also that of the daemon: the client sees the end of the stream.
-            while case .items(let items)? = try? await lines.next() {
-                for item in items {
-                    let line = try ControlJSON.decode(LogLine.self, from: item)
-                    guard line.path == process.path, line.stream == stream, line.gap == nil else { continue }
-                    try await writer.write(ByteBuffer(string: line.line + (line.partial == true ? "" : "\n")))
+            // The end of the log is also that of the daemon or the console: the client sees the end of the stream.
+            try await withGracefulShutdownHandler {
+                while case .items(let items)? = try? await lines.next() {
+                    for item in items {
+                        let line = try ControlJSON.decode(LogLine.self, from: item)
+                        guard line.path == process.path, line.stream == stream, line.gap == nil else { continue }
+                        try await writer.write(ByteBuffer(string: line.line + (line.partial == true ? "" : "\n")))
+                    }
                 }
+            } onGracefulShutdown: {
+                client.close()
             }
             try await writer.finish(nil)
         }

@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import Processes
+import Supervision
 import WireProtocol
 
 extension ChildSupervisor {
@@ -16,28 +17,31 @@ extension ChildSupervisor {
         let time = node.runtime.time
         let deadline = time.now + budget.duration
         while true {
-            let wasBetweenLives = isBetweenLives(key)
+            // All of it in one look, since the next life may be ready a moment later.
+            let (host, incarnation, wasBetweenLives) = try look(at: key)
             do {
-                return try await livingHost(of: key).operate(operation, on: rest, budget: budget)
+                guard let host else { throw CoordinatorError(.stopped, "\(node.path.appending(key)) isn't running") }
+                return try await host.operate(operation, on: rest, budget: budget)
             } catch let error as CoordinatorError where error.code == .peerLost || error.code == .stopped || error.code == .noSuchPath {
                 // An operation that may have been carried out is requested again only where a second time does no harm.
                 let mayRepeat = !error.maybeExecuted || operation != .restart && operation != .replace && operation != .kill
+                guard mayRepeat, time.now < deadline, let now = try? look(at: key) else { throw error }
                 // A life that has only begun may not have started its children yet.
-                let isWaitedFor = wasBetweenLives || error.code != .noSuchPath && isBetweenLives(key)
-                guard mayRepeat, isWaitedFor, time.now < deadline else { throw error }
+                let hasNewLife = wasBetweenLives || now.incarnation != incarnation
+                guard hasNewLife || error.code != .noSuchPath && now.isBetweenLives else { throw error }
                 try await time.sleep(until: time.now + .milliseconds(20))
             }
         }
     }
 
-    private func isBetweenLives(_ key: String) -> Bool {
-        state.withLock { $0.isAlive(key) && $0.slots.with(key) { $0.phase.isBetweenLives } == true }
-    }
-
-    private func livingHost(of key: String) throws -> any ChildHost {
-        guard let found = withSlot(key, { $0.host }) else { throw node.noSuchPath(key) }
-        guard let host = found else { throw CoordinatorError(.stopped, "\(node.path.appending(key)) isn't running") }
-        return host
+    /// Returns what a request for a path below a child has to know of the child's life.
+    private func look(at key: String) throws -> (host: (any ChildHost)?, incarnation: Incarnation, isBetweenLives: Bool) {
+        let found = state.withLock { state in
+            let isAlive = state.isAlive(key)
+            return state.slots.with(key) { ($0.host, $0.incarnation, isAlive && $0.phase.isBetweenLives) }
+        }
+        guard let found else { throw node.noSuchPath(key) }
+        return found
     }
 
     /// Returns the state of a child as it's known in this process, without its subtree.

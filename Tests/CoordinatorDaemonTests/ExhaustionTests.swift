@@ -88,7 +88,10 @@ struct ExhaustionTests {
     /// The arguments of setpriv(1) for a user that is a member of root's group alone.
     private static func identity(_ user: Int) -> [String] { ["--reuid=\(user)", "--regid=0", "--clear-groups"] }
 
-    @Test("Memory: a daemon that gets none either lives and answers, or ends alone, and the next daemon adopts its workers")
+    @Test(
+        "Memory: a daemon that gets none either lives and answers, or ends alone, and the next daemon adopts its workers",
+        .disabled(if: Sanitizer.isOn, "the sanitizers take terabytes of addresses")
+    )
     func memory() async throws {
         try await RunningDaemon.with("\(Self.tree)\norphan_grace: 60s") { daemon in
             try await daemon.everythingActive()

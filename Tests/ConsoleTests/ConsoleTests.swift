@@ -123,6 +123,22 @@ struct ConsoleTests {
         }
     }
 
+    @Test("The figures of the last hour have the percentiles of asks")
+    func percentiles() async throws {
+        let worker = "  - { key: tree, worker: { executable: \(BuiltProgram("FixtureWorker").path), coordinator: RootCoordinator } }"
+        try await RunningConsole.with(worker) { console in
+            // Asks between two points, which are ten seconds apart.
+            try await eventually("a point has the asks", within: .seconds(40)) {
+                _ = try await console.control("ask", "/tree", "Fixture.WhereAmI")
+                let (one, all) = (try await console.get("/api/v1/series?path=/tree").json, try await console.get("/api/v1/series").json)
+                let medians = [one, all].compactMap { $0["p50"]?.arrayValue?.compactMap(\.numberValue).last }
+                let most = [one, all].compactMap { $0["p99"]?.arrayValue?.compactMap(\.numberValue).last }
+                return medians.count == 2 && most.count == 2 && medians[0] > 0 && medians[0] <= most[0] && most[0] < 10
+            }
+            #expect(try await console.get("/api/v1/series?path=/console").json["p99"]?.arrayValue?.allSatisfy(\.isNull) == true)
+        }
+    }
+
     @Test("Silent connections, more than the console accepts, hold it for no longer than their time")
     func silence() async throws {
         try await RunningConsole.with(Self.children) { console in

@@ -38,6 +38,16 @@ struct ConsoleTests {
                 try await console.get("/api/v1/logs?path=/other").json["lines"]?[0]?["line"] == "words"
             }
             #expect(try await console.get("/api/v1/history?path=/calm").json["lives"]?[0]?["incarnation"] == 1)
+            #expect(try await console.get("/api/v1/metrics").json["counting"] == true)
+            #expect(try await console.get("/api/v1/config-diff").json["changes"] == [])
+            try console.change { $0.replacing("key: calm", with: "key: calmer") }
+            try await eventually("the difference is shown") {
+                let changes = try await console.get("/api/v1/config-diff").json["changes"]?.arrayValue
+                return changes?.compactMap { $0["path"]?.stringValue }.sorted() == ["/calm", "/calmer"]
+            }
+            // It's no node of a cluster.
+            #expect(try await console.get("/api/v1/nodes").status == 400)
+            #expect(try await console.get("/api/v1/where?path=/calm").status == 400)
             #expect(try await console.get("/api/v1/status?path=/none").status == 404)
             #expect(try await console.get("/api/v1/status").status == 400)
             #expect(try await console.get("/api/v1/logs?path=/calm&lines=0").status == 400)

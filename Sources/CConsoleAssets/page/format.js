@@ -5,15 +5,21 @@ const tones = { failed: "bad", unresponsive: "bad", restarting: "hold", paused: 
 export const tone = (state) => tones[state] ?? "bad";
 export const isTrouble = (state) => ["failed", "unresponsive", "restarting", "paused"].includes(state);
 
+// Control characters, and marks that turn the direction of writing, as what they are.
+export function printable(text) {
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
 export function element(name, attributes = {}, ...children) {
   const node = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     if (value === undefined || value === null || value === false) continue;
     if (key === "class") node.className = value;
     else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (key === "title" || key === "aria-label") node.setAttribute(key, printable(value));
     else node.setAttribute(key, value === true ? "" : value);
   }
-  node.append(...children.filter((child) => child !== undefined && child !== null));
+  node.append(...children.filter((child) => child !== undefined && child !== null).map((child) => (typeof child === "string" ? printable(child) : child)));
   return node;
 }
 

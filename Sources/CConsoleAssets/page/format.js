@@ -1,7 +1,7 @@
 // Texts of figures and times, and elements. Text goes in by textContent alone: names and log lines are others' words.
 
-export const states = ["failed", "unresponsive", "restarting", "paused", "stopping", "starting", "inactive", "active"];
-const tones = { failed: "bad", unresponsive: "bad", restarting: "hold", paused: "hold", stopping: "hold", starting: "move", inactive: "off", active: "ok" };
+export const states = ["failed", "unresponsive", "restarting", "paused", "stopping", "starting", "waiting", "inactive", "active"];
+const tones = { failed: "bad", unresponsive: "bad", restarting: "hold", paused: "hold", stopping: "hold", starting: "move", waiting: "move", inactive: "off", active: "ok" };
 export const tone = (state) => tones[state] ?? "bad";
 export const isTrouble = (state) => ["failed", "unresponsive", "restarting", "paused"].includes(state);
 
@@ -35,6 +35,7 @@ export function svg(name, attributes = {}, ...children) {
 const shapes = {
   active: [["circle", { cx: 6.5, cy: 6.5, r: 5, fill: "currentColor" }]],
   starting: [["circle", { cx: 6.5, cy: 6.5, r: 4.8, fill: "none", stroke: "currentColor", "stroke-width": 1.5 }], ["path", { d: "M6.5 1.7a4.8 4.8 0 0 1 0 9.6z", fill: "currentColor" }]],
+  waiting: [["circle", { cx: 6.5, cy: 6.5, r: 4.8, fill: "none", stroke: "currentColor", "stroke-width": 1.5 }], ["path", { d: "M6.5 3.6v3.2l2.1 1.4", fill: "none", stroke: "currentColor", "stroke-width": 1.4 }]],
   paused: [["path", { d: "M3 1.5h2.6v10H3zM7.4 1.5H10v10H7.4z", fill: "currentColor" }]],
   stopping: [["circle", { cx: 6.5, cy: 6.5, r: 4.8, fill: "none", stroke: "currentColor", "stroke-width": 1.8, "stroke-dasharray": "5 2.6" }]],
   restarting: [["path", { d: "M10.9 4.2A5 5 0 1 0 11.5 7.6", fill: "none", stroke: "currentColor", "stroke-width": 1.8 }], ["path", { d: "M12.4 1.4v4.2H8.2z", fill: "currentColor" }]],

@@ -117,7 +117,9 @@
         }
 
         @discardableResult
-        func control(_ name: String, _ arguments: String...) async throws -> BuiltProgram.Ended {
+        func control(_ name: String, _ arguments: String...) async throws -> BuiltProgram.Ended { try await control(name, arguments) }
+
+        func control(_ name: String, _ arguments: [String]) async throws -> BuiltProgram.Ended {
             try await Self.coordinatorctl.run(["--runtime-dir", directory.file("\(name)/run")] + arguments)
         }
 

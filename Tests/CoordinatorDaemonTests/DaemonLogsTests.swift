@@ -94,7 +94,7 @@ struct DaemonLogsTests {
                 #expect(output.text.ranges(of: "begins as \(third)").count == 1)
                 #expect(try await daemon.control("logs", "/talker").output.contains("begins as \(second)"))
                 #expect(follower.identity.isAlive)
-                _ = await next.terminate(grace: .seconds(10))
+                _ = await next.terminate(grace: .patient(.seconds(10)))
             }
         }
     }
@@ -213,7 +213,7 @@ struct DaemonLogsTests {
                     return events.contains { $0["kind"] == "gap" } && Set(events.compactMap { $0["boot"]?.stringValue }).count == 2
                         && events.count { $0["kind"] == "daemon_started" } == 2
                 }
-                _ = await next.terminate(grace: .seconds(10))
+                _ = await next.terminate(grace: .patient(.seconds(10)))
             }
         }
     }

@@ -204,7 +204,7 @@ struct RollingRestartTests {
             try await daemon.eventually("it's adopted") { try await daemon.node("/web").state == "active" }
             let adopted = try await daemon.node("/web")
             #expect(adopted.pid == last.pid && adopted.incarnation == last.incarnation)
-            _ = await next.terminate(grace: .seconds(20))
+            _ = await next.terminate(grace: .patient(.seconds(20)))
         }
     }
 
@@ -249,7 +249,7 @@ struct RollingRestartTests {
                 return node.incarnation == 3 && node.state == "active"
             }
             #expect(try await daemon.control("restart", "--rolling", "/web").exitCode == 0)
-            _ = await next.terminate(grace: .seconds(20))
+            _ = await next.terminate(grace: .patient(.seconds(20)))
             #expect(Files.names(in: "\(daemon.directory)/run").filter { $0 != "logs" } == ["control.lock"])
         }
     }

@@ -154,7 +154,7 @@
             try await RunningCluster.with(Self.clock) { cluster in
                 let node = try #require(try await cluster.owner(from: "a").node)
                 let begin = ContinuousClock.now
-                _ = try await cluster.daemon(node).terminate(grace: .seconds(10))
+                _ = try await cluster.daemon(node).terminate(grace: .patient(.seconds(10)))
                 try await cluster.owner(besides: node, from: try other(node))
                 #expect(ContinuousClock.now - begin < .seconds(2.5), "nothing waits for a lease")
                 #expect(cluster.refusals().isEmpty)

@@ -112,7 +112,7 @@
         private func end() async {
             for process in daemons.withLock({ Array($0.values) }) {
                 try? process.send(.continue)
-                _ = await process.terminate(grace: .seconds(10))
+                _ = await process.terminate(grace: .patient(.seconds(10)))
             }
         }
 

@@ -76,24 +76,54 @@ struct SpareTests {
             #expect(Files.text(of: directory.file("starts")) == "old\nold\nnew\nnew\n")
         }
     }
+
+    @Test("After a rolling restart, an upgrade and another daemon the worker has as many spares as before, and no others are left")
+    func afterChanges() async throws {
+        try await RunningDaemon.with(Self.tree(2) + "\norphan_grace: 60s") { daemon in
+            var former = try await daemon.spares(2)
+            let first = try #require(try await daemon.node("/app").pid)
+            #expect(try await daemon.control("restart", "--rolling", "/app").exitCode == 0)
+            let pid = try #require(try await daemon.node("/app").pid)
+            #expect(pid != first && !former.map(\.processID).contains(pid), "a replacement has a process of its own")
+            former = try await daemon.spares(2)
+            #expect(try await daemon.control("upgrade").exitCode == 0)
+            #expect(try await daemon.node("/app").pid == pid)
+            try await daemon.eventually("the former spares are gone") { former.allSatisfy { !$0.isAlive } }
+            former = try await daemon.spares(2)
+
+            try daemon.process.send(.kill)
+            _ = await daemon.process.waitForExit()
+            let next = try await daemon.startNext()
+            try await daemon.eventually("the worker is adopted") { try await daemon.node("/app").state == "active" }
+            #expect(try await daemon.node("/app").pid == pid)
+            try await daemon.eventually("the former spares are gone") { former.allSatisfy { !$0.isAlive } }
+            _ = try await daemon.spares(2, of: next.identity.processID)
+            _ = await next.terminate(grace: .seconds(10))
+            #expect(daemon.workers(of: next.identity.processID).isEmpty)
+        }
+    }
 }
 
 extension RunningDaemon {
     /// The processes of workers that the daemon has as its own children, spares among them.
-    fileprivate var workers: Set<ProcessIdentity> {
+    fileprivate var workers: Set<ProcessIdentity> { workers(of: process.identity.processID) }
+
+    fileprivate func workers(of daemon: Int32) -> Set<ProcessIdentity> {
         let name = BuiltProgram("FixtureWorker").path
         let pids = Files.numbers(in: "/proc").map { Int32($0) }.filter { pid in
-            Self.parent(of: pid) == process.identity.processID && Files.text(of: "/proc/\(pid)/cmdline")?.prefix { $0 != "\0" } == name[...]
+            Self.parent(of: pid) == daemon && Files.text(of: "/proc/\(pid)/cmdline")?.prefix { $0 != "\0" } == name[...]
         }
         return Set(pids.compactMap { ProcessIdentity(processID: $0) }.filter(\.isAlive))
     }
 
     /// Waits until `/app` is active and has so many spares, and returns them.
-    fileprivate func spares(_ count: Int) async throws -> Set<ProcessIdentity> {
+    ///
+    /// - Parameter daemon: The process of the daemon; nil for the first one.
+    fileprivate func spares(_ count: Int, of daemon: Int32? = nil) async throws -> Set<ProcessIdentity> {
         var spares: Set<ProcessIdentity> = []
         try await eventually("/app has \(count) spares that wait") {
             let node = try await node("/app")
-            spares = workers.filter { $0.processID != node.pid }
+            spares = workers(of: daemon ?? process.identity.processID).filter { $0.processID != node.pid }
             return node.state == "active" && spares.count == count && spares.allSatisfy { Self.hasLink($0.processID) }
         }
         return spares

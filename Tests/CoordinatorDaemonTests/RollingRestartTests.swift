@@ -224,6 +224,8 @@ struct RollingRestartTests {
             let second = try await daemon.identity(of: "/web")
             #expect(second != first && first.isAlive)
             #expect(try await daemon.add(5) == 5)
+            // It would end by itself with the ask that is lost.
+            try first.send(.stop)
             try daemon.process.send(.kill)
             _ = await daemon.process.waitForExit()
             #expect(first.isAlive && second.isAlive)

@@ -153,12 +153,20 @@ struct EncryptionTests {
         let receiving = Task { await code { () async throws(NNGError) in try await fourth.receive(upTo: 1) } }
         receiving.cancel()
         #expect(await receiving.value == .canceled)
+        // Nothing is being sent below while the handshake waits for the peer: there nng has nothing to cancel.
+        let seventh = try await ByteStream.dial("tcp://127.0.0.1:\(try #require(listener.port))")
+        let eighth = try await listener.accept()
+        let sending = Task { await code { () async throws(NNGError) in try await eighth.send([1]) } }
+        // Not to wait for anything: a cancellation that comes before the sending shows nothing.
+        try await Task.sleep(for: .milliseconds(50))
+        sending.cancel()
+        #expect(await sending.value == .canceled)
         let sixth = try await listener.accept()
         async let closed = code { () async throws(NNGError) in try await sixth.receive(upTo: 1) }
         sixth.close()
         #expect(await closed == .closed)
         #expect(ContinuousClock.now - begin < .patient(.seconds(20)))
-        withExtendedLifetime((other, third, fifth)) {}
+        withExtendedLifetime((other, third, fifth, seventh)) {}
         listener.close()
         #expect(await code { () async throws(NNGError) in try await listener.accept() } == .closed)
     }

@@ -56,6 +56,9 @@ public final class ControlItems: Sendable {
         client.end(id, queue)
     }
 
+    /// Whether items have come that weren't read yet.
+    var hasUnread: Bool { queue.hasUnread }
+
     /// Waits for what comes next.
     ///
     /// - Throws: the daemon's error, `.cancelled` when the task is cancelled, `.unreachable` when the daemon goes away.

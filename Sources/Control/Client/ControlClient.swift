@@ -138,12 +138,6 @@ public final class ControlClient: Sendable {
     /// The error of calls after the connection's end, and of those that were open then.
     var end: ControlError? { calls.state.withLock { $0.end } }
 
-    /// Whether calls are open.
-    var isBusy: Bool { calls.state.withLock { !$0.pending.isEmpty || !$0.streams.isEmpty } }
-
-    /// The number of calls so far.
-    var count: Int64 { calls.state.withLock { $0.nextID } }
-
     func perform(
         _ operation: ControlOperation,
         requestID: String?,

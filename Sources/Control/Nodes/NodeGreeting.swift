@@ -18,7 +18,7 @@ struct NodeGreeting: Hashable, Sendable {
     /// The largest size of a greeting, in bytes.
     static let maximumSize = 4096
     /// The time in which both ends have to be done with greeting.
-    static let limit = Duration.seconds(5)
+    static let limit = NodeLinks.greetingLimit
 
     var kind: Kind
     var version = currentVersion

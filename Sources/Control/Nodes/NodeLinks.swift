@@ -7,6 +7,9 @@ public import WireProtocol
 /// There is one connection to a node, made when it's needed and closed when it hasn't been for a while; a stream has its own, because whoever reads it
 /// may be slow. A node that doesn't answer three pings in a row counts as lost.
 public final class NodeLinks: Sendable {
+    /// The time in which two nodes have to be done with proving who they are.
+    public static let greetingLimit = Duration.seconds(5)
+
     /// The times of connections.
     public struct Times: Sendable {
         /// The time between two pings, and for which an answer is waited for.
@@ -35,12 +38,23 @@ public final class NodeLinks: Sendable {
         case up(NodeAddress, ControlClient)
     }
 
+    private struct State {
+        var links: [String: Link] = [:]
+        /// The requests that use the connection to a node, or wait for it.
+        var uses: [String: Use] = [:]
+    }
+
+    private struct Use {
+        var count = 0
+        var last = ContinuousClock.now
+    }
+
     private let identity: NodeIdentity
     private let dials: NodeDials
     private let times: Times
     private let report: @Sendable (NodeLinkReport) -> Void
     private let tasks = OwnedTasks()
-    private let links = Lock<[String: Link]>([:])
+    private let state = Lock(State())
 
     /// Creates the connections of a node, none of which is made yet.
     ///
@@ -60,9 +74,9 @@ public final class NodeLinks: Sendable {
 
     /// Closes all connections; open requests end.
     public func end() async {
-        let links = links.withLock { links in
-            defer { links = [:] }
-            return Array(links.values)
+        let links = state.withLock { state in
+            defer { state.links = [:] }
+            return Array(state.links.values)
         }
         for case .up(_, let client) in links { client.close() }
         await tasks.end()
@@ -93,15 +107,28 @@ public final class NodeLinks: Sendable {
     ///   - address: The address that the store has of it.
     ///   - requestID: The name of the change, by which the node makes it once.
     ///   - origin: The operator who has requested it, and the epoch for which it's meant.
+    ///   - patience: The time for which a connection is waited for; the answer is waited for as the operation says.
     public func call(
         _ operation: ControlOperation,
         of node: String,
         at address: NodeAddress,
         requestID: String?,
-        origin: RequestOrigin
+        origin: RequestOrigin,
+        patience: Duration = NodeLinks.greetingLimit
     ) async throws(Failure) -> JSONValue {
+        state.withLock { $0.uses[node, default: Use()].count += 1 }
+        defer {
+            state.withLock { state in
+                state.uses[node]?.count -= 1
+                state.uses[node]?.last = .now
+            }
+        }
         let client: ControlClient
-        do throws(ControlError) { client = try await self.client(of: node, at: address) } catch { throw .notSent(error) }
+        do throws(ControlError) {
+            client = try await self.client(of: node, at: address, before: .now + patience)
+        } catch {
+            throw .notSent(error)
+        }
         do throws(ControlError) {
             return try await client.perform(operation, requestID: requestID, origin: origin, nil)
         } catch {
@@ -122,14 +149,17 @@ public final class NodeLinks: Sendable {
         let client: ControlClient
         do throws(ControlError) { client = try await dial(node, at: address) } catch { throw .notSent(error) }
         defer { client.close() }
-        tasks.add { [weak client, times] in
-            // The other end closes a connection on which it hears nothing; the answers wait behind the items.
-            while let client, !client.hasEnded, (try? await Task.sleep(for: times.ping)) != nil {
-                _ = try? await client.perform(.ping, requestID: nil, times.ping)
-            }
-        }
         do throws(ControlError) {
             let items = try await client.items(of: operation, origin: origin)
+            tasks.add { [weak client, weak items, times] in
+                var misses = 0
+                while let client, !client.hasEnded, (try? await Task.sleep(for: times.ping)) != nil {
+                    let isAnswered = (try? await client.perform(.ping, requestID: nil, times.ping)) != nil
+                    // An answer waits behind items that aren't read yet.
+                    misses = isAnswered || items?.hasUnread ?? true ? 0 : misses + 1
+                    if misses >= times.misses { client.close() }
+                }
+            }
             while true {
                 switch try await items.next() {
                 case .items(let items): try await body(items)
@@ -143,11 +173,15 @@ public final class NodeLinks: Sendable {
 
     // MARK: - The connection to a node
 
-    private func client(of node: String, at address: NodeAddress) async throws(ControlError) -> ControlClient {
-        let (waiter, isFirst, refusal) = links.withLock { links -> (OneShot<Dialled>, Bool, ControlError?) in
+    private func client(
+        of node: String,
+        at address: NodeAddress,
+        before deadline: MonotonicTime
+    ) async throws(ControlError) -> ControlClient {
+        let (waiter, isFirst, refusal) = state.withLock { state -> (OneShot<Dialled>, Bool, ControlError?) in
             let waiter = OneShot<Dialled>()
             var failures = 0
-            switch links[node] {
+            switch state.links[node] {
             case .up(let known, let client) where known == address && !client.hasEnded:
                 waiter.settle(.success(client))
                 return (waiter, false, nil)
@@ -157,26 +191,38 @@ public final class NodeLinks: Sendable {
                 failures = number
             case .dialling, .down, .up, nil: break
             }
-            links[node] = .dialling(address, waiter, failures: failures)
+            state.links[node] = .dialling(address, waiter, failures: failures)
             return (waiter, true, nil)
         }
         if let refusal { throw refusal }
         // A task of its own: a request that is cancelled doesn't cancel what others wait for.
         if isFirst { tasks.add { await self.connect(to: node, at: address, waiter) } }
-        guard let dialled = await waiter.valueUnlessCancelled() else { throw ControlError(.cancelled, "the request was cancelled") }
-        return try dialled.get()
+        if let dialled = waiter.outcome { return try dialled.get() }
+        let dialled = await withTaskGroup(of: Dialled?.self) { group in
+            group.addTask { await waiter.valueUnlessCancelled() }
+            group.addTask {
+                try? await TimeSource.monotonic.sleep(until: deadline)
+                return nil
+            }
+            let first = await group.next() ?? nil
+            group.cancelAll()
+            return first
+        }
+        if let dialled { return try dialled.get() }
+        if Task.isCancelled { throw ControlError(.cancelled, "the request was cancelled") }
+        throw ControlError(.timedOut, "\(node) at \(address) wasn't reached in time")
     }
 
     private func connect(to node: String, at address: NodeAddress, _ waiter: OneShot<Dialled>) async {
         let dialled: Dialled
         do throws(ControlError) { dialled = .success(try await dial(node, at: address)) } catch { dialled = .failure(error) }
-        let isLatest = links.withLock { links in
-            guard case .dialling(_, let latest, let failures) = links[node], latest === waiter else { return false }
+        let isLatest = state.withLock { state in
+            guard case .dialling(_, let latest, let failures) = state.links[node], latest === waiter else { return false }
             switch dialled {
-            case .success(let client): links[node] = .up(address, client)
+            case .success(let client): state.links[node] = .up(address, client)
             case .failure(let error):
                 let pause = min(times.longestPause, times.shortestPause * (1 << min(failures, 10)))
-                links[node] = .down(address, failures: failures + 1, retry: .now + pause, error)
+                state.links[node] = .down(address, failures: failures + 1, retry: .now + pause, error)
             }
             return true
         }
@@ -207,19 +253,17 @@ public final class NodeLinks: Sendable {
 
     /// Pings a node, until the connection has ended or nobody has needed it for a while.
     private func attend(_ client: ControlClient, of node: String) async {
-        var (misses, lastUse, count) = (0, ContinuousClock.now, client.count)
+        var misses = 0
         var reason = "it has ended"
         while !client.hasEnded {
             do { try await Task.sleep(for: times.ping) } catch { break }
-            if client.isBusy || client.count != count { lastUse = .now }
-            if .now - lastUse > times.idle {
+            if giveUpIfIdle(client, of: node) {
                 reason = "no request needs it"
                 break
             }
             do throws(ControlError) {
                 _ = try await client.perform(.ping, requestID: nil, times.ping)
                 misses = 0
-                count = client.count
             } catch {
                 if client.hasEnded { break }
                 misses += 1
@@ -230,5 +274,17 @@ public final class NodeLinks: Sendable {
         }
         client.close()
         report(.disconnected(node: node, reason: reason))
+    }
+
+    /// Forgets a connection that no request has used for a while, so that none will.
+    ///
+    /// - Returns: Whether the connection is to be closed.
+    private func giveUpIfIdle(_ client: ControlClient, of node: String) -> Bool {
+        state.withLock { state in
+            guard let use = state.uses[node], use.count == 0, .now - use.last > times.idle else { return false }
+            if case .up(_, let latest) = state.links[node], latest === client { state.links[node] = nil }
+            state.uses[node] = nil
+            return true
+        }
     }
 }

@@ -12,7 +12,7 @@ public final class NodeListener: Sendable {
         /// The largest number of connections of one node.
         public var ofNode = 32
         /// The time in which a peer has to prove who it is.
-        public var greeting = NodeGreeting.limit
+        public var greeting = NodeLinks.greetingLimit
 
         /// Creates limits with their defaults.
         public init() {}

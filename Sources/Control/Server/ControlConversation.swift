@@ -158,6 +158,10 @@ final class ControlConversation: Sendable {
         }
     }
 
+    /// The largest numbers of open requests; a node passes on those of several operators.
+    private var mostRequests: Int { ControlServer.maximumOpenRequests * (node == nil ? 1 : 16) }
+    private var mostDescriptions: Int { ControlServer.maximumOpenDescriptions * (node == nil ? 1 : 16) }
+
     private func admit(_ request: ControlRequest) throws(ControlError) -> OneShot<Void> {
         let cancellation = OneShot<Void>()
         let refusal = state.withLock { state -> ControlError? in
@@ -165,10 +169,10 @@ final class ControlConversation: Sendable {
             if state.open[request.id] != nil {
                 return ControlError(.invalidRequest, "the request \(request.id) of this connection is still open; use another id")
             }
-            if state.count >= ControlServer.maximumOpenRequests {
+            if state.count >= mostRequests {
                 return ControlError(.failed, "\(state.count) requests of this connection are open; wait for one of them")
             }
-            if request.operation.isDescription, state.descriptions >= ControlServer.maximumOpenDescriptions {
+            if request.operation.isDescription, state.descriptions >= mostDescriptions {
                 return ControlError(.failed, "\(state.descriptions) descriptions of this connection are open; wait for one of them")
             }
             if request.operation.isStream, state.streams.count >= ControlServer.maximumOpenStreams {

@@ -41,7 +41,8 @@
                     of: owner.node.description,
                     at: address,
                     requestID: requester.requestID,
-                    origin: origin(owner.epoch.rawValue)
+                    origin: origin(owner.epoch.rawValue),
+                    patience: remaining
                 )
             }
             guard let (value, node) = answer else { return nil }
@@ -195,7 +196,8 @@
                             of: record.node.description,
                             at: address,
                             requestID: nil,
-                            origin: origin
+                            origin: origin,
+                            patience: Self.descriptionLimit
                         )
                         return (path, answer.flatMap { try? ControlJSON.decode(TreeNode.self, from: $0) })
                     }

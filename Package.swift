@@ -294,7 +294,7 @@ let package = Package(
                 "ConcurrencySupport", "Control", "CoordinatorConsole", "Processes", "TestSupport", "WireProtocol", "FixtureWorker",
                 "coordinator-console", "coordinatorctl", "coordinatord",
             ],
-            exclude: ["browser.py"]
+            exclude: ["Browser"]
         ),
         .testTarget(
             name: "CoordinatorsClusterTests",

@@ -46,6 +46,12 @@ enum Subject: String, CaseIterable {
     case askInstrumented = "ask-instrumented"
     /// An ask of a row that awaits, within an instrument that does nothing.
     case askQueuedInstrumented = "ask-queued-instrumented"
+    /// An ask of a row that doesn't await, in a tree that exports traces, none of which is sampled.
+    case askSampledOut = "ask-sampled-out"
+    /// An ask of a row that doesn't await, in a tree that counts the times of asks.
+    case askMeasured = "ask-measured"
+    /// An ask of a row that doesn't await, in a tree that records each trace, and counts the times of asks.
+    case askTraced = "ask-traced"
 
     /// Runs apart from the main actor, from which calls of other actors are slow.
     @concurrent
@@ -61,6 +67,9 @@ enum Subject: String, CaseIterable {
         case .askQueued: try await Tree.run(.askAwaiting, count, levels: 1)
         case .askInstrumented: try await Tree.run(.ask, count, levels: 1, [PassThrough()])
         case .askQueuedInstrumented: try await Tree.run(.askAwaiting, count, levels: 1, [PassThrough()])
+        case .askSampledOut: try await Tree.run(.ask, count, levels: 1, records: TelemetryWish(sampling: 0, measures: false))
+        case .askMeasured: try await Tree.run(.ask, count, levels: 1, records: TelemetryWish(sampling: nil, measures: true))
+        case .askTraced: try await Tree.run(.ask, count, levels: 1, records: TelemetryWish(sampling: 1, measures: true))
         }
     }
 }

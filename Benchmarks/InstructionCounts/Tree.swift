@@ -3,9 +3,16 @@ import Logging
 
 /// A tree in one process, whose lowest coordinator asks or sends what the root answers.
 enum Tree {
-    static func run(_ action: Work.Action, _ count: Int, levels: Int, _ instruments: [any CoordinatorInstrument] = []) async throws {
+    static func run(
+        _ action: Work.Action,
+        _ count: Int,
+        levels: Int,
+        _ instruments: [any CoordinatorInstrument] = [],
+        records wish: TelemetryWish? = nil
+    ) async throws {
         var options = CoordinatorRuntime.Options()
         options.instruments = instruments
+        options.exporter = wish.map(Discarder.init)
         options.logger.logLevel = .critical
         let runtime = CoordinatorRuntime(Root.self, options: options)
         try await runtime.start()
@@ -25,6 +32,15 @@ struct PassThrough: CoordinatorInstrument {
     ) async throws -> R { try await next() }
 
     func around<R: Sendable>(_ message: MessageInfo, next: () throws -> R) throws -> R { try next() }
+}
+
+/// What takes telemetry and exports none: the cost of recording it in a process.
+private struct Discarder: TelemetryExporter {
+    let wish: TelemetryWish
+
+    func export(_ spans: [MessageSpan], missed: UInt64) {}
+    func run(_ source: TelemetrySource) async {}
+    func flush(_ source: TelemetrySource) async {}
 }
 
 /// Starts coordinators, each the child of the one before.

@@ -29,7 +29,8 @@ package enum Difference: String, Sendable, Hashable, CaseIterable {
     /// A restart by request is supervised: if its start fails, it's tried again, and a temporary child is restarted as well.
     case supervisedRequest = "Restarts by request"
     /// A restart of siblings is completed even when the child that failed to start in it is stopped, removed or restarted by request
-    /// before it's tried again, or the policy changes; OTP leaves the later siblings stopped.
+    /// before it's tried again, or the policy changes; OTP leaves the later siblings stopped, and doesn't count them when a significant child
+    /// ends meanwhile.
     case completedRestart = "Restarts of siblings"
     /// A child whose restart type becomes temporary while it isn't alive is forgotten: at once if it's stopped, at its next failure if it's
     /// being restarted. OTP keeps it, and tries again.

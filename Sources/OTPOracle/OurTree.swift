@@ -209,7 +209,9 @@ final class OurTree {
         case .ended(let id, let incarnation):
             guard let life = node.lives[id], life.incarnation == incarnation, let reason = life.death else { return nil }
             node.lives[id] = nil
+            let isSignificant = node.machine.specification(of: id)?.isSignificant == true
             feed(.exited(id, incarnation, reason), node)
+            if isSignificant, countsOnlySiblingsToRestart(id, node), meets(.completedRestart) { feed(.shutdownRequested(.shutdown), node) }
         case .failed(let id, let incarnation):
             guard let life = node.lives[id], life.incarnation == incarnation else { return nil }
             node.lives[id] = nil
@@ -219,6 +221,18 @@ final class OurTree {
             request(command, node)
         }
         return nil
+    }
+
+    /// Whether a supervisor lives on, after a significant child has ended for good, only for siblings that OTP takes for stopped: those that
+    /// are to be started after a child whose start in a restart of siblings has failed.
+    private func countsOnlySiblingsToRestart(_ ended: String, _ node: Node) -> Bool {
+        let machine = node.machine
+        guard !node.hasEnded, machine.policy.autoShutdown == .allSignificant, node.lives[ended] == nil,
+            machine.state(of: ended).map({ $0 == .stopped }) ?? true
+        else { return false }
+        let others = machine.children.filter { $0.specification.isSignificant && $0.state != .stopped }
+        return !others.isEmpty && node.lives.values.contains(where: \.isUnborn)
+            && others.allSatisfy { $0.state.kind == .waiting && node.lives[$0.specification.id]?.isUnborn != true }
     }
 
     /// Returns the difference for whose sake a command isn't given at all.

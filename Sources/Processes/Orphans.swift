@@ -39,7 +39,7 @@ final class Orphans: Sendable {
     func inherited() async throws(ProcessError) -> [ProcessIdentity] {
         try await Scan.untilSettled { dead throws(ProcessError) in
             var scan = Scan()
-            for orphan in ProcessSpawner.shared.withoutSpawned(try ProcessTable.children(of: getpid())) {
+            for orphan in ProcessSpawner.shared.withoutSpawned(try ProcessTable.orphans(of: getpid())) {
                 scan.count(orphan, try Self.look(at: orphan, &dead))
             }
             return scan
@@ -50,7 +50,7 @@ final class Orphans: Sendable {
         let here = getpid()
         let comeHere = Subreaper.isActive || here == 1
         var children: [Int32] = []
-        for parent in comeHere ? [here] : try ProcessTable.ancestors() { children += try ProcessTable.children(of: parent) }
+        for parent in comeHere ? [here] : try ProcessTable.ancestors() { children += try ProcessTable.orphans(of: parent) }
         // Spawned children can only be here.
         if comeHere { children = ProcessSpawner.shared.withoutSpawned(children) }
         return state.withLock { state in

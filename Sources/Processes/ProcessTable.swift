@@ -31,18 +31,29 @@ enum ProcessTable {
     static func children(of processID: Int32) throws(ProcessError) -> [Int32] {
         var children: [Int32] = []
         for task in try numbers(in: "/proc/\(processID)/task") {
-            switch contents("/proc/\(processID)/task/\(task)/children", limit: 1 << 20) {
-            case .bytes(let bytes):
-                children += bytes.split(separator: UInt8(ascii: " ")).compactMap { Int32(String(decoding: $0, as: UTF8.self)) }
-            case .absent, .hidden:
-                // The kernel was built without this file, or the thread has just ended.
-                if access("/proc/self/task/\(getpid())/children", R_OK) == 0 { continue }
-                return try childrenByParent(processID)
-            case .failed(let errno):
-                throw ProcessError(errno, action: "list the children of process \(processID)")
-            }
+            guard let found = try self.children(of: processID, thread: task) else { return try childrenByParent(processID) }
+            children += found
         }
         return children
+    }
+
+    /// Returns the orphans that have come to a process, with the children of its first thread.
+    ///
+    /// The kernel gives an orphan to the first thread of its new parent that isn't about to end. The first of all is the leader, and one that
+    /// has ended has no children.
+    static func orphans(of processID: Int32) throws(ProcessError) -> [Int32] {
+        guard let children = try children(of: processID, thread: processID) else { return try childrenByParent(processID) }
+        if !children.isEmpty { return children }
+        return try statistics(of: processID)?.isZombie == true ? self.children(of: processID) : []
+    }
+
+    /// Returns the children of one thread of a process; none when the thread has ended, and `nil` when the kernel was built without that list.
+    private static func children(of processID: Int32, thread: Int32) throws(ProcessError) -> [Int32]? {
+        switch contents("/proc/\(processID)/task/\(thread)/children", limit: 1 << 20) {
+        case .bytes(let bytes): bytes.split(separator: UInt8(ascii: " ")).compactMap { Int32(String(decoding: $0, as: UTF8.self)) }
+        case .absent, .hidden: access("/proc/self/task/\(getpid())/children", R_OK) == 0 ? [] : nil
+        case .failed(let errno): throw ProcessError(errno, action: "list the children of process \(processID)")
+        }
     }
 
     private static func childrenByParent(_ processID: Int32) throws(ProcessError) -> [Int32] {

@@ -20,31 +20,131 @@ struct BrowserTests {
     @Test("The page shows the tree, by keyboard, in both themes, on a small screen, without an error", arguments: [4, 1000])
     func page(count: Int) async throws {
         try await RunningConsole.with(Self.children(count)) { console in
-            let pictures = Programs.pictures(count)
             try await eventually("all is known") { try await console.tree().children.count == 5 }
-            let run = try await Programs.shell(
-                "mkdir -p \(pictures) && python3 \(Programs.script("browser.py")) http://127.0.0.1:\(console.port)/ \(pictures) 30"
-            )
-            try #require(run.exitCode == 0, "\(run.output) \(run.errors)")
-            let report = try ControlJSON.parse(Array(run.output.utf8))
-            print("browser, \(count) jobs: \(run.output)pictures: \(pictures)")
+            let report = try await Self.browse("page.py", "\(count)", console, [RunningConsole.token])
             #expect(report["count"]?.stringValue == "\(count + 6)".grouped)
             #expect(report["rows_in_document"]?.integerValue ?? 1000 <= 60)
             #expect(report["focus"] == "grid" && report["detail"] != "/" && report["detail_closed"] == true)
             #expect(report["accessible_grid"] == 1 && report["row_levels"]?[1] == 2 && report["unnamed_buttons"] == [])
             #expect(report["sideways"] == 0 && report["bad_texts"] == 0 && report["search_cleared"] == true)
             #expect(report["empty"]?.stringValue?.contains("Nothing matches among") == true)
+            #expect(report["layout_shifts"] == [] && report["rows_after_changes"]?.integerValue ?? 1000 <= 60)
             #expect(report["problems"] == [] && report["foreign_requests"] == [])
         }
+    }
+
+    /// A key that a page which took it for markup would run, with a mark that turns the direction of writing.
+    private static let hostile = "<img src=x onerror=window.owned=1>\u{202E}txt"
+
+    private static let detailChildren = """
+          - key: tree
+            worker: { executable: \(BuiltProgram("FixtureWorker").path), coordinator: RootCoordinator, configuration: { children: [a], placement: worker } }
+          - { key: busy, worker: { executable: \(BuiltProgram("FixtureWorker").path), coordinator: RootCoordinator } }
+          - key: "\(hostile)"
+            program: { command: [sh, -c, "printf '<script>window.owned=2</script> \\\\033[2J \\\\342\\\\200\\\\256gnp\\\\n'; exec sleep 1000"] }
+          - { key: weak, program: { command: [sh, -c, "exit 1"] }, restart_limits: { intensity: 0 }, autostart: false, instances: 20 }
+        """
+
+    @Test("A coordinator's detail has its traces, latencies and mailbox; names are texts; trouble is announced, and not too often")
+    func detail() async throws {
+        try await RunningConsole.with(Self.detailChildren) { console in
+            _ = try await console.control("pause", "/busy")
+            for number in 1...20 { _ = try await console.control("send", "/busy", "Fixture.Note", "{\"number\": \(number)}") }
+            let report = try await Self.browse("detail.py", "detail", console, [RunningConsole.token])
+            #expect(report["mutating_without_token"] == 0 && report["mutating_with_token"]?.integerValue ?? 0 > 0)
+            try Self.checkStaircase(report)
+            #expect(report["charts"]?.arrayValue?.contains("Latency") == true && report["latency_lines"] == 2)
+            let latency = try #require(report["latency"]?.stringValue)
+            #expect(latency.contains("p99 ") && latency.contains("p50 ") && latency.contains("s") && !latency.contains("–"))
+            #expect(report["canary_shown"] == false && report["canary_told"] == false)
+            // Logarithmic: 20 of at most 1,024 messages.
+            let mailbox = try #require(report["mailbox"]?.numberValue)
+            #expect(abs(mailbox - 0.44) < 0.05)
+            #expect(report["forced_mailbox"] == true && report["forced_trace"] == true && report["animations"] == 0)
+            #expect(report["executed"]?.isNull == true && report["images"] == 1 && report["bidi"] == 0)
+            #expect(report["title"]?.stringValue == "/<img src=x onerror=window.owned=1>\\u202etxt")
+            #expect(report["log"]?.stringValue?.contains("<script>window.owned=2</script> \\u001b[2J \\u202egnp") == true)
+            #expect(report["polite"] == "polite" && report["told"] == 20)
+            let said = (report["said"]?.arrayValue ?? []).compactMap { $0["at"]?.numberValue }
+            #expect(zip(said, said.dropFirst()).allSatisfy { $1 - $0 > 4_900 }, "\(said)")
+            #expect(report["problems"] == [])
+        }
+    }
+
+    /// Checks that the steps of a trace stand below each other, each as long as it took.
+    private static func checkStaircase(_ report: JSONValue) throws {
+        let hops = try #require(report["trace"]?["hops"]?.arrayValue)
+        let whole = try #require(report["trace"]?["duration_us"]?.numberValue)
+        #expect(report["hops"] == ["/tree", "└ /tree/a", "└ /tree"] && hops.count == 3)
+        let indents = (report["indents"]?.arrayValue ?? []).compactMap(\.numberValue)
+        #expect(indents.count == 3 && indents[1] < indents[2])
+        let bars = try #require(report["bars"]?.arrayValue)
+        let tracks = try #require(report["tracks"]?.arrayValue)
+        try #require(bars.count == 3 && tracks.count == 3)
+        for (hop, (bar, track)) in zip(hops, zip(bars, tracks)) {
+            let left = try #require(hop["start_us"]?.numberValue) / whole
+            let width = try #require(hop["duration_us"]?.numberValue) / whole
+            let (barLeft, barWidth) = try (#require(bar[0]?.numberValue), #require(bar[1]?.numberValue))
+            let (trackLeft, trackWidth) = try (#require(track[0]?.numberValue), #require(track[1]?.numberValue))
+            // Two pixels are the least that is seen.
+            #expect(trackWidth > 100 && abs(barLeft - trackLeft - left * trackWidth) < 3 && abs(barWidth - width * trackWidth) < 3)
+        }
+    }
+
+    @Test(
+        "A page shows that the daemon has been killed, keeps what it knew, and follows the next daemon without being loaded again",
+        arguments: [false, true]
+    )
+    func daemonKilled(isChild: Bool) async throws {
+        try await RunningConsole.with(ConsoleTests.children) { console in
+            // As a child of the daemon the console ends with it.
+            let port = isChild ? console.port : try FreePort.find()
+            let other = ProcessSpecification(
+                executable: BuiltProgram("coordinator-console").path,
+                arguments: ["--listen", "127.0.0.1:\(port)", "--runtime-dir", "\(console.directory)/run"],
+                standardOutput: .null,
+                standardError: .null
+            )
+            try await withChild(isChild ? ProcessSpecification(executable: "/bin/sleep", arguments: ["1000"]) : other) { _ in
+                try await eventually("it's ready") { try? await HTTPExchange.request("GET", "/readyz", port: port).status == 200 }
+                let command = [
+                    "\(console.daemon.identity.processID)", BuiltProgram("coordinatord").path, "--config", "\(console.directory)/tree.yaml",
+                    "--runtime-dir", "\(console.directory)/run",
+                ]
+                let report = try await Self.browse("recovery.py", isChild ? "killed-with-console" : "killed", console, command, port: port)
+                #expect(report["seconds_to_late"]?.numberValue ?? 60 < 10)
+                if isChild {
+                    #expect(report["link"]?.stringValue?.contains("reconnecting") == true)
+                } else {
+                    #expect(report["link"] == "the daemon doesn't answer")
+                    #expect(report["alert"]?.stringValue?.contains("The figures below are old") == true)
+                }
+                #expect(report["rows_meanwhile"]?.arrayValue?.contains("/calm") == true)
+                #expect(report["rows_afterwards"]?.arrayValue?.contains("/calm") == true && report["late_afterwards"] == false)
+                #expect(report["marker"] == "the same page")
+            }
+        }
+    }
+
+    /// Runs a script of the browser, whose pictures stay, and returns what it has found.
+    private static func browse(
+        _ script: String,
+        _ pictures: String,
+        _ console: RunningConsole,
+        _ arguments: [String],
+        port: UInt16? = nil
+    ) async throws -> JSONValue {
+        let directory = "\(Files.packageRoot)/.build/console-pictures/\(pictures)"
+        let words = ["http://127.0.0.1:\(port ?? console.port)/", directory] + arguments
+        let quoted = words.map { "'\($0)'" }.joined(separator: " ")
+        let run = try await Programs.shell("mkdir -p '\(directory)' && python3 -B '\(Programs.script("Browser/\(script)"))' \(quoted)")
+        try #require(run.exitCode == 0, "\(run.output) \(run.errors)")
+        print("\(script), \(pictures): \(run.output)pictures: \(directory)")
+        return try ControlJSON.parse(Array(run.output.utf8))
     }
 }
 
 extension String {
     /// A number with a comma before its last three digits.
     fileprivate var grouped: String { count > 3 ? dropLast(3) + "," + suffix(3) : self }
-}
-
-extension Programs {
-    /// The directory of a run's pictures, which stays.
-    fileprivate static func pictures(_ count: Int) -> String { "\(Files.packageRoot)/.build/console-pictures/\(count)" }
 }

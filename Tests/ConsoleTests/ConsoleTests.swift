@@ -38,6 +38,16 @@ struct ConsoleTests {
                 try await console.get("/api/v1/logs?path=/other").json["lines"]?[0]?["line"] == "words"
             }
             #expect(try await console.get("/api/v1/history?path=/calm").json["lives"]?[0]?["incarnation"] == 1)
+            #expect(try await console.get("/api/v1/metrics").json["counting"] == true)
+            #expect(try await console.get("/api/v1/config-diff").json["changes"] == [])
+            try console.change { $0.replacing("key: calm", with: "key: calmer") }
+            try await eventually("the difference is shown") {
+                let changes = try await console.get("/api/v1/config-diff").json["changes"]?.arrayValue
+                return changes?.compactMap { $0["path"]?.stringValue }.sorted() == ["/calm", "/calmer"]
+            }
+            // It's no node of a cluster.
+            #expect(try await console.get("/api/v1/nodes").status == 400)
+            #expect(try await console.get("/api/v1/where?path=/calm").status == 400)
             #expect(try await console.get("/api/v1/status?path=/none").status == 404)
             #expect(try await console.get("/api/v1/status").status == 400)
             #expect(try await console.get("/api/v1/logs?path=/calm&lines=0").status == 400)
@@ -120,6 +130,22 @@ struct ConsoleTests {
             #expect(returned.wholes == 0 && returned.rows["/calm"] == nil)
             let stranger = try await StreamReader(console.port, position: "another.1.1")
             try await stranger.wait("all rows") { $0.rows.count == 4 && $0.wholes == 1 }
+        }
+    }
+
+    @Test("The figures of the last hour have the percentiles of asks")
+    func percentiles() async throws {
+        let worker = "  - { key: tree, worker: { executable: \(BuiltProgram("FixtureWorker").path), coordinator: RootCoordinator } }"
+        try await RunningConsole.with(worker) { console in
+            // Asks between two points, which are ten seconds apart.
+            try await eventually("a point has the asks", within: .seconds(40)) {
+                _ = try await console.control("ask", "/tree", "Fixture.WhereAmI")
+                let (one, all) = (try await console.get("/api/v1/series?path=/tree").json, try await console.get("/api/v1/series").json)
+                let medians = [one, all].compactMap { $0["p50"]?.arrayValue?.compactMap(\.numberValue).last }
+                let most = [one, all].compactMap { $0["p99"]?.arrayValue?.compactMap(\.numberValue).last }
+                return medians.count == 2 && most.count == 2 && medians[0] > 0 && medians[0] <= most[0] && most[0] < 10
+            }
+            #expect(try await console.get("/api/v1/series?path=/console").json["p99"]?.arrayValue?.allSatisfy(\.isNull) == true)
         }
     }
 

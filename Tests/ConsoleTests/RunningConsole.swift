@@ -61,10 +61,10 @@ final class RunningConsole: Sendable {
             try await eventually("the console is ready") { try? await running.get("/readyz").status == 200 }
             try await body(running)
         } catch {
-            _ = await daemon.terminate(grace: .seconds(10))
+            _ = await daemon.terminate(grace: .patient(.seconds(10)))
             throw error
         }
-        _ = await daemon.terminate(grace: .seconds(10))
+        _ = await daemon.terminate(grace: .patient(.seconds(10)))
     }
 
     func get(_ path: String, headers: [String: String] = [:]) async throws -> HTTPExchange.Answer {

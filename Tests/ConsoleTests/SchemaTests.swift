@@ -1,13 +1,28 @@
+import Control
 import Foundation
 import Processes
 import TestSupport
 import Testing
+import WireProtocol
+
+@testable import CoordinatorConsole
 
 @Suite("Requests that a generator makes from the API's description", .timeLimit(minutes: 2))
 struct SchemaTests {
     /// Schemathesis, beside the interpreter for tests.
     private static let schemathesis = ProcessInfo.processInfo.environment["COORDINATORS_TEST_PYTHON"].map { python in
         python.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/") + "/schemathesis"
+    }
+
+    @Test("The description has each address of the API with its method, and no other one")
+    func described() async throws {
+        let text = try #require(Files.text(of: "\(Files.packageRoot)/Sources/CConsoleAssets/page/openapi.json"))
+        let description = try ControlJSON.parse(Array(text.utf8))
+        let paths = try #require(description["paths"]?.objectValue)
+        let methods = paths.mapValues { $0.objectValue.map { Set($0.keys) } }
+        for address in Questions.paths { #expect(methods[address] == ["get"], "\(address)") }
+        for address in Changes.operations { #expect(methods[address] == ["post"], "\(address)") }
+        #expect(Set(paths.keys) == Questions.paths.union(Changes.operations))
     }
 
     @Test(

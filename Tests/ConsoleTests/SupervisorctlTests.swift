@@ -142,10 +142,10 @@ struct SupervisorctlTests {
             """
         try await RunningConsole.with(children, options: ["--supervisord"]) { console in
             try await eventually("it runs") { try await console.node("/team/quiet").state == "active" }
-            let chatty = try await supervisorctl(console, "tail -f team:chatty & sleep 2; kill -INT $!; kill $!; wait")
+            let chatty = try await supervisorctl(console, "tail -f team:chatty & sleep 4; kill -INT $!; kill $!; wait")
             #expect(chatty.output.hasPrefix("==> Press Ctrl-C to exit <=="), "\(chatty)")
             #expect(chatty.output.components("next\n") >= 5 && !chatty.output.contains("aside"), "\(chatty)")
-            let aside = try await supervisorctl(console, "tail -f team:chatty stderr & sleep 1; kill $!; wait")
+            let aside = try await supervisorctl(console, "tail -f team:chatty stderr & sleep 4; kill $!; wait")
             #expect(aside.output.contains("aside\n") && !aside.output.contains("next"), "\(aside)")
             let unknown = try await supervisorctl(console, "tail -f nothing")
             #expect(unknown.output.contains("404") || unknown.errors.contains("404"), "\(unknown)")

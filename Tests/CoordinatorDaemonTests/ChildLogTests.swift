@@ -92,6 +92,17 @@ struct ChildLogTests {
         #expect(numbers.count > 80)
     }
 
+    @Test("Lines that come at once are divided among files by their size, the first file too")
+    func burst() async throws {
+        let log = log(settings(maximumSize: 2000, keep: 99))
+        log.received(Array((0..<500).map { "line \($0)\n" }.joined().utf8), from: origin())
+        await log.flush()
+        let names = Files.names(in: "\(temporary.path)/logs")
+        #expect(names.count > 10)
+        for name in names { #expect(try #require(Files.bytes(of: "\(temporary.path)/logs/\(name)")).count <= 2000, "\(name)") }
+        #expect(lines(names.count).compactMap { Int($0.line.dropFirst(5)) } == Array(0..<500))
+    }
+
     @Test("A file that another program has renamed, removed or shortened is noticed; a former daemon's half line is ended")
     func outside() async throws {
         try Files.write("", to: "\(temporary.path)/x")

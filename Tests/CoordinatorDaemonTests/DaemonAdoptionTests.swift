@@ -37,7 +37,7 @@ struct DaemonAdoptionTests {
                 #expect(daemon.sockets.count == 3)
             }
             let processes = try await daemon.processes()
-            _ = await current.terminate(grace: .seconds(20))
+            _ = await current.terminate(grace: .patient(.seconds(20)))
             #expect(processes.filter(\.isAlive).isEmpty)
             #expect(Files.names(in: daemon.run).filter { $0 != "logs" } == ["control.lock"])
         }
@@ -71,7 +71,7 @@ struct DaemonAdoptionTests {
                 before = replaced
             }
             let processes = try await daemon.processes()
-            _ = await current.terminate(grace: .seconds(20))
+            _ = await current.terminate(grace: .patient(.seconds(20)))
             #expect(processes.filter(\.isAlive).isEmpty)
             #expect(Files.names(in: daemon.run).filter { $0 != "logs" } == ["control.lock"])
         }
@@ -90,7 +90,7 @@ struct DaemonAdoptionTests {
                 #expect(after[path].identity != before[path].identity)
                 #expect(after[path].incarnation == before[path].incarnation + 1)
             }
-            _ = await next.terminate(grace: .seconds(20))
+            _ = await next.terminate(grace: .patient(.seconds(20)))
         }
     }
 
@@ -106,7 +106,7 @@ struct DaemonAdoptionTests {
             try await daemon.eventually("the changed one is active") { try await daemon.node("/app").children.count == 2 }
             #expect(try await daemon.node("/app").incarnation == before["/app"].incarnation + 1)
             try await daemon.eventually("the former ones are gone") { before.workers.allSatisfy { !$0.value.identity.isAlive } }
-            _ = await next.terminate(grace: .seconds(20))
+            _ = await next.terminate(grace: .patient(.seconds(20)))
             for reason in ["something else is started at its path", "nothing starts it any more"] {
                 #expect(log.text.contains(reason), "\(log.text)")
             }
@@ -132,7 +132,7 @@ struct DaemonAdoptionTests {
             try await daemon.eventually("it isn't restarted") {
                 try await !daemon.tree().children.contains { $0.path == "/other" && $0.state == "active" }
             }
-            _ = await next.terminate(grace: .seconds(20))
+            _ = await next.terminate(grace: .patient(.seconds(20)))
         }
     }
 
@@ -146,7 +146,7 @@ struct DaemonAdoptionTests {
                 try await Task.sleep(for: .milliseconds(milliseconds))
             }
             #expect(try await daemon.active().workers == before.workers)
-            _ = await current.terminate(grace: .seconds(20))
+            _ = await current.terminate(grace: .patient(.seconds(20)))
             #expect(before.workers.allSatisfy { !$0.value.identity.isAlive })
         }
     }
@@ -160,7 +160,7 @@ struct DaemonAdoptionTests {
             let next = try await daemon.startNext()
             let after = try await daemon.active()
             #expect(after["/app"].incarnation == 2)
-            _ = await next.terminate(grace: .seconds(20))
+            _ = await next.terminate(grace: .patient(.seconds(20)))
         }
     }
 
@@ -192,7 +192,7 @@ struct DaemonAdoptionTests {
             let after = try await daemon.active()
             #expect(after["/app"] == before["/app"])
             #expect(after["/other"].incarnation == 2 && !before["/other"].identity.isAlive)
-            _ = await next.terminate(grace: .seconds(20))
+            _ = await next.terminate(grace: .patient(.seconds(20)))
         }
     }
 
@@ -221,7 +221,7 @@ struct DaemonAdoptionTests {
             let after = try await daemon.active()
             #expect(before.workers.allSatisfy { !$0.value.identity.isAlive })
             #expect(after["/app"].incarnation == 1)
-            _ = await next.terminate(grace: .seconds(20))
+            _ = await next.terminate(grace: .patient(.seconds(20)))
         }
     }
 
@@ -238,7 +238,7 @@ struct DaemonAdoptionTests {
             try after["/app"].identity.send(.kill)
             try await daemon.eventually("nothing of it is left") { !after["/app/a"].identity.isAlive && !after["/app/b"].identity.isAlive }
             _ = try await daemon.active()
-            _ = await next.terminate(grace: .seconds(20))
+            _ = await next.terminate(grace: .patient(.seconds(20)))
         }
     }
 }

@@ -94,7 +94,7 @@ struct DaemonLogsTests {
                 #expect(output.text.ranges(of: "begins as \(third)").count == 1)
                 #expect(try await daemon.control("logs", "/talker").output.contains("begins as \(second)"))
                 #expect(follower.identity.isAlive)
-                _ = await next.terminate(grace: .seconds(10))
+                _ = await next.terminate(grace: .patient(.seconds(10)))
             }
         }
     }
@@ -104,25 +104,43 @@ struct DaemonLogsTests {
         .enabled(if: geteuid() == 0, "only root can mount a file system")
     )
     func fullDisk() async throws {
+        let directory = try TemporaryDirectory()
+        let (alive, full, times) = (directory.file("alive"), directory.file("full"), directory.file("times"))
+        // The second child writes more than its pipe and the daemon's queue hold, from when the disk is full.
         let tree = """
             children:
               - key: talker
-                program: { command: [sh, -c, "n=0; while sleep 0.01; do n=$((n+1)); echo tick $n; echo $n > DIRECTORY/../alive; done"] }
+                program: { command: [sh, -c, "n=0; while sleep 0.01; do n=$((n+1)); echo tick $n; echo $n > \(alive); done"] }
                 logging: { to_daemon: false }
+              - key: writer
+                program:
+                  command:
+                    - sh
+                    - -c
+                    - >-
+                      until test -e \(full); do sleep 0.05; done; line=$(head -c 16000 /dev/zero | tr '\\0' x);
+                      while sleep 0.01; do echo $line; date +%s%N >> \(times); done
+                logging: { to_daemon: false, maximum_size: 16KiB, keep: 0 }
             """
         let log = Transcript()
-        let directory = try TemporaryDirectory()
-        let alive = "\(directory.path)/alive"
-        let text = tree.replacing("DIRECTORY/../alive", with: alive)
         func ticks() -> Int { Files.text(of: alive).flatMap { Int($0.filter(\.isNumber)) } ?? 0 }
+        /// The times at which the second child has written a line.
+        func written() -> [Int] { (Files.text(of: times) ?? "").split(separator: "\n").compactMap { Int($0) } }
         let wrapper = ExhaustionTests.smallDisk("size=256k")
-        try await RunningDaemon.with(text, standardError: log.destination, wrapper: wrapper, hasOwnFiles: true) { daemon in
+        try await RunningDaemon.with(tree, standardError: log.destination, wrapper: wrapper, hasOwnFiles: true) { daemon in
             try await daemon.eventually("it ticks") { try await daemon.control("logs", "/talker").output.contains("tick 3\n") }
             ExhaustionTests.fill("\(daemon.directory)/run/full")
             // The file's last page has room for some lines.
             try await daemon.eventually("it can't be written") { log.text.contains("a child's log can't be written") }
+            try Files.write("", to: full)
             let former = ticks()
             try await daemon.eventually("the child goes on") { ticks() > former + 100 }
+            // Three times what the pipe and the daemon's queue hold together.
+            try await daemon.eventually("so does the one that writes much") { written().count > 500 }
+            let distances = zip(written(), written().dropFirst()).map { Duration.nanoseconds($1 - $0) }
+            let longest = distances.max() ?? .zero
+            print("the longest time between two lines of the child on a full disk: \(longest)")
+            #expect(longest < .seconds(1), "a child was held up")
             #expect(try await daemon.control("status", "/talker").exitCode == 0)
             unlink("\(daemon.directory)/run/full")
             try await daemon.eventually("the gap is in the log") {
@@ -134,8 +152,9 @@ struct DaemonLogsTests {
                 // Every line is there, or counted.
                 return objects[index]["gap"]?["reason"] == "No space left on device" && numbers.count + Int(missing) == numbers.last
             }
-            #expect(log.text.ranges(of: "a child's log can't be written").count == 1)
-            #expect(log.text.contains("a child's log can be written again"))
+            let entries = Self.lines(log.text).filter { $0.contains("coordinator.path=/talker") }
+            #expect(entries.count { $0.contains("a child's log can't be written") } == 1)
+            #expect(entries.contains { $0.contains("a child's log can be written again") })
         }
         withExtendedLifetime(directory) {}
     }
@@ -194,7 +213,7 @@ struct DaemonLogsTests {
                     return events.contains { $0["kind"] == "gap" } && Set(events.compactMap { $0["boot"]?.stringValue }).count == 2
                         && events.count { $0["kind"] == "daemon_started" } == 2
                 }
-                _ = await next.terminate(grace: .seconds(10))
+                _ = await next.terminate(grace: .patient(.seconds(10)))
             }
         }
     }

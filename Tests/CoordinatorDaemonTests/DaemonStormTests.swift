@@ -51,7 +51,7 @@ struct DaemonStormTests {
             }
             try await daemon.allUp(3)
             #expect(await census.isSettled, "each program runs once")
-            _ = await current.terminate(grace: .seconds(20))
+            _ = await current.terminate(grace: .patient(.seconds(20)))
             observation.cancel()
             let violations = await observation.value
             #expect(violations.isEmpty, "\(violations)")
@@ -112,7 +112,7 @@ extension DaemonStormTests {
             print(
                 "\(Self.adoptions) kills, \(Self.workers) workers each time adopted; recovery p50 \(times[times.count / 2]), worst \(times[times.count - 1])"
             )
-            _ = await current.terminate(grace: .seconds(20))
+            _ = await current.terminate(grace: .patient(.seconds(20)))
             #expect(before.values.allSatisfy { !$0.process.isAlive })
         }
     }

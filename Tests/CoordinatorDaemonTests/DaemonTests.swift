@@ -96,10 +96,10 @@ struct DaemonTests {
                 let last = others.last?.identity.processID
                 try await daemon.eventually("the other one answers") { try await daemon.tree().pid == last }
             } catch {
-                for other in others { _ = await other.terminate(grace: .seconds(10)) }
+                for other in others { _ = await other.terminate(grace: .patient(.seconds(10))) }
                 throw error
             }
-            for other in others { _ = await other.terminate(grace: .seconds(10)) }
+            for other in others { _ = await other.terminate(grace: .patient(.seconds(10))) }
         }
     }
 
@@ -126,7 +126,7 @@ struct DaemonTests {
             #expect(unreachable.errors.contains("isn't reachable"))
             let last = try await daemon.startNext()
             try await daemon.everythingActive()
-            _ = await last.terminate(grace: .seconds(10))
+            _ = await last.terminate(grace: .patient(.seconds(10)))
             #expect(daemon.sockets.isEmpty)
             #expect(Files.names(in: "\(daemon.directory)/run").filter { $0 != "logs" } == ["control.lock"])
         }
@@ -364,7 +364,7 @@ extension RunningDaemon {
         do {
             try await eventually("one of two daemons has ended") { !other.identity.isAlive || !process.identity.isAlive }
         } catch {
-            _ = await other.terminate(grace: .seconds(10))
+            _ = await other.terminate(grace: .patient(.seconds(10)))
             throw error
         }
         return other

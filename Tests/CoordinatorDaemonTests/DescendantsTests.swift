@@ -40,7 +40,7 @@ struct DaemonDescendantsTests {
                 }
                 #expect(former.filter(\.isAlive).isEmpty)
             }
-            _ = await process.terminate(grace: .seconds(10))
+            _ = await process.terminate(grace: .patient(.seconds(10)))
             for (kind, sleepers) in sleepers { #expect(sleepers.living.isEmpty, "\(kind)") }
         }
     }

@@ -114,7 +114,7 @@ struct ExhaustionTests {
             if isAlive { try await Self.limit("--data=unlimited:", of: processID) } else { next = try await daemon.startNext() }
             try await daemon.everythingActive()
             #expect(try await Self.workers(daemon) == workers)
-            if let next { _ = await next.terminate(grace: .seconds(20)) }
+            if let next { _ = await next.terminate(grace: .patient(.seconds(20))) }
         }
     }
 

@@ -188,7 +188,7 @@ struct GroupTests {
             try await daemon.eventually("they are adopted") { try await daemon.states().values.count { $0 == "active" } == 3 }
             let after = try await daemon.processes().filter { $0.processID != next.identity.processID }
             #expect(Set(after) == before)
-            #expect(await next.terminate(grace: .seconds(20)) == .exited(code: 0))
+            #expect(await next.terminate(grace: .patient(.seconds(20))) == .exited(code: 0))
             #expect(before.filter(\.isAlive).isEmpty)
         }
     }

@@ -205,7 +205,7 @@ struct OperatorTests {
                 guard let answer = try? await client?.call(.tree) else { return nil }
                 return try ControlJSON.decode(TreeNode.self, from: answer).children.first?.state == "active"
             }
-            _ = await daemon.terminate(grace: .seconds(10))
+            _ = await daemon.terminate(grace: .patient(.seconds(10)))
         }
     }
 }

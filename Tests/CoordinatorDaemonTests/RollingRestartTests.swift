@@ -136,6 +136,35 @@ struct RollingRestartTests {
         }
     }
 
+    @Test("A new life whose `start` throws halts the command: those after it aren't touched, and supervision goes on with it")
+    func startThrows() async throws {
+        let tree = """
+            children:
+              - key: web
+                worker: { executable: DIRECTORY/worker, coordinator: BrokenCoordinator, configuration: { how: variable } }
+                instances: 3
+            supervision: { intensity: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }
+            """
+        try await Self.run(tree) { daemon, become in
+            let before = try await daemon.allPIDs()
+            // Only the second instance's new life is broken: its process is the second that begins.
+            let directory = try TemporaryDirectory()
+            let count = "echo >> \(directory.file("n")); [ $(wc -l < \(directory.file("n"))) -ge 2 ] && export FIXTURE_BROKEN=1"
+            try become("\(count); START")
+            let ended = try await daemon.control("restart", "--rolling", "/web")
+            #expect(ended.exitCode == 1 && ended.output.hasPrefix("/web-1: active (pid "), "\(ended)")
+            #expect(ended.errors.contains("/web-2") && ended.errors.contains("Fixture.Refusal"), "\(ended)")
+            #expect(ended.errors.hasSuffix("; not touched: /web-3\n"), "\(ended)")
+            let after = try await daemon.allPIDs()
+            #expect(after["/web-1"] != before["/web-1"] && after["/web-3"] == before["/web-3"])
+            // The former life had ended when the next one failed: supervision tries again, until the program is a good one.
+            #expect(after["/web-2"] != before["/web-2"])
+            try become("START")
+            try await daemon.eventually("it's back") { try await daemon.states()["/web-2"] == "active" }
+            #expect(try await daemon.control("restart", "--rolling", "/web").exitCode == 0)
+        }
+    }
+
     @Test("Lives that overlap: the next one answers beside the former one, and is adopted by the next daemon once that is gone")
     func overlap() async throws {
         let tree = """
@@ -175,7 +204,7 @@ struct RollingRestartTests {
             try await daemon.eventually("it's adopted") { try await daemon.node("/web").state == "active" }
             let adopted = try await daemon.node("/web")
             #expect(adopted.pid == last.pid && adopted.incarnation == last.incarnation)
-            _ = await next.terminate(grace: .seconds(20))
+            _ = await next.terminate(grace: .patient(.seconds(20)))
         }
     }
 
@@ -220,7 +249,7 @@ struct RollingRestartTests {
                 return node.incarnation == 3 && node.state == "active"
             }
             #expect(try await daemon.control("restart", "--rolling", "/web").exitCode == 0)
-            _ = await next.terminate(grace: .seconds(20))
+            _ = await next.terminate(grace: .patient(.seconds(20)))
             #expect(Files.names(in: "\(daemon.directory)/run").filter { $0 != "logs" } == ["control.lock"])
         }
     }

@@ -157,5 +157,5 @@ final class RunningDaemon: Sendable {
 
     var sockets: [String] { Files.names(in: "\(directory)/run").filter { $0.hasSuffix(".sock") } }
 
-    private func end() async { _ = await process.terminate(grace: .seconds(10)) }
+    private func end() async { _ = await process.terminate(grace: .patient(.seconds(10))) }
 }

@@ -106,7 +106,7 @@ struct StubbornTests {
             }
             #expect(former.allSatisfy { !$0.isAlive })
             for (kind, sleepers) in children { #expect(sleepers.living.count == 1, "\(kind)") }
-            _ = await next.terminate(grace: .seconds(20))
+            _ = await next.terminate(grace: .patient(.seconds(20)))
             for (kind, sleepers) in children { #expect(sleepers.living.isEmpty, "\(kind)") }
         }
     }

@@ -83,7 +83,7 @@ struct UpgradeTests {
             #expect(try await daemon.node("/resting").state == "active")
             #expect(try await daemon.node("/resting").incarnation == 2)
             let processes = try await daemon.processes()
-            _ = await daemon.process.terminate(grace: .seconds(20))
+            _ = await daemon.process.terminate(grace: .patient(.seconds(20)))
             #expect(processes.filter(\.isAlive).isEmpty)
             #expect(Files.names(in: "\(daemon.directory)/run").filter { $0 != "logs" } == ["control.lock"])
         }

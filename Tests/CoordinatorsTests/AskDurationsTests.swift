@@ -40,6 +40,17 @@ import WireProtocol
         }
     }
 
+    @Test("Times of all buckets are added, bucket by bucket")
+    func added() {
+        var histogram = Histogram()
+        for bound in Histogram.bounds { histogram.note(bound) }
+        histogram.note(.seconds(11))
+        #expect(histogram.counts.allSatisfy { $0 == 1 })
+        let other = histogram
+        histogram.add(other)
+        #expect(histogram.counts.allSatisfy { $0 == 2 } && histogram.count == 36 && histogram.sum == 2 * other.sum)
+    }
+
     @Test("Names of another process that are too long for keys are counted with the others")
     func longNames() {
         var durations = AskDurations()

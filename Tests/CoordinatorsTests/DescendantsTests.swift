@@ -203,7 +203,7 @@ struct DescendantsTests {
         #expect(RuntimeFiles(directory.path).isSeen(by: getpid()))
         #expect(RuntimeFiles(directory.path).isSeen(by: child.identity.processID))
         #expect(!RuntimeFiles(directory.path + "/missing").isSeen(by: getpid()))
-        _ = await child.terminate(grace: .seconds(10))
+        _ = await child.terminate(grace: .patient(.seconds(10)))
         #expect(!RuntimeFiles(directory.path).isSeen(by: child.identity.processID))
     }
 

@@ -65,18 +65,20 @@ struct DirectTurnTests {
 
     @Test("A coordinator that asks and can't go on, because it's busy, holds up no other asker")
     func busyAsker() async throws {
-        try await withRuntime(SlowRoot.self) { runtime in
-            async let asked: Void = runtime.ask(AskRoot(), at: "/busy")
-            try await eventually("the root is asked") { SlowRoot.asked.load(ordering: .relaxed) > 0 }
-            async let blocked: Void = runtime.ask(Block(), at: "/busy")
-            try await eventually("the asker is busy") { BusyChild.isBlocked.load(ordering: .relaxed) }
-            // The first ask has been handled, and its asker can't take the answer.
-            for _ in 0..<3 { try await runtime.ask(AskRootFreely(), at: "/other") }
-            let isBusy = BusyChild.isBlocked.load(ordering: .relaxed)
-            #expect(isBusy)
-            BusyChild.mayGoOn.store(true, ordering: .relaxed)
-            try await blocked
-            try await asked
+        try await BlockedThread.run {
+            try await withRuntime(SlowRoot.self) { runtime in
+                async let asked: Void = runtime.ask(AskRoot(), at: "/busy", timeout: .seconds(60))
+                try await eventually("the root is asked") { SlowRoot.asked.load(ordering: .relaxed) > 0 }
+                async let blocked: Void = runtime.ask(Block(), at: "/busy", timeout: .seconds(60))
+                try await eventually("the asker is busy") { BusyChild.isBlocked.load(ordering: .relaxed) }
+                // The first ask has been handled, and its asker can't take the answer.
+                for _ in 0..<3 { try await runtime.ask(AskRootFreely(), at: "/other", timeout: .seconds(60)) }
+                let isBusy = BusyChild.isBlocked.load(ordering: .relaxed)
+                #expect(isBusy)
+                BusyChild.mayGoOn.store(true, ordering: .relaxed)
+                try await blocked
+                try await asked
+            }
         }
     }
 }
@@ -120,7 +122,7 @@ private actor SlowRoot: Coordinator {
         .respond(to: Ping.self) { _, _ in
             // The first one takes long enough for its asker to become busy.
             guard asked.add(1, ordering: .relaxed).oldValue == 0 else { return }
-            for _ in 0..<500 where !BusyChild.isBlocked.load(ordering: .relaxed) { usleep(10_000) }
+            for _ in 0..<4_000 where !BusyChild.isBlocked.load(ordering: .relaxed) { usleep(10_000) }
         }
     ]
 
@@ -136,14 +138,14 @@ private actor BusyChild: Coordinator {
     static let mayGoOn = Atomic<Bool>(false)
 
     static let responders: Responders = [
-        .respond(to: AskRoot.self) { me, _ in try await me.context.ask(Ping()) },
+        .respond(to: AskRoot.self) { me, _ in try await me.context.ask(Ping(), timeout: .seconds(60)) },
         .respond(to: AskRootFreely.self) { me, _ in
             let context = me.context
-            try await Task.detached { try await context.ask(Ping()) }.value
+            try await Task.detached { try await context.ask(Ping(), timeout: .seconds(60)) }.value
         },
         .respond(to: Block.self) { _, _ in
             isBlocked.store(true, ordering: .relaxed)
-            for _ in 0..<1_000 where !mayGoOn.load(ordering: .relaxed) { usleep(10_000) }
+            for _ in 0..<4_000 where !mayGoOn.load(ordering: .relaxed) { usleep(10_000) }
             isBlocked.store(false, ordering: .relaxed)
         },
     ]

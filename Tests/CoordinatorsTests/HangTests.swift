@@ -151,7 +151,7 @@ struct HangTests {
             try await body(parent, workers)
             #expect(workers.filter { !$0.isAlive }.isEmpty)
             #expect(parent.exitStatus == nil)
-            _ = await parent.terminate(grace: .seconds(10))
+            _ = await parent.terminate(grace: .patient(.seconds(10)))
             try await eventually("the workers end with it") { workers.allSatisfy { !$0.isAlive } }
         }
     }

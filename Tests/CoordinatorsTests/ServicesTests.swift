@@ -93,7 +93,7 @@ struct ServicesTests {
             kill(first, SIGKILL)
             try await eventually("the new process of /a is bootstrapped") { Self.events(in: directory).count >= 5 }
             #expect(Self.process(of: "/a", in: directory) != first)
-            #expect(await program.terminate(grace: .seconds(20)) == .exited(code: 0))
+            #expect(await program.terminate(grace: .patient(.seconds(20))) == .exited(code: 0))
         }
         let events = Self.events(in: directory)
         #expect(events.prefix(2) == ["bootstrapped:/:0", "configured"])

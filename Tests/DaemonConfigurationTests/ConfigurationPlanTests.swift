@@ -62,6 +62,8 @@ struct ConfigurationPlanTests {
             ("instances: 2", "instances: 1", ["- /g/x-2 stop"]),
             ("instances: 2", "autostart: false", ["+ /g/x none", "- /g/x-1 stop", "- /g/x-2 stop"]),
             ("coordinator: W", "coordinator: V", ["~ /g/y worker.coordinator restart"]),
+            ("coordinator: W", "coordinator: W, spares: 2", ["~ /g/y worker.spares takeOver"]),
+            ("coordinator: W", "coordinator: W, spares: 2, hang: restart", ["~ /g/y worker.hang worker.spares restart"]),
             ("key: g", "key: h", ["+ /h start", "+ /h/x-1 start", "+ /h/x-2 start", "+ /h/y start", "- /g stop"]),
             ("- key: g", "- key: g\n    supervision: { intensity: 1 }", ["~ /g supervision takeOver"]),
             (

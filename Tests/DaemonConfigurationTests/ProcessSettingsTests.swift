@@ -155,6 +155,27 @@ struct ProcessSettingsTests {
         #expect(children.first?.content == .worker(.init(executable: "a", coordinator: "B", process: process)))
     }
 
+    @Test("A worker has spares; a wrong number, and a program's, are problems")
+    func spares() throws {
+        func parse(_ keys: String) throws -> ConfiguredChild? {
+            try DaemonConfiguration.parse(text: "children: [{ key: a, \(keys) }]", file: "f").children.first
+        }
+        for (keys, count) in [("spares: 2", 2), ("spares: 0", 0), ("spares: 100", 100), ("hang: report", 0)] {
+            let child = try parse("worker: { executable: a, coordinator: B, \(keys) }")
+            #expect(child?.content == .worker(.init(executable: "a", coordinator: "B", spares: count)))
+        }
+        for (keys, message) in [
+            ("worker: { executable: a, coordinator: B, spares: -1 }", "`spares` is the number -1; expected a whole number from 0 to 100"),
+            ("worker: { executable: a, coordinator: B, spares: 101 }", "`spares` is the number 101; expected a whole number from 0 to 100"),
+            ("worker: { executable: a, coordinator: B, spares: 1.5 }", "expected a whole number from 0 to 100"),
+            ("worker: { executable: a, coordinator: B, spare: 1 }", "unknown key `spare` in `worker`; did you mean `spares`?"),
+            ("program: { command: [cat], spares: 1 }", "unknown key `spares` in `program`"),
+        ] {
+            let error = #expect(throws: ConfigurationError.self) { try parse(keys) }
+            #expect(error?.problems.count == 1 && error?.description.contains(message) == true, "\(error?.description ?? "")")
+        }
+    }
+
     @Test("The lives of a worker may overlap; those of others, and of one that is killed at once, may not")
     func overlap() throws {
         func parse(_ keys: String) throws -> ConfiguredChild? {

@@ -4,7 +4,7 @@ import Glibc
 /// A coordinator that can't be started.
 public actor BrokenCoordinator: Coordinator {
     public struct Configuration: CoordinatorConfiguration {
-        /// `codable`, `other`, `exit`, `failAtOnce`, `stubborn` (two seconds that ignore the cancellation, so that it becomes ready after a
+        /// `codable`, `other`, `exit`, `failAtOnce`, `variable` (only where `FIXTURE_BROKEN` is set), `stubborn` (two seconds that ignore the cancellation, so that it becomes ready after a
         /// stop) or `hang`; or a path: the start hangs, and writes that file (and before, with `.begun` behind its name, another) three
         /// seconds after it was cancelled.
         public var how = "codable"
@@ -22,6 +22,7 @@ public actor BrokenCoordinator: Coordinator {
     public func start() async throws {
         switch configuration.how {
         case "codable": throw Fixture.Refusal("won't start")
+        case "variable": if getenv("FIXTURE_BROKEN") != nil { throw Fixture.Refusal("won't start") }
         case "other": throw Fixture.LocalRefusal()
         case "exit": exit(3)
         case "failAtOnce": context.fail(Fixture.Refusal("at once"))

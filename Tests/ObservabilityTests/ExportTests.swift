@@ -1,11 +1,13 @@
 import ConcurrencySupport
 import Coordinators
-import CoordinatorsObservability
 import Glibc
 import Logging
 import ObservabilityFixtures
 import TestSupport
 import Testing
+import WireProtocol
+
+@testable import CoordinatorsObservability
 
 @Suite("The export in OTLP/JSON", .timeLimit(minutes: 2))
 struct ExportTests {
@@ -139,6 +141,29 @@ struct ExportTests {
     /// The beginning of the metric in a request, whose members are in alphabetical order.
     private static func lost(_ count: Int) -> String {
         "\"name\":\"coordinator.spans.lost\",\"sum\":{\"aggregationTemporality\":2,\"dataPoints\":[{\"asInt\":\"\(count)\""
+    }
+
+    @Test("A queue keeps what it has room for, in order, and counts what is lost")
+    func overflow() async throws {
+        let temporary = try TemporaryDirectory()
+        let file = temporary.file("numbers")
+        let queue = ExportQueue<Int64>(
+            to: .file(file),
+            defaultPath: "",
+            capacity: 3,
+            batch: 2,
+            delay: .seconds(600),
+            failed: { _ in }
+        ) { .array($0.map { .integer($0) }) }
+        queue.append([1, 2], lost: 10)
+        queue.append([3, 4, 5])
+        #expect(queue.lost == 12)
+        await queue.flush()
+        #expect(Files.text(of: file) == "[1,2]\n[3]\n")
+        // There is room again.
+        queue.append([6])
+        await queue.flush()
+        #expect(queue.lost == 12 && Files.text(of: file) == "[1,2]\n[3]\n[6]\n")
     }
 
     @Test("A receiver that is silent doesn't keep the tree from working, and its end from coming in a second")

@@ -99,7 +99,7 @@ extension ProcessesTests {
                     let process = try await ProcessSpawner.shared.adopt(orphan, output: output.fifo(fifo))
                     try await eventually("all output") { output.text == "before\nafter\n" }
                     #expect(output.ends == 0 && directory.entries == ["output"])
-                    #expect(await process.terminate(grace: .seconds(10)) == .unknown)
+                    #expect(await process.terminate(grace: .patient(.seconds(10))) == .unknown)
                     #expect(output.ends == 1)
                     #expect(directory.entries.isEmpty, "the FIFO goes with the last output")
                 }
@@ -130,7 +130,7 @@ extension ProcessesTests {
                             #expect(ledger.hits == 0, "the failure of \(call) \(number) was not noticed")
                             ledger.plan(nil)
                             try await eventually("the output") { output.text == "text\n" }
-                            #expect(await process.terminate(grace: .seconds(10)) == .unknown)
+                            #expect(await process.terminate(grace: .patient(.seconds(10))) == .unknown)
                             try await eventually("closed descriptors") { ledger.openDescriptors.count == 2 }
                             break
                         } catch let error as ProcessError {

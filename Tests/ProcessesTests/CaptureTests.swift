@@ -82,7 +82,7 @@ extension ProcessesTests {
             try await withChild(specification) { child in
                 let grandchild = try #require(ProcessIdentity(processID: try await output.processID()))
                 defer { try? grandchild.send(.kill) }
-                _ = await child.terminate(grace: .seconds(10))
+                _ = await child.terminate(grace: .patient(.seconds(10)))
                 #expect(output.ends == 1)
             }
         }
@@ -99,7 +99,7 @@ extension ProcessesTests {
             let child = try await ProcessSpawner(systemCalls: systemCalls).spawn(specification)
             let grandchild = try #require(ProcessIdentity(processID: try await output.processID()))
             defer { try? grandchild.send(.kill) }
-            async let ending = child.terminate(grace: .seconds(10))
+            async let ending = child.terminate(grace: .patient(.seconds(10)))
             try await eventually("the exit") { child.exitStatus != nil }
             _ = await child.waitForExit()
             #expect(output.ends == 1)

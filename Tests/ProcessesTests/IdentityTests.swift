@@ -19,6 +19,22 @@ extension ProcessesTests {
             #expect(ProcessIdentity(processID: .max) == nil)
         }
 
+        @Test func anOrphanComesToTheFirstThreadOfItsParent() async throws {
+            let output = Transcript()
+            let child = try await ProcessSpawner.shared.spawn(shell("setsid sleep 100 & echo $!").collecting(output))
+            let orphan = try #require(ProcessIdentity(processID: try await output.processID()))
+            defer { try? orphan.send(.kill) }
+            #expect(await child.waitForExit() == .exited(code: 0))
+            let parent = try #require(try ProcessTable.statistics(of: orphan.processID)).parentID
+            let orphans = try ProcessTable.orphans(of: parent)
+            #expect(orphans.contains(orphan.processID))
+            // What is spawned belongs to another thread, and isn't looked at for each search.
+            try await withChild(shell("exec sleep 100")) { child in
+                let (children, orphans) = (try ProcessTable.children(of: getpid()), try ProcessTable.orphans(of: getpid()))
+                #expect(children.contains(child.identity.processID) && !orphans.contains(child.identity.processID))
+            }
+        }
+
         @Test func aReusedNumberIsAStranger() async throws {
             let stranger = ProcessIdentity(processID: getpid(), startTime: ProcessIdentity.current.startTime + 1)
             #expect(stranger != .current)

@@ -81,7 +81,7 @@ extension ProcessesTests {
             var spawner: ProcessSpawner? = ProcessSpawner(systemCalls: ledger.systemCalls)
             let child = try await #require(spawner).spawn(ProcessSpecification(executable: "/bin/sleep", arguments: ["100"]))
             spawner = nil
-            #expect(await child.terminate(grace: .seconds(10)) == .signaled(.terminate, coreDumped: false))
+            #expect(await child.terminate(grace: .patient(.seconds(10))) == .signaled(.terminate, coreDumped: false))
             try await eventually("the end of the thread") { ledger.openDescriptors.isEmpty }
             #expect(await child.terminate(grace: .zero) == .signaled(.terminate, coreDumped: false))
             child.endCapture()

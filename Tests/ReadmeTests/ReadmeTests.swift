@@ -24,7 +24,7 @@ struct ReadmeTests {
             if bytes.isEmpty || output.contains("\n") { break }
         }
         #expect(output == "/client received: 144\n")
-        #expect(await process.terminate(grace: .seconds(10)) == .exited(code: 0))
+        #expect(await process.terminate(grace: .patient(.seconds(10))) == .exited(code: 0))
     }
 
     private static func read(_ file: String) throws -> String {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Drives a real daemon with the shop through every command of coordinatorctl, for people and as JSON.
+"""Drives a real daemon with the shop through every command of coordinatorctl, for people and as JSON; then an operator's first day on another one.
 
 Usage: transcript.py DIRECTORY
 
@@ -7,28 +7,27 @@ DIRECTORY holds the built programs. Each command's output is printed; its exit s
 validated against Deploy/schema, where no member may be missing from the schema. Needs the packages jsonschema and pyte. The exit status is 1
 when something isn't as it must be.
 """
-import fcntl
+import contextlib
 import json
 import os
 import pathlib
-import pty
-import select
+import shutil
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
-import termios
 import time
 
-import jsonschema
-import pyte
-import referencing
+sys.dont_write_bytecode = True  # The folder of the tests stays as it is.
+from first_day import FirstDay
+from schemas import Schemas
+from terminal import Terminal
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMIT = 20
-# Commands with tests of their own.
-ELSEWHERE = {"config", "drain", "events", "history", "logs", "move", "nodes", "where"}
+# The commands of a cluster have tests of their own, on several daemons.
+ELSEWHERE = {"drain", "move", "nodes", "where"}
+# The schemas of what is printed to standard error.
+FAILURES = {"error", "config-problems"}
 
 CONFIGURATION = """
 children:
@@ -50,37 +49,17 @@ supervision: {{ strategy: oneForOne, intensity: 50, period: 60s }}
 """
 
 
-def strict(schema):
-    """The schema, in which an object has no member beyond those that are described."""
-    if isinstance(schema, list):
-        return [strict(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    result = {key: strict(value) for key, value in schema.items()}
-    if isinstance(schema.get("properties"), dict) and schema.get("type") == "object":
-        result.setdefault("additionalProperties", False)
-    return result
-
-
-class Schemas:
-    def __init__(self):
-        self.files = {file.name: strict(json.loads(file.read_text())) for file in (ROOT / "Deploy/schema").glob("*.json")}
-        resources = [(name, referencing.Resource.from_contents(schema)) for name, schema in self.files.items()]
-        self.registry = referencing.Registry().with_resources(resources)
-        for schema in self.files.values():
-            jsonschema.Draft202012Validator.check_schema(schema)
-
-    def problems(self, name, value):
-        validator = jsonschema.Draft202012Validator(self.files[f"{name}.json"], registry=self.registry)
-        return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
-
-
 class Transcript:
     def __init__(self, built, directory):
-        self.built, self.directory = built, directory
+        self.built = built
         self.failures = []
         self.used = set()
         self.schemas = Schemas()
+        self.use(directory)
+
+    def use(self, directory):
+        """Has the next daemon and the commands use a directory."""
+        self.directory = directory
         self.environment = {
             "PATH": "/usr/bin:/bin", "COORDINATOR_RUNTIME_DIR": f"{directory}/run", "COORDINATOR_STATE_DIR": str(directory),
             **{name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")},
@@ -111,7 +90,7 @@ class Transcript:
             self.fail(f"{arguments}: {shows!r} isn't in the output")
         if not schema:
             return ended.stdout
-        text = ended.stderr if schema == "error" else ended.stdout
+        text = ended.stderr if schema in FAILURES else ended.stdout
         try:
             value = json.loads(text)
         except ValueError as error:
@@ -131,14 +110,14 @@ class Transcript:
         if times[-1] >= 1:
             self.fail(f"{arguments}: took {', '.join(f'{each:.1f}' for each in times)} s, less than 1 expected")
 
-    def both(self, arguments, schema, exit=0, **more):
-        """Runs a command in both forms; a failure is an object on standard error."""
-        self.run(arguments, exit=exit, **more)
+    def both(self, arguments, schema, exit=0, says=None, **more):
+        """Runs a command in both forms, of which `says` is about that for people; a failure is an object on standard error."""
+        self.run(arguments, exit=exit, **{**more, **({"shows": says} if says else {})})
         return self.run(arguments, exit=exit, schema=schema, **more)
 
-    def lines(self, arguments, schema, **more):
-        """Runs a command whose JSON is an object on each line."""
-        self.run(arguments, **more)
+    def lines(self, arguments, schema, says=None, **more):
+        """Runs a command whose JSON is an object on each line; `says` is about the form for people."""
+        self.run(arguments, **{**more, **({"shows": says} if says else {})})
         values = [json.loads(line) for line in self.run(arguments + ["--json"], **more).splitlines()]
         for value in values:
             for problem in self.schemas.problems(schema, value):
@@ -159,54 +138,6 @@ class Transcript:
         ended = subprocess.run([f"{self.built}/coordinatorctl", "--json", "status", path], env=self.environment, capture_output=True, text=True)
         return json.loads(ended.stdout) if ended.stdout else {}
 
-    def top(self):
-        """Drives `top` in a pseudo-terminal, and prints its screen."""
-        process, terminal = pty.fork()
-        if process == 0:
-            os.execve(f"{self.built}/coordinatorctl", ["coordinatorctl", "top", "--interval", "200ms"], {**self.environment, "TERM": "xterm"})
-        screen = pyte.Screen(110, 24)
-        stream = pyte.ByteStream(screen)
-
-        def resize(columns, lines):
-            fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-            screen.resize(lines, columns)
-
-        def shows(condition):
-            end = time.monotonic() + LIMIT
-            while time.monotonic() < end:
-                if select.select([terminal], [], [], 0.05)[0]:
-                    try:
-                        stream.feed(os.read(terminal, 65536))
-                    except OSError:
-                        return condition(screen.display)
-                if condition(screen.display):
-                    return True
-            return False
-
-        def step(what, keys, condition):
-            if keys:
-                os.write(terminal, keys)
-            if not shows(condition):
-                self.fail(f"top: {what}")
-            print(f"--- top: {what}")
-            print("\n".join(line.rstrip() for line in screen.display).rstrip())
-
-        resize(110, 24)
-        step("the tree with rates", b"", lambda lines: any("payment" in line and "active" in line for line in lines) and "msg/s" in lines[2])
-        step("by memory", b"m", lambda lines: "sort memory" in lines[2])
-        step("filtered", b"/cart\r", lambda lines: "filter cart" in lines[2] and not any("/shop/payment" in line for line in lines))
-        resize(60, 12)
-        step("a smaller terminal, unfiltered", b"\x1bt", lambda lines: "sort tree" in lines[2] and "quit" in lines[11])
-        step("the keys", b"?", lambda lines: "coordinatorctl top" in lines[0])
-        os.write(terminal, b"xq")
-        end, status = time.monotonic() + LIMIT, (0, 0)
-        while status[0] == 0 and time.monotonic() < end:
-            shows(lambda lines: True)
-            status = os.waitpid(process, os.WNOHANG)
-        if status != (process, 0):
-            self.fail(f"top: it ended with {status}")
-        os.close(terminal)
-
     def commands(self):
         cart = self.both(["status", "/shop/cart"], "status")
         self.both(["tree"], "tree", shows="payment")
@@ -219,7 +150,9 @@ class Transcript:
         self.both(["mailbox", "/shop"], "status", shows="payment")
         self.both(["doctor"], "doctor", shows="descriptors")
         self.both(["top", "--once", "--interval", "200ms"], "top", shows="/shop/cart")
-        self.top()
+        terminal = Terminal(self)
+        terminal.top()
+        terminal.colours()
 
         self.both(["ask", "/shop/account", "Account.Login", '{"name":"ada","password":"lovelace"}'], "ask")
         self.both(["ask", "/shop/catalog", "Cart.Add", "-"], "ask", input='{"sku":"apple"}')
@@ -239,6 +172,12 @@ class Transcript:
         self.both(["metrics"], "metrics")
 
         self.run(["config", "diff"], shows="nothing to change")
+        self.run(["config", "diff"], schema="config-changes")
+        self.both(["config", "check", f"{self.directory}/tree.yaml"], "config-check", says="ok; 5 children")
+        (self.directory / "wrong.yaml").write_text("childern: []\norphan_grace: 5\n")
+        wrong = self.both(["config", "check", f"{self.directory}/wrong.yaml"], "config-problems", exit=78, shows="did you mean `children`?")
+        if [(each["line"], each["column"]) for each in wrong["error"]["problems"]] != [(1, 1), (2, 15)]:
+            self.fail(f"config check: {wrong}")
         self.both(["config", "apply", "--dry-run"], "config-changes")
         self.both(["config", "apply"], "config-changes")
         self.both(["config", "apply", "/nonexistent"], "error", exit=78)
@@ -276,6 +215,7 @@ class Transcript:
         (self.directory / "Procfile").write_text("web: sleep 1000\nworker: echo $PORT\n")
         self.both(["import", f"{self.directory}/Procfile"], "import", shows="key: worker")
         self.run(["import", f"{self.directory}/tree.yaml"], exit=78, shows="--from")
+        self.run(["import", f"{self.directory}/tree.yaml"], exit=78, schema="config-problems")
 
         self.run(["frobnicate"], exit=64)
         self.run(["signal", "/sleeper", "NOSUCH"], exit=64)
@@ -291,16 +231,23 @@ class Transcript:
         return cart
 
     def completion(self):
-        """The shell gets the paths of the running tree."""
-        script = (
-            f'PATH={self.built}:$PATH; . <({self.built}/coordinatorctl completion bash); COMP_WORDS=(coordinatorctl status /shop/p); '
-            "COMP_CWORD=2; COMP_LINE='coordinatorctl status /shop/p'; COMP_POINT=${#COMP_LINE}; COMP_TYPE=9; "
-            '_coordinatorctl coordinatorctl /shop/p status; printf "%s\\n" "${COMPREPLY[@]}"'
-        )
-        ended = subprocess.run(["bash", "-c", script], env=self.environment, capture_output=True, text=True)
-        print(f"$ coordinatorctl status /shop/p<Tab>\n{ended.stdout}{ended.stderr}", end="")
-        if "/shop/payment" not in ended.stdout:
-            self.fail("the shell doesn't complete /shop/p")
+        """The shell gets the paths of the running tree, and its script is one that it can read."""
+        for words in (["status"], ["logs"], ["history"], ["scale"], ["bench"], ["events", "--path"]):
+            line = " ".join(["coordinatorctl", *words, "/shop/p"])
+            script = (
+                f"PATH={self.built}:$PATH; . <({self.built}/coordinatorctl completion bash); COMP_WORDS=({line}); COMP_CWORD={len(words) + 1}; "
+                f"COMP_LINE='{line}'; COMP_POINT=${{#COMP_LINE}}; COMP_TYPE=9; "
+                f'_coordinatorctl coordinatorctl /shop/p {words[-1]}; printf "%s\\n" "${{COMPREPLY[@]}}"'
+            )
+            ended = subprocess.run(["bash", "-c", script], env=self.environment, capture_output=True, text=True)
+            print(f"$ {line}<Tab>\n{ended.stdout}{ended.stderr}", end="")
+            if "/shop/payment" not in ended.stdout:
+                self.fail(f"the shell doesn't complete {line}")
+        for shell in filter(shutil.which, ["bash", "zsh", "fish"]):
+            script = self.run(["completion", shell])
+            ended = subprocess.run([shell, "-n"], input=script, env=self.environment, capture_output=True, text=True)
+            if ended.returncode != 0:
+                self.fail(f"{shell} can't read its script: {ended.stderr}")
 
     def full(self):
         """A result that can't be written is a failure."""
@@ -330,14 +277,27 @@ class Transcript:
         if self.node("/shop/cart")["pid"] != cart:
             self.fail("an upgrade has replaced a worker")
 
-    def all(self):
-        (self.directory / "tree.yaml").write_text(CONFIGURATION.format(built=self.built))
-        log = open(self.directory / "log", "w")
-        daemon = subprocess.Popen(
-            [f"{self.built}/coordinatord", "--config", f"{self.directory}/tree.yaml", "--runtime-dir", f"{self.directory}/run"],
-            env=self.environment, stdout=log, stderr=log,
-        )
+    @contextlib.contextmanager
+    def daemon(self, configuration):
+        """A daemon that runs with a configuration; its log is the file `log`."""
+        (self.directory / "tree.yaml").write_text(configuration)
+        with open(self.directory / "log", "w") as log:
+            daemon = subprocess.Popen(
+                [f"{self.built}/coordinatord", "--config", f"{self.directory}/tree.yaml", "--runtime-dir", f"{self.directory}/run"],
+                env=self.environment, stdout=log, stderr=log,
+            )
+        former = len(self.failures)
         try:
+            yield daemon
+        finally:
+            if daemon.poll() is None:
+                daemon.terminate()
+                daemon.wait(LIMIT)
+            if len(self.failures) > former:
+                print((self.directory / "log").read_text()[-3000:])
+
+    def all(self):
+        with self.daemon(CONFIGURATION.format(built=self.built)) as daemon:
             self.eventually("the shop is up", lambda: self.node("/shop/payment").get("state") == "active")
             self.eventually("once has ended", lambda: self.node("/once").get("state") == "inactive")
             self.commands()
@@ -346,17 +306,11 @@ class Transcript:
             self.run(["shutdown"], schema="shutdown")
             daemon.wait(LIMIT)
             self.both(["doctor"], "doctor", shows="none runs")
-        finally:
-            if daemon.poll() is None:
-                daemon.terminate()
-                daemon.wait(LIMIT)
         listed = subprocess.run([f"{self.built}/coordinatorctl", "--experimental-dump-help"], capture_output=True, text=True).stdout
         known = {command["commandName"] for command in json.loads(listed)["command"]["subcommands"]}
         missing = known - self.used - {"help"} - ELSEWHERE
         if missing:
             self.fail(f"commands that aren't in the transcript: {', '.join(sorted(missing))}")
-        if self.failures:
-            print((self.directory / "log").read_text()[-3000:])
 
 
 def main():
@@ -365,6 +319,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix="tr-") as directory:
         transcript = Transcript(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(directory))
         transcript.all()
+    with tempfile.TemporaryDirectory(prefix="tr-") as directory:
+        transcript.use(pathlib.Path(directory))
+        FirstDay(transcript).all()
     for failure in transcript.failures:
         print(f"!!! {failure}", file=sys.stderr)
     sys.exit(1 if transcript.failures else 0)

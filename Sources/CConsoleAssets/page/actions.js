@@ -1,5 +1,7 @@
 // Changes, for those who have the token. It's kept by the tab alone, and sent in a header, so that no other site's page can use it.
 
+import { printable } from "./format.js";
+
 const key = "coordinator-token";
 
 export class Actions {
@@ -51,7 +53,7 @@ export class Actions {
   // Asks before a change that ends something.
   confirm(operation, row, below) {
     const dialog = document.getElementById("confirm");
-    document.getElementById("confirm-title").textContent = `${operation} ${row.path}?`;
+    document.getElementById("confirm-title").textContent = printable(`${operation} ${row.path}?`);
     document.getElementById("confirm-text").textContent = `Life ${row.life}${row.pid ? `, process ${row.pid}` : ""}${below ? `, and ${below} coordinators below it` : ""}.`;
     document.getElementById("confirm-yes").textContent = operation;
     dialog.returnValue = "cancel";

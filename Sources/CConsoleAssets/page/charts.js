@@ -23,7 +23,8 @@ export function chart({ name, lines, bars = false, unit, labels = [] }) {
     }
     for (const piece of pieces(line)) {
       const points = piece.map(([index, value]) => `${x(index, line.length)} ${y(value).toFixed(1)}`);
-      if (points.length === 1) points.push(`${x(piece[0][0], line.length) + 0.5} ${y(piece[0][1]).toFixed(1)}`);
+      // A point without neighbours is a dot.
+      if (points.length === 1) { drawing.append(svg("path", { class: place ? "line second dot" : "line dot", d: `M${points[0]}h0` })); continue; }
       if (!place) drawing.append(svg("path", { class: "area", d: `M${points.join("L")}L${x(piece.at(-1)[0], line.length)} ${height - 1}L${x(piece[0][0], line.length)} ${height - 1}Z` }));
       drawing.append(svg("path", { class: place ? "line second" : "line", d: `M${points.join("L")}` }));
     }

@@ -1,7 +1,7 @@
 // One coordinator: facts, charts, lives, traces, output.
 
 import { coordinatorCharts, fetchSeries } from "./charts.js";
-import { clock, count, duration, element, seconds, sign } from "./format.js";
+import { clock, count, duration, element, printable, seconds, sign } from "./format.js";
 import { staircase } from "./staircase.js";
 
 const quote = (text) => (/^[\w/.:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
@@ -28,8 +28,8 @@ export class Detail {
       command: element("code"), charts: element("div"), lives: element("ol", { class: "lives" }), traces: element("div"), ask: element("form", { class: "ask" }), outputTitle: element("h3", {}, "Output"), log: element("div", { class: "log", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Output" }),
     };
     const { title, state, facts, actions, command, charts, lives, traces, ask, log } = this.parts;
-    title.textContent = path;
-    command.textContent = `coordinatorctl restart ${quote(path)}`;
+    title.textContent = printable(path);
+    command.textContent = printable(`coordinatorctl restart ${quote(path)}`);
     const copy = element("button", { type: "button", onclick: () => this.copy(copy) }, "Copy");
     this.panel.replaceChildren(
       element("div", { class: "head" }, title, element("button", { type: "button", "aria-label": "Close the detail", onclick: () => this.onClose() }, "✕")),
@@ -134,7 +134,7 @@ export class Detail {
     log.replaceChildren(...(lines.length ? lines.flatMap((line) => {
       const list = [];
       if (line.incarnation !== former) { list.push(element("div", { class: "life" }, `life ${line.incarnation ?? "?"} begins`)); former = line.incarnation; }
-      list.push(element("div", { class: line.stream }, element("span", { class: "time" }, `${clock(line.time)} `), line.gap ? `(${line.gap.lines ?? "some"} lines are missing: ${line.gap.reason})` : printable(line.line)));
+      list.push(element("div", { class: line.stream }, element("span", { class: "time" }, `${clock(line.time)} `), line.gap ? `(${line.gap.lines ?? "some"} lines are missing: ${line.gap.reason})` : line.line));
       return list;
     }) : [element("span", { class: "dim" }, "Nothing was written yet.")]));
     if (isAtEnd) log.scrollTop = log.scrollHeight;
@@ -142,6 +142,3 @@ export class Detail {
 }
 
 const life = (each) => element("li", {}, element("span", { class: "figure" }, `life ${each.incarnation}`), element("span", { class: "figure dim" }, duration(each.duration_ms)), element("span", { class: `reason ${each.ended ? "" : "ok"}` }, each.ended ? `✗ ${each.reason ?? "ended"}` : "● lives"));
-
-// Control characters and marks that turn the direction of writing are shown as what they are.
-function printable(text) { return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`); }

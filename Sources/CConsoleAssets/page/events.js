@@ -1,6 +1,6 @@
 // What has happened, newest first. Repeats are folded; what comes while the list is scrolled waits above it.
 
-import { clock, duration, element, sign } from "./format.js";
+import { clock, duration, element, printable, sign } from "./format.js";
 
 const kept = 400;
 const shapes = { crashed: "failed", gave_up: "failed", start_failed: "failed", unresponsive: "unresponsive", restarting: "restarting", paused: "paused", dead_letters: "unresponsive", gap: "inactive", stopped: "inactive", operator: "starting", configuration: "starting", daemon_started: "starting", daemon_stopping: "stopping" };
@@ -51,7 +51,7 @@ export class EventList {
   #line(event, times) {
     const what = element("span", { class: "what" });
     if (event.path) what.append(element("a", { href: `#at${event.path}`, onclick: (click) => { click.preventDefault(); this.onPath(event.path); } }, event.path), " ");
-    what.append(text(event));
+    what.append(printable(text(event)));
     if (times > 1) what.append(element("b", {}, ` ×${times}`));
     return element("li", {}, element("time", { datetime: event.time, title: event.time }, clock(event.time)), sign(shapes[event.kind] ?? "active"), what);
   }

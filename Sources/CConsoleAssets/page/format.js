@@ -1,9 +1,14 @@
 // Texts of figures and times, and elements. Text goes in by textContent alone: names and log lines are others' words.
 
-export const states = ["failed", "unresponsive", "restarting", "paused", "stopping", "starting", "inactive", "active"];
-const tones = { failed: "bad", unresponsive: "bad", restarting: "hold", paused: "hold", stopping: "hold", starting: "move", inactive: "off", active: "ok" };
+export const states = ["failed", "unresponsive", "restarting", "paused", "stopping", "starting", "waiting", "inactive", "active"];
+const tones = { failed: "bad", unresponsive: "bad", restarting: "hold", paused: "hold", stopping: "hold", starting: "move", waiting: "move", inactive: "off", active: "ok" };
 export const tone = (state) => tones[state] ?? "bad";
 export const isTrouble = (state) => ["failed", "unresponsive", "restarting", "paused"].includes(state);
+
+// Control characters, and marks that turn the direction of writing, as what they are.
+export function printable(text) {
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
 
 export function element(name, attributes = {}, ...children) {
   const node = document.createElement(name);
@@ -11,9 +16,10 @@ export function element(name, attributes = {}, ...children) {
     if (value === undefined || value === null || value === false) continue;
     if (key === "class") node.className = value;
     else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (key === "title" || key === "aria-label") node.setAttribute(key, printable(value));
     else node.setAttribute(key, value === true ? "" : value);
   }
-  node.append(...children.filter((child) => child !== undefined && child !== null));
+  node.append(...children.filter((child) => child !== undefined && child !== null).map((child) => (typeof child === "string" ? printable(child) : child)));
   return node;
 }
 
@@ -29,6 +35,7 @@ export function svg(name, attributes = {}, ...children) {
 const shapes = {
   active: [["circle", { cx: 6.5, cy: 6.5, r: 5, fill: "currentColor" }]],
   starting: [["circle", { cx: 6.5, cy: 6.5, r: 4.8, fill: "none", stroke: "currentColor", "stroke-width": 1.5 }], ["path", { d: "M6.5 1.7a4.8 4.8 0 0 1 0 9.6z", fill: "currentColor" }]],
+  waiting: [["circle", { cx: 6.5, cy: 6.5, r: 4.8, fill: "none", stroke: "currentColor", "stroke-width": 1.5 }], ["path", { d: "M6.5 3.6v3.2l2.1 1.4", fill: "none", stroke: "currentColor", "stroke-width": 1.4 }]],
   paused: [["path", { d: "M3 1.5h2.6v10H3zM7.4 1.5H10v10H7.4z", fill: "currentColor" }]],
   stopping: [["circle", { cx: 6.5, cy: 6.5, r: 4.8, fill: "none", stroke: "currentColor", "stroke-width": 1.8, "stroke-dasharray": "5 2.6" }]],
   restarting: [["path", { d: "M10.9 4.2A5 5 0 1 0 11.5 7.6", fill: "none", stroke: "currentColor", "stroke-width": 1.8 }], ["path", { d: "M12.4 1.4v4.2H8.2z", fill: "currentColor" }]],

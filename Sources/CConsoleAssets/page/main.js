@@ -4,7 +4,7 @@ import { Actions } from "./actions.js";
 import { fetchSeries, treeCharts } from "./charts.js";
 import { Detail } from "./detail.js";
 import { EventList } from "./events.js";
-import { element, isTrouble, sign, states, tone } from "./format.js";
+import { element, isTrouble, printable, sign, states, tone } from "./format.js";
 import { Store } from "./store.js";
 import { Tree } from "./tree.js";
 import { Wall } from "./wall.js";
@@ -51,7 +51,8 @@ function summarise() {
     const number = counts.get(state) ?? 0;
     figure.textContent = number.toLocaleString("en");
     figure.className = number ? tone(state) : "dim";
-    chip.hidden = !number && state !== "active" && !chosenStates.has(state);
+    // It stays where it is: what moves under the pointer is missed.
+    chip.classList.toggle("none", !number && !chosenStates.has(state));
   }
   const all = store.rows.size;
   $("count").textContent = tree.hits === all || tree.hits === undefined ? all.toLocaleString("en") : `${tree.hits.toLocaleString("en")} of ${all.toLocaleString("en")}`;
@@ -62,16 +63,29 @@ search.addEventListener("input", filter);
 
 // MARK: how old all this is
 
-let said = 0;
+// Trouble is told to screen readers, at most once in five seconds; figures never are.
+const untold = new Map();
+let told = -Infinity;
+let telling = 0;
+function note(moved) {
+  for (const { row } of moved) {
+    if (isTrouble(row.state)) untold.set(row.path, row.state); else untold.delete(row.path);
+  }
+  if (untold.size && !telling) telling = setTimeout(tell, Math.max(0, told + 5000 - Date.now()));
+}
+function tell() {
+  telling = 0;
+  if (!untold.size) return;
+  told = Date.now();
+  const [path, state] = untold.entries().next().value;
+  $("news").textContent = printable(untold.size === 1 ? `${path} is ${state}` : `${untold.size} coordinators in trouble, first ${path}`);
+  untold.clear();
+}
+
 store.addEventListener("table", ({ detail: news }) => {
   summarise();
   age();
-  // Trouble is told to screen readers, at most once in five seconds; figures never are.
-  const failed = news.moved.filter(({ row }) => isTrouble(row.state));
-  if (failed.length && Date.now() - said > 5000) {
-    said = Date.now();
-    $("news").textContent = failed.length === 1 ? `${failed[0].row.path} is ${failed[0].row.state}` : `${failed.length} coordinators in trouble, first ${failed[0].row.path}`;
-  }
+  note(news.moved);
 });
 function age() {
   const link = $("link");

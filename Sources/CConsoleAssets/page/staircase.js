@@ -11,7 +11,8 @@ export function staircase({ time, message, path, trace }) {
     while (open.length && (open.at(-1).start_us > hop.start_us || open.at(-1).start_us + open.at(-1).duration_us < end)) open.pop();
     const depth = open.length;
     open.push(hop);
-    const where = element("span", { class: "where mono", title: `${hop.path} · ${hop.type} · process ${hop.pid}` }, `${"  ".repeat(depth)}${depth ? "└ " : ""}${hop.path}`);
+    const where = element("span", { class: "where mono", title: `${hop.path} · ${hop.type} · process ${hop.pid}` }, element("span", {}, `${depth ? "└ " : ""}${hop.path}`));
+    where.firstChild.style.marginLeft = `${Math.max(0, depth - 1) * 10}px`;
     const own = element("i", { class: hop.error ? "failed" : null });
     own.style.left = part(hop.start_us);
     own.style.width = part(hop.duration_us);

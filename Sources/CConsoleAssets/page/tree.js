@@ -1,6 +1,6 @@
 // The tree as a table whose rows open and close. Only the rows in view are in the document, and the chosen one.
 
-import { count, element, isTrouble, seconds, sign, states, tone, duration } from "./format.js";
+import { count, element, isTrouble, printable, seconds, sign, states, tone, duration } from "./format.js";
 import { Store } from "./store.js";
 
 const columns = [
@@ -170,7 +170,7 @@ export class Tree {
     set(parts.key, this.order === "tree" ? (row.path === "/" ? "/" : row.key) : row.path);
     set(parts.size, isFolded ? `· ${sum.size.toLocaleString("en")}` : "");
     set(parts.type, row.type);
-    cells.name.title = row.path;
+    cells.name.title = printable(row.path);
     const state = isFolded ? sum.worst : row.state;
     const words = isFolded && sum.worst !== "active" && sum.worst !== row.state ? `${sum.worstCount} ${sum.worst}` : state === "restarting" && row.due ? `restarting, ${seconds(row.due - now)}` : state;
     if (cells.state.dataset.state !== state) { cells.state.replaceChildren(sign(state), element("span")); cells.state.dataset.state = state; }
@@ -261,5 +261,5 @@ export class Tree {
   }
 }
 
-function set(node, text) { if (node.textContent !== text) node.textContent = text; }
+function set(node, text) { text = printable(text); if (node.textContent !== text) node.textContent = text; }
 function number(node, value) { set(node, count(value)); node.classList.toggle("zero", !value); }

@@ -1,6 +1,6 @@
 // All coordinators at a glance: a cell each, in the order of the tree. What is in trouble is larger than its neighbours, and has another colour.
 
-import { isTrouble, tone } from "./format.js";
+import { isTrouble, printable, tone } from "./format.js";
 
 const cell = 8;
 
@@ -16,7 +16,7 @@ export class Wall {
     });
     canvas.addEventListener("mousemove", (event) => {
       const row = this.#rows[Math.floor((event.offsetY - 8) / cell) * this.perLine + Math.floor((event.offsetX - 16) / cell)];
-      canvas.title = row ? `${row.path}: ${row.state}` : "";
+      canvas.title = row ? printable(`${row.path}: ${row.state}`) : "";
     });
     new ResizeObserver(() => this.draw()).observe(canvas.parentElement);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());

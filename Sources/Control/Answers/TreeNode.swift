@@ -70,7 +70,8 @@ public struct TreeNode: Codable, Hashable, Sendable {
     public var type: String
     /// The node's kind.
     public var kind: Kind
-    /// The state: `inactive`, `starting`, `active`, `paused`, `stopping`, `restarting`, `failed` or `unresponsive`.
+    /// The state: `inactive`, `waiting` (for siblings that are to be ready before it), `starting`, `active`, `paused`, `stopping`,
+    /// `restarting`, `failed` or `unresponsive`.
     public var state: String
     /// The process in which the node runs; nil when it doesn't.
     public var pid: Int32?

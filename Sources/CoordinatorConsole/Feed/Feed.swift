@@ -72,7 +72,7 @@ actor Feed: Service {
             let answer = try await daemon.answer(to: .tree, atMost: .zero)
             let tree = try ControlJSON.decode(TreeNode.self, from: answer.value)
             table.update(sampler.rows(of: tree, former: table.rows))
-            if sampler.isPointDue(at: .now) { sampler.addPoints() }
+            if sampler.isPointDue(at: .now) { sampler.addPoints(await askTimes()) }
             problem = nil
         } catch {
             problem = error
@@ -87,6 +87,12 @@ actor Feed: Service {
                 viewer.signal.yield()
             }
         }
+    }
+
+    /// Asks for the times of asks; nil when the daemon doesn't tell them: one of an older version has no such operation.
+    private func askTimes() async -> TreeMetrics? {
+        guard let answer = try? await daemon.answer(to: .metrics, atMost: .seconds(1)) else { return nil }
+        return try? ControlJSON.decode(TreeMetrics.self, from: answer.value)
     }
 
     /// Returns the figures of the last hour; those of the whole tree without a path, nil for a path that there isn't.

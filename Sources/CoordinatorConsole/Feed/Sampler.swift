@@ -13,6 +13,7 @@ struct Sampler: Sendable {
     private var pointCounts: [String: (life: UInt32, handled: UInt64, restarts: Int)] = [:]
     private var pointed: ContinuousClock.Instant?
     private var pointTime: Int64 = 0
+    private var askTimes = AskTimes()
     private var latest: [TreeNode] = []
     private var total = Series()
     private var each: [String: Series] = [:]
@@ -48,11 +49,14 @@ struct Sampler: Sendable {
     }
 
     /// Adds a point to the figures of each path and of the whole tree.
-    mutating func addPoints() {
+    ///
+    /// - Parameter metrics: the times of asks until now; nil when the daemon doesn't tell them.
+    mutating func addPoints(_ metrics: TreeMetrics?) {
         let moment = ContinuousClock.now
         let seconds = pointed.map { $0.duration(to: moment) / .seconds(1) }
         var counts: [String: (life: UInt32, handled: UInt64, restarts: Int)] = [:]
         var sum = Series.Point()
+        let asks = metrics.flatMap { askTimes.next($0) }
         for node in latest {
             let former = pointCounts[node.path]
             var point = Series.Point()
@@ -65,10 +69,12 @@ struct Sampler: Sendable {
                 point.waiting = Float(mailbox.waiting)
             }
             if let former { point.restarts = Float(max(0, node.restarts - former.restarts)) }
-            each[node.path, default: Series()].append(point)
             sum.add(point)
+            point.note(asks?.each[node.path])
+            each[node.path, default: Series()].append(point)
             counts[node.path] = (node.incarnation, node.mailbox?.handled ?? 0, node.restarts)
         }
+        sum.note(asks?.total)
         total.append(sum)
         for path in each.keys where counts[path] == nil { each[path] = nil }
         (pointCounts, pointed, pointTime) = (counts, moment, Timestamp.nowMicroseconds / 1000)
@@ -88,5 +94,11 @@ extension Series.Point {
         rate = sum(rate, other.rate)
         waiting = sum(waiting, other.waiting)
         restarts = sum(restarts, other.restarts)
+    }
+
+    /// Notes the times of asks; without asks they stay unknown.
+    fileprivate mutating func note(_ asks: AskHistogram?) {
+        median = asks?.quantile(0.5).map(Float.init)
+        p99 = asks?.quantile(0.99).map(Float.init)
     }
 }

@@ -10,6 +10,7 @@ struct Series: Sendable {
         var rate: Float?
         var waiting: Float?
         var restarts: Float?
+        /// The time within which half of the asks were answered, in seconds, and that of 99 percent of them.
         var median: Float?
         var p99: Float?
     }

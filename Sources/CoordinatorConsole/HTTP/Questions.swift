@@ -8,7 +8,8 @@ struct Questions: Sendable {
     /// The addresses.
     static let paths: Set<String> = [
         "/api/v1/console", "/api/v1/tree", "/api/v1/status", "/api/v1/ps", "/api/v1/dead-letters", "/api/v1/events", "/api/v1/history",
-        "/api/v1/logs", "/api/v1/series", "/api/v1/traces", "/api/v1/stream", "/metrics", "/healthz", "/readyz",
+        "/api/v1/logs", "/api/v1/series", "/api/v1/traces", "/api/v1/metrics", "/api/v1/nodes", "/api/v1/where", "/api/v1/config-diff",
+        "/api/v1/stream", "/metrics", "/healthz", "/readyz",
     ]
 
     /// What a page must know of its console.
@@ -43,6 +44,10 @@ struct Questions: Sendable {
         case "/api/v1/tree": return .json(bytes: try await daemon.answer(to: .tree).bytes)
         case "/api/v1/ps": return .json(bytes: try await daemon.answer(to: .ps).bytes)
         case "/api/v1/dead-letters": return .json(bytes: try await daemon.answer(to: .deadLetters).bytes)
+        case "/api/v1/metrics": return .json(bytes: try await daemon.answer(to: .metrics).bytes)
+        case "/api/v1/nodes": return .json(bytes: try await daemon.answer(to: .nodes).bytes)
+        case "/api/v1/config-diff": return .json(bytes: try await daemon.answer(to: .configurationDifference(file: nil)).bytes)
+        case "/api/v1/where": return try .json(await daemon.call(.whereabouts(path: try parameters.path())))
         case "/api/v1/status": return try .json(await daemon.call(.status(path: try parameters.path())))
         case "/api/v1/history": return try .json(await daemon.call(.history(path: try parameters.path())))
         case "/api/v1/events": return try await events(parameters)

@@ -55,7 +55,9 @@ actor MetricsPage {
 }
 
 extension PrometheusText {
-    private static let states = ["inactive", "starting", "active", "paused", "stopping", "restarting", "failed", "unresponsive"]
+    private static let states = [
+        "inactive", "waiting", "starting", "active", "paused", "stopping", "restarting", "failed", "unresponsive",
+    ]
 
     /// Adds what the tree itself tells.
     fileprivate mutating func add(_ tree: TreeNode) {

@@ -130,6 +130,7 @@ extension ConfiguredSupervisor {
                 inheritsEnvironment: worker.process.inheritsEnvironment,
                 attributes: worker.process.attributes,
                 hang: worker.hang == .restart ? .restart : .report,
+                spares: worker.spares,
                 recycling: Recycling(worker.process.recycling),
                 overlaps: child.overlap,
                 configuration: worker.configuration ?? [:],

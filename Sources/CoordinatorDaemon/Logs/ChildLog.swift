@@ -251,8 +251,8 @@ final class ChildLog: Sendable {
             (header.isError, header.isPartial) = (origin.isError, isPartial)
             let former = block.file.count
             LogEntry.append(line, header, path: path, writer.settings.format, to: &block.file)
-            // A line isn't divided between two files.
-            if former > 0, writer.file?.mustRotate(for: block.file.count) == true {
+            // A line isn't divided between two files, and the lines of a burst aren't all in one.
+            if former > 0, writer.file?.isBeyondSize(with: block.file.count) == true {
                 let next = Array(block.file[former...])
                 block.file.removeLast(next.count)
                 flush(&block, &writer)

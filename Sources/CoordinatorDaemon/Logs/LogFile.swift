@@ -65,7 +65,10 @@ struct LogFile {
     }
 
     /// Whether these bytes belong into the next file.
-    func mustRotate(for count: Int) -> Bool { isRegular && maximumSize > 0 && size > 0 && Int64(size + count) > maximumSize }
+    func mustRotate(for count: Int) -> Bool { size > 0 && isBeyondSize(with: count) }
+
+    /// Whether these bytes would make the file larger than it may be; a pipe may have any size.
+    func isBeyondSize(with count: Int) -> Bool { isRegular && maximumSize > 0 && Int64(size + count) > maximumSize }
 
     /// Appends bytes: all of them, or none.
     ///

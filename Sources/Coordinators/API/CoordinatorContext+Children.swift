@@ -123,6 +123,7 @@ extension CoordinatorContext {
     ///   - attributes: The priority, the limits and the user of the worker's process. Only root may choose another user; the worker then isn't
     ///     adopted by a next root, and the sockets of what it starts itself are in a directory of its own.
     ///   - hang: The response to an executor of the worker that runs nothing any more; it's reported by default.
+    ///   - spares: The number of processes that are kept started and waiting for a life; none by default.
     ///   - recycling: The rules for replacing the process by a fresh one without a failure; none by default.
     ///   - overlaps: Whether a replacement starts the next life before the present one ends; see
     ///     ``Placement/worker(spares:recycling:memoryLimit:hang:overlaps:)``.
@@ -147,6 +148,7 @@ extension CoordinatorContext {
         inheritsEnvironment: Bool = true,
         attributes: ProcessAttributes = ProcessAttributes(),
         hang: HangResponse = .report,
+        spares: Int = 0,
         recycling: Recycling = Recycling(),
         overlaps: Bool = false,
         configuration: JSONValue = [:],
@@ -170,7 +172,7 @@ extension CoordinatorContext {
         let place: CoordinatorDefinition.Place =
             node.runtime.options.runsInOneProcess && executable == nil
             ? .inProcess(try node.runtime.registry.type(named: typeName))
-            : .worker(typeName: typeName, program, WorkerPlan(recycling: recycling, hang: hang, overlaps: overlaps))
+            : .worker(typeName: typeName, program, WorkerPlan(spares: max(spares, 0), recycling: recycling, hang: hang, overlaps: overlaps))
         let kind = ChildDefinition.Kind.coordinator(CoordinatorDefinition(configuration: .json(configuration), place: place))
         return try await start(kind, key, restart, shutdown, restartLimits, retriesFirstStart, ifPresent)
     }

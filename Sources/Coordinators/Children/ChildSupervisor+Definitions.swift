@@ -5,8 +5,8 @@ import Supervision
 public enum IfPresent: Sendable, Hashable {
     /// A child that lives is joined, if it's of the same type and has the same configuration; otherwise the start throws.
     case join
-    /// The child keeps its place among its siblings and its state, and gets the new definition: its restart type, its shutdown and its
-    /// limits hold at once, everything else from its next life on.
+    /// The child keeps its place among its siblings and its state, and gets the new definition: its restart type, its shutdown, its limits
+    /// and its spares hold at once, everything else from its next life on.
     case change
     /// The child keeps its place among its siblings, gets the new definition, and is restarted with it, whatever its state.
     case restart
@@ -17,7 +17,11 @@ extension ChildSupervisor {
     func start(_ definition: ChildDefinition, ifPresent: IfPresent) async throws {
         switch ifPresent {
         case .join: break
-        case .change: if define(definition) { return }
+        case .change:
+            if define(definition) {
+                changeSpares(of: definition.key)
+                return
+            }
         case .restart: if define(definition) { return try await restart(definition.key) }
         }
         try await start(definition)
@@ -33,6 +37,18 @@ extension ChildSupervisor {
             state.feed(.specificationChanged(definition.specification))
             return true
         }
+    }
+
+    /// Has a child that runs follow its definition with its spares; one that doesn't run gets them with its next life.
+    private func changeSpares(of key: String) {
+        let (former, present) = state.withLock { state -> (SparePool?, SparePool?) in
+            guard state.isRunning(key), let slot = state.slots.box(key) else { return (nil, nil) }
+            guard slot.value.definition.isInWorker || slot.value.record.spares != nil else { return (nil, nil) }
+            let former = prepareSpares(key, &slot.value)
+            return (former, slot.value.record.spares)
+        }
+        former?.end()
+        present?.fillSoon()
     }
 
     /// Puts the children into a start order; those that aren't named come first.

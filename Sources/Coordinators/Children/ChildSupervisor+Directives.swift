@@ -165,10 +165,10 @@ extension ChildSupervisor {
         }
     }
 
-    /// Keeps as many processes ready as the child's plan demands.
+    /// Keeps as many processes ready as the child's plan demands; called under the lock.
     ///
     /// - Returns: The pool that isn't needed any more, to be ended outside the lock.
-    private func prepareSpares(_ key: String, _ slot: inout ChildSlot) -> SparePool? {
+    func prepareSpares(_ key: String, _ slot: inout ChildSlot) -> SparePool? {
         let former = slot.record.spares
         guard case .coordinator(let coordinator) = slot.definition.kind, case .worker(_, let program, let plan) = coordinator.place,
             plan.spares > 0
@@ -269,7 +269,7 @@ extension ChildSupervisor {
     private func tellEndOfLife(_ transition: ChildTransition) {
         let path = transition.path
         node.rewind(path)
-        transition.removed?.record.spares?.end()
+        transition.spares?.end()
         let termination = Termination(path: path, incarnation: transition.incarnation, reason: transition.change.exitReason ?? .unknown)
         for watcher in transition.watchers { watcher.complete(.success(.value(termination))) }
     }

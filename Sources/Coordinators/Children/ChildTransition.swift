@@ -22,6 +22,8 @@ struct ChildTransition {
     private(set) var hopeless: [ChildSlot.ParkedMessage] = []
     /// The error with which the start has failed, and with which the messages end.
     private(set) var failure: (any Error)?
+    /// The processes that waited for a next life of a child that isn't started again.
+    private(set) var spares: SparePool?
     /// The slot of a child that the machine has forgotten.
     var removed: ChildSlot?
     /// Whether the child has observers that get the change.
@@ -138,6 +140,8 @@ struct ChildTransition {
         record.lastExit = reason
         slot.phase = .down(isFailed: !change.isStop)
         hopeless = record.parking.removeAll()
+        spares = record.spares
+        record.spares = nil
         takeStarts(&slot)
         // A child that finishes within its start hook has started.
         if record.output == nil, !starts.isEmpty || !hopeless.isEmpty {

@@ -103,6 +103,19 @@ final class Peer: Sendable {
         }
     }
 
+    /// Queues a control frame, which ``Link/flush()`` or the next frame begins to send.
+    ///
+    /// - Returns: As `send`.
+    @discardableResult
+    func queue(_ frame: (_ name: (String) -> NameID) -> Frame) -> LinkError? {
+        do throws(LinkError) {
+            try link.append(lane: .control, frame)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
     /// Takes note of the other side's end: messages that it has not answered by now never began.
     func bidFarewell(_ reason: ExitReason) {
         let error =

@@ -5,7 +5,7 @@ public import WireProtocol
 extension CoordinatorRuntime {
     /// Asks in the name of the coordinator at `path`: its own rows are searched first, then those of its ancestors.
     ///
-    /// The message is encoded, as JSON, only if the coordinator at `path` is in another process. An error that the message declares as its
+    /// The message is encoded only if the coordinator at `path` is in another process. An error that the message declares as its
     /// `Failure` is thrown as it was.
     ///
     /// - Parameters:
@@ -40,10 +40,10 @@ extension CoordinatorRuntime {
         core.instruments.areActive ? try await core.instruments.around(message(), next: send) : try await send()
     }
 
-    /// Returns the message itself for a coordinator of this process, and its JSON for another: a message that is routed by path may pass
-    /// processes of other builds.
+    /// Returns the message itself for a coordinator of this process and for a child of one, whose link encodes it as its other end understands;
+    /// its JSON for all others, since a message that is routed by path may pass processes of other builds.
     private func body<M: ResponderMessage>(_ message: M, at path: CoordinatorPath) throws -> Envelope.Body {
-        if try root.inThisProcess(path.components[...]) != nil { return .value(message) }
+        if try root.inThisProcess(path.components.dropLast()[...]) != nil { return .value(message) }
         return .encoded(name: M.wireName, .json, Payload(try PayloadCoder.encode(message, as: .json)))
     }
 

@@ -12,7 +12,13 @@ final class SparePool: Sendable {
         var machine: SparePoolMachine
         var outbox = Outbox<SparePoolMachine.Directive>()
         /// The spares that have been launched and not taken.
-        var hosts: [SparePoolMachine.SpareID: WorkerHost] = [:]
+        var spares: [SparePoolMachine.SpareID: Spare] = [:]
+    }
+
+    private struct Spare {
+        let host: WorkerHost
+        /// The build that the process runs; `nil`: it's unknown, or that of this process.
+        let buildID: String?
     }
 
     private let program: WorkerProgram
@@ -37,20 +43,35 @@ final class SparePool: Sendable {
     /// The time for which a life that has begun has the processors to itself, to answer the messages that have waited for it.
     private static let pause = Duration.milliseconds(20)
 
-    /// Starts the missing processes, after a pause.
-    func fillSoon() { handle(.fillRequested(after: Self.pause)) }
+    /// Starts the missing processes, after a pause, and replaces those whose executable has been replaced.
+    func fillSoon() {
+        _ = usable()
+        handle(.fillRequested(after: Self.pause))
+    }
 
     /// Removes and returns a living spare: the one that has waited longest among those with a link, else among the others.
     func take() -> WorkerHost? {
-        let idle = state.withLock { state in state.machine.idle.compactMap { id in state.hosts[id].map { (id, $0) } } }
+        let idle = usable()
         guard let (id, host) = idle.first(where: { $0.1.isWaiting }) ?? idle.first(where: { $0.1.isAlive }) else { return nil }
         var isMine = false
         handle(.taken(id)) { state in
             isMine = state.machine.idle.contains(id)
-            if isMine { state.hosts[id] = nil }
+            if isMine { state.spares[id] = nil }
         }
         return isMine ? host : take()
     }
+
+    /// Returns the idle spares, without those that run another build than a process that is started now; these are replaced.
+    private func usable() -> [(SparePoolMachine.SpareID, WorkerHost)] {
+        let idle = state.withLock { state in state.machine.idle.compactMap { id in state.spares[id].map { (id, $0) } } }
+        if idle.isEmpty { return [] }
+        let buildID = buildID
+        for (id, spare) in idle where spare.buildID != buildID { handle(.aged(id)) }
+        return idle.filter { $0.1.buildID == buildID }.map { ($0.0, $0.1.host) }
+    }
+
+    /// The build that a process runs that is started now; `nil` if it's unknown, or that of this process.
+    private var buildID: String? { (program.executable ?? parent.runtime.spawner.defaultExecutable).flatMap(BuildID.of) }
 
     /// Ends all waiting spares, for good.
     ///
@@ -81,7 +102,7 @@ final class SparePool: Sendable {
                 handle(.turnCame(id))
             }
         case .launch(let id): runtime.spares.add { await self.live(id) }
-        case .discard(let id): state.withLock { $0.hosts[id] }?.discard()
+        case .discard(let id): state.withLock { $0.spares[id] }?.host.discard()
         case .wake(let time): state.wake(at: time) { [weak self] in self?.handle(.timePassed) }
         case .closed: state.cancelWake()
         }
@@ -90,7 +111,8 @@ final class SparePool: Sendable {
     /// Runs the whole life of one spare: from its process's spawn until nothing is left of it, whether it was taken or not.
     private func live(_ id: SparePoolMachine.SpareID) async {
         let host = WorkerHost(program, plan, path: path, parent: parent)
-        state.withLock { $0.hosts[id] = host }
+        let spare = Spare(host: host, buildID: buildID)
+        state.withLock { $0.spares[id] = spare }
         do {
             try await host.launchSpare()
             handle(.launched(id))
@@ -104,6 +126,6 @@ final class SparePool: Sendable {
         }
         await host.gone.value
         if let ageTimer { Timers.shared.cancel(ageTimer) }
-        handle(.ended(id)) { $0.hosts[id] = nil }
+        handle(.ended(id)) { $0.spares[id] = nil }
     }
 }

@@ -63,18 +63,10 @@ final class Worker: Sendable {
     /// Dials the parent, which then sends the start frame.
     func connect() { uplink.connect(for: self) }
 
-    /// Does, in a process that waits for a life, what any life begins with: makes the tables of the types, encodes, decodes and waits.
-    ///
-    /// Swift finds types and conformances when they're first used, which is a third of the time from a spare's start to its first answer.
+    /// Does, in a process that waits for a life, what any life begins with.
     func rehearse() async {
-        struct Sample: Codable { var text = "", number = 0 }
         runtime.registry.makeTables()
-        for codec in [PayloadCodec.compact, .json] {
-            guard let bytes = try? PayloadCoder.encode(Sample(), as: codec) else { continue }
-            _ = try? PayloadCoder.decode(Sample.self, from: bytes, codec: codec)
-        }
-        // A start waits for its hook, with a timer.
-        _ = await OneShot<Result<Void, any Error>>().value(before: .now)
+        await Rehearsal.run()
     }
 
     /// Ends the coordinator, and then the process; a second call can only shorten the time.

@@ -9,19 +9,22 @@ extension WorkerHost {
     ///
     /// The worker may get all of it twice.
     func introduce(to peer: Peer) {
+        // A process that was never introduced to anyone isn't paused, and nothing of it is wanted yet.
+        let isNew = tapSwitch.outcome == nil && !state.withLock { $0.origin.isAdopted }
         tellDependencies(to: peer)
-        var told: PauseReasons?
+        var told: PauseReasons? = isNew ? [] : nil
         // Reasons that have changed meanwhile are sent again, so that no older state arrives after a newer one.
         while case let reasons = inheritance.pauseReasons, told != reasons {
-            for reason in [PauseReasons.explicit, .cascade] { peer.send(Frame(reasons.content(about: reason))) }
+            for reason in [PauseReasons.explicit, .cascade] { peer.queue { _ in Frame(reasons.content(about: reason)) } }
             told = reasons
         }
-        subscribe("", inheritance.areEventsWanted, at: peer)
-        subscribe(Notification.tap, runtime.tap.isActive, at: peer)
-        subscribe(Notification.trace, runtime.traces.isActive, at: peer)
         // Also when nothing is recorded: the worker may come from a parent with other wishes.
         let wish = runtime.telemetry.wish
-        subscribe(wish.subscription, !wish.isEmpty, at: peer)
+        let subscriptions = [
+            ("", inheritance.areEventsWanted), (Notification.tap, runtime.tap.isActive), (Notification.trace, runtime.traces.isActive),
+            (wish.subscription, !wish.isEmpty),
+        ]
+        for (name, isActive) in subscriptions where isActive || !isNew { peer.queue { Self.subscription($0(name), isActive) } }
         if tapSwitch.outcome == nil { listenToTap() }
         if traceSwitch.outcome == nil { listenToTraces() }
         if telemetrySwitch.outcome == nil { listenToTelemetry() }
@@ -155,9 +158,11 @@ extension WorkerHost {
     }
 
     private func subscribe(_ name: String, _ isActive: Bool, at peer: Peer) {
-        try? peer.link.send(lane: .control) { intern in
-            Frame(.subscribe(Subscribe(subject: 0, name: intern(name), isActive: isActive)))
-        }
+        try? peer.link.send(lane: .control) { Self.subscription($0(name), isActive) }
+    }
+
+    private static func subscription(_ name: NameID, _ isActive: Bool) -> Frame {
+        Frame(.subscribe(Subscribe(subject: 0, name: name, isActive: isActive)))
     }
 }
 

@@ -171,7 +171,7 @@ extension WorkerHost {
                 startTimeoutMilliseconds: assignment.startTimeout.millisecondsClamped,
                 configuration: configuration
             )
-            let error = peer.send(
+            let error = peer.queue { _ in
                 Frame(
                     .start(start),
                     correlation: Self.startCorrelation,
@@ -179,7 +179,7 @@ extension WorkerHost {
                     flags: isComplete ? .complete : [],
                     incarnation: assignment.events.life.incarnation
                 )
-            )
+            }
             if let error, error.code == .frameTooLarge { throw CoordinatorError(.messageTooLarge, "the configuration: \(error.message)") }
         } catch {
             handle(.startNotTold(error))

@@ -117,6 +117,8 @@ final class WorkerHost: ChildHost {
 
     private func talk() {
         while let directive = state.withLock({ $0.talk.next() }) { perform(directive) }
+        // An introduction and the start that follows are one message to the worker, which then wakes once.
+        for attachment in state.withLock({ Array($0.links.attached.values) }) { attachment.peer.link.flush() }
     }
 
     // MARK: The life

@@ -121,6 +121,9 @@ public struct ConfiguredWorker: Codable, Hashable, Sendable {
     /// The response to an executor that runs nothing any more.
     public var hang: HangResponse
 
+    /// The number of processes that are kept started and waiting, so that the life after a failure takes one instead of spawning.
+    public var spares: Int
+
     /// What the process has around it.
     public var process: ProcessSettings
 
@@ -132,6 +135,7 @@ public struct ConfiguredWorker: Codable, Hashable, Sendable {
         environment: [String: String] = [:],
         directory: String? = nil,
         hang: HangResponse = .report,
+        spares: Int = 0,
         process: ProcessSettings = ProcessSettings()
     ) {
         self.executable = executable
@@ -140,6 +144,7 @@ public struct ConfiguredWorker: Codable, Hashable, Sendable {
         self.environment = environment
         self.directory = directory
         self.hang = hang
+        self.spares = spares
         self.process = process
     }
 }

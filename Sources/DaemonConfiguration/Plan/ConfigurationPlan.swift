@@ -70,6 +70,7 @@ extension ConfigurationPlan {
     /// The keys of a child whose changes supervision takes over, without a restart of its process.
     fileprivate static let takenOver: Set = [
         "restart", "shutdown", "restart_limits", "autostart", "after", "requires", "supervision", "logging", "overlap",
+        "worker.spares",
     ]
 
     /// Compares what the file says beside its children.

@@ -92,6 +92,8 @@ extension ConfigurationReader {
 
     /// The largest number of instances of one child.
     private static let maximumInstances = 1_000
+    /// The largest number of spares of one worker.
+    private static let maximumSpares = 100
     /// The length of the longest path, in bytes; a path on a link has at most 1,024.
     private static let maximumPathLength = 1_000
     /// The length of the longest key, in bytes; a path on a link has at most 1,024, and descendants add to it.
@@ -154,7 +156,7 @@ extension ConfigurationReader {
     private mutating func worker(_ node: Node) -> ConfiguredWorker? {
         let keys = [
             "executable", "coordinator", "configuration", "environment", "directory", "hang", "user", "group", "umask", "nice", "limits",
-            "environment_files", "inherit_environment", "recycle",
+            "environment_files", "inherit_environment", "recycle", "spares",
         ]
         guard let fields = self.fields(node, "`worker`", keys: keys) else { return nil }
         let executable = required("executable", of: fields, expected: "the path of the worker's executable")
@@ -165,6 +167,7 @@ extension ConfigurationReader {
         let environment = fields["environment"].flatMap { self.environment($0) }
         let directory = self.directory(fields)
         let hang: ConfiguredWorker.HangResponse? = fields["hang"].flatMap { self.choice($0, "`hang`") }
+        let spares = fields["spares"].flatMap { self.wholeNumber($0, "`spares`", in: 0...Self.maximumSpares) }
         let process = processSettings(fields, isWorker: true)
         if let executable, let node = fields["executable"] {
             checkExecutable(executable, searchPath: nil, directory: directory, at: node)
@@ -177,6 +180,7 @@ extension ConfigurationReader {
             environment: environment ?? [:],
             directory: directory,
             hang: hang ?? .report,
+            spares: spares ?? 0,
             process: process
         )
     }

@@ -28,7 +28,7 @@ struct BenchCommand: AsyncParsableCommand {
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
-    @Argument(help: .path) var path: String
+    @Argument(help: .path, completion: .livePaths) var path: String
     @Argument(help: "The message's name, such as Catalog.Badge.") var name: String
     @Argument(help: MessageArgument.help) var json: String?
     @Option(help: "The asks a second, from 0.1 to 100000. Default: the greatest rate is found.")

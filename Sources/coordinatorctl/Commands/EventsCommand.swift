@@ -19,7 +19,7 @@ struct EventsCommand: StreamCommand {
     @Flag(name: .shortAndLong, help: "Go on with the events that occur from now on.") var follow = false
     @Option(help: "Begin after an event's number, at a time such as 2026-11-22T20:41:00Z, or at a duration before now, such as 10m.")
     var since: String?
-    @Option(help: "Show only events about a path and its descendants.") var path: String?
+    @Option(help: "Show only events about a path and its descendants.", completion: .livePaths) var path: String?
 
     func operation() throws(ControlError) -> ControlOperation {
         let number = since.flatMap { UInt64($0) }

@@ -11,7 +11,7 @@ struct HistoryCommand: DaemonCommand {
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
-    @Argument(help: .path) var path: String
+    @Argument(help: .path, completion: .livePaths) var path: String
 
     func operation() -> ControlOperation { .history(path: path) }
 

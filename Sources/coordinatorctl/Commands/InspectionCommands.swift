@@ -35,8 +35,8 @@ struct StatusCommand: PathsCommand {
         commandName: "status",
         abstract: "Show coordinators or programs and their descendants.",
         discussion: """
-            The exit code by state: active 0, paused 0; inactive, starting, stopping, restarting, failed, unresponsive and every state that \
-            a later version may have 3; 4 when no coordinator or program has the path. With several paths, that of the first that isn't 0.
+            The exit code by state: active 0, paused 0; inactive, waiting, starting, stopping, restarting, failed, unresponsive and every \
+            state that a later version may have 3; 4 when no coordinator or program has the path. With several paths, that of the first that isn't 0.
             """
     )
 

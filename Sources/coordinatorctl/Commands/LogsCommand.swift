@@ -17,7 +17,7 @@ struct LogsCommand: StreamCommand {
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
-    @Argument(help: "The paths in the tree, such as /shop; / for all children.") var paths: [String]
+    @Argument(help: "The paths in the tree, such as /shop; / for all children.", completion: .livePaths) var paths: [String]
     @Flag(name: .shortAndLong, help: "Go on with the lines that are written from now on.") var follow = false
     @Option(
         name: [.customShort("n"), .customLong("lines")],

@@ -17,7 +17,7 @@ struct ScaleCommand: DaemonCommand {
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
-    @Argument(help: "The path of a child with `instances`, without a number, such as /web.") var path: String
+    @Argument(help: "The path of a child with `instances`, without a number, such as /web.", completion: .livePaths) var path: String
     @Argument(help: "The number of instances.") var number: Int
 
     func validate() throws {

@@ -30,7 +30,7 @@ struct Colours {
         case "active": nil
         case "failed", "unresponsive": "1;31"
         case "restarting", "paused": "33"
-        case "starting", "stopping": "36"
+        case "waiting", "starting", "stopping": "36"
         case "inactive": "2"
         default: "35"
         }

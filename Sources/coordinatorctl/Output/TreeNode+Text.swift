@@ -29,8 +29,10 @@ extension TreeNode {
         }
     }
 
-    /// The state; of a subtree that lives on another node of the cluster, with that node; of an unhealthy program, with the number of failed checks; of a node that waits for its next start, with the number of the
-    /// attempt and the remaining time; of one that is stopping, and of a worker whose executor runs nothing, with the time since when.
+    /// The state; of a subtree that lives on another node of the cluster, with that node.
+    ///
+    /// Of an unhealthy program it has the number of failed checks; of a node that waits for its next start, the number of the attempt and
+    /// the remaining time; of one that is stopping, and of a worker whose executor runs nothing, the time since when.
     var stateText: String {
         guard let clusterNode, isElsewhere == true else { return ownStateText }
         // What isn't known there is what this daemon knows: nothing runs here.
@@ -48,7 +50,8 @@ extension TreeNode {
 
     /// The time since the node became active; a dash when it isn't up.
     var uptimeText: String {
-        ["inactive", "failed", "starting", "restarting"].contains(state) ? "-" : Duration.milliseconds(uptimeMilliseconds).briefText
+        let isUp = !["inactive", "waiting", "failed", "starting", "restarting"].contains(state)
+        return isUp ? Duration.milliseconds(uptimeMilliseconds).briefText : "-"
     }
 
     /// The number of waiting messages, and the time for which the oldest has waited; nothing when none waits.

@@ -128,7 +128,7 @@ extension TopRow {
         case "paused": 4
         case "stopping": 3
         case "starting": 2
-        case "inactive": 1
+        case "inactive", "waiting": 1
         default: 0
         }
     }

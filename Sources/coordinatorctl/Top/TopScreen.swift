@@ -87,7 +87,10 @@ struct TopScreen {
     }
 
     private static func trouble(_ state: String) -> Int {
-        ["failed": 7, "unresponsive": 6, "restarting": 5, "paused": 4, "stopping": 3, "starting": 2, "inactive": 1][state] ?? 0
+        let troubles = [
+            "failed": 7, "unresponsive": 6, "restarting": 5, "paused": 4, "stopping": 3, "starting": 2, "inactive": 1, "waiting": 1,
+        ]
+        return troubles[state] ?? 0
     }
 
     /// The number of rows for which there is room.

@@ -21,7 +21,8 @@ struct NodeStrangerTests {
             Issue.record("the stranger wasn't refused", sourceLocation: sourceLocation)
             return
         }
-        #expect(error.code == .notPermitted, "\(error.message)", sourceLocation: sourceLocation)
+        // The end of the connection may overtake the reason for which the handshake has failed.
+        #expect([.notPermitted, .unreachable].contains(error.code), "\(error.message)", sourceLocation: sourceLocation)
         let isRefused = await eventually {
             // A dial that has failed is repeated after a pause.
             _ = await stranger.failure(status, of: node)

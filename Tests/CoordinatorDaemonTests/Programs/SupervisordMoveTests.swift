@@ -100,7 +100,7 @@ struct SupervisordMoveTests {
                 before = Self.running(directory)
                 return before.count == 5 && directory.entries.contains { $0.hasPrefix("once.") }
             }
-            _ = await supervisor.terminate(grace: .seconds(10))
+            _ = await supervisor.terminate(grace: .patient(.seconds(10)))
         }
         try await eventually("they have ended", sourceLocation: #_sourceLocation) { Self.running(directory).isEmpty }
         for name in directory.entries where name.hasPrefix("once.") { unlink(directory.file(name)) }

@@ -93,6 +93,32 @@
             }
         }
 
+        /// The JSON of the commands about nodes and places is what `Deploy/schema` says, without a member that it doesn't know.
+        @Test(.enabled(if: SchemaCheck.python != nil, "COORDINATORS_TEST_PYTHON names a Python that has the package jsonschema"))
+        func outputsFollowTheirSchemas() async throws {
+            let settings = "  labels: { disk: ssd }\n  capacity: 5"
+            let lost = "  - { key: lost, placement: { labels: { disk: tape } }, program: { command: [/bin/sleep, '9999'] } }"
+            try await RunningCluster.with("\(Self.clock)\n\(lost)", settings: settings) { cluster in
+                let node = try #require(try await cluster.owner(from: "a").node)
+                let target = try other(node)
+                for (schema, arguments) in [
+                    ("nodes", ["nodes"]), ("where", ["where", "/clock"]), ("where", ["where", "/lost"]),
+                    ("where", ["move", "/clock", target]), ("where", ["where", "/clock"]), ("nodes", ["drain", node]),
+                    ("nodes", ["nodes"]), ("nodes", ["drain", "--back", node]),
+                ] {
+                    let ended = try await cluster.control("a", arguments + ["--json"])
+                    // A subtree that no node owns doesn't run.
+                    #expect(ended.exitCode == (arguments.last == "/lost" ? 3 : 0), "\(arguments): \(ended)")
+                    #expect(try await SchemaCheck.problems(of: ended.output, schema) == "", "\(arguments): \(ended.output)")
+                    print("$ coordinatorctl \(arguments.joined(separator: " ")) --json\n\(ended.output)", terminator: "")
+                }
+                // What the schemas leave open was there.
+                let list = try await cluster.nodes(from: "a")
+                #expect(list.homeless == ["/lost"] && list.nodes.allSatisfy { $0.labels == ["disk": "ssd"] && $0.capacity == 5 })
+                #expect(try await cluster.place(of: "/clock", from: "a").pinned == target)
+            }
+        }
+
         @Test func drainsAndMovesHandOverAtOnce() async throws {
             let web = "  - { key: web, instances: 3, placement: { apart: web }, program: { command: [/bin/sleep, '9999'] } }"
             let children = "\(Self.clock)\n\(web)"
@@ -128,7 +154,7 @@
             try await RunningCluster.with(Self.clock) { cluster in
                 let node = try #require(try await cluster.owner(from: "a").node)
                 let begin = ContinuousClock.now
-                _ = try await cluster.daemon(node).terminate(grace: .seconds(10))
+                _ = try await cluster.daemon(node).terminate(grace: .patient(.seconds(10)))
                 try await cluster.owner(besides: node, from: try other(node))
                 #expect(ContinuousClock.now - begin < .seconds(2.5), "nothing waits for a lease")
                 #expect(cluster.refusals().isEmpty)

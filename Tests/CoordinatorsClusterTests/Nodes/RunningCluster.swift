@@ -136,12 +136,14 @@
         private func end() async {
             for process in daemons.withLock({ Array($0.values) }) {
                 try? process.send(.continue)
-                _ = await process.terminate(grace: .seconds(10))
+                _ = await process.terminate(grace: .patient(.seconds(10)))
             }
         }
 
         @discardableResult
-        func control(_ name: String, _ arguments: String...) async throws -> BuiltProgram.Ended {
+        func control(_ name: String, _ arguments: String...) async throws -> BuiltProgram.Ended { try await control(name, arguments) }
+
+        func control(_ name: String, _ arguments: [String]) async throws -> BuiltProgram.Ended {
             try await Self.coordinatorctl.run(["--runtime-dir", directory.file("\(name)/run")] + arguments)
         }
 

@@ -16,35 +16,46 @@ extension TraceContext {
     ///
     /// https://www.w3.org/TR/trace-context/#traceparent-header-field-values
     var fields: Fields? {
-        let text = traceparent.utf8
-        guard text.count >= Self.length else { return nil }
-        var bytes = text.makeIterator()
-        func hexadecimal(_ count: Int) -> UInt64? {
-            var value: UInt64 = 0
-            for _ in 0..<count {
-                switch bytes.next() {
-                case let digit? where UInt8(ascii: "0")...UInt8(ascii: "9") ~= digit: value = value << 4 | UInt64(digit - UInt8(ascii: "0"))
-                case let digit? where UInt8(ascii: "a")...UInt8(ascii: "f") ~= digit:
-                    value = value << 4 | UInt64(digit - UInt8(ascii: "a") + 10)
-                default: return nil
-                }
-            }
-            return value
-        }
+        var text = traceparent
+        // Unsafe: the text lives as long as the closure takes; each message is read, and a string's own views are many times as slow.
+        return text.withUTF8 { Self.fields(of: $0) }
+    }
+
+    private static func fields(of text: UnsafeBufferPointer<UInt8>) -> Fields? {
         let hyphen = UInt8(ascii: "-")
-        guard let version = hexadecimal(2), version != 0xFF, bytes.next() == hyphen,
-            let high = hexadecimal(16), let low = hexadecimal(16), high | low != 0, bytes.next() == hyphen,
-            let span = hexadecimal(16), span != 0, bytes.next() == hyphen,
-            let flags = hexadecimal(2)
+        guard text.count >= length, text[2] == hyphen, text[35] == hyphen, text[52] == hyphen,
+            let version = hexadecimal(text[0..<2]), version != 0xFF,
+            let high = hexadecimal(text[3..<19]), let low = hexadecimal(text[19..<35]), high | low != 0,
+            let span = hexadecimal(text[36..<52]), span != 0,
+            let flags = hexadecimal(text[53..<55])
         else { return nil }
         // Version 00 ends here; what a later one adds follows a hyphen.
-        if let next = bytes.next(), next != UInt8(ascii: "\n"), version == 0 || next != hyphen { return nil }
+        if text.count > length {
+            let next = text[length]
+            if next != UInt8(ascii: "\n"), version == 0 || next != hyphen { return nil }
+        }
         return Fields(trace: TraceIdentifier(high: high, low: low), span: span, isSampled: flags & 1 == 1)
+    }
+
+    /// Returns the number that digits stand for; `nil` when one is no digit, or a capital letter.
+    private static func hexadecimal(_ digits: Slice<UnsafeBufferPointer<UInt8>>) -> UInt64? {
+        var value: UInt64 = 0
+        for digit in digits {
+            let (decimal, letter) = (digit &- UInt8(ascii: "0"), digit &- UInt8(ascii: "a"))
+            if decimal < 10 {
+                value = value << 4 | UInt64(decimal)
+            } else if letter < 6 {
+                value = value << 4 | UInt64(letter + 10)
+            } else {
+                return nil
+            }
+        }
+        return value
     }
 
     /// Creates the text of fields, with the lines that follow those of another.
     init(_ fields: Fields, after former: TraceContext?) {
-        let rest = former.map { $0.traceparent.drop { $0 != "\n" } } ?? ""
+        let rest = former.map { Substring($0.traceparent.utf8.drop { $0 != UInt8(ascii: "\n") }) } ?? ""
         let (trace, span) = ("\(Self.hexadecimal(fields.trace.high))\(Self.hexadecimal(fields.trace.low))", Self.hexadecimal(fields.span))
         self.init(traceparent: "00-\(trace)-\(span)-\(fields.isSampled ? "01" : "00")\(rest)")
     }

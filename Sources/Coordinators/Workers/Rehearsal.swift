@@ -1,0 +1,57 @@
+import ConcurrencySupport
+import Logging
+import WireProtocol
+
+/// A life that a spare lives while it waits for its own, in a runtime of its own: it begins, answers an ask as one comes over a link, and ends.
+///
+/// Swift finds types and conformances when they're first used, and the kernel maps code when it's first run: together half of the time from a
+/// spare's start to its first answer.
+enum Rehearsal {
+    static func run() async {
+        var options = CoordinatorRuntime.Options()
+        options.logger = Logger(label: "rehearsal") { _ in SwiftLogNoOpLogHandler() }
+        let runtime = RuntimeCore(options)
+        guard let configuration = try? PayloadCoder.encode(Understudy.Configuration(), as: .compact) else { return }
+        let parameters = NodeParameters(
+            type: .of(Understudy.self),
+            configuration: .encoded(.compact, configuration, isComplete: true),
+            path: .root.appending("rehearsal"),
+            incarnation: 1,
+            parent: nil,
+            runtime: runtime,
+            startTimeout: .seconds(5)
+        )
+        let host = LocalHost(parameters, events: HostEvents(owner: nil, life: ChildInstance(key: "rehearsal", incarnation: 1)))
+        guard (try? await host.start()) != nil, let node = host.coordinator else { return }
+        for codec in [PayloadCodec.compact, .json] { await ask(node, codec) }
+        host.stop(.timeout(.seconds(1)))
+    }
+
+    private static func ask(_ node: Node, _ codec: PayloadCodec) async {
+        guard let line = try? PayloadCoder.encode(Line(), as: codec) else { return }
+        let answer = OneShot<Void>()
+        let body = Envelope.Body.encoded(name: Line.wireName, codec, Payload(line))
+        let asker = Envelope.Asker.function { result in
+            _ = try? result.get().encoded(as: codec)
+            answer.settle()
+        }
+        node.climb([Envelope(body, asker: asker, sender: .root, deadline: .now + .seconds(5))])
+        await answer.value
+    }
+}
+
+private struct Line: ResponderMessage {
+    struct Reply: Codable { var text = "", number = 0 }
+
+    var text = "", number = 0
+}
+
+private actor Understudy: Coordinator {
+    struct Configuration: CoordinatorConfiguration { var text = "", number = 0 }
+
+    static let responders: Responders = [.respond(to: Line.self) { _, line in Line.Reply(text: line.text, number: line.number) }]
+
+    nonisolated let context: Context
+
+    init(_ context: Context) { self.context = context }
+}

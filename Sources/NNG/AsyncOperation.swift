@@ -82,7 +82,9 @@ final class AsyncOperation: @unchecked Sendable {
             return .busy
         }
         start(resource, aio)
-        if let reason = request?.reason {
+        if handle.isEncrypted {
+            if handle.isClosed { handle.closeAgain(resource) }
+        } else if let reason = request?.reason {
             cancel(reason)
         } else if handle.isClosed {
             cancel(.closed)

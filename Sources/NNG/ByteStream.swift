@@ -4,6 +4,8 @@ internal import CNNG
 ///
 /// Dialled with `dial(_:timeout:)` or accepted by a `StreamListener`. Use at most one `receive` and one `send` at a time, else the order
 /// of the bytes is undefined. Keep a `receive` under way: for a stream without one, nng's poller (1.5.2) is woken again and again.
+/// An encrypted stream (`tls+tcp://`) shakes hands with the first `receive` or `send`, which throws `.cryptography` or `.peerNotAuthenticated` when
+/// the peer isn't to be trusted, and a cancellation closes it.
 ///
 /// The last reference closes the stream.
 public final class ByteStream: Sendable {
@@ -16,8 +18,8 @@ public final class ByteStream: Sendable {
     /// The process at the other end, where the transport knows it (`ipc://` does).
     public let peer: PeerCredentials?
 
-    init(adopting pointer: OpaquePointer, address: String) {
-        handle = Handle(.stream, owning: pointer)
+    init(adopting pointer: OpaquePointer, address: String, isEncrypted: Bool = false) {
+        handle = Handle(.stream, owning: pointer, isEncrypted: isEncrypted)
         self.address = address
         peer = Self.credentials(of: pointer)
     }
@@ -41,7 +43,7 @@ public final class ByteStream: Sendable {
         let buffer = TransferBuffer(capacity: min(limit, Self.largestRead))
         do {
             return try await read(into: buffer, timeout: timeout)
-        } catch let first where first.code.mayHideUnreadBytes {
+        } catch let first where first.code.mayHideUnreadBytes && !handle.isEncrypted {
             do {
                 return try await read(into: buffer, timeout: timeout)
             } catch let second where second.code.mayHideUnreadBytes {
@@ -51,11 +53,17 @@ public final class ByteStream: Sendable {
     }
 
     private func read(into buffer: TransferBuffer, timeout: Duration?) async throws(NNGError) -> [UInt8] {
-        let outcome = try await handle.perform("receive", address: address, timeout: timeout, keeping: buffer) { stream, aio in
-            var vector = nng_iov(iov_buf: buffer.bytes.baseAddress, iov_len: buffer.bytes.count)
-            nng_aio_set_iov(aio, 1, &vector)
-            nng_stream_recv(stream, aio)
+        let outcome: AsyncOperation.Outcome
+        do throws(NNGError) {
+            outcome = try await handle.perform("receive", address: address, timeout: timeout, keeping: buffer) { stream, aio in
+                var vector = nng_iov(iov_buf: buffer.bytes.baseAddress, iov_len: buffer.bytes.count)
+                nng_aio_set_iov(aio, 1, &vector)
+                nng_stream_recv(stream, aio)
+            }
+        } catch {
+            throw NNGError(error.code.asSeenByReceiver(on: handle), operation: "receive", address: address)
         }
+        guard outcome.count > 0 else { throw NNGError(.connectionShut, operation: "receive", address: address) }
         return Array(buffer.bytes[..<outcome.count])
     }
 
@@ -128,6 +136,14 @@ extension NNGError.Code {
     /// They stay readable: the next read returns them, or reports the end at once.
     var mayHideUnreadBytes: Bool {
         self == .connectionShut || self == .connectionReset
+    }
+
+    /// Translates nng's codes of an encrypted stream for the receiver: "refused" is the peer's word that it has closed, and "closed" is an end
+    /// without that word.
+    func asSeenByReceiver(on handle: Handle) -> NNGError.Code {
+        guard handle.isEncrypted else { return self }
+        if self == .connectionRefused { return .connectionShut }
+        return asSeenBySender(on: handle)
     }
 
     /// Translates nng's code for the sender: nng reports a broken pipe as "closed", which in this module means that this end has closed.

@@ -92,7 +92,7 @@ extension MessageReader {
     private func next(_ head: inout Int, _ tail: Int, _ large: inout LargeMessage?) -> Next {
         if large == nil {
             let unread = UnsafeRawBufferPointer(rebasing: buffer[head..<tail])
-            switch PairFraming.parse(unread, maximum: maximumMessageSize) {
+            switch PairFraming.parse(unread, maximum: maximumMessageSize.load(ordering: .relaxed)) {
             case .incomplete:
                 return .incomplete
             case .invalid(let code):
@@ -197,7 +197,8 @@ extension MessageReader {
 
     private func received(_ outcome: AsyncOperation.Outcome) {
         let isFree = state.withLock { state in
-            switch (outcome.code, state.reading) {
+            let code = outcome.code?.asSeenByReceiver(on: handle) ?? (outcome.count > 0 ? nil : .connectionShut)
+            switch (code, state.reading) {
             case (nil, .intoLarge):
                 state.largeCount += outcome.count
                 state.suspicion = nil
@@ -205,7 +206,7 @@ extension MessageReader {
                 state.tail += outcome.count
                 state.suspicion = nil
             case (let code?, _):
-                if code.mayHideUnreadBytes, state.suspicion == nil {
+                if code.mayHideUnreadBytes, state.suspicion == nil, !handle.isEncrypted {
                     state.suspicion = code
                 } else if state.end == nil {
                     state.end = error(state.suspicion ?? code)

@@ -52,7 +52,7 @@ final class MessageReader: @unchecked Sendable {
 
     let handle: Handle
     let address: String
-    let maximumMessageSize: Int
+    let maximumMessageSize: Atomic<Int>
     let operation: AsyncOperation
     // The comment of the class describes which part belongs to nng and which to the holder of the turn.
     let buffer: UnsafeMutableRawBufferPointer
@@ -62,7 +62,7 @@ final class MessageReader: @unchecked Sendable {
     init(handle: Handle, address: String, maximumMessageSize: Int) throws(NNGError) {
         self.handle = handle
         self.address = address
-        self.maximumMessageSize = maximumMessageSize
+        self.maximumMessageSize = Atomic(maximumMessageSize)
         operation = try AsyncOperation(for: "receive", address: address)
         // Not initialised, so that an idle connection touches no page of it.
         buffer = .allocate(byteCount: Self.bufferSize, alignment: 16)

@@ -23,6 +23,8 @@ final class MessageWriter: @unchecked Sendable {
     private let immediateWrite: ImmediateWrite
     // Written before a submission and read by nng until its callback; `State.current` keeps a second transmission out.
     private let header: UnsafeMutableRawBufferPointer
+    /// The length of a header that is sent from its own place; 0 on an encrypted stream, which makes a packet of each piece that it gets.
+    private let headerLength: Int
     private let state = Lock(State())
 
     /// Creates a writer besides the reader of the same stream.
@@ -34,6 +36,7 @@ final class MessageWriter: @unchecked Sendable {
         operation = try AsyncOperation(for: "send", address: reader.address)
         immediateWrite = try ImmediateWrite(address: reader.address)
         header = .allocate(byteCount: PairFraming.headerLength, alignment: 1)
+        headerLength = reader.handle.isEncrypted ? 0 : PairFraming.headerLength
     }
 
     deinit {
@@ -41,16 +44,17 @@ final class MessageWriter: @unchecked Sendable {
     }
 
     func transmit(_ body: [UInt8], request: CancellationRequest? = nil, completion: @escaping Completion) {
-        if begin(body, request, completion) { submit(body, from: 0, request: request) }
+        if let body = begin(body, request, completion) { submit(body, from: 0, request: request) }
     }
 
     /// Sends a message within this call if the kernel takes all of it now, and otherwise as ``transmit(_:request:completion:)`` does.
     ///
     /// - Returns: Whether the message has left; the completion isn't called then.
     func transmitAtOnce(_ body: [UInt8], completion: @escaping Completion) -> Bool {
-        guard begin(body, nil, completion) else { return false }
-        let count = immediateWrite.perform(on: reader.handle) { set(body, from: 0, in: $0) }
-        let hasLeft = count == PairFraming.headerLength + body.count
+        guard let body = begin(body, nil, completion) else { return false }
+        // What the encryption has taken can't be taken back.
+        let count = reader.handle.isEncrypted ? 0 : immediateWrite.perform(on: reader.handle) { set(body, from: 0, in: $0) }
+        let hasLeft = count == headerLength + body.count
         state.withLock { state in
             if hasLeft { state.current = nil } else { state.current?.sent = count }
         }
@@ -60,11 +64,14 @@ final class MessageWriter: @unchecked Sendable {
     }
 
     /// Makes a message the current one; if that can't be, it's completed.
-    private func begin(_ body: [UInt8], _ request: CancellationRequest?, _ completion: @escaping Completion) -> Bool {
+    ///
+    /// - Returns: What is sent after the header, or with it.
+    private func begin(_ body: [UInt8], _ request: CancellationRequest?, _ completion: @escaping Completion) -> [UInt8]? {
         guard body.count <= maximumMessageSize else {
             completion(error(.messageTooLarge))
-            return false
+            return nil
         }
+        let body = headerLength > 0 ? body : PairFraming.framed(body)
         let refusal = state.withLock { state -> NNGError? in
             if let failure = state.failure { return failure }
             if state.current != nil { return error(.busy) }
@@ -73,10 +80,10 @@ final class MessageWriter: @unchecked Sendable {
         }
         if let refusal {
             completion(refusal)
-            return false
+            return nil
         }
         PairFraming.writeHeader(of: body.count, to: header)
-        return true
+        return body
     }
 
     /// Cancels the transmission that was started with `request`, as far as it hasn't left.
@@ -107,10 +114,10 @@ final class MessageWriter: @unchecked Sendable {
         // `State.current` owns the array until the operation's end, and the storage of an array with two owners is never written to, so the
         // pointer stays valid.
         body.withUnsafeBytes { body in
-            let unsentHeader = max(0, PairFraming.headerLength - sent)
-            let unsentBody = body[max(0, sent - PairFraming.headerLength)...]
+            let unsentHeader = max(0, headerLength - sent)
+            let unsentBody = body[max(0, sent - headerLength)...]
             var vectors = (
-                nng_iov(iov_buf: header.baseAddress?.advanced(by: PairFraming.headerLength - unsentHeader), iov_len: unsentHeader),
+                nng_iov(iov_buf: header.baseAddress?.advanced(by: headerLength - unsentHeader), iov_len: unsentHeader),
                 nng_iov(
                     iov_buf: UnsafeMutableRawPointer(mutating: UnsafeRawBufferPointer(rebasing: unsentBody).baseAddress),
                     iov_len: unsentBody.count
@@ -127,7 +134,7 @@ final class MessageWriter: @unchecked Sendable {
             let (rest, completion) = state.withLock { state -> (Transmission?, Completion?) in
                 state.current?.sent += outcome.count
                 guard let current = state.current else { return (nil, nil) }
-                if current.sent < PairFraming.headerLength + current.body.count { return (current, nil) }
+                if current.sent < headerLength + current.body.count { return (current, nil) }
                 state.current = nil
                 return (nil, current.completion)
             }

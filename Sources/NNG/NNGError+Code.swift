@@ -53,6 +53,10 @@ extension NNGError {
         public static let permissionDenied = Code(NNG_EPERM)
         /// The peer's bytes break the protocol.
         public static let protocolError = Code(NNG_EPROTO)
+        /// The peer has shown no certificate, or one that isn't to be trusted.
+        public static let peerNotAuthenticated = Code(NNG_EPEERAUTH)
+        /// A certificate or a key is none, or encryption has failed, also because a certificate isn't to be trusted.
+        public static let cryptography = Code(NNG_ECRYPTO)
         /// The message is larger than the maximum message size.
         public static let messageTooLarge = Code(NNG_EMSGSIZE)
 

@@ -38,6 +38,8 @@ public struct NNGError: Error, Sendable, Hashable, CustomStringConvertible {
         case .outOfFiles: return "raise the limit of open descriptors"
         case .messageTooLarge: return "the message is larger than the maximum message size of this connection"
         case .protocolError: return "the other end does not speak SP pair version 0"
+        case .cryptography, .peerNotAuthenticated:
+            return "check both ends' certificates: the authority, the name, the time for which they are good"
         case .busy: return "wait for the operation that is under way"
         default: return nil
         }

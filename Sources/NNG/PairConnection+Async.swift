@@ -4,7 +4,8 @@ extension PairConnection {
     /// Sends one message and returns when the kernel has taken it.
     ///
     /// One at a time, else `.busy` is thrown. When the task is cancelled before the first byte has left, nothing is sent and `.canceled`
-    /// is thrown; later, half a message can't be taken back: `.canceled` is thrown and the connection closed.
+    /// is thrown; later, half a message can't be taken back: `.canceled` is thrown and the connection closed. On an encrypted connection a
+    /// cancellation has no effect.
     public func send(_ body: [UInt8]) async throws(NNGError) {
         let request = CancellationRequest()
         let error = await withTaskCancellationHandler {
@@ -12,7 +13,8 @@ extension PairConnection {
                 writer.transmit(body, request: request) { continuation.resume(returning: $0) }
             }
         } onCancel: {
-            writer.cancel(request)
+            // What the encryption has taken can't be taken back.
+            if !reader.handle.isEncrypted { writer.cancel(request) }
         }
         if let error { throw error }
     }

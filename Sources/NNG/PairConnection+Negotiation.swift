@@ -3,17 +3,26 @@ extension PairConnection {
     ///
     /// - Parameters:
     ///   - url: The listener's address, for instance `ipc:///run/coordinator/control.sock`.
+    ///   - security: The certificates, and the name that the listener's certificate must have, of an address that begins with `tls+tcp://`.
     ///   - maximumMessageSize: the largest body that is sent or received, in bytes. A peer that announces more is cut off.
+    ///   - maximumReceivedSize: the largest body that is received, when that is another.
     ///   - timeout: The time for both together.
     /// - Throws: `.connectionRefused` when there is no listener, `.timedOut`, `.protocolError` when the peer speaks another protocol.
     public static func dial(
         _ url: String,
+        security: (configuration: TLSConfiguration, serverName: String)? = nil,
         maximumMessageSize: Int = PairConnection.defaultMaximumMessageSize,
+        maximumReceivedSize: Int? = nil,
         timeout: Duration = .seconds(5)
     ) async throws(NNGError) -> PairConnection {
         let start = ContinuousClock.now
-        let stream = try await ByteStream.dial(url, timeout: timeout)
-        return try await negotiate(stream, maximumMessageSize: maximumMessageSize, timeout: timeout - (ContinuousClock.now - start))
+        let stream = try await ByteStream.dial(url, security: security, timeout: timeout)
+        return try await negotiate(
+            stream,
+            maximumMessageSize: maximumMessageSize,
+            maximumReceivedSize: maximumReceivedSize,
+            timeout: timeout - (ContinuousClock.now - start)
+        )
     }
 
     /// Exchanges greetings on a stream that was dialled or accepted, and takes it over: don't use the stream afterwards.

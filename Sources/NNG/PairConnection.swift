@@ -1,8 +1,9 @@
 import ConcurrencySupport
+internal import Synchronization
 
 /// A connection that carries messages, in SP's pair protocol version 0 on a byte stream.
 ///
-/// Any nng pair0 socket, in any language, may be the other end. Messages arrive whole, in order and at most once; a sent message is one
+/// Any nng pair0 socket, in any language, may be the other end of an `ipc://` connection; encrypted ones use the same framing, which is another than nng's. Messages arrive whole, in order and at most once; a sent message is one
 /// that the kernel took, not one that the peer read.
 ///
 /// There are two ways to use it, not to be mixed: `start(onMessage:onClose:)` with `transmit(_:completion:)`, without a suspension or an
@@ -69,6 +70,9 @@ public final class PairConnection: Sendable {
     public func transmitAtOnce(_ body: [UInt8], completion: @escaping @Sendable (NNGError?) -> Void) -> Bool {
         writer.transmitAtOnce(body, completion: completion)
     }
+
+    /// Receives messages up to another size from now on: less is allowed to a peer that hasn't shown who it is.
+    public func limitReceivedSize(to maximum: Int) { reader.maximumMessageSize.store(maximum, ordering: .relaxed) }
 
     /// Closes at once.
     ///

@@ -32,6 +32,15 @@ package enum PairFraming {
         return .message(length: Int(length))
     }
 
+    /// Returns a message with its header.
+    static func framed(_ body: [UInt8]) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: headerLength + body.count) { bytes, count in
+            writeHeader(of: body.count, to: UnsafeMutableRawBufferPointer(bytes))
+            _ = UnsafeMutableBufferPointer(rebasing: bytes[headerLength...]).update(fromContentsOf: body)
+            count = headerLength + body.count
+        }
+    }
+
     @inline(__always)
     package static func writeHeader(of length: Int, to bytes: UnsafeMutableRawBufferPointer) {
         bytes[0] = messageType

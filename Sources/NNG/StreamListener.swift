@@ -13,19 +13,33 @@ public final class StreamListener: Sendable {
     /// - Parameters:
     ///   - url: The address, for instance `ipc:///run/coordinator/control.sock`. A socket file without a listener is replaced.
     ///   - permissions: The mode of the socket file, in force before the first peer can connect. Only for addresses in the file system.
+    ///   - security: The certificates, of an address that begins with `tls+tcp://`; peers must have one of the same authority. Of a peer's
+    ///     certificate nng 1.5.2 tells nothing else.
     /// - Throws: `.addressInUse` when another listener has the address, `.addressInvalid` when the path is longer than 107 bytes.
-    public init(_ url: String, permissions: UInt32 = 0o600) throws(NNGError) {
+    public init(_ url: String, permissions: UInt32 = 0o600, security: TLSConfiguration? = nil) throws(NNGError) {
         try SocketPath.check(url, operation: "listen")
         var pointer: OpaquePointer?
         let result = nng_stream_listener_alloc(&pointer, url)
         guard result == 0, let pointer else {
             throw NNGError(.init(rawValue: result), operation: "listen", address: url)
         }
-        handle = Handle(.listener, owning: pointer)
+        handle = Handle(.listener, owning: pointer, isEncrypted: security != nil)
         address = url
         var failure: Int32 = 0
         if url.hasPrefix("ipc://") || url.hasPrefix("unix://") {
             failure = nng_stream_listener_set_int(pointer, NNG_OPT_IPC_PERMISSIONS, Int32(truncatingIfNeeded: permissions))
+        }
+        if let security {
+            do throws(NNGError) {
+                try security.withParameters(serverName: nil, operation: "listen", address: url) { parameters in
+                    var result = nng_stream_listener_set_ptr(pointer, NNG_OPT_TLS_CONFIG, UnsafeMutableRawPointer(parameters))
+                    if result == 0 { result = nng_stream_listener_set_bool(pointer, NNG_OPT_TCP_NODELAY, true) }
+                    if result == 0 { result = nng_stream_listener_set_bool(pointer, NNG_OPT_TCP_KEEPALIVE, true) }
+                    return result
+                }
+            } catch {
+                failure = error.code.rawValue
+            }
         }
         if failure == 0 {
             failure = nng_stream_listener_listen(pointer)
@@ -43,7 +57,7 @@ public final class StreamListener: Sendable {
     /// Waits for a peer and returns the stream to it.
     ///
     /// When the task is cancelled, either `.canceled` is thrown and the peer, if there is one, waits for the next `accept`, or the stream
-    /// had been accepted and is returned. Throws `.closed` after `close()`. `.outOfFiles` and `.outOfMemory` are passing conditions: the
+    /// had been accepted and is returned; a listener with certificates is closed by a cancellation. Throws `.closed` after `close()`. `.outOfFiles` and `.outOfMemory` are passing conditions: the
     /// listener is still good.
     public func accept() async throws(NNGError) -> ByteStream {
         let outcome = try await handle.perform("accept", address: address) { listener, aio in
@@ -52,7 +66,15 @@ public final class StreamListener: Sendable {
         guard let stream = outcome.output else {
             throw NNGError(.connectionAborted, operation: "accept", address: address)
         }
-        return ByteStream(adopting: stream, address: address)
+        return ByteStream(adopting: stream, address: address, isEncrypted: handle.isEncrypted)
+    }
+
+    /// The port at which the listener listens; nil when the address has none.
+    public var port: Int? {
+        guard let pointer = handle.enter() else { return nil }
+        defer { handle.leave() }
+        var port: Int32 = 0
+        return nng_stream_listener_get_int(pointer, NNG_OPT_TCP_BOUND_PORT, &port) == 0 ? Int(port) : nil
     }
 
     /// Stops listening, removes the socket file, and ends every `accept` with `.closed`.

@@ -24,7 +24,7 @@ import Testing
 
     @Test(
         "Each problem of a text is reported with its position and the expectation",
-        arguments: rowsOfFile + rowsOfChildren + rowsOfSettings + rowsOfLogging + rowsOfObservability
+        arguments: rowsOfFile + rowsOfChildren + rowsOfSettings + rowsOfLogging + rowsOfObservability + rowsOfLinks
     )
     func theProblemsOf(row: Row) {
         #expect(Self.problems(of: row.text) == row.problems)

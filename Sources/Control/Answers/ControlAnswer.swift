@@ -32,7 +32,10 @@ public struct ControlAnswer: Hashable, Sendable {
         switch content {
         case .result(let value): fields["result"] = value
         case .items(let values): fields["items"] = .array(values)
-        case .failure(let error): fields["error"] = ["code": .string(error.code.name), "message": .string(error.message)]
+        case .failure(let error):
+            var members: [String: JSONValue] = ["code": .string(error.code.name), "message": .string(error.message)]
+            members["epoch"] = error.epoch.map { .integer(Int64(truncatingIfNeeded: $0)) }
+            fields["error"] = .object(members)
         }
         return .object(fields)
     }
@@ -46,7 +49,8 @@ public struct ControlAnswer: Hashable, Sendable {
         } else if case .array(let values)? = members["items"] {
             content = .items(values)
         } else if case .string(let code)? = members["error"]?["code"], case .string(let message)? = members["error"]?["message"] {
-            content = .failure(ControlError(.init(name: code), message))
+            let epoch: UInt64? = if case .integer(let epoch)? = json["error"]?["epoch"] { UInt64(exactly: epoch) } else { nil }
+            content = .failure(ControlError(.init(name: code), message, epoch: epoch))
         } else {
             return nil
         }

@@ -6,11 +6,14 @@ public struct ControlError: Error, Hashable, Sendable, CustomStringConvertible {
     public var code: Code
     /// The message: what happened, where, and what to do next.
     public var message: String
+    /// The highest epoch that the node knows of the path, of `notHere`.
+    public var epoch: UInt64?
 
     /// Creates an error.
-    public init(_ code: Code, _ message: String) {
+    public init(_ code: Code, _ message: String, epoch: UInt64? = nil) {
         self.code = code
         self.message = message
+        self.epoch = epoch
     }
 
     /// The message without the code.
@@ -19,7 +22,7 @@ public struct ControlError: Error, Hashable, Sendable, CustomStringConvertible {
 
 extension ControlError: Codable {
     private enum CodingKeys: String, CodingKey {
-        case code, message
+        case code, message, epoch
     }
 
     /// Decodes the wire's form and keeps a code that this build doesn't know.
@@ -27,6 +30,7 @@ extension ControlError: Codable {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         code = Code(name: try container.decode(String.self, forKey: .code))
         message = try container.decode(String.self, forKey: .message)
+        epoch = try container.decodeIfPresent(UInt64.self, forKey: .epoch)
     }
 
     /// Encodes the wire's form.
@@ -34,6 +38,7 @@ extension ControlError: Codable {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(code.name, forKey: .code)
         try container.encode(message, forKey: .message)
+        try container.encodeIfPresent(epoch, forKey: .epoch)
     }
 }
 
@@ -41,7 +46,7 @@ extension ControlError {
     /// The kind of a failure, which determines the exit code of `coordinatorctl`.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: Hashable {
-            case failed, cancelled, unhandled, alreadyRunning, upgrading
+            case failed, cancelled, unhandled, alreadyRunning, upgrading, notHere
             case notRunning, noSuchPath, invalidRequest, unreachable, timedOut, notPermitted, badConfiguration
             /// A code that a newer daemon has sent.
             case other(String)
@@ -63,6 +68,10 @@ extension ControlError {
         public static let alreadyRunning = Code(.alreadyRunning)
         /// Another program is taking the daemon's place: nothing was done, and the request can be made again in a moment.
         public static let upgrading = Code(.upgrading)
+        /// The node doesn't own the subtree, or not in the epoch for which the request is meant: nothing was done.
+        ///
+        /// Nodes tell it one another, and operators don't get it.
+        public static let notHere = Code(.notHere)
         /// The coordinator or program at the path isn't running and can't receive the message.
         public static let notRunning = Code(.notRunning)
         /// No coordinator or program has the path.
@@ -79,7 +88,7 @@ extension ControlError {
         public static let badConfiguration = Code(.badConfiguration)
 
         private static let known: [Code] = [
-            failed, cancelled, unhandled, alreadyRunning, upgrading, notRunning, noSuchPath, invalidRequest, unreachable, timedOut,
+            failed, cancelled, unhandled, alreadyRunning, upgrading, notHere, notRunning, noSuchPath, invalidRequest, unreachable, timedOut,
             notPermitted,
             badConfiguration,
         ]
@@ -100,7 +109,7 @@ extension ControlError {
         public var exitCode: Int32 {
             switch kind {
             case .failed, .cancelled, .unhandled, .alreadyRunning, .other: 1
-            case .notRunning: 3
+            case .notRunning, .notHere: 3
             case .noSuchPath: 4
             case .invalidRequest: 64
             case .unreachable, .upgrading: 69

@@ -101,6 +101,8 @@ public struct TreeNode: Codable, Hashable, Sendable {
     public var health: Health?
     /// The node of the cluster that owns the subtree; nil when none does, and of what the cluster doesn't place.
     public var clusterNode: String?
+    /// Whether that node is another one than the daemon's own, so that the processes are on another machine.
+    public var isElsewhere: Bool?
     /// The node's children, in the order of their starts.
     public var children: [TreeNode]
 
@@ -125,6 +127,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
         statusText: String? = nil,
         health: Health? = nil,
         clusterNode: String? = nil,
+        isElsewhere: Bool? = nil,
         children: [TreeNode] = []
     ) {
         self.key = key
@@ -146,6 +149,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
         self.statusText = statusText
         self.health = health
         self.clusterNode = clusterNode
+        self.isElsewhere = isElsewhere
         self.children = children
     }
 
@@ -159,6 +163,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
         case lastExit = "last_exit"
         case statusText = "status_text"
         case clusterNode = "cluster_node"
+        case isElsewhere = "elsewhere"
     }
 
     /// Whether the node is active or paused; LSB's `status` action exits with 3 for a service that isn't running.

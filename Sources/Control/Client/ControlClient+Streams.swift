@@ -25,8 +25,12 @@ extension ControlClient {
     ///
     /// What is said of ``stream(_:each:)`` is true here too; the daemon ends the stream when its items are released.
     public func items(of operation: ControlOperation) async throws(ControlError) -> ControlItems {
+        try await items(of: operation, origin: nil)
+    }
+
+    func items(of operation: ControlOperation, origin: RequestOrigin?) async throws(ControlError) -> ControlItems {
         let queue = ItemQueue()
-        return ControlItems(self, try await begin(operation, queue), queue)
+        return ControlItems(self, try await begin(operation, queue, origin: origin), queue)
     }
 }
 
@@ -51,6 +55,9 @@ public final class ControlItems: Sendable {
         client.abandon(id)
         client.end(id, queue)
     }
+
+    /// Whether items have come that weren't read yet.
+    var hasUnread: Bool { queue.hasUnread }
 
     /// Waits for what comes next.
     ///

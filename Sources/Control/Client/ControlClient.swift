@@ -68,7 +68,10 @@ public final class ControlClient: Sendable {
         }
     }
 
-    private init(_ connection: PairConnection, socket: String) {
+    /// Takes over a connection on which a node has welcomed this one.
+    ///
+    /// - Parameter socket: The name of the other end, for messages.
+    init(_ connection: PairConnection, socket: String) {
         let sender = MessageSender(on: connection)
         let (abandonedCalls, abandoned) = AsyncStream.makeStream(of: Int64.self, bufferingPolicy: .bufferingNewest(1024))
         self.connection = connection
@@ -130,17 +133,21 @@ public final class ControlClient: Sendable {
     }
 
     /// Whether the connection has ended, so that calls throw without reaching the daemon.
-    public var hasEnded: Bool { calls.state.withLock { $0.end != nil } }
+    public var hasEnded: Bool { end != nil }
 
-    private func perform(
+    /// The error of calls after the connection's end, and of those that were open then.
+    var end: ControlError? { calls.state.withLock { $0.end } }
+
+    func perform(
         _ operation: ControlOperation,
         requestID: String?,
+        origin: RequestOrigin? = nil,
         _ timeout: Duration?
     ) async throws(ControlError) -> JSONValue {
         let answer = OneShot<Outcome>()
         let id = try register(answer)
         defer { calls.state.withLock { $0.pending[id] = nil } }
-        let request = ControlRequest(id: id, operation: operation, requestID: requestID)
+        let request = ControlRequest(id: id, operation: operation, requestID: requestID, origin: origin)
         let bytes = try ControlJSON.bytes(of: request.json)
         try bytes.checkRequestSize()
         let limit = timeout ?? operation.defaultTimeout
@@ -181,9 +188,9 @@ public final class ControlClient: Sendable {
     /// Requests a stream whose items a queue gets.
     ///
     /// - Returns: the number of the request.
-    func begin(_ operation: ControlOperation, _ queue: ItemQueue) async throws(ControlError) -> Int64 {
+    func begin(_ operation: ControlOperation, _ queue: ItemQueue, origin: RequestOrigin? = nil) async throws(ControlError) -> Int64 {
         let id = try register { state, id in state.streams[id] = queue }
-        let bytes = try ControlJSON.bytes(of: ControlRequest(id: id, operation: operation).json)
+        let bytes = try ControlJSON.bytes(of: ControlRequest(id: id, operation: operation, origin: origin).json)
         // When sending fails, the connection has ended, and the reader ends the stream with the reason.
         try? await sender.send { bytes }
         return id

@@ -29,6 +29,9 @@ final class ItemQueue: Sendable {
 
     private let state = Lock(State())
 
+    /// Whether items wait.
+    var hasUnread: Bool { state.withLock { !$0.messages.isEmpty } }
+
     /// Adds items, and returns when there is room for more.
     func put(_ items: [JSONValue]) async {
         let (filled, emptied) = state.withLock { state -> (OneShot<Void>?, OneShot<Void>?) in

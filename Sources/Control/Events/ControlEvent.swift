@@ -60,6 +60,8 @@ public struct ControlEvent: Codable, Hashable, Sendable {
         public var pid: Int32
         /// The name of the requesting program, without its arguments, which may have secrets; nil when the process was gone.
         public var command: String?
+        /// The node of the cluster on whose machine the process is, and which has passed the request on; nil: it's this machine.
+        public var node: String?
         /// The name of the change, as in ``ControlRequest/requestID``.
         public var id: String?
         /// `ok`, or the code of the error.
@@ -74,6 +76,7 @@ public struct ControlEvent: Codable, Hashable, Sendable {
             user: String?,
             pid: Int32,
             command: String?,
+            node: String? = nil,
             id: String?,
             outcome: String,
             durationMilliseconds: Int64
@@ -83,13 +86,14 @@ public struct ControlEvent: Codable, Hashable, Sendable {
             self.user = user
             self.pid = pid
             self.command = command
+            self.node = node
             self.id = id
             self.outcome = outcome
             self.durationMilliseconds = durationMilliseconds
         }
 
         private enum CodingKeys: String, CodingKey {
-            case operation, uid, user, pid, command, id, outcome
+            case operation, uid, user, pid, command, node, id, outcome
             case durationMilliseconds = "duration_ms"
         }
     }

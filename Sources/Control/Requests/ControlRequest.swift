@@ -16,13 +16,16 @@ public struct ControlRequest: Hashable, Sendable {
     /// The name of a change, valid on every connection: a second request of the same name isn't carried out but gets the first
     /// one's answer.
     public var requestID: String?
+    /// The operator whose request a node passes on; nil: the requester makes it itself.
+    public var origin: RequestOrigin?
 
     /// Creates a request.
-    public init(id: Int64, operation: ControlOperation, requestID: String? = nil) {
+    public init(id: Int64, operation: ControlOperation, requestID: String? = nil, origin: RequestOrigin? = nil) {
         self.version = Self.currentVersion
         self.id = id
         self.operation = operation
         self.requestID = requestID
+        self.origin = origin
     }
 
     /// The request as a JSON object.
@@ -31,10 +34,19 @@ public struct ControlRequest: Hashable, Sendable {
         fields["v"] = .integer(Int64(version))
         fields["id"] = .integer(id)
         fields["request_id"] = requestID.map(JSONValue.string)
+        fields["origin"] = origin?.json
         return .object(fields)
     }
 
-    /// Reads a request.
+    /// Reads the request of a node.
+    ///
+    /// - Throws: `.invalidRequest`, which names the field.
+    init(ofNode json: JSONValue) throws(ControlError) {
+        try self.init(json: json)
+        origin = try json["origin"].map { json throws(ControlError) in try RequestOrigin(json: json) }
+    }
+
+    /// Reads a request, of which the origin is skipped.
     ///
     /// - Throws: `.invalidRequest`, which names the field.
     public init(json: JSONValue) throws(ControlError) {
@@ -42,6 +54,7 @@ public struct ControlRequest: Hashable, Sendable {
         version = Self.currentVersion
         id = try fields.integer("id")
         operation = try ControlOperation(fields: fields)
+        origin = nil
         switch fields.members["request_id"] {
         case nil, .null?: requestID = nil
         case .string(let text)? where (1...128).contains(text.utf8.count): requestID = text

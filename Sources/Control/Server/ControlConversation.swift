@@ -15,6 +15,8 @@ final class ControlConversation: Sendable {
         /// The number of requests that have ended and whose answers haven't been sent yet; their IDs are free again.
         var answering = 0
         var isDraining = false
+        /// The time of the last message.
+        var lastMessage = ContinuousClock.now
 
         var count: Int { open.count + answering }
         var descriptions: Int { open.values.count { $0.operation.isDescription } }
@@ -27,6 +29,8 @@ final class ControlConversation: Sendable {
     private let ledger: RequestLedger
     private let intake: RequestIntake
     private let requester: Requester?
+    /// The node at the other end, which has proved its name; nil: an operator.
+    private let node: String?
     private let connections: ConnectionTable
     private let seat: ConnectionTable.Seat
     private let budget: AnswerBudget
@@ -34,6 +38,7 @@ final class ControlConversation: Sendable {
 
     init(
         on connection: PairConnection,
+        node: String? = nil,
         handler: any ControlHandler,
         ledger: RequestLedger,
         intake: RequestIntake,
@@ -47,6 +52,7 @@ final class ControlConversation: Sendable {
         self.ledger = ledger
         self.intake = intake
         self.requester = connection.peer.map(Requester.init)
+        self.node = node
         self.connections = connections
         self.seat = seat
         self.budget = budget
@@ -100,7 +106,19 @@ final class ControlConversation: Sendable {
         await send(ControlAnswer(id: nil, .failure(RequestIntake.closed)))
     }
 
+    /// Returns when nothing has come from the other end for too long.
+    ///
+    /// - Returns: false when the task was cancelled.
+    func hasFallenSilent(for limit: Duration) async -> Bool {
+        while true {
+            let remaining = limit - (ContinuousClock.now - state.withLock { $0.lastMessage })
+            guard remaining > .zero else { return true }
+            do { try await Task.sleep(for: remaining) } catch { return false }
+        }
+    }
+
     private func refusal(allowedUserIDs: Set<UInt32>?) -> ControlError? {
+        if node != nil { return nil }
         guard let peer = connection.peer else {
             return ControlError(.notPermitted, "the daemon can't tell who is connected; operate it through its Unix socket")
         }
@@ -114,6 +132,7 @@ final class ControlConversation: Sendable {
 
     private func readRequests(in group: inout DiscardingTaskGroup) async {
         while let message = try? await connection.receive() {
+            state.withLock { $0.lastMessage = .now }
             var id: Int64?
             do throws(ControlError) {
                 guard message.count <= ControlServer.maximumRequestSize else {
@@ -129,7 +148,7 @@ final class ControlConversation: Sendable {
                     let (id, target) = (try fields.integer("id"), try fields.integer("target"))
                     await send(ControlAnswer(id: id, .result(["cancelled": .bool(cancel(target))])))
                 } else {
-                    let request = try ControlRequest(json: json)
+                    let request = node == nil ? try ControlRequest(json: json) : try ControlRequest(ofNode: json)
                     let cancellation = try admit(request)
                     group.addTask { await self.carryOut(request, cancellation) }
                 }
@@ -139,6 +158,10 @@ final class ControlConversation: Sendable {
         }
     }
 
+    /// The largest numbers of open requests; a node passes on those of several operators.
+    private var mostRequests: Int { ControlServer.maximumOpenRequests * (node == nil ? 1 : 16) }
+    private var mostDescriptions: Int { ControlServer.maximumOpenDescriptions * (node == nil ? 1 : 16) }
+
     private func admit(_ request: ControlRequest) throws(ControlError) -> OneShot<Void> {
         let cancellation = OneShot<Void>()
         let refusal = state.withLock { state -> ControlError? in
@@ -146,10 +169,10 @@ final class ControlConversation: Sendable {
             if state.open[request.id] != nil {
                 return ControlError(.invalidRequest, "the request \(request.id) of this connection is still open; use another id")
             }
-            if state.count >= ControlServer.maximumOpenRequests {
+            if state.count >= mostRequests {
                 return ControlError(.failed, "\(state.count) requests of this connection are open; wait for one of them")
             }
-            if request.operation.isDescription, state.descriptions >= ControlServer.maximumOpenDescriptions {
+            if request.operation.isDescription, state.descriptions >= mostDescriptions {
                 return ControlError(.failed, "\(state.descriptions) descriptions of this connection are open; wait for one of them")
             }
             if request.operation.isStream, state.streams.count >= ControlServer.maximumOpenStreams {
@@ -221,8 +244,9 @@ final class ControlConversation: Sendable {
         switch ledger.begin(requestID, request.operation) {
         case .execute:
             let outcome = await handle(request)
-            let wasCancelled = if case .failure(let error) = outcome { error.code == .cancelled } else { false }
-            ledger.end(requestID, outcome, wasCancelled: wasCancelled)
+            // What wasn't done may be requested again.
+            let isForgotten = if case .failure(let error) = outcome { [.cancelled, .notHere].contains(error.code) } else { false }
+            ledger.end(requestID, outcome, wasCancelled: isForgotten)
             return outcome
         case .join(let shared):
             return await shared.valueUnlessCancelled() ?? .failure(ControlError(.cancelled, "the request was cancelled"))
@@ -232,8 +256,11 @@ final class ControlConversation: Sendable {
     }
 
     private func handle(_ request: ControlRequest) async -> RequestLedger.Outcome {
+        if node != nil, case .ping = request.operation { return .success([:]) }
         // `run` has refused a connection without credentials.
-        guard var requester else { return .failure(ControlError(.notPermitted, "the daemon can't tell who is connected")) }
+        guard var requester = requester(of: request) else {
+            return .failure(ControlError(.notPermitted, "the daemon can't tell who has made the request"))
+        }
         requester.requestID = request.requestID
         do throws(ControlError) {
             guard request.operation.isStream else { return .success(try await handler.handle(request.operation, from: requester)) }
@@ -245,6 +272,13 @@ final class ControlConversation: Sendable {
             if request.operation.isStream, intake.isClosed { return .failure(RequestIntake.closed) }
             let isStopping = request.operation.isStream && state.withLock { $0.isDraining }
             return .failure(isStopping ? Self.stopping : ControlError(.cancelled, "the request was cancelled"))
+        }
+    }
+
+    private func requester(of request: ControlRequest) -> Requester? {
+        guard let node else { return requester }
+        return request.origin.map { origin in
+            Requester(processID: origin.processID, userID: origin.userID, passage: Requester.Passage(node: node, origin: origin))
         }
     }
 

@@ -32,7 +32,7 @@ extension ControlHandler {
     }
 }
 
-/// The process that makes a request, by the kernel's word.
+/// The process that makes a request, by the kernel's word, or by that of the node that passes the request on.
 public struct Requester: Hashable, Sendable {
     /// The ID of the process that connected.
     public var processID: Int32
@@ -40,12 +40,26 @@ public struct Requester: Hashable, Sendable {
     public var userID: UInt32
     /// The name of the change that it requests, as in ``ControlRequest/requestID``.
     public var requestID: String?
+    /// The way of the request from another node; nil: the process is on this machine, and has connected itself.
+    public var passage: Passage?
+
+    /// The way of a request from another node.
+    public struct Passage: Hashable, Sendable {
+        /// The node that passes the request on, which has proved its name.
+        public var node: String
+        /// What the node tells of the request.
+        public var origin: RequestOrigin
+
+        /// Creates the way of a request.
+        public init(node: String, origin: RequestOrigin) { (self.node, self.origin) = (node, origin) }
+    }
 
     /// Creates a requester.
-    public init(processID: Int32, userID: UInt32, requestID: String? = nil) {
+    public init(processID: Int32, userID: UInt32, requestID: String? = nil, passage: Passage? = nil) {
         self.processID = processID
         self.userID = userID
         self.requestID = requestID
+        self.passage = passage
     }
 
     init(_ peer: PeerCredentials) {

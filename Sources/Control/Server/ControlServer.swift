@@ -58,6 +58,8 @@ public final class ControlServer: Sendable {
     private let limits: ConnectionLimits
     private let yields: @Sendable () -> Bool
     private let connections: ConnectionTable
+    /// The connections of other nodes, which don't give way to operators.
+    private let links: ConnectionTable
     private let budget: AnswerBudget
     let ledger = RequestLedger()
     let intake = RequestIntake()
@@ -89,6 +91,7 @@ public final class ControlServer: Sendable {
         self.yields = yields
         self.limits = limits
         connections = ConnectionTable(limits)
+        links = ConnectionTable(limits)
         budget = AnswerBudget(maximum: limits.maximumUnreadBytes)
         self.path = path
         self.handler = handler
@@ -249,6 +252,52 @@ public final class ControlServer: Sendable {
         }
     }
 
+    /// The time after which a connection on which a node has sent nothing is closed; a node sends something each second.
+    private static let silenceLimit = Duration.seconds(5)
+
+    /// Serves another node, which has proved its name, until the connection ends or the server is closed.
+    ///
+    /// The node passes operators' requests on. They share the memory of changes with those that come to the socket.
+    func serve(_ connection: PairConnection, of node: String) async {
+        guard let seat = await links.seat(processID: 0, close: { connection.close() }) else { return connection.close() }
+        defer { links.leave(seat) }
+        let conversation = ControlConversation(
+            on: connection,
+            node: node,
+            handler: handler,
+            ledger: ledger,
+            intake: intake,
+            connections: links,
+            seat: seat,
+            budget: budget
+        )
+        guard admit(conversation) else { return connection.close() }
+        await withDiscardingTaskGroup { group in
+            group.addTask { if await conversation.hasFallenSilent(for: Self.silenceLimit) { connection.close() } }
+            await conversation.run(allowedUserIDs: nil)
+            group.cancelAll()
+        }
+        release(conversation)
+    }
+
+    /// Takes note of a conversation; returns false when the server doesn't serve any more.
+    private func admit(_ conversation: ControlConversation) -> Bool {
+        state.withLock { state in
+            guard case .serving = state.phase else { return false }
+            state.conversations[ObjectIdentifier(conversation)] = conversation
+            return true
+        }
+    }
+
+    private func release(_ conversation: ControlConversation) {
+        let isLast = state.withLock { state in
+            state.conversations[ObjectIdentifier(conversation)] = nil
+            guard case .closing = state.phase else { return false }
+            return state.conversations.isEmpty
+        }
+        if isLast { drained.settle() }
+    }
+
     private func converse(on stream: ByteStream, _ seat: ConnectionTable.Seat) async {
         defer { connections.leave(seat) }
         do throws(NNGError) {
@@ -267,20 +316,10 @@ public final class ControlServer: Sendable {
                 seat: seat,
                 budget: budget
             )
-            let isWelcome = state.withLock { state in
-                guard case .serving = state.phase else { return false }
-                state.conversations[ObjectIdentifier(conversation)] = conversation
-                return true
-            }
-            guard isWelcome else { return connection.close() }
+            guard admit(conversation) else { return connection.close() }
             if state.withLock({ $0.isDismissing }) { await conversation.dismiss() }
             await serve(conversation, seat)
-            let isLast = state.withLock { state in
-                state.conversations[ObjectIdentifier(conversation)] = nil
-                guard case .closing = state.phase else { return false }
-                return state.conversations.isEmpty
-            }
-            if isLast { drained.settle() }
+            release(conversation)
         } catch {
             // The peer spoke another protocol or went away: there is no one to answer.
         }

@@ -44,7 +44,8 @@ final class RequestLedger: Sendable {
         }
     }
 
-    /// Keeps the outcome for requests that repeat this one; forgets a cancelled one, whose outcome says nothing about the operation.
+    /// Keeps the outcome for requests that repeat this one; forgets a cancelled one, whose outcome says nothing about the operation, and one that
+    /// wasn't carried out.
     func end(_ requestID: String, _ outcome: Outcome, wasCancelled: Bool) {
         let shared = state.withLock { state -> OneShot<Outcome>? in
             let shared = state.changes[requestID]?.outcome

@@ -4,6 +4,7 @@
     import DaemonConfiguration
     import Logging
     import Processes
+    import WireProtocol
 
     /// What a daemon that was built without the trait `Cluster` has instead: there is no such value.
     enum ClusterMembership {
@@ -25,7 +26,20 @@
         func whereabouts(of path: CoordinatorPath) async throws(ControlError) -> Whereabouts { switch self {} }
         func drain(_ text: String, _ isDraining: Bool) async throws(ControlError) -> NodeList { switch self {} }
         func move(_ path: CoordinatorPath, to text: String?) async throws(ControlError) -> Whereabouts { switch self {} }
-        func check(_ operation: ControlOperation) async throws(ControlError) {}
+        func check(_ operation: ControlOperation, from requester: Requester) async throws(ControlError) {}
+        func use(_ server: ControlServer) {}
+        func listen() throws(ControlError) {}
+        func passOn(
+            _ operation: ControlOperation,
+            from requester: Requester,
+            _ origin: (UInt64) -> RequestOrigin
+        ) async throws(ControlError) -> JSONValue? { switch self {} }
+        func passOn(
+            _ operation: ControlOperation,
+            from requester: Requester,
+            to items: ItemWriter,
+            _ origin: (UInt64) -> RequestOrigin
+        ) async throws(ControlError) -> JSONValue? { switch self {} }
         func mark(_ tree: inout TreeNode) async {}
     }
 #endif

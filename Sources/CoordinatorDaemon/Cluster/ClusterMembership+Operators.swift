@@ -87,7 +87,8 @@
         }
 
         /// Refuses a command about a subtree that another node has, or that only the cluster may start and stop.
-        func check(_ operation: ControlOperation) async throws(ControlError) {
+        func check(_ operation: ControlOperation, from requester: Requester) async throws(ControlError) {
+            if let passage = requester.passage { try await checkPassage(passage, operation) }
             if case .upgrade = operation {
                 throw ControlError(
                     .invalidRequest,
@@ -112,18 +113,28 @@
             guard let owner = place?.node, owner != name.description else {
                 throw ControlError(.notRunning, "\(top) is on no node at present")
             }
-            throw ControlError(.notRunning, "\(top) is on \(owner); give the command to the daemon there")
+            let advice = "give the command to the daemon there, or have the nodes `listen` for one another"
+            throw ControlError(.notRunning, "\(top) is on \(owner); \(advice)")
         }
 
         /// Marks the subtrees that nodes own.
         func mark(_ tree: inout TreeNode) async {
             guard let node else { return }
             let owners = await node.clusterView.owners
-            if tree.path == "/" {
-                for index in tree.children.indices { tree.children[index].clusterNode = owner(of: tree.children[index].path, owners) }
-            } else {
-                tree.clusterNode = owner(of: tree.path, owners)
+            guard tree.path == "/" else { return mark(subtree: &tree, owners) }
+            let elsewhere = owners.filter { path, owner in
+                children.child(String(path.dropFirst()))?.placement != nil && owner.record.map { $0.node != name } ?? false
             }
+            let descriptions = elsewhere.isEmpty ? [:] : await descriptions(of: elsewhere)
+            for index in tree.children.indices {
+                if let description = descriptions[tree.children[index].path] { tree.children[index] = description }
+                mark(subtree: &tree.children[index], owners)
+            }
+        }
+
+        private func mark(subtree: inout TreeNode, _ owners: [String: Owner]) {
+            subtree.clusterNode = owner(of: subtree.path, owners)
+            subtree.isElsewhere = subtree.clusterNode.flatMap { $0 == name.description ? nil : true }
         }
 
         private func owner(of path: String, _ owners: [String: Owner]) -> String? {

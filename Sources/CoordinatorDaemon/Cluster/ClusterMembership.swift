@@ -15,10 +15,13 @@
         let children: ConfiguredChildren
         let runtime: CoordinatorRuntime
         let name: NodeName
+        /// The node's connections to other nodes; nil: it has none.
+        let links: ClusterLinks?
         private let store: Store
         private let options: ClusterNode.Options
         private let logger: Logger
         private let current = Lock<ClusterNode?>(nil)
+        private let server = Lock<ControlServer?>(nil)
         /// What was made known last.
         private let published = Lock<[String: ClusterPlacement]>([:])
 
@@ -51,6 +54,9 @@
             var logger = logger
             logger[metadataKey: "node"] = "\(name)"
             self.logger = logger
+            links = try configuration.links.map { [logger] settings throws(ProcessError) in
+                try ClusterLinks(settings, cluster: configuration.name, node: "\(name)", logger: logger)
+            }
             store = try Self.store(configuration)
             options = ClusterNode.Options(
                 record: NodeRecord(
@@ -100,8 +106,33 @@
             }
         }
 
+        /// Uses a server, which carries out what other nodes pass on.
+        func use(_ server: ControlServer) { self.server.withLock { $0 = server } }
+
+        /// Begins to listen for other nodes.
+        ///
+        /// - Throws: `.failed` when the address can't be used, or the certificates can't.
+        func listen() throws(ControlError) {
+            try links?.listen { [weak self] name in await self?.address(of: name) }
+        }
+
+        /// The time for which a node that has just joined is waited for, whose key this one may not have seen yet.
+        private static let acquaintanceLimit = Duration.seconds(2)
+
+        /// Returns the address that the store has of a node.
+        private func address(of text: String) async -> NodeAddress? {
+            guard let name = NodeName(text) else { return nil }
+            let end = ContinuousClock.now + Self.acquaintanceLimit
+            while true {
+                if let known = await node?.clusterView.nodes[name] { return NodeAddress(known.value.address) }
+                guard .now < end, (try? await Task.sleep(for: .milliseconds(20))) != nil else { return nil }
+            }
+        }
+
         /// Is a node until it has left the cluster.
         func run() async {
+            var options = options
+            options.record.address = links?.registeredAddress ?? ""
             let node = ClusterNode(store.shared, host: self, options: options)
             current.withLock { $0 = node }
             let (failures, failed) = AsyncStream<String>.makeStream()
@@ -110,9 +141,14 @@
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { await node.run() }
                 group.addTask { for await key in failures { await self.giveUp(key, node) } }
-                await group.next()
+                await withTaskGroup(of: Void.self) { listening in
+                    if let links, let server = server.withLock({ $0 }) { listening.addTask { await links.run(serving: server) } }
+                    await group.next()
+                    listening.cancelAll()
+                }
                 group.cancelAll()
             }
+            await links?.end()
             children.failureObserver.withLock { $0 = nil }
             if case .etcd(let store) = store { await store.close() }
         }

@@ -143,6 +143,7 @@ public final class Daemon: Service {
             yields: { [runtime] in !runtime.hasProcesses }
         )
         upgrade.use(server)
+        self.cluster?.use(server)
         succession = heritage.map { [server, runtime] in Succession($0, server, runtime, UpgradeMarker(directory)) }
         // Operators wait until the children are back.
         if succession != nil { server.suspend() }
@@ -182,6 +183,12 @@ public final class Daemon: Service {
         try signals.begin()
         // Before the tree starts: the holder of the socket is the only daemon in the directory.
         try await listen()
+        do throws(ControlError) {
+            try cluster?.listen()
+        } catch {
+            server.close()
+            throw error
+        }
         try await withThrowingDiscardingTaskGroup { group in
             group.addTask { try await self.serveOperators() }
             group.addTask { await self.signals.run() }

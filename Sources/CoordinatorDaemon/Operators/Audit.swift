@@ -22,7 +22,7 @@ final class Audit: Sendable {
         _ body: () async throws(ControlError) -> Value
     ) async throws(ControlError) -> Value {
         guard operation.isMutating else { return try await body() }
-        let peer = Peer(requester, user: user(requester.userID))
+        let peer = Peer(requester, user: requester.passage == nil ? user(requester.userID) : requester.passage?.origin.user)
         let began = ContinuousClock.now
         log("an operator has asked", operation, peer)
         do throws(ControlError) {
@@ -33,6 +33,20 @@ final class Audit: Sendable {
             end(operation, peer, requester, error.code.name, error.message, ContinuousClock.now - began)
             throw error
         }
+    }
+
+    /// Returns what another node is told of a requester on this machine.
+    ///
+    /// - Parameter epoch: The epoch of the owner for which the request is meant.
+    func origin(of requester: Requester, epoch: UInt64) -> RequestOrigin {
+        let peer = Peer(requester, user: user(requester.userID))
+        return RequestOrigin(
+            processID: requester.processID,
+            userID: requester.userID,
+            user: peer.user,
+            command: peer.command,
+            epoch: epoch
+        )
     }
 
     private func end(
@@ -54,6 +68,7 @@ final class Audit: Sendable {
             user: peer.user,
             pid: requester.processID,
             command: peer.command,
+            node: requester.passage?.node,
             id: requester.requestID,
             outcome: outcome,
             durationMilliseconds: duration.wholeMilliseconds
@@ -91,10 +106,11 @@ final class Audit: Sendable {
 
         init(_ requester: Requester, user: String?) {
             self.user = user
-            command = Self.command(of: requester.processID)
+            command = if let passage = requester.passage { passage.origin.command } else { Self.command(of: requester.processID) }
             var metadata: Logger.Metadata = ["operator.uid": "\(requester.userID)", "operator.pid": "\(requester.processID)"]
             if let user { metadata["operator.user"] = "\(user)" }
             if let command { metadata["operator.command"] = "\(command)" }
+            if let passage = requester.passage { metadata["operator.node"] = "\(passage.node)" }
             if let id = requester.requestID { metadata["request.id"] = "\(id)" }
             self.metadata = metadata
         }

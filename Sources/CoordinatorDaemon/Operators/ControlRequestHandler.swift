@@ -66,7 +66,11 @@ struct ControlRequestHandler: ControlHandler {
         from requester: Requester,
         to items: ItemWriter
     ) async throws(ControlError) -> JSONValue {
-        switch operation {
+        if let result = try await cluster?.passOn(operation, from: requester, to: items, { audit.origin(of: requester, epoch: $0) }) {
+            return result
+        }
+        if requester.passage != nil { try await cluster?.check(operation, from: requester) }
+        return switch operation {
         case .logs(let query): try await logs.send(query, to: items)
         case .events(let query): try await events.send(query, to: items)
         default: throw ControlError(.invalidRequest, "`\(operation.name)` isn't a stream")
@@ -87,7 +91,8 @@ struct ControlRequestHandler: ControlHandler {
     }
 
     private func perform(_ operation: ControlOperation, from requester: Requester) async throws -> JSONValue {
-        try await cluster?.check(operation)
+        if let answer = try await cluster?.passOn(operation, from: requester, { audit.origin(of: requester, epoch: $0) }) { return answer }
+        try await cluster?.check(operation, from: requester)
         return switch operation {
         case .tree: try await tree.value()
         case .ps: try await processes.value()

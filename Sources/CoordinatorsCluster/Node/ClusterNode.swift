@@ -118,10 +118,15 @@ public actor ClusterNode {
     ///   - epoch: The epoch under which it was started.
     public func gaveUp(_ path: String, epoch: Epoch) { tell(.gaveUp(path, epoch)) }
 
-    /// Returns the epoch under which the node may write for a subtree and take messages for it now; `nil` when it may not.
+    /// Returns the epoch under which the node may take messages for a subtree now; `nil` when it may not, as when it hands the subtree over.
     ///
     /// - Parameter path: The path of the subtree.
-    public func epoch(of path: String) -> Epoch? { machine.epoch(of: path, at: now) }
+    public func epoch(of path: String) -> Epoch? { isEnding(path) ? nil : machine.epoch(of: path, at: now) }
+
+    /// Whether what the node has of a subtree has been told to stop, so that the node takes no message for it.
+    ///
+    /// - Parameter path: The path of the subtree.
+    public func isEnding(_ path: String) -> Bool { lives[path]?.isOver == true }
 
     // MARK: - The machine
 

@@ -8,11 +8,11 @@ public struct ClusterConfiguration: Codable, Hashable, Sendable {
         case directory(String)
     }
 
-    /// The certificates by which etcd and the node know each other; paths of PEM files.
+    /// The certificates by which etcd or other nodes and the node know each other; paths of PEM files.
     public struct Security: Codable, Hashable, Sendable {
-        /// The authority whose certificates etcd's members have; nil: those that the system trusts.
+        /// The authority whose certificates the others have; nil: those that the system trusts.
         public var authority: String?
-        /// The node's certificate; nil: etcd doesn't ask for one.
+        /// The node's certificate; nil: none is asked for.
         public var certificate: String?
         /// The key of the node's certificate.
         public var key: String?
@@ -27,6 +27,23 @@ public struct ClusterConfiguration: Codable, Hashable, Sendable {
         case fence
         /// They go on, and no others are taken.
         case freeze
+    }
+
+    /// The place at which the node takes what other nodes pass on to it.
+    public struct Links: Codable, Hashable, Sendable {
+        /// The host and the port at which the node listens.
+        public var listen: String
+        /// The host and the port at which other nodes reach it; nil: as it listens.
+        public var address: String?
+        /// The path of the file with the secret that all nodes of the cluster have.
+        public var tokenFile: String
+        /// The certificates by which the nodes know each other; all three are there.
+        public var security: Security
+
+        /// Creates the settings of links.
+        public init(listen: String, address: String? = nil, tokenFile: String, security: Security) {
+            (self.listen, self.address, self.tokenFile, self.security) = (listen, address, tokenFile, security)
+        }
     }
 
     /// The cluster's name.
@@ -51,6 +68,9 @@ public struct ClusterConfiguration: Codable, Hashable, Sendable {
     public var onStoreLoss = StoreLoss.fence
     /// Whether subtrees move to nodes that have joined later.
     public var rebalances = false
+
+    /// The place at which the node takes what other nodes pass on; nil: it doesn't listen for other nodes, and passes nothing on.
+    public var links: Links?
 
     /// Creates a configuration with the defaults of the file.
     public init(name: String, store: Store) { (self.name, self.store) = (name, store) }

@@ -11,7 +11,7 @@ extension ConfigurationReader {
             name,
             keys: [
                 "name", "node", "endpoints", "directory", "ttl", "labels", "capacity", "tls", "user", "password_file", "on_store_loss",
-                "rebalance",
+                "rebalance", "listen", "address", "token_file", "link_tls",
             ]
         )
         guard let fields else { return nil }
@@ -25,7 +25,8 @@ extension ConfigurationReader {
         }
         if let node = fields["labels"] { configuration.labels = labels(node) }
         configuration.capacity = fields["capacity"].flatMap { self.wholeNumber($0, "`capacity`", in: 1...1_000_000) }
-        if let node = fields["tls"] { configuration.security = security(node) }
+        if let node = fields["tls"] { configuration.security = security(node, "`tls`") }
+        configuration.links = links(fields, configuration.security)
         configuration.user = fields["user"].flatMap { self.text($0, "`user`", expected: "the name of a user of etcd") }
         configuration.passwordFile = fields["password_file"].flatMap { self.path($0, "`password_file`", expected: "the path of a file") }
         if (fields["user"] == nil) != (fields["password_file"] == nil) {
@@ -66,14 +67,61 @@ extension ConfigurationReader {
         )
     }
 
-    private mutating func security(_ node: Node) -> ClusterConfiguration.Security {
+    /// Reads the place at which the node listens for others; the certificates are those of `tls` unless there is `link_tls`.
+    private mutating func links(_ fields: Fields, _ shared: ClusterConfiguration.Security) -> ClusterConfiguration.Links? {
+        guard let node = fields["listen"] else {
+            for key in ["address", "token_file", "link_tls"] {
+                if let node = fields[key] { report(at: node.mark, "`\(key)` is for a node with `listen`") }
+            }
+            return nil
+        }
+        let listen = hostAndPort(node, "`listen`")
+        let address = fields["address"].flatMap { self.hostAndPort($0, "`address`") }
+        if let listen, fields["address"] == nil, ["0.0.0.0:", "[::]:"].contains(where: listen.hasPrefix) {
+            report(at: node.mark, "`listen` is all addresses of this machine; add `address`, which other nodes dial")
+        }
+        let security = fields["link_tls"].map { self.security($0, "`link_tls`") } ?? shared
+        if [security.authority, security.certificate, security.key].contains(nil) {
+            let place = fields["link_tls"] ?? node
+            report(at: place.mark, "`listen` needs an authority, a certificate and its key; expected all three in `link_tls` or in `tls`")
+        }
+        let file = required("token_file", of: fields, expected: "the path of the file with the cluster's secret")
+            .flatMap { self.path($0, "`token_file`", expected: "the path of a file") }
+        guard let listen, let file else { return nil }
+        return ClusterConfiguration.Links(listen: listen, address: address, tokenFile: file, security: security)
+    }
+
+    private mutating func hostAndPort(_ node: Node, _ name: String) -> String? {
+        let expected = "a host and a port, such as 10.0.0.1:7400 or [fd00::1]:7400"
+        guard let text = text(node, name, expected: expected) else { return nil }
+        guard let colon = text.lastIndex(of: ":"), UInt16(text[text.index(after: colon)...]) != nil else {
+            report(at: node.mark, "\(name) is `\(text)`; expected \(expected)")
+            return nil
+        }
+        let host = text[..<colon]
+        let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
+        let characters = isBracketed ? host.dropFirst().dropLast() : host
+        let isPlain = characters.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                UInt8(ascii: "-"), UInt8(ascii: "."):
+                true
+            default: byte == UInt8(ascii: ":") && isBracketed
+            }
+        }
+        if isPlain, (1...253).contains(characters.utf8.count) { return text }
+        report(at: node.mark, "\(name) is `\(text)`; expected \(expected)")
+        return nil
+    }
+
+    private mutating func security(_ node: Node, _ name: String) -> ClusterConfiguration.Security {
         var security = ClusterConfiguration.Security()
-        guard let fields = self.fields(node, "`tls`", keys: ["authority", "certificate", "key"]) else { return security }
+        guard let fields = self.fields(node, name, keys: ["authority", "certificate", "key"]) else { return security }
         security.authority = fields["authority"].flatMap { self.path($0, "`authority`", expected: "the path of a PEM file") }
         security.certificate = fields["certificate"].flatMap { self.path($0, "`certificate`", expected: "the path of a PEM file") }
         security.key = fields["key"].flatMap { self.path($0, "`key`", expected: "the path of a PEM file") }
         if (fields["certificate"] == nil) != (fields["key"] == nil) {
-            report(at: fields.mark, "`tls` has one of `certificate` and `key`; expected both or none")
+            report(at: fields.mark, "\(name) has one of `certificate` and `key`; expected both or none")
         }
         return security
     }

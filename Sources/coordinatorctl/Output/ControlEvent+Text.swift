@@ -30,6 +30,7 @@ extension ControlEvent.Request {
     fileprivate var text: String {
         let name = user ?? "uid \(uid)"
         let origin = TextLayout.printable(command.map { "\($0) [\(pid)]" } ?? "pid \(pid)")
-        return "\(operation) by \(name): \(outcome) after \(Duration.milliseconds(durationMilliseconds).briefText) (\(origin))"
+        let place = node.map { TextLayout.printable(" on \($0)") } ?? ""
+        return "\(operation) by \(name): \(outcome) after \(Duration.milliseconds(durationMilliseconds).briefText) (\(origin)\(place))"
     }
 }

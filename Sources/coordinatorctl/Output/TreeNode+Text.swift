@@ -29,12 +29,17 @@ extension TreeNode {
         }
     }
 
-    /// The state; of a subtree that lives on another node of the cluster, that.
+    /// The state; of a subtree that lives on another node of the cluster, with that node.
     ///
     /// Of an unhealthy program it has the number of failed checks; of a node that waits for its next start, the number of the attempt and
     /// the remaining time; of one that is stopping, and of a worker whose executor runs nothing, the time since when.
     var stateText: String {
-        if let clusterNode, pid == nil, state == "inactive" { return "on \(clusterNode)" }
+        guard let clusterNode, isElsewhere == true else { return ownStateText }
+        // What isn't known there is what this daemon knows: nothing runs here.
+        return pid == nil && state == "inactive" ? "on \(clusterNode)" : "\(ownStateText) on \(clusterNode)"
+    }
+
+    private var ownStateText: String {
         if let stopping = stoppingMilliseconds { return state.text(stoppingFor: stopping) }
         if let silence = executorSilenceMilliseconds { return "\(state), executor silent for \(Duration.milliseconds(silence).briefText)" }
         if let health, !health.healthy { return "\(state), unhealthy (\(health.failures))" }

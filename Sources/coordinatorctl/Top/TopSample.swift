@@ -77,12 +77,14 @@ struct TopRow: Encodable, Hashable {
             (before?.tree.subtree ?? []).map { ($0.path, $0) },
             uniquingKeysWith: { first, _ in first }
         )
-        func rows(_ node: TreeNode, depth: Int, parent: Int32?) -> [TopRow] {
-            let ownsProcess = node.pid != parent
+        func rows(_ node: TreeNode, depth: Int, parent: Int32?, isElsewhere: Bool) -> [TopRow] {
+            // The number of a process on another machine says nothing here.
+            let isElsewhere = isElsewhere || node.isElsewhere == true
+            let ownsProcess = node.pid != parent && !isElsewhere
             let row = TopRow(node, depth: depth, ownsProcess: ownsProcess, sample, before: before, former: former[node.path])
-            return [row] + node.children.flatMap { rows($0, depth: depth + 1, parent: node.pid) }
+            return [row] + node.children.flatMap { rows($0, depth: depth + 1, parent: node.pid, isElsewhere: isElsewhere) }
         }
-        return rows(sample.tree, depth: 0, parent: nil)
+        return rows(sample.tree, depth: 0, parent: nil, isElsewhere: false)
     }
 }
 

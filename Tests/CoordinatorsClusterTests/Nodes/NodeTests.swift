@@ -194,11 +194,11 @@
 
         @Test func aSubtreeThatFailsIsMovedOn() async throws {
             // It fails wherever a file says so.
-            let program = "{ command: [/bin/sh, -c, 'test ! -e DIRECTORY/fails-NAME && exec sleep 9999'] }"
+            let program = "{ command: [/bin/sh, -c, 'test ! -e FAILING/fails-NAME && exec sleep 9999'] }"
             let limits = "restart_limits: { intensity: 2, period: 60s, backoff: { minimum: 10ms, maximum: 10ms } }"
             let failing = try TemporaryDirectory()
             let child = "  - { key: clock, placement: { moves: 1 }, \(limits), program: \(program) }"
-            try await RunningCluster.with(child.replacing("DIRECTORY", with: failing.path)) { cluster in
+            try await RunningCluster.with(child.replacing("FAILING", with: failing.path)) { cluster in
                 func runs(besides former: String? = nil) async throws -> String {
                     var node: String?
                     try await cluster.eventually("it runs on another node than \(former ?? "none")") {

@@ -19,13 +19,19 @@
         let cluster = "nodes-\(UInt32.random(in: .min ... .max))"
         let directory: TemporaryDirectory
         let endpoints: [String]
+        /// The certificates of nodes that listen for one another; nil: they don't.
+        let certificates: Certificates?
         private let daemons = Lock<[String: ChildProcess]>([:])
         /// What each daemon has logged: errors only.
         private let said = Lock<[String: String]>([:])
 
-        private init(_ endpoints: [String]) throws {
-            self.endpoints = endpoints
+        /// The secret of nodes that listen for one another.
+        static let token = "a secret of this test"
+
+        private init(_ endpoints: [String], _ certificates: Certificates?) throws {
+            (self.endpoints, self.certificates) = (endpoints, certificates)
             directory = try TemporaryDirectory()
+            try Files.write(Self.token + "\n", to: directory.file("token"))
         }
 
         /// Runs three daemons as long as the body.
@@ -34,13 +40,17 @@
         ///   - children: The children of each, in which `FIXTURE` stands for the tests' worker, `APPENDER` for a command that appends to the
         ///     log, and `NODE` for the node's name.
         ///   - settings: Further lines of `cluster`.
+        ///   - areLinked: Whether the nodes listen for one another.
         static func with(
             _ children: String,
             settings: String = "",
+            areLinked: Bool = false,
             endpoints: [String]? = nil,
             _ body: (RunningCluster) async throws -> Void
         ) async throws {
-            let cluster = try RunningCluster(endpoints ?? EtcdMembers.shared.endpoints)
+            // One more, for a node that a test is.
+            let certificates = areLinked ? try await Certificates("a", "b", "c", "guest") : nil
+            let cluster = try RunningCluster(endpoints ?? EtcdMembers.shared.endpoints, certificates)
             try Files.write(cluster.appender, to: cluster.directory.file("append.sh"))
             do {
                 for name in names {
@@ -63,8 +73,18 @@
             "while :; do echo \"$COORDINATOR_FENCE $NODE $$\" >> \(log); sleep 0.02; done"
         }
 
-        private func configure(_ name: String, _ children: String, _ settings: String) throws {
+        /// Writes the configuration of a node.
+        ///
+        /// - Parameter token: The file with the token; nil: that of all nodes.
+        func configure(_ name: String, _ children: String, _ settings: String = "", token: String? = nil) throws {
             mkdir(directory.file(name), 0o700)
+            let links = certificates.map { certificates in
+                let files =
+                    ["authority: \(certificates.directory)/ca.crt"]
+                    + ["certificate: \(certificates.directory)/\(name).crt", "key: \(certificates.directory)/\(name).key"]
+                return
+                    "  listen: 127.0.0.1:0\n  token_file: \(token ?? directory.file("token"))\n  link_tls: { \(files.joined(separator: ", ")) }"
+            }
             let text = """
                 cluster:
                   name: \(cluster)
@@ -72,13 +92,14 @@
                   endpoints: [\(endpoints.joined(separator: ", "))]
                   ttl: 3s
                 \(settings)
+                \(links ?? "")
                 children:
                 \(children)
                 """
             let appender = "{ command: [/bin/sh, \(directory.file("append.sh"))], environment: { NODE: \(name) } }"
             try Files.write(
                 text.replacing("APPENDER", with: appender).replacing("FIXTURE", with: BuiltProgram("FixtureWorker").path)
-                    .replacing("NAME", with: name),
+                    .replacing("DIRECTORY", with: directory.path).replacing("NAME", with: name),
                 to: directory.file("\(name)/tree.yaml")
             )
         }
@@ -90,7 +111,7 @@
                     executable: Self.coordinatord.path,
                     arguments: [
                         "--config", directory.file("\(name)/tree.yaml"), "--runtime-dir", directory.file("\(name)/run"), "--log-level",
-                        "error",
+                        certificates == nil ? "error" : "notice",
                     ],
                     standardOutput: .null,
                     standardError: .captured { [self] bytes in
@@ -100,6 +121,9 @@
             )
             daemons.withLock { $0[name] = process }
         }
+
+        /// What the daemon of a node has logged.
+        func log(of name: String) -> String { said.withLock { $0[name] ?? "" } }
 
         func daemon(_ name: String) throws -> ChildProcess { try #require(daemons.withLock { $0[name] }) }
 

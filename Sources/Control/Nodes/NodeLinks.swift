@@ -1,0 +1,290 @@
+import ConcurrencySupport
+import NNG
+public import WireProtocol
+
+/// The connections to other nodes, on which a node passes requests on.
+///
+/// There is one connection to a node, made when it's needed and closed when it hasn't been for a while; a stream has its own, because whoever reads it
+/// may be slow. A node that doesn't answer three pings in a row counts as lost.
+public final class NodeLinks: Sendable {
+    /// The time in which two nodes have to be done with proving who they are.
+    public static let greetingLimit = Duration.seconds(5)
+
+    /// The times of connections.
+    public struct Times: Sendable {
+        /// The time between two pings, and for which an answer is waited for.
+        public var ping = Duration.seconds(1)
+        /// The number of pings without an answer after which the node counts as lost.
+        public var misses = 3
+        /// The time after which a connection without requests is closed.
+        public var idle = Duration.seconds(60)
+        /// The pause after the first dial that has failed; it's doubled with each further one.
+        public var shortestPause = Duration.milliseconds(50)
+        /// The longest pause after a dial that has failed.
+        public var longestPause = Duration.seconds(2)
+
+        /// Creates times with their defaults.
+        public init() {}
+    }
+
+    private typealias Dialled = Result<ControlClient, ControlError>
+
+    private enum Link {
+        /// Dialled at the next request, if that comes after the pause or the node has another address. Can transition to: dialling.
+        case down(NodeAddress, failures: Int, retry: ContinuousClock.Instant, ControlError)
+        /// Requests wait. Can transition to: up, down.
+        case dialling(NodeAddress, OneShot<Dialled>, failures: Int)
+        /// Can transition to: dialling, when the connection has ended or the node has another address.
+        case up(NodeAddress, ControlClient)
+    }
+
+    private struct State {
+        var links: [String: Link] = [:]
+        /// The requests that use the connection to a node, or wait for it.
+        var uses: [String: Use] = [:]
+    }
+
+    private struct Use {
+        var count = 0
+        var last = ContinuousClock.now
+    }
+
+    private let identity: NodeIdentity
+    private let dials: NodeDials
+    private let times: Times
+    private let report: @Sendable (NodeLinkReport) -> Void
+    private let tasks = OwnedTasks()
+    private let state = Lock(State())
+
+    /// Creates the connections of a node, none of which is made yet.
+    ///
+    /// - Parameters:
+    ///   - identity: Who the node is.
+    ///   - dials: The memory of dials that other nodes ask about.
+    ///   - times: The times of connections.
+    ///   - report: Takes note of what happens; it must not block.
+    public init(
+        as identity: NodeIdentity,
+        dials: NodeDials,
+        times: Times = Times(),
+        report: @escaping @Sendable (NodeLinkReport) -> Void
+    ) {
+        (self.identity, self.dials, self.times, self.report) = (identity, dials, times, report)
+    }
+
+    /// Closes all connections; open requests end.
+    public func end() async {
+        let links = state.withLock { state in
+            defer { state.links = [:] }
+            return Array(state.links.values)
+        }
+        for case .up(_, let client) in links { client.close() }
+        await tasks.end()
+    }
+
+    /// A request that wasn't answered.
+    public enum Failure: Error, Hashable, Sendable {
+        /// The node has answered with an error, or the time was over.
+        case answered(ControlError)
+        /// The node isn't reachable, and knows nothing of the request.
+        case notSent(ControlError)
+        /// The connection has ended before the answer, and the request may have been carried out.
+        case unanswered(ControlError)
+
+        /// The error in words.
+        public var error: ControlError {
+            switch self {
+            case .answered(let error), .notSent(let error), .unanswered(let error): error
+            }
+        }
+    }
+
+    /// Has a node carry out an operation, and returns the result.
+    ///
+    /// - Parameters:
+    ///   - operation: The operation.
+    ///   - node: The node's name.
+    ///   - address: The address that the store has of it.
+    ///   - requestID: The name of the change, by which the node makes it once.
+    ///   - origin: The operator who has requested it, and the epoch for which it's meant.
+    ///   - patience: The time for which a connection is waited for; the answer is waited for as the operation says.
+    public func call(
+        _ operation: ControlOperation,
+        of node: String,
+        at address: NodeAddress,
+        requestID: String?,
+        origin: RequestOrigin,
+        patience: Duration = NodeLinks.greetingLimit
+    ) async throws(Failure) -> JSONValue {
+        state.withLock { $0.uses[node, default: Use()].count += 1 }
+        defer {
+            state.withLock { state in
+                state.uses[node]?.count -= 1
+                state.uses[node]?.last = .now
+            }
+        }
+        let client: ControlClient
+        do throws(ControlError) {
+            client = try await self.client(of: node, at: address, before: .now + patience)
+        } catch {
+            throw .notSent(error)
+        }
+        do throws(ControlError) {
+            return try await client.perform(operation, requestID: requestID, origin: origin, nil)
+        } catch {
+            guard error == client.end else { throw .answered(error) }
+            let message = "the connection to \(node) has ended before the answer (peerLost); what the request has done is unknown"
+            throw .unanswered(ControlError(.failed, message))
+        }
+    }
+
+    /// Has a node carry out an operation whose answer is a stream, and calls a function for the items as they come.
+    public func stream(
+        _ operation: ControlOperation,
+        of node: String,
+        at address: NodeAddress,
+        origin: RequestOrigin,
+        each body: ([JSONValue]) async throws(ControlError) -> Void
+    ) async throws(Failure) -> JSONValue {
+        let client: ControlClient
+        do throws(ControlError) { client = try await dial(node, at: address) } catch { throw .notSent(error) }
+        defer { client.close() }
+        do throws(ControlError) {
+            let items = try await client.items(of: operation, origin: origin)
+            tasks.add { [weak client, weak items, times] in
+                var misses = 0
+                while let client, !client.hasEnded, (try? await Task.sleep(for: times.ping)) != nil {
+                    let isAnswered = (try? await client.perform(.ping, requestID: nil, times.ping)) != nil
+                    // An answer waits behind items that aren't read yet.
+                    misses = isAnswered || items?.hasUnread ?? true ? 0 : misses + 1
+                    if misses >= times.misses { client.close() }
+                }
+            }
+            while true {
+                switch try await items.next() {
+                case .items(let items): try await body(items)
+                case .end(let result): return result
+                }
+            }
+        } catch {
+            throw .answered(error)
+        }
+    }
+
+    // MARK: - The connection to a node
+
+    private func client(
+        of node: String,
+        at address: NodeAddress,
+        before deadline: MonotonicTime
+    ) async throws(ControlError) -> ControlClient {
+        let (waiter, isFirst, refusal) = state.withLock { state -> (OneShot<Dialled>, Bool, ControlError?) in
+            let waiter = OneShot<Dialled>()
+            var failures = 0
+            switch state.links[node] {
+            case .up(let known, let client) where known == address && !client.hasEnded:
+                waiter.settle(.success(client))
+                return (waiter, false, nil)
+            case .dialling(let known, let waiter, _) where known == address: return (waiter, false, nil)
+            case .down(let known, let number, let retry, let error) where known == address:
+                if .now < retry { return (waiter, false, error) }
+                failures = number
+            case .dialling, .down, .up, nil: break
+            }
+            state.links[node] = .dialling(address, waiter, failures: failures)
+            return (waiter, true, nil)
+        }
+        if let refusal { throw refusal }
+        // A task of its own: a request that is cancelled doesn't cancel what others wait for.
+        if isFirst { tasks.add { await self.connect(to: node, at: address, waiter) } }
+        if let dialled = waiter.outcome { return try dialled.get() }
+        let dialled = await withTaskGroup(of: Dialled?.self) { group in
+            group.addTask { await waiter.valueUnlessCancelled() }
+            group.addTask {
+                try? await TimeSource.monotonic.sleep(until: deadline)
+                return nil
+            }
+            let first = await group.next() ?? nil
+            group.cancelAll()
+            return first
+        }
+        if let dialled { return try dialled.get() }
+        if Task.isCancelled { throw ControlError(.cancelled, "the request was cancelled") }
+        throw ControlError(.timedOut, "\(node) at \(address) wasn't reached in time")
+    }
+
+    private func connect(to node: String, at address: NodeAddress, _ waiter: OneShot<Dialled>) async {
+        let dialled: Dialled
+        do throws(ControlError) { dialled = .success(try await dial(node, at: address)) } catch { dialled = .failure(error) }
+        let isLatest = state.withLock { state in
+            guard case .dialling(_, let latest, let failures) = state.links[node], latest === waiter else { return false }
+            switch dialled {
+            case .success(let client): state.links[node] = .up(address, client)
+            case .failure(let error):
+                let pause = min(times.longestPause, times.shortestPause * (1 << min(failures, 10)))
+                state.links[node] = .down(address, failures: failures + 1, retry: .now + pause, error)
+            }
+            return true
+        }
+        waiter.settle(dialled)
+        switch dialled {
+        case .failure(let error): report(.failed(node: node, reason: error.message))
+        case .success(let client):
+            report(.connected(node: node))
+            if isLatest { await attend(client, of: node) } else { client.close() }
+        }
+    }
+
+    /// Dials a node and proves who this one is.
+    private func dial(_ node: String, at address: NodeAddress) async throws(ControlError) -> ControlClient {
+        let deadline = MonotonicTime.now + NodeGreeting.limit
+        let number = dials.begin(to: node)
+        defer { dials.end(number) }
+        let connection = try await PairConnection.dial(node, at: address, as: identity, before: deadline)
+        let hello = NodeGreeting(.hello, by: identity, number: number)
+        let answer: NodeGreeting? = try await connection.closing(at: deadline) { await connection.exchange(hello) }
+        guard let answer, answer.kind == .welcome, answer.stranger(to: identity) == nil, answer.node == node else {
+            connection.close()
+            throw ControlError(.notPermitted, "\(node) at \(address) doesn't welcome this node; its log says why")
+        }
+        connection.limitReceivedSize(to: ControlServer.maximumAnswerSize)
+        return ControlClient(connection, socket: node)
+    }
+
+    /// Pings a node, until the connection has ended or nobody has needed it for a while.
+    private func attend(_ client: ControlClient, of node: String) async {
+        var misses = 0
+        var reason = "it has ended"
+        while !client.hasEnded {
+            do { try await Task.sleep(for: times.ping) } catch { break }
+            if giveUpIfIdle(client, of: node) {
+                reason = "no request needs it"
+                break
+            }
+            do throws(ControlError) {
+                _ = try await client.perform(.ping, requestID: nil, times.ping)
+                misses = 0
+            } catch {
+                if client.hasEnded { break }
+                misses += 1
+                guard misses >= times.misses else { continue }
+                reason = "\(misses) pings had no answer"
+                break
+            }
+        }
+        client.close()
+        report(.disconnected(node: node, reason: reason))
+    }
+
+    /// Forgets a connection that no request has used for a while, so that none will.
+    ///
+    /// - Returns: Whether the connection is to be closed.
+    private func giveUpIfIdle(_ client: ControlClient, of node: String) -> Bool {
+        state.withLock { state in
+            guard let use = state.uses[node], use.count == 0, .now - use.last > times.idle else { return false }
+            if case .up(_, let latest) = state.links[node], latest === client { state.links[node] = nil }
+            state.uses[node] = nil
+            return true
+        }
+    }
+}

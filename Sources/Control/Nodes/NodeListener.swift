@@ -1,0 +1,193 @@
+import ConcurrencySupport
+import NNG
+
+/// A listener at which other nodes of the cluster connect, to pass operators' requests on.
+///
+/// Nothing is said to a peer before it has proved its name as ``NodeGreeting`` describes.
+public final class NodeListener: Sendable {
+    /// The limits of connections.
+    public struct Limits: Sendable {
+        /// The largest number of connections whose peers haven't proved yet who they are; beyond it the oldest gives way.
+        public var unproved = 64
+        /// The largest number of connections of one node.
+        public var ofNode = 32
+        /// The time in which a peer has to prove who it is.
+        public var greeting = NodeLinks.greetingLimit
+
+        /// Creates limits with their defaults.
+        public init() {}
+    }
+
+    private struct State {
+        /// The connections whose peers haven't proved who they are, by number: a smaller number is an older one.
+        var unproved: [UInt64: @Sendable () -> Void] = [:]
+        var next: UInt64 = 0
+        /// The number of connections of each node.
+        var proved: [String: Int] = [:]
+    }
+
+    /// Who the node is.
+    private let identity: NodeIdentity
+    private let listener: StreamListener
+    private let host: String
+    private let dials: NodeDials
+    private let limits: Limits
+    private let addresses: @Sendable (String) async -> NodeAddress?
+    private let report: @Sendable (NodeLinkReport) -> Void
+    private let state = Lock(State())
+
+    /// Binds and listens at once; connections are accepted as soon as ``run(serving:)`` runs.
+    ///
+    /// - Parameters:
+    ///   - address: The address; a port of 0 stands for any that is free.
+    ///   - identity: Who the node is.
+    ///   - dials: The dials that the node has under way, which other nodes ask about.
+    ///   - limits: The limits of connections.
+    ///   - addresses: Returns the address that the store has of a node; nil when the cluster has no such node.
+    ///   - report: Takes note of what happens; it must not block.
+    /// - Throws: `.failed` when the address can't be used, or the certificates can't.
+    public init(
+        at address: NodeAddress,
+        as identity: NodeIdentity,
+        dials: NodeDials,
+        limits: Limits = Limits(),
+        addresses: @escaping @Sendable (String) async -> NodeAddress?,
+        report: @escaping @Sendable (NodeLinkReport) -> Void
+    ) throws(ControlError) {
+        do throws(NNGError) {
+            listener = try StreamListener(address.url, security: identity.security)
+        } catch {
+            throw ControlError(.failed, "other nodes can't be listened for at \(address): \(error)")
+        }
+        host = address.host
+        (self.identity, self.dials, self.limits, self.addresses, self.report) = (identity, dials, limits, addresses, report)
+    }
+
+    /// The address at which the node listens, with its port.
+    public var address: NodeAddress { NodeAddress(host: host, port: UInt16(clamping: listener.port ?? 0)) }
+
+    /// Accepts connections until ``close()``, and has the server carry out what trusted nodes request.
+    public func run(serving server: ControlServer) async {
+        await withTaskCancellationHandler {
+            await withDiscardingTaskGroup { group in
+                while !Task.isCancelled {
+                    do throws(NNGError) {
+                        let stream = try await listener.accept()
+                        group.addTask { await self.receive(stream, server) }
+                    } catch {
+                        if error.code == .closed { break }
+                        // Descriptors or memory are short for a while.
+                        try? await Task.sleep(for: .milliseconds(100))
+                    }
+                }
+                group.cancelAll()
+            }
+        } onCancel: {
+            close()
+        }
+    }
+
+    /// Ends ``run(serving:)``, which closes all connections.
+    public func close() { listener.close() }
+
+    private func receive(_ stream: ByteStream, _ server: ControlServer) async {
+        let number = admit { stream.close() }
+        let deadline = MonotonicTime.now + limits.greeting
+        let greeted: (connection: PairConnection, node: String)?
+        do {
+            let connection = try await PairConnection.negotiate(
+                stream,
+                maximumMessageSize: ControlServer.maximumAnswerSize,
+                maximumReceivedSize: NodeGreeting.maximumSize,
+                timeout: limits.greeting
+            )
+            greeted = await greet(connection, before: deadline)
+        } catch {
+            // An address that is only tried, as by a load balancer, is no attempt.
+            if error.code != .connectionShut, error.code != .connectionReset, error.code != .closed {
+                report(.refused(node: nil, reason: "no handshake: \(error.code)"))
+            }
+            greeted = nil
+        }
+        state.withLock { $0.unproved[number] = nil }
+        guard let greeted else { return stream.close() }
+        report(.accepted(node: greeted.node))
+        await server.serve(greeted.connection, of: greeted.node)
+        greeted.connection.close()
+        state.withLock { $0.proved[greeted.node, default: 1] -= 1 }
+    }
+
+    /// Takes note of a connection, and has the oldest one give way when there are too many.
+    private func admit(_ close: @escaping @Sendable () -> Void) -> UInt64 {
+        let (number, evicted) = state.withLock { state in
+            let oldest = state.unproved.count >= limits.unproved ? state.unproved.keys.min() : nil
+            let evicted = oldest.flatMap { state.unproved.removeValue(forKey: $0) }
+            state.next += 1
+            state.unproved[state.next] = close
+            return (state.next, evicted)
+        }
+        evicted?()
+        return number
+    }
+
+    /// Has the peer prove who it is.
+    ///
+    /// - Returns: nil when the connection isn't needed any more or the peer isn't believed.
+    private func greet(_ connection: PairConnection, before deadline: MonotonicTime) async -> (connection: PairConnection, node: String)? {
+        try? await connection.closing(at: deadline) { () async throws(ControlError) -> (connection: PairConnection, node: String)? in
+            guard let bytes = try? await connection.receive() else { return nil }
+            guard let greeting = NodeGreeting(bytes: bytes) else { return refuse(nil, "it speaks another protocol") }
+            let node = String(greeting.node.prefix(63))
+            if let reason = greeting.stranger(to: identity) { return refuse(node, reason) }
+            switch greeting.kind {
+            case .question:
+                guard dials.hasDialled(greeting.node, with: greeting.number) else {
+                    return refuse(node, "it asks about a dial that there isn't")
+                }
+                try? await connection.send(NodeGreeting(.confirmed, by: identity, number: greeting.number).bytes)
+                // The other node closes.
+                _ = try? await connection.receive()
+                return nil
+            case .hello:
+                if let reason = await doubt(greeting, before: deadline) { return refuse(node, reason) }
+                let hasRoom = state.withLock { state in
+                    guard state.proved[greeting.node] ?? 0 < limits.ofNode else { return false }
+                    state.proved[greeting.node, default: 0] += 1
+                    return true
+                }
+                guard hasRoom else { return refuse(node, "it has \(limits.ofNode) connections") }
+                connection.limitReceivedSize(to: ControlServer.maximumReceivedSize)
+                guard (try? await connection.send(NodeGreeting(.welcome, by: identity, number: greeting.number).bytes)) != nil else {
+                    state.withLock { $0.proved[greeting.node, default: 1] -= 1 }
+                    return nil
+                }
+                return (connection, greeting.node)
+            case .confirmed, .welcome: return refuse(node, "it answers what it wasn't asked")
+            }
+        }
+    }
+
+    private func refuse(_ node: String?, _ reason: String) -> (connection: PairConnection, node: String)? {
+        report(.refused(node: node, reason: reason))
+        return nil
+    }
+
+    /// Asks at the registered address of the node that a peer claims to be whether that node has dialled this one.
+    ///
+    /// - Returns: The reason not to believe it; nil: the peer is that node.
+    private func doubt(_ hello: NodeGreeting, before deadline: MonotonicTime) async -> String? {
+        guard let address = await addresses(hello.node) else { return "the cluster has no node of that name that listens" }
+        do throws(ControlError) {
+            let connection = try await PairConnection.dial(hello.node, at: address, as: identity, before: deadline)
+            defer { connection.close() }
+            let question = NodeGreeting(.question, by: identity, number: hello.number)
+            let answer = try await connection.closing(at: deadline) { await connection.exchange(question) }
+            guard let answer, answer.kind == .confirmed, answer.stranger(to: identity) == nil, answer.node == hello.node,
+                answer.number == hello.number
+            else { return "the node of that name says that it hasn't dialled this one" }
+            return nil
+        } catch {
+            return "the node of that name can't be asked: \(error.message)"
+        }
+    }
+}

@@ -1,0 +1,349 @@
+#if Cluster
+    import ConcurrencySupport
+    import Control
+    import CoordinatorsCluster
+    import Glibc
+    import Processes
+    import TestSupport
+    import Testing
+    import WireProtocol
+
+    /// Real daemons that pass operators' commands on to one another.
+    @Suite("Links of daemons", .sharedEtcd, .serialized, .timeLimit(.minutes(5))) struct LinkTests {
+        private static let ledger = """
+              - key: ledger
+                placement: cluster
+                worker: { executable: FIXTURE, coordinator: LedgerCoordinator, configuration: { file: DIRECTORY/ledger } }
+            """
+        private static let root = """
+              - { key: root, placement: cluster, worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: { children: [a] } } }
+            """
+
+        private struct Place: Decodable, Sendable {
+            var pid: Int32
+            var fence: UInt64?
+        }
+
+        private func others(_ name: String?) -> [String] { RunningCluster.names.filter { $0 != name } }
+
+        /// Waits until a path is active, as its owner and another node see it, and returns the owner.
+        private func owner(of path: String, besides former: String? = nil, in cluster: RunningCluster) async throws -> String {
+            var owner: String?
+            try await cluster.eventually("\(path) is active on another node than \(former ?? "none")") {
+                owner = try await cluster.place(of: path, from: "a").node
+                guard let owner, owner != former else { return false }
+                for name in RunningCluster.names {
+                    let status: TreeNode = try await cluster.answer(of: .status(path: path), from: name)
+                    guard status.state == "active", status.clusterNode == owner else { return false }
+                }
+                return true
+            }
+            return try #require(owner)
+        }
+
+        @Test func anyNodeTakesCommandsAboutAnyPlacedChild() async throws {
+            try await RunningCluster.with(Self.root, areLinked: true) { cluster in
+                let owner = try await owner(of: "/root", in: cluster)
+                let elsewhere = try #require(others(owner).first)
+                func status(_ path: String, from name: String) async throws -> TreeNode {
+                    try await cluster.answer(of: .status(path: path), from: name)
+                }
+                let there = try await status("/root", from: owner)
+                let here = try await status("/root", from: elsewhere)
+                #expect(here.pid == there.pid && here.isElsewhere == true && there.isElsewhere == nil)
+                let ask = ControlOperation.ask(path: "/root/a", message: "Fixture.WhereAmI", payload: [:], timeout: .seconds(5))
+                let answer: AskResult = try await cluster.answer(of: ask, from: elsewhere)
+                let place = try ControlJSON.decode(Place.self, from: answer.reply)
+                #expect(try await place.fence == cluster.place(of: "/root", from: owner).epoch)
+                #expect(place.pid == there.pid)
+                let trace = try await cluster.control(elsewhere, "ask", "--trace", "/root/a", "Fixture.Echo", #"{"text":"hello"}"#)
+                #expect(trace.exitCode == 0 && trace.output.contains("hello") && trace.errors.contains("└ /root  responds"), "\(trace)")
+                #expect(try await cluster.control(elsewhere, "send", "/root/a", "Fixture.Note", #"{"number":1}"#).exitCode == 0)
+                // The subtree is drawn as its owner has it.
+                let tree = try await cluster.control(elsewhere, "tree").output
+                let pid = try #require(there.pid)
+                #expect(tree.contains("active on \(owner)") && tree.contains("\(pid)"), "\(tree)")
+                #expect(tree.split(separator: "\n").contains { $0.contains(" a ") && $0.contains("active") }, "\(tree)")
+                // A change is made there, once, and its operator is known there.
+                #expect(try await cluster.control(elsewhere, "restart", "/root").exitCode == 0)
+                let next = try await status("/root", from: owner)
+                #expect(next.incarnation == there.incarnation + 1 && next.pid != there.pid)
+                #expect(try await cluster.control(elsewhere, "pause", "/root/a").exitCode == 0)
+                #expect(try await status("/root/a", from: owner).state == "paused")
+                #expect(try await cluster.control(elsewhere, "resume", "/root/a").exitCode == 0)
+                #expect(try await status("/root/a", from: elsewhere).state == "active")
+                let events = try await cluster.control(owner, "events", "--json").output
+                let line = try #require(events.split(separator: "\n").first { $0.contains(#""operation":"restart""#) })
+                #expect(
+                    line.contains(#""node":"\#(elsewhere)""#) && line.contains(#""command":"coordinatorctl""#)
+                        && line.contains(#""uid":\#(geteuid())"#)
+                )
+                // Errors come back as they are.
+                let missing = try await cluster.control(elsewhere, "status", "/root/nobody")
+                #expect(missing.exitCode == 4, "\(missing)")
+                #expect(try await cluster.control(elsewhere, "stop", "/root").exitCode == 64)
+                let unhandled = try await cluster.control(elsewhere, "ask", "/root", "Nobody.Answers", "{}")
+                #expect(unhandled.exitCode == 1 && unhandled.errors.contains("Nobody.Answers"), "\(unhandled)")
+                #expect(try await cluster.control(elsewhere, "kill", "/root").exitCode == 0)
+                try await cluster.eventually("it's restarted") { try await status("/root", from: elsewhere).incarnation > next.incarnation }
+            }
+        }
+
+        @Test func logsComeFromTheOwner() async throws {
+            let program = "{ command: [/bin/sh, -c, 'echo first line of NAME; while sleep 0.1; do echo another line of NAME; done'] }"
+            try await RunningCluster.with("  - { key: talker, placement: cluster, program: \(program) }", areLinked: true) { cluster in
+                let owner = try await owner(of: "/talker", in: cluster)
+                for name in RunningCluster.names {
+                    try await cluster.eventually("\(name) has the lines") {
+                        try await cluster.control(name, "logs", "/talker").output.contains("first line of \(owner)")
+                    }
+                }
+                let elsewhere = try #require(others(owner).first)
+                let client = try await ControlClient.connect(
+                    runtimeDirectory: RuntimeDirectory(path: cluster.directory.file("\(elsewhere)/run"))
+                )
+                let items = try await client.items(of: .logs(LogQuery(paths: ["/talker"], lines: 0, follows: true)))
+                for _ in 0..<3 {
+                    guard case .items(let lines) = try await items.next() else { throw Ended() }
+                    #expect("\(lines)".contains("another line of \(owner)"))
+                }
+                client.close()
+            }
+        }
+
+        private struct Ended: Error {}
+
+        /// Asks that go on until they are told not to, and what has become of each.
+        private final class Asking: Sendable {
+            let isOver = Lock(false)
+            let outcomes = Lock<[String: ControlError?]>([:])
+        }
+
+        /// Entries are asked for through all nodes while the ledger moves: each is made once, or ends with an error.
+        @Test func aMovingSubtreeDoublesNothing() async throws {
+            try await RunningCluster.with(Self.ledger, areLinked: true) { cluster in
+                var owner = try await owner(of: "/ledger", in: cluster)
+                let asking = Asking()
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    defer { asking.isOver.withLock { $0 = true } }
+                    for (sender, name) in RunningCluster.names.enumerated() {
+                        group.addTask {
+                            let directory = RuntimeDirectory(path: cluster.directory.file("\(name)/run"))
+                            let client = try await ControlClient.connect(runtimeDirectory: directory)
+                            var number: Int64 = 0
+                            while !asking.isOver.withLock({ $0 }) {
+                                let payload: JSONValue = ["sender": .integer(Int64(sender)), "number": .integer(number), "milliseconds": 0]
+                                let ask = ControlOperation.ask(
+                                    path: "/ledger",
+                                    message: "Ledger.Enter",
+                                    payload: payload,
+                                    timeout: .seconds(10)
+                                )
+                                var failure: ControlError?
+                                do throws(ControlError) { _ = try await client.call(ask) } catch { failure = error }
+                                asking.outcomes.withLock { $0["\(sender) \(number)"] = .some(failure) }
+                                number += 1
+                            }
+                        }
+                    }
+                    for _ in 0..<4 {
+                        let former = owner
+                        let target = try #require(others(owner).randomElement())
+                        #expect(try await cluster.control("a", "move", "/ledger", target).exitCode == 0)
+                        owner = try await self.owner(of: "/ledger", besides: former, in: cluster)
+                        let count = asking.outcomes.withLock { $0.count }
+                        try await cluster.eventually("asks go on") { asking.outcomes.withLock { $0.count } > count + 30 }
+                    }
+                    asking.isOver.withLock { $0 = true }
+                    try await group.waitForAll()
+                }
+                let lines = (Files.text(of: cluster.directory.file("ledger")) ?? "").split(separator: "\n")
+                let entries = lines.map { $0.split(separator: " ").suffix(2).joined(separator: " ") }
+                #expect(Set(entries).count == entries.count, "an entry was made twice")
+                let asked = asking.outcomes.withLock { $0 }
+                let failures = asked.compactMap(\.value)
+                for (entry, failure) in asked where failure == nil {
+                    #expect(entries.contains(entry), "\(entry) was answered and isn't there")
+                }
+                print(
+                    "\(asked.count) asks through three nodes while the subtree moved four times: \(failures.count) failed: \(Set(failures.map(\.message)))"
+                )
+                #expect(failures.allSatisfy { $0.code != .notHere })
+                #expect(failures.count <= 24, "each move ends the asks that are open, of three operators")
+            }
+        }
+
+        @Test func aRequestUnderAnotherEpochIsRefused() async throws {
+            try await RunningCluster.with(Self.ledger, areLinked: true) { cluster in
+                let owner = try await owner(of: "/ledger", in: cluster)
+                let epoch = try #require(try await cluster.place(of: "/ledger", from: "a").epoch)
+                try await Guest.with(cluster) { guest in
+                    func entry(_ number: Int64, _ epoch: UInt64, at name: String) async throws -> NodeLinks.Failure? {
+                        let payload: JSONValue = ["sender": 9, "number": .integer(number), "milliseconds": 0]
+                        return try await guest.failure(
+                            .ask(path: "/ledger", message: "Ledger.Enter", payload: payload, timeout: .seconds(5)),
+                            epoch,
+                            at: name
+                        )
+                    }
+                    let known = epoch
+                    #expect(try await entry(1, epoch, at: owner) == nil)
+                    for (number, (epoch, name)) in [(epoch - 1, owner), (epoch + 1000, owner), (epoch, try #require(others(owner).first))]
+                        .enumerated()
+                    {
+                        guard case .answered(let error)? = try await entry(Int64(number) + 2, epoch, at: name) else {
+                            Issue.record("an epoch that isn't the owner's was taken, or something else has failed")
+                            continue
+                        }
+                        #expect(error.code == .notHere && error.epoch == known)
+                    }
+                    let lines = (Files.text(of: cluster.directory.file("ledger")) ?? "").split(separator: "\n")
+                    #expect(lines.count == 1)
+                    // What isn't about a subtree of the cluster isn't for nodes to request.
+                    for operation in [
+                        ControlOperation.shutdown(), .tree, .configurationApplication(file: nil), .drain(node: owner, isDraining: true),
+                    ] {
+                        guard case .answered(let error)? = try await guest.failure(operation, epoch, at: owner) else {
+                            Issue.record("\(operation.name) was carried out")
+                            continue
+                        }
+                        #expect(error.code == .notPermitted)
+                    }
+                }
+            }
+        }
+
+        @Test func anOpenAskEndsWithItsOwnersDaemon() async throws {
+            try await RunningCluster.with(Self.root, areLinked: true) { cluster in
+                var owner = try await owner(of: "/root", in: cluster)
+                // Killed, and stopped, which only pings can tell.
+                for (signal, limit) in [(Signal.kill, Duration.seconds(2)), (.stop, .seconds(8))] {
+                    let elsewhere = try #require(others(owner).first)
+                    async let ended = cluster.control(elsewhere, "ask", "/root", "Fixture.Wait", "{}", "--timeout", "50s")
+                    try await cluster.eventually("the ask is being handled") {
+                        let status: TreeNode = try await cluster.answer(of: .status(path: "/root"), from: elsewhere)
+                        return status.mailbox?.running ?? 0 > 0
+                    }
+                    let begin = ContinuousClock.now
+                    try cluster.daemon(owner).send(signal)
+                    let outcome = try await ended
+                    #expect(ContinuousClock.now - begin < .patient(limit), "\(signal)")
+                    #expect(
+                        outcome.exitCode == 1 && outcome.errors.contains("peerLost") && outcome.errors.contains("unknown"),
+                        "\(outcome)"
+                    )
+                    let former = owner
+                    let names = others(owner)
+                    try await cluster.eventually("it's on another node") {
+                        let status: TreeNode = try await cluster.answer(of: .status(path: "/root"), from: names[0])
+                        guard status.state == "active", let node = status.clusterNode, node != former else { return false }
+                        owner = node
+                        return true
+                    }
+                    if signal == .stop { try cluster.daemon(former).send(.continue) } else { try await cluster.start(former) }
+                    try await cluster.eventually("the node is back") { try await cluster.nodes(from: former).membership == "member" }
+                    owner = try await self.owner(of: "/root", in: cluster)
+                }
+            }
+        }
+
+        /// It's a node by the store's word, and has the cluster's certificates.
+        @Test func aDaemonWithAnotherTokenGetsNothing() async throws {
+            try await RunningCluster.with(Self.root, areLinked: true) { cluster in
+                try Files.write("another secret of a test\n", to: cluster.directory.file("other"))
+                _ = try await cluster.daemon("c").terminate(grace: .seconds(10))
+                try cluster.configure("c", Self.root, token: cluster.directory.file("other"))
+                try await cluster.start("c")
+                try await cluster.eventually("it's a member") { try await cluster.nodes(from: "a").nodes.count == 3 }
+                #expect(try await cluster.control("a", "move", "/root", "b").exitCode == 0)
+                try await cluster.eventually("b has it") {
+                    let status: TreeNode = try await cluster.answer(of: .status(path: "/root"), from: "a")
+                    return status.state == "active" && status.clusterNode == "b"
+                }
+                try await cluster.eventually("c knows") { try await cluster.place(of: "/root", from: "c").node == "b" }
+                let refused = try await cluster.control("c", "restart", "/root")
+                #expect(refused.exitCode == 77 && refused.errors.contains("doesn't welcome this node"), "\(refused)")
+                #expect(try await cluster.control("c", "tree").output.contains("on b"))
+                #expect(try await cluster.control("a", "restart", "/root").exitCode == 0)
+                #expect(cluster.log(of: "b").contains("a connection of a stranger was refused"))
+                #expect(cluster.log(of: "b").contains("it has another token"))
+                let others = ["a", "b", "c"].map { cluster.log(of: $0) }.joined()
+                #expect(!others.contains(RunningCluster.token) && !others.contains("another secret"))
+            }
+        }
+
+        @Test func aDaemonThatCantListenDoesntStart() async throws {
+            try await RunningCluster.with("  []", areLinked: true) { cluster in
+                let address = try #require(try await Guest.address(of: "a", in: cluster))
+                let file = cluster.directory.file("b/tree.yaml")
+                let text = try #require(Files.text(of: file)).replacing("127.0.0.1:0", with: address.description)
+                try Files.write(text, to: cluster.directory.file("taken.yaml"))
+                let ended = try await BuiltProgram("coordinatord").run(
+                    ["--config", cluster.directory.file("taken.yaml"), "--runtime-dir", cluster.directory.file("taken")]
+                )
+                #expect(ended.exitCode != 0 && ended.errors.contains(address.description), "\(ended)")
+            }
+        }
+    }
+
+    /// A node that the test is: it's registered in the store, and has a certificate and the token.
+    private struct Guest {
+        let cluster: RunningCluster
+        let links: NodeLinks
+
+        static func with(_ cluster: RunningCluster, _ body: (Guest) async throws -> Void) async throws {
+            let certificates = try #require(cluster.certificates)
+            let identity = NodeIdentity(
+                cluster: cluster.cluster,
+                name: "guest",
+                token: RunningCluster.token,
+                authority: try certificates.text("ca.crt"),
+                certificate: try certificates.text("guest.crt"),
+                key: try certificates.text("guest.key")
+            )
+            let dials = NodeDials()
+            let listener = try NodeListener(at: try #require(NodeAddress("127.0.0.1:0")), as: identity, dials: dials) { _ in
+                nil
+            } report: { _ in
+            }
+            let links = NodeLinks(as: identity, dials: dials) { _ in }
+            let server = ControlServer(path: cluster.directory.file("guest/control.sock"), handler: Nothing())
+            let record = NodeRecord(name: try #require(NodeName("guest")), address: listener.address.description, isDraining: true)
+            try await EtcdMembers.shared.etcdctl(
+                "put",
+                "/coordinators/\(cluster.cluster)/nodes/guest",
+                String(decoding: record.json, as: UTF8.self)
+            )
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { await listener.run(serving: server) }
+                defer { listener.close() }
+                try await body(Guest(cluster: cluster, links: links))
+                await links.end()
+                listener.close()
+                try await group.waitForAll()
+            }
+        }
+
+        static func address(of name: String, in cluster: RunningCluster) async throws -> NodeAddress? {
+            let key = "/coordinators/\(cluster.cluster)/nodes/\(name)"
+            let value = try await EtcdMembers.shared.etcdctl("get", key, "--print-value-only")
+            return NodeRecord(json: Array(value.utf8)).flatMap { NodeAddress($0.address) }
+        }
+
+        /// Has a node carry out an operation that is meant for an epoch, and returns why that failed.
+        func failure(_ operation: ControlOperation, _ epoch: UInt64, at name: String) async throws -> NodeLinks.Failure? {
+            let address = try #require(try await Self.address(of: name, in: cluster))
+            let origin = RequestOrigin(processID: getpid(), userID: geteuid(), epoch: epoch)
+            do throws(NodeLinks.Failure) {
+                _ = try await links.call(operation, of: name, at: address, requestID: nil, origin: origin)
+                return nil
+            } catch {
+                return error
+            }
+        }
+    }
+
+    private struct Nothing: ControlHandler {
+        func handle(_ operation: ControlOperation, from requester: Requester) async throws(ControlError) -> JSONValue { [:] }
+    }
+#endif

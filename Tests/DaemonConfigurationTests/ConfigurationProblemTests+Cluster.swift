@@ -1,0 +1,66 @@
+import DaemonConfiguration
+import Testing
+
+extension ConfigurationProblemTests {
+    private static let cluster = "children: []\ncluster:\n  name: shop\n  directory: /epochs\n"
+
+    /// Problems of a node that listens for others.
+    static let rowsOfLinks: [Row] = [
+        Row(
+            "a node that listens without what it needs",
+            cluster + "  listen: 10.0.0.1:7400\n",
+            "f:3:3: `cluster` has no `token_file`; expected the path of the file with the cluster's secret",
+            "f:5:11: `listen` needs an authority, a certificate and its key; expected all three in `link_tls` or in `tls`"
+        ),
+        Row(
+            "bad addresses",
+            cluster + """
+                  listen: 10.0.0.1
+                  address: "http://node-a:7400"
+                  token_file: ~/token
+                  link_tls: { authority: a, certificate: b }
+                """,
+            "f:5:11: `listen` is `10.0.0.1`; expected a host and a port, such as 10.0.0.1:7400 or [fd00::1]:7400",
+            "f:6:12: `address` is `http://node-a:7400`; expected a host and a port, such as 10.0.0.1:7400 or [fd00::1]:7400",
+            "f:7:15: `token_file` is `~/token`, and no shell replaces `~` here; expected the path written out",
+            "f:8:13: `link_tls` has one of `certificate` and `key`; expected both or none",
+            "f:8:13: `listen` needs an authority, a certificate and its key; expected all three in `link_tls` or in `tls`"
+        ),
+        Row(
+            "all addresses of the machine, which no node can dial",
+            cluster + "  listen: 0.0.0.0:7400\n  token_file: token\n  tls: { authority: a, certificate: b, key: c }\n",
+            "f:5:11: `listen` is all addresses of this machine; add `address`, which other nodes dial"
+        ),
+        Row(
+            "what is for a node that listens",
+            cluster + "  address: a:1\n  token_file: token\n  link_tls: {}\n",
+            "f:5:12: `address` is for a node with `listen`",
+            "f:6:15: `token_file` is for a node with `listen`",
+            "f:7:13: `link_tls` is for a node with `listen`"
+        ),
+    ]
+
+    @Test("The place at which a node listens for others")
+    func links() throws {
+        func links(_ text: String) throws -> ClusterConfiguration.Links? {
+            try DaemonConfiguration.parse(text: Self.cluster + text, file: "f").cluster?.links
+        }
+        #expect(try links("") == nil)
+        var security = ClusterConfiguration.Security()
+        (security.authority, security.certificate, security.key) = ("a", "b", "c")
+        let shared = "  tls: { authority: a, certificate: b, key: c }\n"
+        #expect(
+            try links("  listen: '[::]:7400'\n  address: node-a.example:7400\n  token_file: token\n" + shared)
+                == ClusterConfiguration.Links(
+                    listen: "[::]:7400",
+                    address: "node-a.example:7400",
+                    tokenFile: "token",
+                    security: security
+                )
+        )
+        // The certificates for etcd may be others.
+        let own = "  link_tls: { authority: d, certificate: e, key: f }\n"
+        let links = try #require(try links("  listen: 10.0.0.1:7400\n  token_file: token\n" + shared + own))
+        #expect(links.address == nil && links.security.authority == "d" && links.security.certificate == "e" && links.security.key == "f")
+    }
+}

@@ -1,0 +1,214 @@
+import Glibc
+import NNG
+import TestSupport
+import Testing
+
+/// Encrypted connections between real certificates.
+@Suite("Encryption", .serialized, .timeLimit(minutes: 2))
+struct EncryptionTests {
+    private static func security(_ certificates: Certificates, _ name: String, authority: Certificates? = nil) throws -> TLSConfiguration {
+        TLSConfiguration(
+            authority: try (authority ?? certificates).text("ca.crt"),
+            certificate: try certificates.text("\(name).crt"),
+            key: try certificates.text("\(name).key")
+        )
+    }
+
+    /// What became of both ends of a connection.
+    private struct Meeting {
+        var dialled: Result<PairConnection, NNGError>
+        var accepted: Result<PairConnection, NNGError>
+
+        var reasons: [NNGError.Code?] {
+            [dialled, accepted].map { end in if case .failure(let error) = end { error.code } else { nil } }
+        }
+
+        /// Whether a message of the dialler arrives.
+        func carriesAMessage() async -> Bool {
+            guard case .success(let dialled) = dialled, case .success(let accepted) = accepted else { return false }
+            try? await dialled.send([1, 2, 3])
+            return (try? await accepted.receive()) == [1, 2, 3]
+        }
+    }
+
+    private func meet(_ listening: TLSConfiguration, _ dialling: TLSConfiguration, name: String) async throws -> Meeting {
+        let listener = try StreamListener("tls+tcp://127.0.0.1:0", security: listening)
+        let url = "tls+tcp://127.0.0.1:\(try #require(listener.port))"
+        async let dialled = Self.outcome { () async throws(NNGError) in
+            try await PairConnection.dial(url, security: (dialling, name), timeout: .seconds(5))
+        }
+        let accepted = await Self.outcome { () async throws(NNGError) in
+            try await PairConnection.negotiate(listener.accept(), timeout: .seconds(5))
+        }
+        let meeting = Meeting(dialled: await dialled, accepted: accepted)
+        listener.close()
+        return meeting
+    }
+
+    private static func outcome(_ body: () async throws(NNGError) -> PairConnection) async -> Result<PairConnection, NNGError> {
+        do throws(NNGError) { return .success(try await body()) } catch { return .failure(error) }
+    }
+
+    @Test func messagesOfAllSizesArriveInBothDirections() async throws {
+        let certificates = try await Certificates("a", "b")
+        let meeting = try await meet(try Self.security(certificates, "b"), try Self.security(certificates, "a"), name: "b")
+        let (dialled, accepted) = (try meeting.dialled.get(), try meeting.accepted.get())
+        for size in [0, 1, 100, 16_375, 16_384, 65_536, 1 << 20] {
+            let message = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }
+            async let sending: Void = dialled.send(message)
+            #expect(try await accepted.receive() == message)
+            try await sending
+            // An encrypted message doesn't leave within the call, but it leaves.
+            let hasLeft = accepted.transmitAtOnce(message) { error in if let error { Issue.record(error) } }
+            #expect(!hasLeft)
+            #expect(try await dialled.receive() == message)
+        }
+        #expect(dialled.peer == nil)
+        dialled.close()
+        #expect(await code { () async throws(NNGError) in try await accepted.receive() } == .connectionShut)
+        #expect(await code { () async throws(NNGError) in try await dialled.receive() } == .closed)
+    }
+
+    @Test func onlyTheAuthoritysCertificatesAreTrusted() async throws {
+        let (own, others) = (try await Certificates("a", "b"), try await Certificates("a", "b"))
+        let (a, b) = (try Self.security(own, "a"), try Self.security(own, "b"))
+        #expect(try await meet(b, a, name: "b").carriesAMessage())
+        // The listener's certificate is by another authority, has another name, or has expired: the dialler sees it.
+        for (what, listening, name) in [
+            ("another authority", try Self.security(others, "b", authority: own), "b"), ("another name", b, "c"),
+        ] {
+            let meeting = try await meet(listening, a, name: name)
+            #expect(meeting.reasons[0] == .cryptography, "\(what)")
+            #expect(!(await meeting.carriesAMessage()), "\(what)")
+        }
+        // The dialler's: the listener sees it, and the dialler gets nothing.
+        let meeting = try await meet(b, try Self.security(others, "a", authority: own), name: "b")
+        #expect(meeting.reasons[1] == .cryptography)
+        #expect(!(await meeting.carriesAMessage()))
+    }
+
+    @Test func expiredCertificatesAreRefused() async throws {
+        let certificates = try await Certificates("a", "b")
+        let (a, b) = (try Self.security(certificates, "a"), try Self.security(certificates, "b"))
+        try await certificates.expire("a")
+        try await certificates.expire("b")
+        #expect(try await meet(b, try Self.security(certificates, "a"), name: "b").reasons[1] == .cryptography)
+        #expect(try await meet(try Self.security(certificates, "b"), a, name: "b").reasons[0] == .cryptography)
+    }
+
+    @Test func aPeerWithoutACertificateIsRefused() async throws {
+        let certificates = try await Certificates("b")
+        let listener = try StreamListener("tls+tcp://127.0.0.1:0", security: try Self.security(certificates, "b"))
+        let port = try #require(listener.port)
+        async let client = BuiltProgram(path: "/usr/bin/openssl").run(
+            ["s_client", "-connect", "127.0.0.1:\(port)", "-CAfile", "\(certificates.directory)/ca.crt", "-quiet", "-no_ign_eof"]
+        )
+        let accepted = await Self.outcome { () async throws(NNGError) in try await PairConnection.negotiate(listener.accept()) }
+        guard case .failure(let error) = accepted else {
+            Issue.record("it was let in")
+            return
+        }
+        #expect([.cryptography, .peerNotAuthenticated].contains(error.code))
+        #expect(try await client.exitCode != 0)
+        listener.close()
+    }
+
+    @Test func whatIsNoCertificateIsRefused() async throws {
+        let certificates = try await Certificates("a")
+        var nonsense = try Self.security(certificates, "a")
+        nonsense.authority = "nonsense"
+        let refusal = await code { () async throws(NNGError) in try StreamListener("tls+tcp://127.0.0.1:0", security: nonsense) }
+        #expect(refusal == .cryptography)
+        let url = "tls+tcp://127.0.0.1:1"
+        #expect(
+            await code { () async throws(NNGError) in try await ByteStream.dial(url, security: (nonsense, "a"), timeout: .seconds(5)) }
+                == .cryptography
+        )
+    }
+
+    /// nng 1.5.2 loses a cancellation while it shakes hands.
+    @Test func aPeerThatSaysNothingIsLeftInTime() async throws {
+        let certificates = try await Certificates("a", "b")
+        let begin = ContinuousClock.now
+        let silent = try StreamListener("tcp://127.0.0.1:0")
+        let url = "tls+tcp://127.0.0.1:\(try #require(silent.port))"
+        let security = try Self.security(certificates, "a")
+        async let stream = silent.accept()
+        #expect(
+            await code { () async throws(NNGError) in
+                try await PairConnection.dial(url, security: (security, "b"), timeout: .milliseconds(300))
+            } == .timedOut
+        )
+        _ = try await stream
+        let listener = try StreamListener("tls+tcp://127.0.0.1:0", security: try Self.security(certificates, "b"))
+        let other = try await ByteStream.dial("tcp://127.0.0.1:\(try #require(listener.port))")
+        let accepted = try await listener.accept()
+        #expect(
+            await code { () async throws(NNGError) in try await PairConnection.negotiate(accepted, timeout: .milliseconds(300)) }
+                == .timedOut
+        )
+        // A task that is cancelled, and a stream that is closed, in the middle of it.
+        let third = try await ByteStream.dial("tcp://127.0.0.1:\(try #require(listener.port))")
+        let (fourth, fifth) = (try await listener.accept(), try await ByteStream.dial("tcp://127.0.0.1:\(try #require(listener.port))"))
+        let receiving = Task { await code { () async throws(NNGError) in try await fourth.receive(upTo: 1) } }
+        receiving.cancel()
+        #expect(await receiving.value == .canceled)
+        // Nothing is being sent below while the handshake waits for the peer: there nng has nothing to cancel.
+        let seventh = try await ByteStream.dial("tcp://127.0.0.1:\(try #require(listener.port))")
+        let eighth = try await listener.accept()
+        let sending = Task { await code { () async throws(NNGError) in try await eighth.send([1]) } }
+        // Not to wait for anything: a cancellation that comes before the sending shows nothing.
+        try await Task.sleep(for: .milliseconds(50))
+        sending.cancel()
+        #expect(await sending.value == .canceled)
+        let sixth = try await listener.accept()
+        async let closed = code { () async throws(NNGError) in try await sixth.receive(upTo: 1) }
+        sixth.close()
+        #expect(await closed == .closed)
+        #expect(ContinuousClock.now - begin < .patient(.seconds(20)))
+        withExtendedLifetime((other, third, fifth, seventh)) {}
+        listener.close()
+        #expect(await code { () async throws(NNGError) in try await listener.accept() } == .closed)
+    }
+
+    /// Streams are opened and closed while bytes move, again and again: nothing hangs, and no descriptor is left.
+    @Test func connectionsComeAndGo() async throws {
+        let certificates = try await Certificates("a", "b")
+        let (a, b) = (try Self.security(certificates, "a"), try Self.security(certificates, "b"))
+        let listener = try StreamListener("tls+tcp://127.0.0.1:0", security: b)
+        let url = "tls+tcp://127.0.0.1:\(try #require(listener.port))"
+        let echo = Task {
+            await withDiscardingTaskGroup { group in
+                while let stream = try? await listener.accept() {
+                    group.addTask {
+                        guard let connection = try? await PairConnection.negotiate(stream) else { return }
+                        while let message = try? await connection.receive() { try? await connection.send(message) }
+                    }
+                }
+            }
+        }
+        let before = Files.names(in: "/proc/self/fd").count
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<40 {
+                group.addTask {
+                    guard let connection = try? await PairConnection.dial(url, security: (a, "b")) else {
+                        Issue.record("connection \(number) wasn't made")
+                        return
+                    }
+                    let message = [UInt8](repeating: UInt8(number), count: 1000)
+                    for _ in 0..<10 {
+                        try? await connection.send(message)
+                        #expect((try? await connection.receive()) == message)
+                    }
+                    // In the middle of a message.
+                    let sending = Task { try? await connection.send([UInt8](repeating: 7, count: 1 << 20)) }
+                    connection.close()
+                    await sending.value
+                }
+            }
+        }
+        listener.close()
+        await echo.value
+        #expect(await eventually { Files.names(in: "/proc/self/fd").count <= before + 2 })
+    }
+}

@@ -131,6 +131,32 @@ struct ConnectionTests {
         }
     }
 
+    @Test("A connection that is being made when all are dismissed hears of it before that is done")
+    func dismissal() async throws {
+        var limits = ConnectionLimits()
+        limits.dismissalTimeout = .seconds(30)
+        try await withServer(limits: limits) { directory, server in
+            let stream = try await ByteStream.dial("ipc://" + directory.controlSocket, timeout: .seconds(5))
+            let greeting = try await stream.receive(upTo: 8)
+            let isDone = Lock(false)
+            let dismissal = Task {
+                await server.dismissAll()
+                isDone.withLock { $0 = true }
+            }
+            // Long enough for a dismissal that doesn't wait for it; otherwise nothing happens.
+            try await Task.sleep(for: .milliseconds(50))
+            #expect(isDone.withLock { !$0 })
+            try await stream.send(greeting)
+            await dismissal.value
+            var heard: [UInt8] = []
+            while let bytes = try? await stream.receive(upTo: 1_000), !bytes.isEmpty {
+                heard += bytes
+                if heard.last == UInt8(ascii: "}") { break }
+            }
+            #expect(String(decoding: heard, as: UTF8.self).contains(RequestIntake.closed.message))
+        }
+    }
+
     @Test("A request far beyond the size limit ends its connection before it is in memory")
     func hugeRequest() async throws {
         try await withServer { directory, _ in

@@ -14,6 +14,8 @@ public struct ConnectionLimits: Sendable {
     public var untouchedDescriptors = 8
     /// The time in which a client must name its protocol.
     public var handshakeTimeout = Duration.seconds(3)
+    /// The part of that time which clients are given when all connections are dismissed; only silent ones use it up.
+    public var dismissalTimeout = Duration.milliseconds(250)
     /// The time after which a connection without an open request is closed.
     public var idleTimeout = Duration.seconds(60)
     /// The same time while the process is short of descriptors.

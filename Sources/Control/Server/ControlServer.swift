@@ -19,8 +19,6 @@ public final class ControlServer: Sendable {
     public static let maximumOpenDescriptions = 64
     /// The largest number of these requests that are streams, each of which may last for long.
     public static let maximumOpenStreams = 16
-    /// The time that connections are given that are being made when all are dismissed.
-    private static let dismissalDelay = Duration.milliseconds(10)
 
     private enum Phase {
         /// The socket isn't bound yet. Can transition to: listening by `listen()`, closed by `close()`.
@@ -42,6 +40,10 @@ public final class ControlServer: Sendable {
         var loss: ControlError?
         /// Whether all connections are ended, because another program takes the daemon's place.
         var isDismissing = false
+        /// The number of connections that were accepted and aren't conversations yet.
+        var arriving = 0
+        /// Whether the acceptance of connections has noticed that the listener was closed.
+        var acceptsNone = false
     }
 
     /// The state that a close leaves, to be acted on after the lock.
@@ -177,12 +179,15 @@ public final class ControlServer: Sendable {
     public func dismissAll() async {
         let endpoint = state.withLock { state -> ControlEndpoint? in
             guard case .serving(let endpoint) = state.phase else { return nil }
-            state.isDismissing = true
+            (state.isDismissing, state.acceptsNone) = (true, false)
             return endpoint
         }
         endpoint?.listener.close()
-        // Connections that are being made become conversations in this time; those that come later are dismissed at once.
-        try? await Task.sleep(for: Self.dismissalDelay)
+        // A peer that has been greeted may have sent a request: it must hear that nobody has read that.
+        let deadline = ContinuousClock.now + limits.dismissalTimeout
+        while state.withLock({ $0.arriving > 0 || !$0.acceptsNone }), ContinuousClock.now < deadline {
+            try? await Task.sleep(for: .milliseconds(1))
+        }
         let conversations = state.withLock { Array($0.conversations.values) }
         await withDiscardingTaskGroup { group in
             for conversation in conversations { group.addTask { await conversation.dismiss() } }
@@ -224,14 +229,17 @@ public final class ControlServer: Sendable {
             let listener = endpoint.listener
             do throws(NNGError) {
                 let stream = try await listener.accept()
+                state.withLock { $0.arriving += 1 }
                 failuresInARow = 0
                 // One after the other: the next connection waits in the kernel, at no cost.
                 if let seat = await connections.seat(processID: stream.peer?.processID ?? 0, close: { stream.close() }) {
                     group.addTask { await self.converse(on: stream, seat) }
                 } else {
+                    state.withLock { $0.arriving -= 1 }
                     stream.close()
                 }
             } catch {
+                if error.code == .closed { state.withLock { $0.acceptsNone = true } }
                 if error.code == .canceled || error.code == .closed && isClosing { return nil }
                 if let loss = state.withLock({ $0.loss }) { return loss }
                 if error.code == .closed, endpoint.listener !== listener { continue }
@@ -300,29 +308,37 @@ public final class ControlServer: Sendable {
 
     private func converse(on stream: ByteStream, _ seat: ConnectionTable.Seat) async {
         defer { connections.leave(seat) }
-        do throws(NNGError) {
-            let connection = try await PairConnection.negotiate(
-                stream,
-                maximumMessageSize: Self.maximumAnswerSize,
-                maximumReceivedSize: Self.maximumReceivedSize,
-                timeout: limits.handshakeTimeout
-            )
-            let conversation = ControlConversation(
-                on: connection,
-                handler: handler,
-                ledger: ledger,
-                intake: intake,
-                connections: connections,
-                seat: seat,
-                budget: budget
-            )
-            guard admit(conversation) else { return connection.close() }
-            if state.withLock({ $0.isDismissing }) { await conversation.dismiss() }
-            await serve(conversation, seat)
-            release(conversation)
-        } catch {
-            // The peer spoke another protocol or went away: there is no one to answer.
+        guard let conversation = await negotiate(on: stream, seat) else { return }
+        await serve(conversation, seat)
+        release(conversation)
+    }
+
+    /// Makes a conversation of a connection; `nil` when the peer speaks another protocol or went away, so that there is no one to answer, or the
+    /// server serves nobody any more.
+    private func negotiate(on stream: ByteStream, _ seat: ConnectionTable.Seat) async -> ControlConversation? {
+        defer { state.withLock { $0.arriving -= 1 } }
+        let negotiated = try? await PairConnection.negotiate(
+            stream,
+            maximumMessageSize: Self.maximumAnswerSize,
+            maximumReceivedSize: Self.maximumReceivedSize,
+            timeout: limits.handshakeTimeout
+        )
+        guard let connection = negotiated else { return nil }
+        let conversation = ControlConversation(
+            on: connection,
+            handler: handler,
+            ledger: ledger,
+            intake: intake,
+            connections: connections,
+            seat: seat,
+            budget: budget
+        )
+        guard admit(conversation) else {
+            connection.close()
+            return nil
         }
+        if state.withLock({ $0.isDismissing }) { await conversation.dismiss() }
+        return conversation
     }
 
     private func serve(_ conversation: ControlConversation, _ seat: ConnectionTable.Seat) async {

@@ -58,6 +58,8 @@ extension MessageReader {
             case .read(let target):
                 return read(into: target)
             case .give(let waiter, let result):
+                // Nothing can be sent any more when the waiter hears of the end.
+                if case .failure = result { handle.close() }
                 waiter.resume(returning: result)
                 // The turn is still held: the next message may have a consumer, or there is room to read.
                 continue

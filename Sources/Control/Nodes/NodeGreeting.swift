@@ -1,6 +1,6 @@
 import WireProtocol
 
-/// What nodes say to one another before they speak the control protocol.
+/// A message that nodes exchange before they speak the control protocol.
 ///
 /// The dialler has checked the certificate and the name of the node that it has dialled, and says `hello` with its own name and a random number.
 /// That node knows of the dialler's certificate only that it's by the cluster's authority. So it dials the address that the store has of the

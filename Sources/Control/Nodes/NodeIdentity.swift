@@ -1,6 +1,6 @@
 import NNG
 
-/// What a node of a cluster shows to the other nodes, and expects of them.
+/// The proofs that a node of a cluster shows to the other nodes, and expects of them.
 public struct NodeIdentity: Sendable {
     /// The cluster's name.
     public var cluster: String

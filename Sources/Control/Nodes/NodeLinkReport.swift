@@ -1,4 +1,4 @@
-/// What has happened with the connections between nodes, for the log.
+/// An event of the connections between nodes, for the log.
 public enum NodeLinkReport: Hashable, Sendable {
     /// A connection was refused. The other end, which was told nothing, claims to be a node of this name, if it has come to that.
     case refused(node: String?, reason: String)

@@ -4,7 +4,7 @@ public import WireProtocol
 
 /// The connections to other nodes, on which a node passes requests on.
 ///
-/// There is one connection to a node, made when it's needed and closed when it hasn't been for a while; a stream has its own, because whoever reads it
+/// There is one connection to a node, made when it's needed and closed when it hasn't been for a while; a stream has its own, because its reader
 /// may be slow. A node that doesn't answer three pings in a row counts as lost.
 public final class NodeLinks: Sendable {
     /// The time in which two nodes have to be done with proving who they are.
@@ -251,7 +251,7 @@ public final class NodeLinks: Sendable {
         return ControlClient(connection, socket: node)
     }
 
-    /// Pings a node, until the connection has ended or nobody has needed it for a while.
+    /// Pings a node, until the connection has ended or no request has needed it for a while.
     private func attend(_ client: ControlClient, of node: String) async {
         var misses = 0
         var reason = "it has ended"

@@ -26,7 +26,7 @@ public final class NodeListener: Sendable {
         var proved: [String: Int] = [:]
     }
 
-    /// Who the node is.
+    /// The identity of the node.
     private let identity: NodeIdentity
     private let listener: StreamListener
     private let host: String

@@ -1,6 +1,6 @@
 import WireProtocol
 
-/// What a node tells of an operator's request that it passes on to another node.
+/// The description of an operator's request that a node passes on to another one.
 ///
 /// It's believed from nodes alone: a daemon skips the origin that an operator's program names.
 public struct RequestOrigin: Hashable, Sendable {

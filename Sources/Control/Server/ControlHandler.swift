@@ -47,7 +47,7 @@ public struct Requester: Hashable, Sendable {
     public struct Passage: Hashable, Sendable {
         /// The node that passes the request on, which has proved its name.
         public var node: String
-        /// What the node tells of the request.
+        /// The description that the node has sent with the request.
         public var origin: RequestOrigin
 
         /// Creates the way of a request.

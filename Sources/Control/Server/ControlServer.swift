@@ -269,17 +269,7 @@ public final class ControlServer: Sendable {
     func serve(_ connection: PairConnection, of node: String) async {
         guard let seat = await links.seat(processID: 0, close: { connection.close() }) else { return connection.close() }
         defer { links.leave(seat) }
-        let conversation = ControlConversation(
-            on: connection,
-            node: node,
-            handler: handler,
-            ledger: ledger,
-            intake: intake,
-            connections: links,
-            seat: seat,
-            budget: budget
-        )
-        guard admit(conversation) else { return connection.close() }
+        guard let conversation = begin(on: connection, of: node, links, seat) else { return }
         await withDiscardingTaskGroup { group in
             group.addTask { if await conversation.hasFallenSilent(for: Self.silenceLimit) { connection.close() } }
             await conversation.run(allowedUserIDs: nil)
@@ -288,13 +278,31 @@ public final class ControlServer: Sendable {
         release(conversation)
     }
 
-    /// Takes note of a conversation; returns false when the server doesn't serve any more.
-    private func admit(_ conversation: ControlConversation) -> Bool {
-        state.withLock { state in
+    /// Begins a conversation; closes the connection, and returns `nil`, when the server doesn't serve any more.
+    private func begin(
+        on connection: PairConnection,
+        of node: String?,
+        _ table: ConnectionTable,
+        _ seat: ConnectionTable.Seat
+    ) -> ControlConversation? {
+        let conversation = ControlConversation(
+            on: connection,
+            node: node,
+            handler: handler,
+            ledger: ledger,
+            intake: intake,
+            connections: table,
+            seat: seat,
+            budget: budget
+        )
+        let isWelcome = state.withLock { state in
             guard case .serving = state.phase else { return false }
             state.conversations[ObjectIdentifier(conversation)] = conversation
             return true
         }
+        if isWelcome { return conversation }
+        connection.close()
+        return nil
     }
 
     private func release(_ conversation: ControlConversation) {
@@ -324,19 +332,7 @@ public final class ControlServer: Sendable {
             timeout: limits.handshakeTimeout
         )
         guard let connection = negotiated else { return nil }
-        let conversation = ControlConversation(
-            on: connection,
-            handler: handler,
-            ledger: ledger,
-            intake: intake,
-            connections: connections,
-            seat: seat,
-            budget: budget
-        )
-        guard admit(conversation) else {
-            connection.close()
-            return nil
-        }
+        guard let conversation = begin(on: connection, of: nil, connections, seat) else { return nil }
         if state.withLock({ $0.isDismissing }) { await conversation.dismiss() }
         return conversation
     }

@@ -43,7 +43,7 @@ extension CoordinatorRuntime {
     /// Returns the message itself for a coordinator of this process and for a child of one, whose link encodes it as its other end understands;
     /// its JSON for all others, since a message that is routed by path may pass processes of other builds.
     private func body<M: ResponderMessage>(_ message: M, at path: CoordinatorPath) throws -> Envelope.Body {
-        if try root.inThisProcess(path.components.dropLast()[...]) != nil { return .value(message) }
+        if try root.inThisProcess(path.components.dropLast()) != nil { return .value(message) }
         return .encoded(name: M.wireName, .json, Payload(try PayloadCoder.encode(message, as: .json)))
     }
 

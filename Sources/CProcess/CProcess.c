@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -684,6 +685,34 @@ int coordinator_process_limit_data(pid_t pid, uint64_t bytes) {
 void coordinator_process_trim_memory(void) { malloc_trim(0); }
 
 void coordinator_process_limit_arenas(int count) { mallopt(M_ARENA_MAX, count); }
+
+// Whether the linker has written into the object's code, which can't be read from the file again.
+static int has_relocated_code(const struct dl_phdr_info *object) {
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        if (object->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
+        const ElfW(Dyn) *entry = (const ElfW(Dyn) *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+        for (; entry->d_tag != DT_NULL; entry++) {
+            if (entry->d_tag == DT_TEXTREL || (entry->d_tag == DT_FLAGS && (entry->d_un.d_val & DF_TEXTREL))) return 1;
+        }
+    }
+    return 0;
+}
+
+static int unmap_code(struct dl_phdr_info *object, size_t size, void *context) {
+    (void)size;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    if (has_relocated_code(object)) return 0;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+        if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) || (segment->p_flags & PF_W)) continue;
+        uintptr_t start = object->dlpi_addr + segment->p_vaddr;
+        uintptr_t first = start / page * page;
+        madvise((void *)first, start + segment->p_filesz - first, MADV_DONTNEED);
+    }
+    return 0;
+}
+
+void coordinator_process_unmap_code(void) { dl_iterate_phdr(unmap_code, NULL); }
 
 int coordinator_process_replace(const char *executable, char *const *arguments, char *const *environment) {
     sigset_t all, former;

@@ -167,10 +167,35 @@ public final class Link: Sendable {
     }
 
     /// Begins to send the frames that were queued, unless a batch is on its way, after which they are sent.
-    public func flush() {
+    public func flush() { flush(inThisThread: false) }
+
+    private func flush(inThisThread: Bool) {
         let (begun, waiting) = outbound.withLock { ($0.beginTransmission(), $0.batches.count) }
-        if let batch = begun.batch { begun.wasQuiet ? transmitAtOnce(batch) : transmit(batch) }
+        if let batch = begun.batch { begun.wasQuiet || inThisThread ? transmitAtOnce(batch) : transmit(batch) }
         if waiting > Outbound.limit { close(because: "the other side doesn't read: \(waiting) bytes wait for it") }
+    }
+
+    /// Has the frames that were queued leave within half a millisecond, together with those that are queued meanwhile.
+    ///
+    /// They leave at once after a pause, and when they are many. This is for frames of which many follow each other and none is waited for.
+    public func flushSoon() {
+        switch outbound.withLock({ $0.planFlush() }) {
+        case .now: flush(inThisThread: true)
+        case .later: if !LaterFlushes.shared.add(self) { flush() }
+        case .none: break
+        }
+    }
+
+    /// Sends the frames that ``flushSoon()`` has left, unless others have left since it was last asked about.
+    ///
+    /// - Returns: False when the link is to be asked about again.
+    func flushIfQuiet() -> Bool {
+        switch outbound.withLock({ $0.resumeFlush() }) {
+        case .now: flush(inThisThread: true)
+        case .later: return false
+        case .none: break
+        }
+        return true
     }
 
     /// Returns the text of a name that the other end has defined.

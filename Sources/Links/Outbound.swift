@@ -10,6 +10,16 @@ struct Outbound {
     /// Sooner it leaves through nng's threads, which takes a while: frames that come meanwhile leave together.
     private static let quiet = Duration.microseconds(40)
 
+    /// The number of waiting bytes from which on the frames that aren't urgent leave.
+    private static let enough = 8 << 10
+
+    /// When the frames that aren't urgent leave.
+    enum FlushPlan {
+        case now, later
+        /// Another thread sends them, or there are none.
+        case none
+    }
+
     var batches = OutboundBatches()
     var names = OutboundNames()
     private(set) var closed: LinkError?
@@ -20,6 +30,8 @@ struct Outbound {
     /// The number of batches that have been handed to the connection.
     private(set) var transmissions: UInt64 = 0
     private var isTransmitting = false
+    /// The number of transmissions when a later flush was planned; `nil` when none is.
+    private var planned: UInt64?
     /// The time at which the latest transmission began.
     private var latest = MonotonicTime(nanoseconds: 0)
 
@@ -41,6 +53,26 @@ struct Outbound {
             latest = .now
         }
         return next
+    }
+
+    /// Decides when the frames leave that were queued just now.
+    mutating func planFlush(now: MonotonicTime = .now) -> FlushPlan {
+        if isTransmitting { return .none }
+        if batches.count >= Self.enough { return .now }
+        if planned != nil { return .none }
+        if now - latest > Self.quiet { return .now }
+        planned = transmissions
+        return .later
+    }
+
+    /// Decides whether the frames leave for which a later flush was planned.
+    mutating func resumeFlush() -> FlushPlan {
+        if batches.count > 0, closed == nil, planned != transmissions {
+            planned = transmissions
+            return .later
+        }
+        planned = nil
+        return batches.count == 0 || isTransmitting ? .none : .now
     }
 
     /// Returns the number of a name, after defining it to the other end if it is new.

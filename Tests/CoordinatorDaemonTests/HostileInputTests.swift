@@ -50,7 +50,10 @@ struct HostileInputTests {
             try await daemon.eventually("descriptors and sockets are back") {
                 zip(processes, usage).allSatisfy { Usage($0).descriptors <= $1.descriptors }
             }
-            for (process, usage) in zip(processes, usage) { #expect(Usage(process).peak - usage.peak < 96 << 20, "seed \(seed)") }
+            // The sanitizer keeps hundreds of megabytes of what was freed.
+            for (process, usage) in zip(processes, usage) {
+                #expect(Sanitizer.isOn || Usage(process).peak - usage.peak < 96 << 20, "seed \(seed)")
+            }
 
             // The log tells of the first stranger at once, and of those since then with the first one after ten seconds.
             try await Task.sleep(for: .seconds(11))

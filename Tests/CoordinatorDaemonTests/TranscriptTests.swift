@@ -12,7 +12,7 @@ import Testing
         let specification = ProcessSpecification(
             executable: python ?? "/usr/bin/python3",
             arguments: arguments,
-            environment: ["PATH": "/usr/bin:/bin", "HOME": "/tmp"],
+            environment: ["PATH": "/usr/bin:/bin", "HOME": "/tmp"].merging(Sanitizer.environment) { given, _ in given },
             standardOutput: output.destination,
             standardError: .sameAsOutput
         )

@@ -47,6 +47,60 @@ struct LinkTests {
         }
     }
 
+    @Test("Frames that nobody is in a hurry for arrive by themselves, in order with all others")
+    func later() async throws {
+        try await LinkPair.with { pair in
+            let count = 20_000
+            for number in 0..<count {
+                let frame = Frame(.ack, correlation: UInt64(number))
+                if number % 1_000 == 999 {
+                    try pair.child.send(frame)
+                } else {
+                    try pair.child.append { _ in frame }
+                    pair.child.flushSoon()
+                }
+            }
+            #expect(await pair.parentReceived(count).map(\.correlation) == (0..<UInt64(count)).map { $0 })
+            for number in count..<count + 20 {
+                try pair.child.append { _ in Frame(.ack, correlation: UInt64(number)) }
+                pair.child.flushSoon()
+                try pair.child.append { _ in Frame(.ack, correlation: UInt64(number)) }
+                pair.child.flushSoon()
+                _ = await pair.parentReceived(count + 2 * (number - count + 1))
+            }
+        }
+    }
+
+    @Test("Frames that nobody is in a hurry for leave after a pause, when they are many, or when none has left between two looks")
+    func plans() throws {
+        var outbound = Outbound(maximumFrameSize: 1 << 20)
+        func append() throws { try outbound.batches.append(Frame(.ack), lane: .bulk, limit: 1 << 20) }
+        func transmit() { #expect(outbound.continueTransmission() != nil && outbound.continueTransmission() == nil) }
+        try append()
+        #expect(outbound.planFlush(now: .now + .milliseconds(1)) == .now)
+        transmit()
+        let busy = MonotonicTime.now + .seconds(-1)
+        try append()
+        #expect(outbound.planFlush(now: busy) == .later)
+        try append()
+        #expect(outbound.planFlush(now: busy) == .none)
+        while outbound.batches.count < 8 << 10 { try append() }
+        #expect(outbound.planFlush(now: busy) == .now)
+        transmit()
+        try append()
+        #expect(outbound.resumeFlush() == .later)
+        #expect(outbound.resumeFlush() == .now)
+        transmit()
+        try append()
+        #expect(outbound.planFlush(now: busy) == .later)
+        transmit()
+        #expect(outbound.resumeFlush() == .none)
+        try append()
+        #expect(outbound.planFlush(now: busy) == .later)
+        outbound.close(LinkError(.closed, ""))
+        #expect(outbound.resumeFlush() == .none)
+    }
+
     @Test("A control frame overtakes bulk that waits")
     func lanes() throws {
         var batches = OutboundBatches()

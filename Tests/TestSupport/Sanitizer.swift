@@ -26,7 +26,7 @@ public enum Sanitizer: Sendable {
     public static var slowness: Int { isOn ? 10 : 1 }
 
     /// The sanitizer's options, for a program that doesn't inherit the environment.
-    static let environment: [String: String] = {
+    public static let environment: [String: String] = {
         let options: [(String, String)] = ["TSAN_OPTIONS", "ASAN_OPTIONS"].compactMap { (name: String) in
             getenv(name).map { (name, String(cString: $0)) }
         }

@@ -161,4 +161,7 @@ const char *coordinator_process_error_name(int error);
 void coordinator_process_trim_memory(void);
 void coordinator_process_limit_arenas(int count);
 
+// madvise(2), MADV_DONTNEED, on the code of the program and its libraries: a page of it is mapped again when it's next run.
+void coordinator_process_unmap_code(void);
+
 #endif

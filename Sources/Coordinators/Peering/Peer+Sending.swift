@@ -87,7 +87,7 @@ extension Peer {
                 return false
             }
         }
-        if hasLeft { link.flush() }
+        if hasLeft { link.flushSoon() }
         return hasLeft
     }
 

@@ -67,6 +67,9 @@ final class Worker: Sendable {
     func rehearse() async {
         runtime.registry.makeTables()
         await Rehearsal.run()
+        // The second one maps again what a life needs.
+        FreeMemory.unmapCode()
+        await Rehearsal.run()
     }
 
     /// Ends the coordinator, and then the process; a second call can only shorten the time.

@@ -35,14 +35,16 @@ extension Node {
     ///
     /// - Returns: Whether a coordinator responds; `nil` if the message has to take the whole way.
     func sendUp<M: ResponderMessage>(_ message: M) throws(CoordinatorError) -> Bool? {
-        guard let uplink = runtime.uplink, existingOpenAsks?.isClosed != true else { return nil }
-        let type = ObjectIdentifier(M.self)
-        var node = self
-        while true {
-            guard case .none = node.type.table.match(for: type) else { return nil }
-            guard let parent = node.parent else { return try uplink.send(message, from: path) }
-            node = parent
-        }
+        guard let uplink = runtime.uplink, existingOpenAsks?.isClosed != true, leavesProcess(ObjectIdentifier(M.self)) else { return nil }
+        return try uplink.send(message, from: path)
+    }
+
+    /// Returns whether no coordinator of this process, from here up, has a row for messages of a type.
+    ///
+    /// A recursion, as in the search for the shortcut of an ask.
+    private func leavesProcess(_ message: ObjectIdentifier) -> Bool {
+        guard case .none = type.table.match(for: message) else { return false }
+        return parent?.leavesProcess(message) ?? true
     }
 
     func leaveProcess(_ envelope: Envelope) {

@@ -25,21 +25,20 @@ final class LaterFlushes: Sendable {
         sem_init(alarm, 0, 0)
     }
 
-    /// Has a link flushed soon.
-    ///
-    /// - Returns: False when there can be no thread that does it.
-    func add(_ link: Link) -> Bool {
+    /// Has a link flushed soon; at once, if there can be no thread that does it.
+    func add(_ link: Link) {
         let (mustWake, mustStart) = state.withLock { state -> (Bool, Bool) in
             state.links.append(link)
             defer { (state.isAwake, state.hasThread) = (true, true) }
             return (!state.isAwake, !state.hasThread)
         }
-        if mustStart, !DetachedThread.run({ self.run() }) {
-            state.withLock { state in state = State() }
-            return false
-        }
         if mustWake { sem_post(alarm) }
-        return true
+        guard mustStart, !DetachedThread.run({ self.run() }) else { return }
+        let links = state.withLock { state in
+            defer { state = State() }
+            return state.links
+        }
+        for link in links { link.flushAsPlanned() }
     }
 
     private func run() {

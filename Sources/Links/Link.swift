@@ -181,9 +181,15 @@ public final class Link: Sendable {
     public func flushSoon() {
         switch outbound.withLock({ $0.planFlush() }) {
         case .now: flush(inThisThread: true)
-        case .later: if !LaterFlushes.shared.add(self) { flush() }
+        case .later: LaterFlushes.shared.add(self)
         case .none: break
         }
+    }
+
+    /// Sends the frames that ``flushSoon()`` has left.
+    func flushAsPlanned() {
+        outbound.withLock { $0.dropPlan() }
+        flush(inThisThread: true)
     }
 
     /// Sends the frames that ``flushSoon()`` has left, unless others have left since it was last asked about.

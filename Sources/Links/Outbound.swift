@@ -65,6 +65,9 @@ struct Outbound {
         return .later
     }
 
+    /// Forgets that a later flush was planned.
+    mutating func dropPlan() { planned = nil }
+
     /// Decides whether the frames leave for which a later flush was planned.
     mutating func resumeFlush() -> FlushPlan {
         if batches.count > 0, closed == nil, planned != transmissions {

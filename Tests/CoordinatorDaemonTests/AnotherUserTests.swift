@@ -99,4 +99,48 @@ struct AnotherUserTests {
             }
         }
     }
+
+    @Test(
+        "isn't believed about processes that its user couldn't end: the daemon ends none of them for it",
+        .enabled(if: access("/usr/bin/python3", X_OK) == 0, "needs /usr/bin/python3")
+    )
+    func falseReport() async throws {
+        let directory = try TemporaryDirectory()
+        chmod(directory.path, 0o755)
+        let sleeper = ProcessSpecification(executable: "/bin/sleep", arguments: ["600"], environment: [:])
+        try await withChild(sleeper) { sleeper in
+            let script = directory.file("worker")
+            let arguments = "report \(sleeper.identity.processID) \(sleeper.identity.startTime)"
+            let program = "\(Files.packageRoot)/Tests/PythonPeer/misbehaving.py"
+            try Files.write("#!/bin/sh\nexec /usr/bin/python3 '\(program)' \(arguments)\n", to: script)
+            chmod(script, 0o755)
+            func tree(user: String) -> String {
+                """
+                children:
+                  - key: liar
+                    restart: temporary
+                    worker: { executable: \(script), coordinator: MiddleCoordinator\(user) }
+                  - key: own
+                    worker: { executable: FIXTURE, coordinator: MiddleCoordinator }
+                orphan_grace: 0s
+                """
+            }
+            func runLiar(user: String) async throws {
+                try await RunningDaemon.with(tree(user: user), wrapper: Self.wrapper) { daemon in
+                    try await daemon.eventually("it has lied and ended") {
+                        let events = try await daemon.control("events")
+                        return events.output.contains("/liar") && events.output.contains("exit")
+                    }
+                    try await daemon.eventually("the others run") { try await daemon.node("/own").state == "active" }
+                    _ = try await daemon.control("shutdown")
+                    _ = await daemon.process.waitForExit()
+                }
+            }
+            try await runLiar(user: ", user: nobody")
+            #expect(sleeper.identity.isAlive)
+            // A worker of the daemon's own user is believed: the report is one that counts.
+            try await runLiar(user: "")
+            #expect(!sleeper.identity.isAlive)
+        }
+    }
 }

@@ -22,13 +22,13 @@ public final class LinkListener: Sendable {
 
     /// Binds the address and listens; ``run(_:)`` admits peers.
     ///
+    /// The socket's file has mode 0600.
+    ///
     /// - Parameters:
     ///   - address: an nng address such as `ipc:///run/coordinator/links.sock`.
-    ///   - permissions: the mode of the socket file.
     ///   - handshakeTimeout: the time that a peer may take to send hello.
     public init(
         address: String,
-        permissions: UInt32 = 0o600,
         limits: FrameLimits = .default,
         handshakeTimeout: Duration = Link.handshakeTimeout
     ) throws(LinkError) {
@@ -36,7 +36,7 @@ public final class LinkListener: Sendable {
         self.limits = limits
         self.handshakeTimeout = handshakeTimeout
         do throws(NNGError) {
-            listener = try StreamListener(address, permissions: permissions)
+            listener = try StreamListener(address)
         } catch {
             throw LinkError(error)
         }

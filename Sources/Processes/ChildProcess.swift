@@ -41,7 +41,7 @@ public final class ChildProcess: Sendable {
     ///
     /// The number is also that of the process's session and process group.
     public let identity: ProcessIdentity
-    /// The user as whom the process was started; of an adopted one, this process's.
+    /// The user as whom the process was started; of an adopted one, the one that the adopter has named.
     package let userID: UInt32
     /// Whether another process has started this one, and so is told its exit status.
     let isAdopted: Bool

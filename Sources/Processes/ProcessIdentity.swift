@@ -81,6 +81,19 @@ public struct ProcessIdentity: Sendable, Hashable, Codable {
         (try? statistics(.live))?.sessionID
     }
 
+    /// The user as whom the process acts, its effective one; nil when the process is gone or can't be examined.
+    package var userID: UInt32? { users?.effective }
+
+    /// Whether a user has started the process, and may therefore end it, whatever program it runs by now; false when it's gone or can't be
+    /// examined.
+    package func wasStarted(by user: UInt32) -> Bool { users?.real == user }
+
+    private var users: (real: UInt32, effective: UInt32)? {
+        let users = ProcessTable.users(of: processID)
+        // They were this process's if the number still is.
+        return (try? statistics(.live)) != nil ? users : nil
+    }
+
     /// Reads the kernel's data about this process, not about another one with its number; nil when the process is gone.
     ///
     /// - Throws: An error when the data could not be read.

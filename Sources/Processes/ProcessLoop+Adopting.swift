@@ -6,6 +6,8 @@ struct Adoption: Sendable {
     let identity: ProcessIdentity
     let output: OutputDestination
     let killsGroupAtExit: Bool
+    /// The user as whom the process was started; `nil`: this process's.
+    var userID: UInt32?
     /// What is read of a child that the former program in this process has spawned.
     var ends: [ReadingEnd]?
 
@@ -45,7 +47,7 @@ extension ProcessLoop {
                 identity: adoption.identity,
                 descriptor: descriptor,
                 token: token,
-                userID: geteuid(),
+                userID: adoption.userID ?? geteuid(),
                 killsGroupAtExit: adoption.killsGroupAtExit,
                 isAdopted: !isChild,
                 thread: thread

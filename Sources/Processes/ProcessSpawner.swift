@@ -53,14 +53,16 @@ public final class ProcessSpawner: Sendable {
     ///   - output: The FIFO that the process writes to, and the function that gets its content from now on; any other destination leaves
     ///     the output where it goes.
     ///   - killsGroupAtExit: Whether the remaining members of the process's group are killed when it ends by itself.
+    ///   - userID: The user as whom it was started; nil: that of this process.
     /// - Throws: `.noSuchProcess` when the process has ended, `.permissionDenied` when this one may not signal it,
     ///   `.invalidSpecification` when it doesn't lead a session.
     public func adopt(
         _ identity: ProcessIdentity,
         output: OutputDestination = .inherit,
-        killsGroupAtExit: Bool = false
+        killsGroupAtExit: Bool = false,
+        userID: UInt32? = nil
     ) async throws(ProcessError) -> ChildProcess {
-        try await adopt(Adoption(identity: identity, output: output, killsGroupAtExit: killsGroupAtExit))
+        try await adopt(Adoption(identity: identity, output: output, killsGroupAtExit: killsGroupAtExit, userID: userID))
     }
 
     func adopt(_ adoption: Adoption) async throws(ProcessError) -> ChildProcess {

@@ -87,6 +87,14 @@ enum ProcessTable {
         return getpid() == 1 ? ancestors : ancestors + [1]
     }
 
+    /// Returns the real and the effective user of a process; nil when it's gone or can't be examined.
+    static func users(of processID: Int32) -> (real: UInt32, effective: UInt32)? {
+        guard case .bytes(let bytes) = contents("/proc/\(processID)/status", limit: 1 << 16) else { return nil }
+        let line = String(decoding: bytes, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix("Uid:") }
+        let numbers = line?.split(separator: "\t").compactMap { UInt32($0) } ?? []
+        return numbers.count == 4 ? (numbers[0], numbers[1]) : nil
+    }
+
     /// Reads the environment that a process began with; it is empty in the middle of execve(2) too.
     static func environment(of processID: Int32) -> SystemCalls.Contents { contents("/proc/\(processID)/environ", limit: 4 << 20) }
 

@@ -12,10 +12,10 @@ import WireProtocol
 )
 struct AnotherUserTests {
     /// The number of `nobody`.
-    private static let nobody: UInt32 = getpwnam("nobody").map { $0.pointee.pw_uid } ?? 65_534
+    static let nobody: UInt32 = getpwnam("nobody").map { $0.pointee.pw_uid } ?? 65_534
 
     /// The worker has a worker below it, whose socket is in a directory of `nobody`.
-    private static let tree = """
+    static let tree = """
         children:
           - key: app
             worker:
@@ -31,44 +31,29 @@ struct AnotherUserTests {
         """
 
     /// The user passes through the test's directory, which is root's.
-    private static let wrapper = #"sh -c 'chmod 711 "DIRECTORY" && exec "$0" "$@"'"#
+    static let wrapper = #"sh -c 'chmod 711 "DIRECTORY" && exec "$0" "$@"'"#
 
-    private static func user(of process: Int32?) -> UInt32? {
+    static func user(of process: Int32?) -> UInt32? {
         var status = stat()
         guard let process, stat("/proc/\(process)", &status) == 0 else { return nil }
         return status.st_uid
     }
 
-    @Test("runs as that user with all below it, takes messages, and is restarted, also by an upgrade")
+    @Test("runs as that user with all below it, takes messages, and is restarted as the same")
     func runs() async throws {
         try await RunningDaemon.with(Self.tree, wrapper: Self.wrapper) { daemon in
-            func allRun() async throws {
-                try await daemon.eventually("all run") {
-                    for path in ["/app", "/app/a", "/own"] where try await daemon.node(path).state != "active" { return false }
-                    return true
-                }
-            }
-            try await allRun()
+            try await daemon.allActive()
             #expect(Self.user(of: try await daemon.node("/app").pid) == Self.nobody)
             #expect(Self.user(of: try await daemon.node("/app/a").pid) == Self.nobody)
             #expect(Self.user(of: try await daemon.node("/own").pid) == 0)
             let answer = try await daemon.control("ask", "/app", "Fixture.Add", #"{"amount":5}"#, "--json")
             #expect(answer.exitCode == 0 && answer.output.contains("\"reply\":5"), "\(answer)")
-            #expect(Files.mode(of: "\(daemon.directory)/run") == 0o711)
-            #expect(Files.mode(of: "\(daemon.directory)/run/control.sock") == 0o600)
-
             try await daemon.call(.kill(path: "/app"))
             try await daemon.eventually("its next life runs as the same user") {
                 let node = try await daemon.node("/app")
                 return node.incarnation == 2 && node.state == "active" && Self.user(of: node.pid) == Self.nobody
             }
-            try await allRun()
-            let own = try await daemon.node("/own").pid
-            let ended = try await daemon.control("upgrade")
-            #expect(ended.exitCode == 0 && ended.output.contains("started again: /app\n"), "\(ended)")
-            try await allRun()
-            #expect(Self.user(of: try await daemon.node("/app").pid) == Self.nobody)
-            #expect(try await daemon.node("/own").pid == own)
+            try await daemon.allActive()
             let processes = try await daemon.processes()
             #expect(try await daemon.control("shutdown").exitCode == 0)
             _ = await daemon.process.waitForExit()
@@ -90,13 +75,58 @@ struct AnotherUserTests {
         )
         let log = Transcript()
         try await RunningDaemon.with(tree, standardError: log.destination, wrapper: Self.wrapper) { daemon in
-            // It can connect, since the socket takes others for the sake of /app; it is the daemon that refuses it.
+            // It can't connect before the socket takes others; then it's the daemon that refuses it.
+            try await daemon.eventually("the socket") { chmod("\(daemon.directory)/run/root.sock", 0o666) == 0 }
             try await daemon.eventually("it is refused") { log.text.contains("the peer runs as user \(Self.nobody), not 0") }
             #expect(try await daemon.node("/impostor").state != "active")
             try await daemon.eventually("the others run") {
                 for path in ["/app", "/own"] where try await daemon.node(path).state != "active" { return false }
                 return true
             }
+        }
+    }
+
+    @Test(
+        "isn't believed about processes that its user couldn't end: the daemon ends none of them for it",
+        .enabled(if: access("/usr/bin/python3", X_OK) == 0, "needs /usr/bin/python3")
+    )
+    func falseReport() async throws {
+        let directory = try TemporaryDirectory()
+        chmod(directory.path, 0o755)
+        let sleeper = ProcessSpecification(executable: "/bin/sleep", arguments: ["600"], environment: [:])
+        try await withChild(sleeper) { sleeper in
+            let script = directory.file("worker")
+            let arguments = "report \(sleeper.identity.processID) \(sleeper.identity.startTime)"
+            let program = "\(Files.packageRoot)/Tests/PythonPeer/misbehaving.py"
+            try Files.write("#!/bin/sh\nexec /usr/bin/python3 '\(program)' \(arguments)\n", to: script)
+            chmod(script, 0o755)
+            func tree(user: String) -> String {
+                """
+                children:
+                  - key: liar
+                    restart: temporary
+                    worker: { executable: \(script), coordinator: MiddleCoordinator\(user) }
+                  - key: own
+                    worker: { executable: FIXTURE, coordinator: MiddleCoordinator }
+                orphan_grace: 0s
+                """
+            }
+            func runLiar(user: String) async throws {
+                try await RunningDaemon.with(tree(user: user), wrapper: Self.wrapper) { daemon in
+                    try await daemon.eventually("it has lied and ended") {
+                        let events = try await daemon.control("events")
+                        return events.output.contains("/liar") && events.output.contains("exit")
+                    }
+                    try await daemon.eventually("the others run") { try await daemon.node("/own").state == "active" }
+                    _ = try await daemon.control("shutdown")
+                    _ = await daemon.process.waitForExit()
+                }
+            }
+            try await runLiar(user: ", user: nobody")
+            #expect(sleeper.identity.isAlive)
+            // A worker of the daemon's own user is believed: the report is one that counts.
+            try await runLiar(user: "")
+            #expect(!sleeper.identity.isAlive)
         }
     }
 }

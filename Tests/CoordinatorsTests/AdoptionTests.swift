@@ -143,7 +143,7 @@ struct AdoptionTests {
         #expect(read.entries.count == 2 && entries.allSatisfy { read.entries.contains($0) })
     }
 
-    @Test("The fingerprint doesn't depend on the order of fields, and on everything else", arguments: 0..<6)
+    @Test("The fingerprint doesn't depend on the order of fields, and on everything else", arguments: 0..<8)
     func fingerprint(change: Int) {
         func make(_ configuration: JSONValue, _ program: WorkerProgram, typeName: String = "T", spares: Int = 0) -> String? {
             var plan = WorkerPlan()
@@ -163,6 +163,15 @@ struct AdoptionTests {
             #expect(make(["a": 1, "b": [1, 2], "c": ["d": "e"]], program) != base)
         case 4:
             program.arguments = ["z"]
+            #expect(make(["a": 1, "b": [1, 2], "c": ["d": "e"]], program) != base)
+        case 5:
+            program.attributes.user = "nobody"
+            let nobody = make(["a": 1, "b": [1, 2], "c": ["d": "e"]], program)
+            program.attributes.user = "daemon"
+            let other = make(["a": 1, "b": [1, 2], "c": ["d": "e"]], program)
+            #expect(nobody != nil && nobody != base && other != base && other != nobody)
+        case 6:
+            program.attributes.group = "nogroup"
             #expect(make(["a": 1, "b": [1, 2], "c": ["d": "e"]], program) != base)
         // The number of those that wait makes no difference to the life.
         default: #expect(make(["a": 1, "b": [1, 2], "c": ["d": "e"]], program, spares: 1) == base)

@@ -294,5 +294,11 @@ struct DescendantsTests {
         #expect(ProcessReport(claim.operation, claim.payload)?.family.entry == "")
         let told = ProcessReport(family, lives: true)
         #expect(ProcessReport(told.operation, told.payload)?.family == family)
+        // What a worker of another user may report: that user's processes, by no mark.
+        let current = ProcessReport(ProcessFamily(leader: .current, entry: "entry"), lives: true)
+        #expect(current.limited(to: getuid())?.family == ProcessFamily(leader: .current, entry: ""))
+        #expect(current.limited(to: getuid() + 1) == nil)
+        let other = ProcessIdentity(processID: getpid(), startTime: ProcessIdentity.current.startTime + 1)
+        #expect(ProcessReport(ProcessFamily(leader: other, entry: ""), lives: true).limited(to: getuid()) == nil)
     }
 }

@@ -107,10 +107,15 @@ struct LifeFilesTests {
             for name in [RuntimeFiles.outputName(of: "/a", 3), RuntimeFiles.outputName(of: "/gone", 1)] {
                 try #require(mkfifo("\(run)/\(name)", 0o600) == 0)
             }
+            for listener in ["root", "root-4711", "\(dead.processID)", "\(dead.processID)-4711", "root-admin"] {
+                try Files.write("", to: "\(run)/\(listener).sock")
+            }
             var options = Support.options
             options.runtimeDirectory = run
             options.orphanGrace = .seconds(60)
             try await withRuntime(RootCoordinator.self, options: options) { runtime in
+                // No socket of this runtime's has a name like that.
+                #expect(unlink("\(run)/root-admin.sock") == 0)
                 let names = Files.names(in: run)
                 #expect(names.count == 2 && names.contains(RuntimeFiles.rootLock), "\(names)")
                 // The path's numbers go on, and the root's.
@@ -118,5 +123,15 @@ struct LifeFilesTests {
             }
             #expect(Files.names(in: run).isEmpty)
         }
+    }
+
+    @Test("The sockets of a process that has ended are removed, those that workers of other users have dialled too")
+    func sockets() throws {
+        let directory = try TemporaryDirectory()
+        chmod(directory.path, 0o711)
+        let files = RuntimeFiles(directory.path)
+        for name in ["4711", "4711-65534", "4712-4711", "4711-a", "4711-1-2"] { try Files.write("", to: try files.file("\(name).sock")) }
+        files.removeSockets(of: 4711)
+        #expect(Set(files.names.filter { $0.hasSuffix(".sock") }) == ["4712-4711.sock", "4711-a.sock", "4711-1-2.sock"])
     }
 }

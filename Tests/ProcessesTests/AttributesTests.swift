@@ -43,6 +43,25 @@ extension ProcessesTests {
             #expect(try await run(Self.with(.init(group: "nogroup"), "id -u; id -g")).1 == "0\n65534\n")
         }
 
+        @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
+        func aProgramMayActAsAnotherUserThanTheOneThatHasStartedIt() async throws {
+            let directory = try TemporaryDirectory()
+            chmod(directory.path, 0o711)
+            for (mode, acting) in [("755", 65_534), ("4755", 0)] as [(String, UInt32)] {
+                let program = directory.file(mode)
+                _ = try await run(shell("cp /bin/sleep '\(program)' && chmod \(mode) '\(program)'"))
+                var specification = ProcessSpecification(executable: program, arguments: ["600"], workingDirectory: "/")
+                specification.attributes.user = "nobody"
+                try await withChild(specification) { child in
+                    let identity = child.identity
+                    #expect(identity.userID == acting)
+                    #expect(identity.wasStarted(by: 65_534) && !identity.wasStarted(by: 0))
+                    let other = ProcessIdentity(processID: identity.processID, startTime: identity.startTime + 1)
+                    #expect(other.userID == nil && !other.wasStarted(by: 65_534))
+                }
+            }
+        }
+
         @Test(arguments: [
             (ProcessAttributes(user: "no-such-user"), "There is no user \"no-such-user\""),
             (ProcessAttributes(group: "no-such-group"), "There is no group \"no-such-group\""),

@@ -11,6 +11,8 @@ struct AdoptableWorker: Codable, Sendable, Hashable {
     let secret: String
     /// The worker's program and configuration, condensed.
     let fingerprint: String
+    /// The user as whom the worker was started; `nil`: that of the root.
+    var user: UInt32?
     /// The name of the FIFO that the worker writes its output to; `nil`: the output isn't captured.
     var output: String?
     /// The name of the lock that the worker holds; `nil`: the path's own lock, which a life that overlaps its former one can't have yet.
@@ -54,12 +56,10 @@ extension CoordinatorDefinition {
     /// Returns the program and the configuration of a worker, condensed; `nil` when this isn't one that may be adopted.
     ///
     /// A worker with the same fingerprint does what a new one would do, and writes its output to where it's read. The executable counts by
-    /// its path: another program in the same file is used from the next life on. A child with a user of its own
-    /// has none: until the next root has admitted others to its directory, the worker finds no root.
+    /// its path, and the user and the group by their names: another program in the same file, or another number of the name, is used from the
+    /// next life on.
     func fingerprint(_ defaultExecutable: String?, isCaptured: Bool) -> String? {
-        guard case .worker(let typeName, let program, _) = place,
-            program.surroundings.attributes.user == nil, let configuration = try? configuration.json()
-        else { return nil }
+        guard case .worker(let typeName, let program, _) = place, let configuration = try? configuration.json() else { return nil }
         let variables = program.environment.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
         var fields: [JSONValue] = [
             .string(typeName), .string(program.executable ?? defaultExecutable ?? ""), .string(program.directory ?? ""),

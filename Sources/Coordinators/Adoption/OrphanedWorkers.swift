@@ -21,6 +21,8 @@ final class OrphanedWorkers: Sendable {
         let below: [ProcessFamily]
         let secret: [UInt8]
 
+        /// The user as whom the worker was started, from whom alone its link is taken.
+        var user: UInt32 { record.user ?? geteuid() }
         var families: [ProcessFamily] { [family] + below }
     }
 
@@ -46,7 +48,8 @@ final class OrphanedWorkers: Sendable {
     /// The paths of all orphans that there were.
     private let paths: Set<CoordinatorPath>
 
-    /// Finds the orphans among the entries of former journals: those whose process lives, is this user's, and leads its session.
+    /// Finds the orphans among the entries of former journals: those whose process lives, is of the user as whom it was
+    /// started, and leads its session.
     init(_ entries: [ProcessJournal.Entry]) {
         var orphans: [ID: Orphan] = [:]
         var ended: [[String]: Incarnation] = [:]
@@ -54,7 +57,7 @@ final class OrphanedWorkers: Sendable {
         let recorded = Dictionary(entries.filter { $0.record != nil }.map { ($0.family.leader, $0) }) { $1 }
         for entry in recorded.values {
             guard let record = entry.record, let path = CoordinatorPath(record.path), record.incarnation > 0 else { continue }
-            guard let secret = record.secretBytes, !entry.family.entry.isEmpty, Self.isOurs(entry.family.leader) else {
+            guard let secret = record.secretBytes, !entry.family.entry.isEmpty, Self.isOurs(entry.family.leader, record) else {
                 ended[path.keys] = max(ended[path.keys] ?? 0, record.incarnation)
                 continue
             }
@@ -80,10 +83,8 @@ final class OrphanedWorkers: Sendable {
         state = Lock(State(machine: machine, orphans: orphans))
     }
 
-    private static func isOurs(_ process: ProcessIdentity) -> Bool {
-        var status = stat()
-        guard process.isAlive, process.sessionID == process.processID else { return false }
-        return stat("/proc/\(process.processID)", &status) == 0 && status.st_uid == geteuid()
+    private static func isOurs(_ process: ProcessIdentity, _ record: AdoptableWorker) -> Bool {
+        process.isAlive && process.sessionID == process.processID && process.userID == record.user ?? geteuid()
     }
 
     /// Whether nothing is known of any path any more.

@@ -47,9 +47,12 @@ extension RuntimeCore {
         await withDiscardingTaskGroup { group in
             for orphan in orphans.all {
                 do throws(CoordinatorError) {
-                    _ = try hub.expect(orphan.secret) { [weak self, weak orphans] link, hello in
+                    _ = try hub.expect(orphan.secret, from: orphan.user) { [weak self, weak orphans] link, hello in
                         guard let self, let orphans else { throw LinkError(.handshake, "the runtime is gone") }
-                        if let refusal = refusal(of: link, from: orphan) { throw LinkError(.handshake, refusal) }
+                        if let refusal = refusal(of: link, from: orphan) {
+                            logRefusal(of: orphan.record.path, refusal)
+                            throw LinkError(.handshake, refusal)
+                        }
                         return orphans.park(link, hello, of: orphan)
                     }
                 } catch {
@@ -62,7 +65,12 @@ extension RuntimeCore {
     }
 
     private func refusal(of link: Link, from orphan: OrphanedWorkers.Orphan) -> String? {
-        WorkerHost.strangeness(of: link, in: orphan.family.leader, of: geteuid()) ?? refusal(ofEpochSeenBy: link)
+        WorkerHost.strangeness(of: link, in: orphan.family.leader, of: orphan.user) ?? refusal(ofEpochSeenBy: link)
+    }
+
+    /// Logs that a link wasn't taken that has shown a worker's secret.
+    func logRefusal(of path: String, _ reason: String) {
+        logger.error("a worker was refused", metadata: ["coordinator.path": "\(path)", "reason": "\(reason)"])
     }
 
     /// Returns the reason to refuse a worker that has seen a later parent; `nil` when it has seen none.
@@ -158,7 +166,7 @@ extension RuntimeCore {
         await end(orphan.families, areRemembered: true)
         await endStrays(of: orphan.family)
         for family in orphan.families {
-            directory.removeSocket(of: family.leader.processID)
+            directory.removeSockets(of: family.leader.processID)
             journal?.ended(family.leader)
         }
         removeFiles(of: orphan.record)

@@ -4,17 +4,18 @@ import Links
 import Logging
 import WireProtocol
 
-/// The listener for the links of this process's workers, made when the first worker is.
+/// The listeners for the links of this process's workers: one for each user as whom some run, made when the first of them is.
+///
+/// A socket belongs to the user whose workers dial it, so that the kernel keeps all others out, except root.
 final class LinkHub: Sendable {
     /// Takes a link whose worker has shown the right secret.
     typealias Attach = @Sendable (Link, Hello) throws -> Link.Handler
 
     private struct State {
-        var listener: LinkListener?
+        /// The listeners, by the users of the workers that dial them.
+        var listeners: [UInt32: LinkListener] = [:]
         var expected: [[UInt8]: Attach] = [:]
         var isClosed = false
-        /// Whether processes of other users may connect.
-        var takesOthers = false
         /// The number of strangers that were refused since the last log entry about them, and its time.
         var strangers = 0
         var toldOfStrangers: MonotonicTime?
@@ -24,7 +25,7 @@ final class LinkHub: Sendable {
     private static let strangerInterval = Duration.seconds(10)
 
     private let directory: RuntimeFiles
-    /// The name of the socket in the directory.
+    /// The name of the socket of this user's workers in the directory; those of others are named after it.
     private let socket: String
     private let tasks: OwnedTasks
     private let logger: Logger
@@ -41,34 +42,31 @@ final class LinkHub: Sendable {
 
     /// Expects a worker.
     ///
+    /// - Parameter user: The user as whom the worker runs.
     /// - Returns: The address that the worker has to dial.
-    func expect(_ secret: [UInt8], _ attach: @escaping Attach) throws(CoordinatorError) -> String {
+    func expect(_ secret: [UInt8], from user: UInt32 = geteuid(), _ attach: @escaping Attach) throws(CoordinatorError) -> String {
         try turn.withLock { _ throws(CoordinatorError) in
-            closeIfRemoved()
-            return try expectInTurn(secret, attach)
+            closeIfRemoved(user)
+            return try expectInTurn(secret, user, attach)
         }
     }
 
     /// Closes a listener whose socket was removed, because no worker would find it: the next caller makes a new one.
     ///
     /// Existing links stay.
-    private func closeIfRemoved() {
-        guard let path = try? directory.socketPath(socket), access(path, F_OK) != 0 else { return }
-        let lost = state.withLock { state in
-            defer { state.listener = nil }
-            return state.listener
-        }
-        guard let lost else { return }
+    private func closeIfRemoved(_ user: UInt32) {
+        guard let path = try? socketPath(of: user), access(path, F_OK) != 0 else { return }
+        guard let lost = state.withLock({ $0.listeners.removeValue(forKey: user) }) else { return }
         logger.warning("the socket that workers dial was removed, and is made anew", metadata: ["socket": "\(path)"])
         lost.close()
     }
 
-    private func expectInTurn(_ secret: [UInt8], _ attach: @escaping Attach) throws(CoordinatorError) -> String {
+    private func expectInTurn(_ secret: [UInt8], _ user: UInt32, _ attach: @escaping Attach) throws(CoordinatorError) -> String {
         let (listener, isNew) = try state.withLock { state throws(CoordinatorError) -> (LinkListener, Bool) in
             if state.isClosed { throw CoordinatorError(.stopped, "the runtime has stopped: it takes no workers any more") }
-            let existing = state.listener
-            let listener = if let existing { existing } else { try listen(takesOthers: state.takesOthers) }
-            state.listener = listener
+            let existing = state.listeners[user]
+            let listener = if let existing { existing } else { try listen(for: user) }
+            state.listeners[user] = listener
             state.expected[secret] = attach
             return (listener, existing == nil)
         }
@@ -111,32 +109,38 @@ final class LinkHub: Sendable {
     }
 
     func close() {
-        let listener = state.withLock { state in
+        let listeners = state.withLock { state in
             defer { state = State(isClosed: true) }
-            return state.listener
+            return state.listeners
         }
-        listener?.close()
-        if listener != nil { directory.removeFile(socket) }
+        for (user, listener) in listeners {
+            listener.close()
+            directory.removeFile(RuntimeFiles.socketName(socket, of: user))
+        }
     }
 
-    /// Lets processes of other users connect, of which each link is still checked: a worker that runs as another user has to be able to dial.
-    func letOthersDial() {
-        state.withLock { state in
-            guard !state.takesOthers else { return }
-            state.takesOthers = true
-            if state.listener != nil, let path = try? directory.socketPath(socket) { chmod(path, Self.modeForOthers) }
-        }
-        directory.letOthersPass()
+    private func socketPath(of user: UInt32) throws(LinkError) -> String {
+        try directory.socketPath(RuntimeFiles.socketName(socket, of: user))
     }
 
-    private static let modeForOthers: UInt32 = 0o666
-
-    private func listen(takesOthers: Bool) throws(CoordinatorError) -> LinkListener {
+    private func listen(for user: UInt32) throws(CoordinatorError) -> LinkListener {
         do throws(LinkError) {
-            let address = "ipc://\(try directory.socketPath(socket))"
-            return try LinkListener(address: address, permissions: takesOthers ? Self.modeForOthers : 0o600)
+            let path = try socketPath(of: user)
+            let listener = try LinkListener(address: "ipc://\(path)")
+            if user != geteuid() { try give(path, to: user, or: listener) }
+            return listener
         } catch {
             throw CoordinatorError(.spawnFailed, "workers need a socket that they can dial: \(error)")
         }
+    }
+
+    /// Gives a socket to the user whose workers dial it, and lets that user pass through the directory; if that fails, the listener is closed.
+    private func give(_ path: String, to user: UInt32, or listener: LinkListener) throws(LinkError) {
+        // The group stays: it may do nothing.
+        if lchown(path, user, .max) == 0 { return directory.letOthersPass() }
+        let reason = String(cString: strerror(errno))
+        listener.close()
+        unlink(path)
+        throw LinkError(.connection, "\(path) can't be given to user \(user): \(reason)")
     }
 }

@@ -17,7 +17,13 @@ struct ProcessSurroundings: Sendable, Hashable {
             [resource.rawValue] + [limit.soft, limit.hard].map { $0.map { String($0) } ?? "" }
         }
         let texts = [attributes.umask.map { String($0) } ?? "", attributes.nice.map { String($0) } ?? ""] + limits
-        return .array([.bool(inheritsEnvironment), .array(environmentFiles.map { .string($0) }), .array(texts.map { .string($0) })])
+        var fields: [JSONValue] = [
+            .bool(inheritsEnvironment), .array(environmentFiles.map { .string($0) }), .array(texts.map { .string($0) }),
+        ]
+        // Most processes have this one's.
+        let accounts = [attributes.user, attributes.group]
+        if accounts != [nil, nil] { fields.append(.array(accounts.map { $0.map { .string($0) } ?? .null })) }
+        return .array(fields)
     }
 
     /// Reads the files, and returns the variables that are set on top of the inherited ones.

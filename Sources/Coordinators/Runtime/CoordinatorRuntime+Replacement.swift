@@ -74,7 +74,7 @@ extension CoordinatorRuntime {
     }
 
     /// The paths of the workers of this process that the next program can't take over, the last started first: without an orphan grace those
-    /// are all, otherwise those with a user of their own.
+    /// are all, otherwise those of which no lock or record could be made, and those of a cluster's subtrees.
     package var endingWorkers: [CoordinatorPath] {
         places.filter { ($0.host as? WorkerHost)?.isAdoptable == false }.map(\.path).reversed()
     }

@@ -135,7 +135,7 @@ extension RuntimeCore {
             let list = Set(left.map(\.processID)).sorted().map(String.init).joined(separator: ", ")
             throw CoordinatorError(.startFailed, "processes that a former runtime has left can't be ended: \(list); end them first")
         }
-        for family in remains { directory.removeSocket(of: family.leader.processID) }
+        for family in remains { directory.removeSockets(of: family.leader.processID) }
         if isInherited { for journal in journals { directory.removeFile(journal.name) } }
         removeStaleFiles(sparing: (orphans?.files ?? []).union(inheritance?.files ?? []))
         if let orphans { await callRoll(of: orphans) }
@@ -184,19 +184,17 @@ extension RuntimeCore {
         }
     }
 
-    /// Removes the root's former socket, the sockets of ended processes, which are named after the process that listens, such as 4711.sock,
+    /// Removes the root's former sockets, the sockets of ended processes, which are named after the process that listens, such as 4711.sock,
     /// and the locks and FIFOs of workers.
     private func removeStaleFiles(sparing spared: Set<String>) {
-        directory.removeFile(RuntimeFiles.rootSocket)
         for name in directory.names where !spared.contains(name) {
             let suffixes = [RuntimeFiles.outputSuffix, RuntimeFiles.lockSuffix, RuntimeFiles.notifySuffix]
             if suffixes.contains(where: name.hasSuffix) { directory.removeFile(name) }
-            guard name.hasSuffix(RuntimeFiles.socketSuffix) else { continue }
+            guard let listener = RuntimeFiles.listener(at: name) else { continue }
+            if listener == RuntimeFiles.rootName { directory.removeFile(name) }
             // A zombie counts as gone, though it wasn't reaped yet; a process that can't be examined doesn't.
-            guard let processID = Int32(name.dropLast(RuntimeFiles.socketSuffix.count)), processID != getpid(),
-                !ProcessIdentity.mayLive(processID)
-            else { continue }
-            directory.removeSocket(of: processID)
+            guard let processID = Int32(listener), processID != getpid(), !ProcessIdentity.mayLive(processID) else { continue }
+            directory.removeFile(name)
         }
     }
 }

@@ -4,6 +4,9 @@ import Links
 import Processes
 
 /// The files that a tree of processes keeps in its runtime directory, mode 0700: a socket for each process that has workers, and journals.
+///
+/// Each file is for one user, this process's, but for the sockets that the workers and programs of other users talk to: such a socket belongs
+/// to that user, and the directory has mode 0711.
 final class RuntimeFiles: Sendable {
     /// The suffix of the names of the process journals.
     static let journalSuffix = ".processes"
@@ -15,8 +18,8 @@ final class RuntimeFiles: Sendable {
     static let notifySuffix = ".notify"
     /// The name of the lock that the directory's root holds for its life.
     static let rootLock = "root.lock"
-    /// The name of the root's socket in a directory that stays.
-    static let rootSocket = "root\(socketSuffix)"
+    /// The name under which the root listens in a directory that stays.
+    static let rootName = "root"
     static let socketSuffix = ".sock"
 
     /// Returns the name of the lock of a worker's path.
@@ -53,7 +56,23 @@ final class RuntimeFiles: Sendable {
     /// Returns the name of the socket on which a process listens for its workers.
     ///
     /// The root's name in a directory that stays says nothing of its process: its workers find the next root there.
-    func socketName(isRoot: Bool) -> String { isRoot && given != nil ? Self.rootSocket : Self.socketName(of: getpid()) }
+    func socketName(isRoot: Bool) -> String {
+        isRoot && given != nil ? "\(Self.rootName)\(Self.socketSuffix)" : Self.socketName(of: getpid())
+    }
+
+    /// Returns the name of the socket for the workers of another user, which listens beside that of this user's workers, such as
+    /// `root-65534.sock` beside `root.sock`.
+    static func socketName(_ own: String, of user: UInt32) -> String {
+        user == geteuid() ? own : "\(own.dropLast(socketSuffix.count))-\(user)\(socketSuffix)"
+    }
+
+    /// Returns who listens at a socket for workers, `root` or the number of a process; `nil` when no such socket has the name.
+    static func listener(at socket: String) -> Substring? {
+        guard socket.hasSuffix(socketSuffix) else { return nil }
+        let parts = socket.dropLast(socketSuffix.count).split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 1 || parts.count == 2 && UInt32(parts[1]) != nil else { return nil }
+        return parts[0]
+    }
 
     /// Returns the path of a socket.
     func socketPath(_ name: String) throws(LinkError) -> String {
@@ -70,8 +89,13 @@ final class RuntimeFiles: Sendable {
     /// Returns the path of a file in the directory, which is made if it doesn't exist.
     func file(_ name: String) throws(LinkError) -> String { "\(try path())/\(name)" }
 
-    /// Removes the socket that a process has left.
-    func removeSocket(of process: pid_t) { removeFile(Self.socketName(of: process)) }
+    /// Removes the sockets that a process has left.
+    func removeSockets(of process: pid_t) {
+        removeFile(Self.socketName(of: process))
+        // The workers of other users can only have dialled in a directory that lets them pass.
+        guard othersPass else { return }
+        for name in names where Self.listener(at: name) == "\(process)" { removeFile(name) }
+    }
 
     /// Removes a file of the directory, if there is one.
     func removeFile(_ name: String) {
@@ -91,6 +115,12 @@ final class RuntimeFiles: Sendable {
     func letOthersPass() {
         guard let path = try? path() else { return }
         chmod(path, 0o711)
+    }
+
+    private var othersPass: Bool {
+        var status = stat()
+        guard let path = made.withLock({ $0 }), stat(path, &status) == 0 else { return false }
+        return status.st_mode & 0o001 != 0
     }
 
     /// Removes the directory, if it's a fresh one.

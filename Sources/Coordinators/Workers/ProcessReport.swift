@@ -37,6 +37,15 @@ struct ProcessReport: Sendable {
         ]
     }
 
+    /// Returns the report as it's believed of a worker that runs as another user than this process; `nil`: it isn't.
+    ///
+    /// Such a worker is believed about the processes that its user could end itself. It has no say about marks, since it might name another
+    /// worker's: what is below it bears the worker's own anyway.
+    func limited(to user: UInt32) -> ProcessReport? {
+        guard !lives || family.leader.wasStarted(by: user) else { return nil }
+        return ProcessReport(ProcessFamily(leader: family.leader, entry: ""), lives: lives)
+    }
+
     private static let started = "process-started"
     private static let ended = "process-ended"
 }
@@ -51,6 +60,8 @@ struct ReportedProcesses: Sendable {
     private var endedEarly: Set<ProcessIdentity> = []
 
     var families: [ProcessFamily] { Array(living.values) }
+
+    func contains(_ process: ProcessIdentity) -> Bool { living[process] != nil }
 
     /// Takes a report.
     ///

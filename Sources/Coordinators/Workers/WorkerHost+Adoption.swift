@@ -38,6 +38,7 @@ extension WorkerHost {
             let fifo = try orphan.record.output.map { try runtime.directory.file($0) }
             let process = try await runtime.spawner.adopt(
                 orphan.family.leader,
+                of: orphan.user,
                 path: path,
                 incarnation: orphan.record.incarnation,
                 fifo: fifo
@@ -73,7 +74,7 @@ extension WorkerHost {
         if let limit = plan.memoryLimit { process.limitMemory(to: limit) }
         watch(process)
         // When the runtime has ended meanwhile the worker isn't let in, and is killed with the rest of the tree.
-        _ = try? runtime.hub.expect(orphan.secret) { [weak self] link, hello in
+        _ = try? runtime.hub.expect(orphan.secret, from: orphan.user) { [weak self] link, hello in
             guard let self else { throw LinkError(.handshake, "the worker's host is gone") }
             return try attach(link, hello)
         }
@@ -109,21 +110,23 @@ extension WorkerHost {
     /// Makes what a worker needs for its adoption by a next root: its record, and the lock of its life; for a process that waits for a life, a
     /// lock of its own.
     ///
+    /// The worker gets both its lock and its output as descriptors: the files are this user's alone, also when the worker is another's.
+    ///
+    /// - Parameter user: The user as whom the worker runs.
     /// - Returns: `nil` for a worker that won't be adopted.
     /// - Throws: An error when a process lives at the path already.
-    func makeKeepsake(_ secret: [UInt8]) async throws(CoordinatorError) -> (lock: LifeLock, keepsake: Keepsake)? {
+    func makeKeepsake(_ secret: [UInt8], _ user: UInt32) async throws(CoordinatorError) -> (lock: LifeLock, keepsake: Keepsake)? {
         guard runtime.isAdoptable, program.fence == nil else { return nil }
         guard let assignment = state.withLock({ $0.assignment }) else { return makeSpareKeepsake() }
         guard let fingerprint = runtime.fingerprint(of: assignment.definition),
             let lock = try await runtime.lockLife(at: path, mayBeTaken: plan.overlaps)
         else { return nil }
         let output = RuntimeFiles.outputName(of: path.description, assignment.events.life.incarnation)
-        return (lock, .life(makeRecord(assignment, fingerprint, secret, output: isCaptured ? output : nil)))
+        return (lock, .life(makeRecord(assignment, fingerprint, secret, user, output: isCaptured ? output : nil)))
     }
 
-    /// Makes what a process without a life needs; `nil` where no life of this program is adopted, or where there is no lock.
+    /// Makes what a process without a life needs; `nil` where there is no lock.
     private func makeSpareKeepsake() -> (lock: LifeLock, keepsake: Keepsake)? {
-        guard program.surroundings.attributes.user == nil else { return nil }
         let names = RuntimeFiles.spareNames(of: path.description)
         guard let file = try? runtime.directory.file(names.lock), let lock = try? LifeLock(file) else { return nil }
         return (lock, .spare(SpareFiles(lock: names.lock, output: isCaptured ? names.output : nil)))
@@ -159,12 +162,14 @@ extension WorkerHost {
 
     /// Returns the record of a process that was started without a life, or began it beside the former one; `nil` where it isn't adopted.
     private func makeRecord() -> AdoptableWorker? {
-        let (keepsake, assignment) = state.withLock { state in (state.machine.hasEnded ? nil : state.keepsake, state.assignment) }
+        let (keepsake, assignment, user) = state.withLock { state in
+            (state.machine.hasEnded ? nil : state.keepsake, state.assignment, state.process?.process.userID)
+        }
         switch keepsake {
         case .life(let record): return record.lock == nil ? nil : record
         case .spare(let files):
-            guard let assignment, let fingerprint = runtime.fingerprint(of: assignment.definition) else { return nil }
-            var record = makeRecord(assignment, fingerprint, secret, output: files.output)
+            guard let assignment, let user, let fingerprint = runtime.fingerprint(of: assignment.definition) else { return nil }
+            var record = makeRecord(assignment, fingerprint, secret, user, output: files.output)
             record.lock = files.lock
             return record
         case nil: return nil
@@ -198,12 +203,19 @@ extension WorkerHost {
 
     private var isCaptured: Bool { runtime.spawner.output.isCaptured }
 
-    private func makeRecord(_ assignment: Assignment, _ fingerprint: String, _ secret: [UInt8], output: String?) -> AdoptableWorker {
+    private func makeRecord(
+        _ assignment: Assignment,
+        _ fingerprint: String,
+        _ secret: [UInt8],
+        _ user: UInt32,
+        output: String?
+    ) -> AdoptableWorker {
         AdoptableWorker(
             path: path.description,
             incarnation: assignment.events.life.incarnation,
             secret: AdoptableWorker.digits(of: secret),
             fingerprint: fingerprint,
+            user: user == geteuid() ? nil : user,
             output: output
         )
     }

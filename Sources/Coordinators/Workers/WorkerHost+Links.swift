@@ -157,9 +157,7 @@ extension WorkerHost {
         attachment.peer.send(Frame(.goodbye(refusal)))
     }
 
-    private func logRefusal(_ reason: String) {
-        runtime.logger.error("a worker was refused", metadata: ["coordinator.path": "\(path)", "reason": "\(reason)"])
-    }
+    private func logRefusal(_ reason: String) { runtime.logRefusal(of: path.description, reason) }
 
     func tellStart(to peer: Peer) {
         guard let assignment = state.withLock({ $0.assignment }) else { return }

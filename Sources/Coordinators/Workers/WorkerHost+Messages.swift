@@ -60,16 +60,28 @@ extension WorkerHost {
             events.send(.becameIdle)
             return .null
         }
-        guard let report = ProcessReport(operation, payload), report.family.leader.processID > 1,
-            report.family.leader.processID != getpid()
+        guard let told = ProcessReport(operation, payload), told.family.leader.processID > 1,
+            told.family.leader.processID != getpid()
         else {
             throw CoordinatorError(.unsupported, "a parent doesn't know '\(operation)'")
+        }
+        let (worker, user, isKnown) = state.withLock { state in
+            (state.process?.family, state.process?.process.userID ?? geteuid(), state.descendants.contains(told.family.leader))
+        }
+        var report = told
+        if user != geteuid() {
+            // The end of a process that isn't recorded as one of the worker's is no business of the worker's.
+            if !told.lives, !isKnown { return .null }
+            guard let limited = told.limited(to: user) else {
+                let process = told.family.leader.processID
+                throw CoordinatorError(.unsupported, "\(path) has told of process \(process), which isn't of user \(user)")
+            }
+            report = limited
         }
         // The report is recorded here first, because a process further up relies on the processes in between.
         guard state.withLock({ $0.descendants.take(report) }) else {
             throw CoordinatorError(.tooManyOpenAsks, "\(path) has told of more processes than there can be")
         }
-        let worker = state.withLock { $0.process?.family }
         if report.lives { try await runtime.processBegan(report.family, below: worker) } else { await runtime.processEnded(report.family) }
         return .null
     }

@@ -43,11 +43,11 @@ extension WorkerHost {
     }
 
     private func makeProcess() async throws(CoordinatorError) -> (SpawnedProcess, Ticket, TicketPipe) {
-        let address = try runtime.hub.expect(secret) { [weak self] link, hello in
+        let user = try await WorkerSpawner.user(of: program, path)
+        let address = try runtime.hub.expect(secret, from: user) { [weak self] link, hello in
             guard let self else { throw LinkError(.handshake, "the worker's host is gone") }
             return try attach(link, hello)
         }
-        if program.surroundings.attributes.user != nil { runtime.hub.letOthersDial() }
         // The next owner of a cluster's subtree doesn't wait for this one's workers.
         let grace = program.fence == nil ? runtime.orphanGrace : .zero
         let ticket = Ticket(
@@ -60,7 +60,7 @@ extension WorkerHost {
             orphanGraceMilliseconds: grace.millisecondsClamped,
             epoch: runtime.epoch
         )
-        let made = try await makeKeepsake(secret)
+        let made = try await makeKeepsake(secret, user)
         state.withLock { $0.keepsake = made?.keepsake }
         let (spawned, pipe) = try await runtime.spawner.spawn(
             program,
@@ -112,7 +112,7 @@ extension WorkerHost {
         if isAdopted, let family { await runtime.endStrays(of: family) }
         removeFiles()
         for family in descendants + [family].compactMap(\.self) {
-            runtime.directory.removeSocket(of: family.leader.processID)
+            runtime.directory.removeSockets(of: family.leader.processID)
             await runtime.processEnded(family)
         }
         handle(.cleanedUp)

@@ -55,17 +55,29 @@ struct WorkerSpawner: Sendable {
         return (child, pipe)
     }
 
+    /// Finds the user as whom a worker is to run.
+    static func user(of program: WorkerProgram, _ path: CoordinatorPath) async throws(CoordinatorError) -> UInt32 {
+        do throws(ProcessError) {
+            return try await Account.find(program.surroundings.attributes)?.user ?? geteuid()
+        } catch {
+            throw CoordinatorError(.spawnFailed, "\(path): \(error.message)")
+        }
+    }
+
     /// Takes over a worker that another process has spawned.
     ///
-    /// - Parameter fifo: The path of the FIFO that the worker writes its output to.
+    /// - Parameters:
+    ///   - user: The user as whom the worker was started.
+    ///   - fifo: The path of the FIFO that the worker writes its output to.
     func adopt(
         _ process: ProcessIdentity,
+        of user: UInt32,
         path: CoordinatorPath,
         incarnation: UInt32,
         fifo: String?
     ) async throws(ProcessError) -> ChildProcess {
         let destination = output.adopted(path, incarnation, process.processID, fifo: fifo)
-        return try await spawner.adopt(process, output: destination, killsGroupAtExit: true)
+        return try await spawner.adopt(process, output: destination, killsGroupAtExit: true, userID: user)
     }
 
     /// Spawns a plain program, which dies with this process.

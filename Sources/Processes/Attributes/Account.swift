@@ -17,7 +17,7 @@ package struct Account: Sendable, Hashable {
     /// Finds the account that attributes name, on a thread of its own: the lists may be on a server.
     ///
     /// - Returns: nil when nothing is to be changed.
-    static func find(_ attributes: ProcessAttributes) async throws(ProcessError) -> Account? {
+    package static func find(_ attributes: ProcessAttributes) async throws(ProcessError) -> Account? {
         guard attributes.user != nil || attributes.group != nil else { return nil }
         let result: Result<Account, ProcessError> = await withCheckedContinuation { continuation in
             let isRunning = DetachedThread.run {

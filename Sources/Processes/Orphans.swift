@@ -12,6 +12,10 @@ final class Orphans: Sendable {
         /// Such a process never gets one later: a mark is inherited at birth or missing.
         var strangers: Set<Int32> = []
         var lookedAt = ContinuousClock.now
+        /// The processes above this one when they were first asked for; `nil`: they weren't.
+        ///
+        /// When one of them ends, what was below it goes to another of them.
+        var ancestors: [Int32]?
     }
 
     /// The time for which a number that belonged to an unrelated process is taken as still belonging to it: numbers are reused, but not
@@ -50,7 +54,7 @@ final class Orphans: Sendable {
         let here = getpid()
         let comeHere = Subreaper.isActive || here == 1
         var children: [Int32] = []
-        for parent in comeHere ? [here] : try ProcessTable.ancestors() { children += try ProcessTable.orphans(of: parent) }
+        for parent in comeHere ? [here] : try ancestors() { children += try ProcessTable.orphans(of: parent) }
         // Spawned children can only be here.
         if comeHere { children = ProcessSpawner.shared.withoutSpawned(children) }
         return state.withLock { state in
@@ -59,6 +63,13 @@ final class Orphans: Sendable {
             if state.strangers.isEmpty { state.lookedAt = now }
             return children.filter { $0 != here && !state.strangers.contains($0) }
         }
+    }
+
+    private func ancestors() throws(ProcessError) -> [Int32] {
+        if let known = state.withLock({ $0.ancestors }) { return known }
+        let ancestors = try ProcessTable.ancestors()
+        state.withLock { $0.ancestors = ancestors }
+        return ancestors
     }
 
     private func note(_ stranger: Int32) {

@@ -127,6 +127,7 @@ final class Peer: Sendable {
 
     /// Waits until everything has been read that the other side sent before it ended.
     func readToEnd(within time: Duration) async {
+        if end.outcome != nil { return }
         _ = await Grace(time).within { await self.end.value }
     }
 

@@ -100,21 +100,19 @@ extension WorkerHost {
         let (isAdopted, family, peer) = state.withLock { state in
             (state.origin.isAdopted, state.process?.family, link.flatMap { state.links.attached[$0]?.peer })
         }
-        // The search takes as long as the reading: both at the same time bring the next life sooner.
-        async let searched: Void = runtime.end([family].compactMap(\.self))
+        removeFiles()
+        if let family { runtime.directory.removeSockets(of: family.leader.processID) }
+        // The frames are read by nng's threads meanwhile.
+        await runtime.end([family].compactMap(\.self))
         await peer?.readToEnd(within: Self.readingTime)
         peer?.close()
         settleNextLink()
-        await searched
         // The processes that it reported in its last moment are included.
         let descendants = state.withLock { $0.descendants.families }
         if !descendants.isEmpty { await runtime.end(descendants) }
         if isAdopted, let family { await runtime.endStrays(of: family) }
-        removeFiles()
-        for family in descendants + [family].compactMap(\.self) {
-            runtime.directory.removeSockets(of: family.leader.processID)
-            await runtime.processEnded(family)
-        }
+        for family in descendants { runtime.directory.removeSockets(of: family.leader.processID) }
+        for family in descendants + [family].compactMap(\.self) { await runtime.processEnded(family) }
         handle(.cleanedUp)
     }
 }

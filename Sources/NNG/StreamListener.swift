@@ -69,6 +69,17 @@ public final class StreamListener: Sendable {
         return ByteStream(adopting: stream, address: address, isEncrypted: handle.isEncrypted)
     }
 
+    /// Uses other certificates for the connections that peers make from now on; those that there are stay.
+    ///
+    /// An `accept` that waits takes one more peer with the former ones.
+    public func use(_ security: TLSConfiguration) throws(NNGError) {
+        guard let pointer = handle.enter() else { throw NNGError(.closed, operation: "listen", address: address) }
+        defer { handle.leave() }
+        try security.withParameters(serverName: nil, operation: "listen", address: address) { parameters in
+            nng_stream_listener_set_ptr(pointer, NNG_OPT_TLS_CONFIG, UnsafeMutableRawPointer(parameters))
+        }
+    }
+
     /// The port at which the listener listens; nil when the address has none.
     public var port: Int? {
         guard let pointer = handle.enter() else { return nil }

@@ -16,6 +16,11 @@ public struct TLSConfiguration: Hashable, Sendable {
         (self.authority, self.certificate, self.key) = (authority, certificate, key)
     }
 
+    /// Throws `.cryptography` or another error when one of the texts can't be read.
+    public func check() throws(NNGError) {
+        try withParameters(serverName: nil, operation: "check", address: "") { _ in 0 }
+    }
+
     /// Calls a function with nng's form of the configuration, which keeps it if it needs it for longer.
     ///
     /// - Parameter serverName: The name that the certificate of a listener must have; nil: this end is the listener.

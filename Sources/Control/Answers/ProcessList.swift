@@ -20,6 +20,10 @@ public struct ProcessList: Codable, Hashable, Sendable {
         public var incarnation: UInt32
         /// The milliseconds since the node was told to stop; nil unless it is stopping.
         public var stoppingMilliseconds: Int64?
+        /// The node of the cluster on which the process runs; nil without a cluster.
+        public var node: String?
+        /// Whether that node is another one than the daemon's own, so that the process is on another machine.
+        public var isElsewhere: Bool?
 
         /// Creates an entry.
         public init(
@@ -30,7 +34,9 @@ public struct ProcessList: Codable, Hashable, Sendable {
             state: String,
             restarts: Int,
             incarnation: UInt32,
-            stoppingMilliseconds: Int64? = nil
+            stoppingMilliseconds: Int64? = nil,
+            node: String? = nil,
+            isElsewhere: Bool? = nil
         ) {
             self.pid = pid
             self.path = path
@@ -40,21 +46,36 @@ public struct ProcessList: Codable, Hashable, Sendable {
             self.restarts = restarts
             self.incarnation = incarnation
             self.stoppingMilliseconds = stoppingMilliseconds
+            (self.node, self.isElsewhere) = (node, isElsewhere)
         }
 
         private enum CodingKeys: String, CodingKey {
-            case pid, path, state, restarts, incarnation
+            case pid, path, state, restarts, incarnation, node
+            case isElsewhere = "elsewhere"
             case startTime = "start_time"
             case uptimeMilliseconds = "uptime_ms"
             case stoppingMilliseconds = "stopping_ms"
         }
     }
 
-    /// The processes, parents before children.
+    /// A node of the cluster whose processes couldn't be listed.
+    public struct Missing: Codable, Hashable, Sendable {
+        /// The node's name.
+        public var node: String
+        /// The reason, for people.
+        public var reason: String
+
+        /// Creates the description of a node that hasn't answered.
+        public init(node: String, reason: String) { (self.node, self.reason) = (node, reason) }
+    }
+
+    /// The processes, parents before children, those of this node first.
     public var processes: [Entry]
+    /// The nodes that own subtrees of the cluster and haven't told of them; nil: there are none.
+    public var missing: [Missing]?
 
     /// Creates a list.
-    public init(processes: [Entry]) {
-        self.processes = processes
+    public init(processes: [Entry], missing: [Missing]? = nil) {
+        (self.processes, self.missing) = (processes, missing)
     }
 }

@@ -1,7 +1,7 @@
 import NNG
 
 /// The proofs that a node of a cluster shows to the other nodes, and expects of them.
-public struct NodeIdentity: Sendable {
+public struct NodeIdentity: Hashable, Sendable {
     /// The cluster's name.
     public var cluster: String
     /// The node's name, which its certificate has as one of its names.

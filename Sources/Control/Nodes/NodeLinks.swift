@@ -49,7 +49,7 @@ public final class NodeLinks: Sendable {
         var last = ContinuousClock.now
     }
 
-    private let identity: NodeIdentity
+    private let present: Lock<NodeIdentity>
     private let dials: NodeDials
     private let times: Times
     private let report: @Sendable (NodeLinkReport) -> Void
@@ -69,8 +69,12 @@ public final class NodeLinks: Sendable {
         times: Times = Times(),
         report: @escaping @Sendable (NodeLinkReport) -> Void
     ) {
-        (self.identity, self.dials, self.times, self.report) = (identity, dials, times, report)
+        present = Lock(identity)
+        (self.dials, self.times, self.report) = (dials, times, report)
     }
+
+    /// Shows other proofs on the connections that are made from now on.
+    public func use(_ identity: NodeIdentity) { present.withLock { $0 = identity } }
 
     /// Closes all connections; open requests end.
     public func end() async {
@@ -238,6 +242,7 @@ public final class NodeLinks: Sendable {
     /// Dials a node and proves who this one is.
     private func dial(_ node: String, at address: NodeAddress) async throws(ControlError) -> ControlClient {
         let deadline = MonotonicTime.now + NodeGreeting.limit
+        let identity = present.withLock { $0 }
         let number = dials.begin(to: node)
         defer { dials.end(number) }
         let connection = try await PairConnection.dial(node, at: address, as: identity, before: deadline)

@@ -26,8 +26,8 @@ public final class NodeListener: Sendable {
         var proved: [String: Int] = [:]
     }
 
-    /// The identity of the node.
-    private let identity: NodeIdentity
+    /// The identity of the node, as it shows it at present.
+    private let present: Lock<NodeIdentity>
     private let listener: StreamListener
     private let host: String
     private let dials: NodeDials
@@ -60,7 +60,26 @@ public final class NodeListener: Sendable {
             throw ControlError(.failed, "other nodes can't be listened for at \(address): \(error)")
         }
         host = address.host
-        (self.identity, self.dials, self.limits, self.addresses, self.report) = (identity, dials, limits, addresses, report)
+        present = Lock(identity)
+        (self.dials, self.limits, self.addresses, self.report) = (dials, limits, addresses, report)
+    }
+
+    private var identity: NodeIdentity { present.withLock { $0 } }
+
+    /// Shows other proofs on the connections that other nodes make from now on, and expects others of them.
+    ///
+    /// - Throws: `.failed` when the certificates can't be used; the former ones stay then.
+    public func use(_ identity: NodeIdentity) async throws(ControlError) {
+        do throws(NNGError) {
+            try listener.use(identity.security)
+        } catch {
+            throw ControlError(.failed, "the certificates can't be used: \(error)")
+        }
+        present.withLock { $0 = identity }
+        // The accept that waits has the former certificates: it gets a peer that goes away at once.
+        let loopback = ["0.0.0.0": "127.0.0.1", "::": "::1"]
+        let place = NodeAddress(host: loopback[host] ?? host, port: address.port)
+        (try? await ByteStream.dial("tcp://\(place)", timeout: .seconds(1)))?.close()
     }
 
     /// The address at which the node listens, with its port.

@@ -46,6 +46,9 @@ extension ControlOperation {
             fields["file"] = executable.map(JSONValue.string)
             fields["wait_ms"] = .integer(wait.wholeMilliseconds)
             if isDryRun { fields["dry_run"] = true }
+        case .onNode(let node, let question):
+            fields["node"] = .string(node)
+            fields["question"] = .object(question.fields)
         }
         return fields
     }
@@ -101,6 +104,16 @@ extension ControlOperation {
         case .drain: self = .drain(node: try fields.text("node"), isDraining: fields.members["drain"] != false)
         case .move:
             self = .move(path: try fields.path(), node: fields.members["node"] == nil ? nil : try fields.text("node"))
+        case .onNode:
+            guard case .object(let members)? = fields.members["question"] else {
+                throw ControlError(.invalidRequest, "the request has no `question`; expected an object such as {\"op\":\"ps\"}")
+            }
+            let node = try fields.text("node")
+            // A question in a question is none, and isn't read: the depth is bounded.
+            guard members["op"] != .string(Name.onNode.rawValue) else { throw Self.isNoQuestion(Name.onNode.rawValue) }
+            let question = try ControlOperation(fields: RequestFields(members: members))
+            guard question.isNodeQuestion else { throw Self.isNoQuestion(question.name) }
+            self = .onNode(node, question)
         case .upgrade:
             let wait = Duration.milliseconds(try fields.integer("wait_ms", default: 30_000))
             guard wait >= .zero, wait <= Self.maximumTimeout else {
@@ -108,6 +121,10 @@ extension ControlOperation {
             }
             self = .upgrade(executable: try fields.file(), wait: wait, isDryRun: fields.members["dry_run"] == true)
         }
+    }
+
+    private static func isNoQuestion(_ name: String) -> ControlError {
+        ControlError(.invalidRequest, "another node isn't asked for `\(name)`; expected ps, events, dead-letters or metrics")
     }
 }
 

@@ -67,6 +67,8 @@ public enum ControlOperation: Hashable, Sendable {
     case drain(node: String, isDraining: Bool)
     /// Pins a subtree of the cluster to a node, or lets it go where it's placed: a ``Whereabouts``.
     case move(path: String, node: String?)
+    /// Has a node of the cluster answer what is asked about a node as a whole, see ``isNodeQuestion``: what the question gives.
+    indirect case onNode(String, ControlOperation)
 
     /// The names of the operations on the wire.
     ///
@@ -76,6 +78,7 @@ public enum ControlOperation: Hashable, Sendable {
         case trace, logs, events, history, upgrade, metrics, nodes, drain, move
         case whereabouts = "where"
         case deadLetters = "dead-letters"
+        case onNode = "on-node"
         case configurationDifference = "config-diff"
         case configurationApplication = "config-apply"
     }
@@ -115,13 +118,27 @@ public enum ControlOperation: Hashable, Sendable {
         case .whereabouts: .whereabouts
         case .drain: .drain
         case .move: .move
+        case .onNode: .onNode
         }
     }
+
+    /// Whether the operation only looks, at what one node of a cluster has as a whole: its processes, events, dead letters or metrics.
+    public var isNodeQuestion: Bool {
+        switch self {
+        case .ps, .events, .deadLetters, .metrics: true
+        default: false
+        }
+    }
+
+    /// Returns the same question to another node of the cluster.
+    ///
+    /// - Parameter node: The node's name; nil stands for the node that gets the request.
+    public func on(_ node: String?) -> ControlOperation { node.map { .onNode($0, self) } ?? self }
 
     /// The path that the operation is about; nil when it is about the daemon as a whole.
     public var path: String? {
         switch self {
-        case .tree, .ps, .deadLetters, .metrics, .ping, .shutdown, .logs, .nodes, .drain: nil
+        case .tree, .ps, .deadLetters, .metrics, .ping, .shutdown, .logs, .nodes, .drain, .onNode: nil
         case .events(let query): query.path
         case .status(let path), .start(let path), .stop(let path), .restart(let path), .kill(let path), .pause(let path), .resume(let path),
             .ask(let path, _, _, _), .send(let path, _, _), .signal(let path, _), .trace(let path, _, _, _), .history(let path),
@@ -137,6 +154,7 @@ public enum ControlOperation: Hashable, Sendable {
         case .tree, .ps, .status, .replacements, .deadLetters, .metrics, .ping, .logs, .events, .history, .nodes, .whereabouts: false
         case .start, .stop, .restart, .replace, .scale, .kill, .pause, .resume, .ask, .send, .shutdown, .signal, .trace, .drain, .move: true
         case .configurationDifference: false
+        case .onNode(_, let question): question.isMutating
         case .configurationApplication: true
         case .upgrade(_, _, let isDryRun): !isDryRun
         }
@@ -146,6 +164,7 @@ public enum ControlOperation: Hashable, Sendable {
     var isDescription: Bool {
         switch self {
         case .tree, .ps, .status: true
+        case .onNode(_, let question): question.isDescription
         default: false
         }
     }
@@ -154,6 +173,7 @@ public enum ControlOperation: Hashable, Sendable {
     public var isStream: Bool {
         switch self {
         case .logs, .events: true
+        case .onNode(_, let question): question.isStream
         default: false
         }
     }
@@ -184,6 +204,8 @@ public enum ControlOperation: Hashable, Sendable {
         case .replace, .scale, .configurationApplication: .seconds(300)
         // The check, the start of the next program and its adoption of the workers.
         case .upgrade(_, let wait, _): wait + .seconds(60)
+        // The daemon that passes the question on has to reach the other one.
+        case .onNode(_, let question): question.defaultTimeout + .seconds(5)
         }
     }
 }

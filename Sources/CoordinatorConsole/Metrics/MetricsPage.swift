@@ -90,7 +90,8 @@ extension PrometheusText {
     /// Adds what the processes use: what the kernel tells of those that this user may look at.
     fileprivate mutating func add(_ list: ProcessList) {
         let usages = list.processes.compactMap { entry -> (path: String, usage: ProcessUsage, descriptors: Int?)? in
-            // The number may be another process's by now.
+            // The number may be another process's by now, and certainly is when the process is on another machine.
+            guard entry.isElsewhere != true else { return nil }
             guard let usage = ProcessUsage(of: entry.pid), usage.startTime == entry.startTime else { return nil }
             return (entry.path, usage, ProcessUsage.openDescriptors(of: entry.pid))
         }

@@ -9,7 +9,9 @@
     final class ClusterLinks: Sendable {
         /// The connections on which this node passes requests on.
         let links: NodeLinks
-        private let identity: NodeIdentity
+        private let settings: ClusterConfiguration.Links
+        private let identity: Lock<NodeIdentity>
+        private let logger: Logger
         private let place: NodeAddress
         private let address: NodeAddress?
         private let dials = NodeDials()
@@ -17,7 +19,24 @@
         private let listener = Lock<NodeListener?>(nil)
 
         init(_ settings: ClusterConfiguration.Links, cluster: String, node: String, logger: Logger) throws(ProcessError) {
-            func failure(_ message: String) -> ProcessError { ProcessError(code: .invalidSpecification, errno: 0, message: message) }
+            let identity = try Self.identity(settings, cluster: cluster, node: node)
+            guard let place = NodeAddress(settings.listen) else { throw Self.failure("`listen` is no host and port: \(settings.listen)") }
+            self.identity = Lock(identity)
+            (self.settings, self.logger, self.place) = (settings, logger, place)
+            address = settings.address.flatMap { NodeAddress($0) }
+            let reports = LinkReports(logger)
+            self.reports = reports
+            links = NodeLinks(as: identity, dials: dials) { reports.log($0) }
+        }
+
+        private static func failure(_ message: String) -> ProcessError {
+            ProcessError(code: .invalidSpecification, errno: 0, message: message)
+        }
+
+        /// Reads the certificates and the token.
+        private static func identity(_ settings: ClusterConfiguration.Links, cluster: String, node: String) throws(ProcessError)
+            -> NodeIdentity
+        {
             func text(_ file: String?, _ what: String) throws(ProcessError) -> String {
                 guard let file, let text = try? DaemonConfiguration.text(path: file) else {
                     throw failure("the \(what) of the cluster's links can't be read in \(file ?? "no file")")
@@ -31,7 +50,7 @@
                         + "expected a secret of \(NodeIdentity.minimumTokenLength) to \(NodeIdentity.maximumTokenLength)"
                 )
             }
-            identity = NodeIdentity(
+            return NodeIdentity(
                 cluster: cluster,
                 name: node,
                 token: token,
@@ -39,18 +58,36 @@
                 certificate: try text(settings.security.certificate, "certificate"),
                 key: try text(settings.security.key, "key")
             )
-            guard let place = NodeAddress(settings.listen) else { throw failure("`listen` is no host and port: \(settings.listen)") }
-            self.place = place
-            address = settings.address.flatMap { NodeAddress($0) }
-            let reports = LinkReports(logger)
-            self.reports = reports
-            links = NodeLinks(as: identity, dials: dials) { reports.log($0) }
+        }
+
+        /// Reads the certificates and the token again, and uses them for new connections; those that there are stay.
+        ///
+        /// Files that can't be used are logged, and what they had before stays in use.
+        func renew() async {
+            let former = identity.withLock { $0 }
+            let certificate = settings.security.certificate ?? ""
+            do {
+                let next = try Self.identity(settings, cluster: former.cluster, node: former.name)
+                guard next != former else { return }
+                try await next.tryOut()
+                try await listener.withLock { $0 }?.use(next)
+                links.use(next)
+                identity.withLock { $0 = next }
+                logger.notice("new certificates and token of the cluster's links are in use", metadata: ["file": "\(certificate)"])
+            } catch {
+                let message = (error as? ProcessError)?.message ?? ControlError(error).message
+                logger.error(
+                    "the new certificates or token of the cluster's links can't be used; the former ones stay in use",
+                    metadata: ["file": "\(certificate)", "error": "\(message)"]
+                )
+            }
         }
 
         /// Begins to listen.
         ///
         /// - Parameter addresses: Returns the address that the store has of a node.
         func listen(_ addresses: @escaping @Sendable (String) async -> NodeAddress?) throws(ControlError) {
+            let identity = identity.withLock { $0 }
             let listener = try NodeListener(at: place, as: identity, dials: dials, addresses: addresses) { [reports] in reports.log($0) }
             self.listener.withLock { $0 = listener }
         }

@@ -41,5 +41,17 @@
             _ origin: (UInt64) -> RequestOrigin
         ) async throws(ControlError) -> JSONValue? { switch self {} }
         func mark(_ tree: inout TreeNode) async {}
+        func mark(_ list: inout ProcessList) {}
+        func complete(_ list: inout ProcessList) async {}
+        func answer(to question: ControlOperation, of text: String, _ origin: RequestOrigin) async throws(ControlError) -> JSONValue? {
+            switch self {}
+        }
+        func stream(
+            _ question: ControlOperation,
+            of text: String,
+            to items: ItemWriter,
+            _ origin: RequestOrigin
+        ) async throws(ControlError) -> JSONValue? { switch self {} }
+        func renew() async {}
     }
 #endif

@@ -12,13 +12,13 @@
         /// The number of owners to which a command is sent, one after the other, before it's given up.
         private static let mostOwners = 5
         /// The time for which a command waits for an owner that isn't known, or can't be reached.
-        private static let searchLimit = Duration.seconds(5)
+        static let searchLimit = Duration.seconds(5)
         /// The time between two looks at what the cluster's store has told.
         private static let searchPause = Duration.milliseconds(20)
         /// The time for which a command waits until this node knows of the epoch for which the command is meant.
         private static let epochLimit = Duration.seconds(1)
         /// The time for which a description of the tree waits for those of other nodes.
-        private static let descriptionLimit = Duration.seconds(2)
+        static let descriptionLimit = Duration.seconds(2)
 
         /// Has the owner's node carry out a command, when that is another one.
         ///
@@ -152,12 +152,13 @@
 
         // MARK: - What other nodes pass on
 
-        /// Refuses what isn't about a subtree of this node, in the epoch for which it's meant.
+        /// Refuses what is neither about a subtree of this node, in the epoch for which it's meant, nor a look at the node as a whole.
         func checkPassage(_ passage: Requester.Passage, _ operation: ControlOperation) async throws(ControlError) {
+            if operation.isNodeQuestion { return }
             guard operation.isPassedOn, let top = placedTop(of: operation) else {
                 throw ControlError(
                     .notPermitted,
-                    "a node passes on commands about subtrees of the cluster alone, and not `\(operation.name)`"
+                    "a node passes on commands about subtrees of the cluster and looks at nodes alone, and not `\(operation.name)`"
                 )
             }
             let meant = Epoch(rawValue: passage.origin.epoch)
@@ -225,7 +226,7 @@
             case .status, .history, .start, .stop, .restart, .replace, .kill, .pause, .resume, .ask, .send, .trace, .signal, .logs: true
             case .tree, .ps, .replacements, .scale, .deadLetters, .metrics, .ping, .shutdown, .configurationDifference,
                 .configurationApplication,
-                .events, .upgrade, .nodes, .whereabouts, .drain, .move:
+                .events, .upgrade, .nodes, .whereabouts, .drain, .move, .onNode:
                 false
             }
         }

@@ -180,6 +180,9 @@
             await node?.publish(changes)
         }
 
+        /// Reads the certificates and the token of the links between nodes again.
+        func renew() async { await links?.renew() }
+
         private func giveUp(_ key: String, _ node: ClusterNode) async {
             guard let epoch = children.fence(of: key), children.child(key)?.placement != nil else { return }
             await stop("/\(key)", drains: false)

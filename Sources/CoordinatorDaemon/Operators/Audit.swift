@@ -35,6 +35,12 @@ final class Audit: Sendable {
         }
     }
 
+    /// Records that an operator on another node looks at this one as a whole: it's more than what is about a subtree of the cluster.
+    func noteLook(_ operation: ControlOperation, from requester: Requester) {
+        guard let passage = requester.passage, operation.isNodeQuestion else { return }
+        log("an operator on another node looks at this one", operation, Peer(requester, user: passage.origin.user), level: .info)
+    }
+
     /// Returns what another node is told of a requester on this machine.
     ///
     /// - Parameter epoch: The epoch of the owner for which the request is meant.
@@ -76,11 +82,17 @@ final class Audit: Sendable {
         events.append(ControlEvent(kind: .operator, path: operation.path, reason: error, request: request))
     }
 
-    private func log(_ message: Logger.Message, _ operation: ControlOperation, _ peer: Peer, _ outcome: Logger.Metadata = [:]) {
+    private func log(
+        _ message: Logger.Message,
+        _ operation: ControlOperation,
+        _ peer: Peer,
+        _ outcome: Logger.Metadata = [:],
+        level: Logger.Level? = nil
+    ) {
         var metadata = peer.metadata.merging(outcome) { $1 }
         metadata["operation"] = "\(operation.name)"
         if let path = operation.path { metadata["coordinator.path"] = "\(path)" }
-        logger.log(level: operation.isMessage ? .info : .notice, message, metadata: metadata)
+        logger.log(level: level ?? (operation.isMessage ? .info : .notice), message, metadata: metadata)
     }
 
     /// Returns the name of a user; the first look-up may ask a directory service.

@@ -17,6 +17,8 @@ struct ControlRequestHandler: ControlHandler {
     private let tree: SharedCall<JSONValue>
     /// The list of processes, shared likewise.
     private let processes: SharedCall<JSONValue>
+    /// The list of this node's processes alone.
+    private let ownProcesses: SharedCall<JSONValue>
     private let logs: ChildLogs
     private let events: EventLog
     private let audit: Audit
@@ -48,7 +50,16 @@ struct ControlRequestHandler: ControlHandler {
             await cluster?.mark(&tree)
             return try ControlJSON.value(of: tree)
         }
-        processes = SharedCall { try ControlJSON.value(of: ProcessList(await runtime.snapshot())) }
+        processes = SharedCall {
+            var list = ProcessList(try await runtime.snapshot())
+            await cluster?.complete(&list)
+            return try ControlJSON.value(of: list)
+        }
+        ownProcesses = SharedCall {
+            var list = ProcessList(try await runtime.snapshot())
+            cluster?.mark(&list)
+            return try ControlJSON.value(of: list)
+        }
     }
 
     func handle(_ operation: ControlOperation, from requester: Requester) async throws(ControlError) -> JSONValue {
@@ -70,11 +81,31 @@ struct ControlRequestHandler: ControlHandler {
             return result
         }
         if requester.passage != nil { try await cluster?.check(operation, from: requester) }
+        audit.noteLook(operation, from: requester)
         return switch operation {
+        case .onNode(let node, let question): try await stream(question, of: node, from: requester, to: items)
         case .logs(let query): try await logs.send(query, to: items)
         case .events(let query): try await events.send(query, to: items)
         default: throw ControlError(.invalidRequest, "`\(operation.name)` isn't a stream")
         }
+    }
+
+    private func stream(
+        _ question: ControlOperation,
+        of node: String,
+        from requester: Requester,
+        to items: ItemWriter
+    ) async throws(ControlError) -> JSONValue {
+        let origin = audit.origin(of: requester, epoch: 0)
+        if let result = try await membership().stream(question, of: node, to: items, origin) { return result }
+        return try await stream(question, from: requester, to: items)
+    }
+
+    /// Returns what a node of the cluster, which may be this one, has as a whole.
+    private func answer(to question: ControlOperation, of node: String, for requester: Requester) async throws -> JSONValue {
+        if let answer = try await membership().answer(to: question, of: node, audit.origin(of: requester, epoch: 0)) { return answer }
+        if case .ps = question { return try await ownProcesses.value() }
+        return try await perform(question, from: requester)
     }
 
     private func history(_ path: CoordinatorPath) async throws -> LifeHistory {
@@ -93,9 +124,10 @@ struct ControlRequestHandler: ControlHandler {
     private func perform(_ operation: ControlOperation, from requester: Requester) async throws -> JSONValue {
         if let answer = try await cluster?.passOn(operation, from: requester, { audit.origin(of: requester, epoch: $0) }) { return answer }
         try await cluster?.check(operation, from: requester)
+        audit.noteLook(operation, from: requester)
         return switch operation {
         case .tree: try await tree.value()
-        case .ps: try await processes.value()
+        case .ps: try await requester.passage == nil ? processes.value() : ownProcesses.value()
         case .status(let path): try ControlJSON.value(of: await status(try place(path)))
         case .start(let path): try ControlJSON.value(of: await start(try place(path, operation)))
         case .stop(let path): try ControlJSON.value(of: await stop(try place(path, operation)))
@@ -133,6 +165,7 @@ struct ControlRequestHandler: ControlHandler {
         case .logs, .events:
             throw ControlError(.invalidRequest, "`\(operation.name)` is a stream")
         case .history(let path): try ControlJSON.value(of: await history(try place(path)))
+        case .onNode(let node, let question): try await answer(to: question, of: node, for: requester)
         case .nodes: try ControlJSON.value(of: await membership().nodes())
         case .whereabouts(let path): try ControlJSON.value(of: await membership().whereabouts(of: try place(path)))
         case .drain(let node, let isDraining): try ControlJSON.value(of: await membership().drain(node, isDraining))

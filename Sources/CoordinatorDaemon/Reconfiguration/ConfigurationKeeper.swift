@@ -67,6 +67,7 @@ final class ConfigurationKeeper: Sendable {
             defer { self.notifier.reloaded() }
             // Read in the turn: of two files that are applied one after the other, the second is what holds.
             let (next, text) = try await self.read(file)
+            await self.cluster?.renew()
             return await self.follow(next, text, file: file ?? self.file)
         }
     }

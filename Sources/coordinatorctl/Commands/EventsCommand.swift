@@ -8,7 +8,7 @@ struct EventsCommand: StreamCommand {
         abstract: "Show what has happened in the tree.",
         discussion: """
             Events are numbered in each daemon, which keeps the last 4,096 of them. --since with the last number that was seen shows those \
-            after it. A line says when some are missing.
+            after it. A line says when some are missing. In a cluster each node has events and numbers of its own: --node names another one.
 
             With --follow, the output goes on with further events, also those of another daemon, until it is interrupted.
             """
@@ -20,14 +20,16 @@ struct EventsCommand: StreamCommand {
     @Option(help: "Begin after an event's number, at a time such as 2026-11-22T20:41:00Z, or at a duration before now, such as 10m.")
     var since: String?
     @Option(help: "Show only events about a path and its descendants.", completion: .livePaths) var path: String?
+    @OptionGroup var place: NodeOption
 
     func operation() throws(ControlError) -> ControlOperation {
         let number = since.flatMap { UInt64($0) }
         let time = number == nil ? try Since.milliseconds(since) : nil
-        return .events(EventQuery(after: number, sinceMilliseconds: time, path: path, follows: follow))
+        return .events(EventQuery(after: number, sinceMilliseconds: time, path: path, follows: follow)).on(place.node)
     }
 
     static func operation(_ operation: ControlOperation, after event: ControlEvent) -> ControlOperation {
+        if case .onNode(let node, let question) = operation { return self.operation(question, after: event).on(node) }
         guard case .events(var query) = operation else { return operation }
         (query.after, query.boot, query.sinceMilliseconds) = (event.number, event.boot, nil)
         return .events(query)

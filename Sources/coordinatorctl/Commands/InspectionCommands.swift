@@ -19,12 +19,22 @@ struct TreeCommand: PlainCommand {
 struct ProcessesCommand: PlainCommand {
     typealias Answer = ProcessList
 
-    static let configuration = CommandConfiguration(commandName: "ps", abstract: "Show the processes.")
+    static let configuration = CommandConfiguration(
+        commandName: "ps",
+        abstract: "Show the processes.",
+        discussion: """
+            In a cluster whose nodes listen for one another, also those of children with `placement` that other nodes have. A node that hasn't \
+            told of them within two seconds is named after the table. With --node, all processes of that node alone.
+            """
+    )
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
+    @OptionGroup var place: NodeOption
 
     static var operation: ControlOperation { .ps }
+
+    func operation() -> ControlOperation { Self.operation.on(place.node) }
 
     static func text(of answer: ProcessList) -> String { answer.text(.ofOutput) }
 }
@@ -66,8 +76,11 @@ struct DeadLettersCommand: PlainCommand {
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
+    @OptionGroup var place: NodeOption
 
     static var operation: ControlOperation { .deadLetters }
+
+    func operation() -> ControlOperation { Self.operation.on(place.node) }
 
     static func text(of answer: DeadLetterList) -> String { answer.text }
 }
@@ -85,8 +98,9 @@ struct MetricsCommand: DaemonCommand {
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
+    @OptionGroup var place: NodeOption
 
-    func operation() -> ControlOperation { .metrics }
+    func operation() -> ControlOperation { .metrics.on(place.node) }
 
     func text(of answer: TreeMetrics) -> String { answer.text }
 }

@@ -6,15 +6,21 @@ extension ProcessList {
 
     /// The same with states in their colours.
     func text(_ colours: Colours) -> String {
+        // The number of a process says nothing without its machine.
+        let hasNodes = processes.contains { $0.node != nil } || missing != nil
         let rows = processes.map { entry -> [String] in
             let state = entry.stoppingMilliseconds.map { entry.state.text(stoppingFor: $0) } ?? entry.state
-            return [
+            return (hasNodes ? [TextLayout.printable(entry.node ?? "")] : []) + [
                 "\(entry.pid)", TextLayout.printable(entry.path), colours.text(TextLayout.printable(state), in: entry.state),
                 "\(entry.incarnation)",
                 "\(entry.restarts)", Duration.milliseconds(entry.uptimeMilliseconds).briefText,
             ]
         }
-        let header = ["PID", "PATH", "STATE", "LIFE", "RESTARTS", "UPTIME"]
-        return TextLayout.table([header] + rows, [.right, .left, .left, .right, .right, .right])
+        let header = (hasNodes ? ["NODE"] : []) + ["PID", "PATH", "STATE", "LIFE", "RESTARTS", "UPTIME"]
+        let table = TextLayout.table([header] + rows, (hasNodes ? [.left] : []) + [.right, .left, .left, .right, .right, .right])
+        return table
+            + (missing ?? []).map { missing in
+                "\(TextLayout.printable(missing.node)): its processes are missing: \(TextLayout.printable(missing.reason))\n"
+            }.joined()
     }
 }

@@ -175,6 +175,36 @@ import Testing
         )
     }
 
+    @Test("Processes of a cluster are printed with their nodes, and nodes that are missing")
+    func processesOfNodes() {
+        let list = ProcessList(
+            processes: [
+                .init(pid: 7, path: "/", startTime: 1, uptimeMilliseconds: 9_000, state: "active", restarts: 0, incarnation: 1, node: "a"),
+                .init(
+                    pid: 7,
+                    path: "/shop",
+                    startTime: 2,
+                    uptimeMilliseconds: 8_000,
+                    state: "active",
+                    restarts: 0,
+                    incarnation: 1,
+                    node: "node-b",
+                    isElsewhere: true
+                ),
+            ],
+            missing: [.init(node: "c", reason: "no answer\u{1B}[2J")]
+        )
+        #expect(
+            list.text == """
+                NODE    PID  PATH   STATE   LIFE  RESTARTS  UPTIME
+                a         7  /      active     1         0      9s
+                node-b    7  /shop  active     1         0      8s
+                c: its processes are missing: no answer\\u{1B}[2J
+
+                """
+        )
+    }
+
     @Test("A lifecycle result is printed on one line")
     func aLifecycleResult() {
         #expect(LifecycleResult(path: "/a", state: "active", pid: 5, incarnation: 2).text == "/a: active (pid 5, life 2)\n")

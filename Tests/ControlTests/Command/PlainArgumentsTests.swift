@@ -33,7 +33,7 @@ import Testing
         "Everything else is the parser's",
         arguments: [
             [], ["--help"], ["ps", "--help"], ["ps", "-h"], ["help", "ps"], ["--version"], ["ps", "tree"], ["ps", "ps"], ["status", "/a"],
-            ["p"],
+            ["p"], ["ps", "--node", "b"], ["dead-letters", "--node=b"],
             ["ps", "/a"], ["ps", "--"], ["--runtime-dir"], ["ps", "--runtime-dir", "--json"], ["ps", "--runtime-dir", ""],
             ["ps", "--runtime-dir=/run/a"], ["--runtime-dir", "a", "ps", "--runtime-dir", "b"], ["ps", "--jso"],
             ["---completion", "ps", "--"], ["ps", "--generate-completion-script"],

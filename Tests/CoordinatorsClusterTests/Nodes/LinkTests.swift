@@ -199,9 +199,10 @@
                     }
                     let lines = (Files.text(of: cluster.directory.file("ledger")) ?? "").split(separator: "\n")
                     #expect(lines.count == 1)
-                    // What isn't about a subtree of the cluster isn't for nodes to request.
+                    // What is neither about a subtree of the cluster nor a look at the node isn't for nodes to request.
                     for operation in [
                         ControlOperation.shutdown(), .tree, .configurationApplication(file: nil), .drain(node: owner, isDraining: true),
+                        .nodes, .status(path: "/"), .onNode("a", .ps), .logs(LogQuery(paths: ["/"])),
                     ] {
                         guard case .answered(let error)? = try await guest.failure(operation, epoch, at: owner) else {
                             Issue.record("\(operation.name) was carried out")
@@ -210,6 +211,129 @@
                         #expect(error.code == .notPermitted)
                     }
                 }
+            }
+        }
+
+        @Test func anyNodeLooksAtAnyOther() async throws {
+            let local = "  - { key: local, program: { command: [/bin/sleep, 1000] } }\n"
+            try await RunningCluster.with(Self.root + "\n" + local, areLinked: true) { cluster in
+                let owner = try await owner(of: "/root", in: cluster)
+                let elsewhere = try #require(others(owner).first)
+                func list(_ arguments: String...) async throws -> ProcessList {
+                    let ended = try await cluster.control(elsewhere, ["ps", "--json"] + arguments)
+                    try #require(ended.exitCode == 0, "\(ended)")
+                    if SchemaCheck.python != nil { #expect(try await SchemaCheck.problems(of: ended.output, "ps") == "") }
+                    return try ControlJSON.decode(ProcessList.self, from: try ControlJSON.parse(Array(ended.output.utf8)))
+                }
+                let there: TreeNode = try await cluster.answer(of: .status(path: "/root"), from: owner)
+                // This node's own, and what is placed elsewhere; nothing else that is elsewhere.
+                let all = try await list()
+                let expected: Set = ["\(elsewhere) /local", "\(elsewhere) /", "\(owner) /root"]
+                #expect(Set(all.processes.map { "\($0.node ?? "") \($0.path)" }) == expected)
+                let placed = try #require(all.processes.first { $0.path == "/root" })
+                #expect(placed.pid == there.pid && placed.isElsewhere == true && all.missing == nil)
+                #expect(all.processes.allSatisfy { $0.path == "/root" || $0.isElsewhere == nil })
+                let text = try await cluster.control(elsewhere, "ps").output
+                let lines = text.split(separator: "\n")
+                #expect(text.hasPrefix("NODE") && lines.contains { $0.hasPrefix(owner) && $0.contains("/root") }, "\(text)")
+                let onOwner = try await list("--node", owner)
+                #expect(Set(onOwner.processes.map(\.path)) == ["/", "/local", "/root"])
+                #expect(onOwner.processes.allSatisfy { $0.node == owner && $0.isElsewhere == true })
+                #expect(Set(try await list("--node", elsewhere).processes.map(\.path)) == ["/", "/local"])
+
+                // Events have each node's own numbers, and say who has given the command there.
+                #expect(try await cluster.control(owner, "restart", "/local").exitCode == 0)
+                let events = try await cluster.control(elsewhere, "events", "--json", "--path", "/local", "--node", owner).output
+                let ownersOwn = try await cluster.control(owner, "events", "--json", "--path", "/local").output
+                #expect(events == ownersOwn)
+                #expect(events.contains(#""operation":"restart""#))
+                let own = try await cluster.control(elsewhere, "events", "--json", "--path", "/local").output
+                #expect(!own.contains(#""operation":"restart""#))
+                let directory = RuntimeDirectory(path: cluster.directory.file("\(elsewhere)/run"))
+                let client = try await ControlClient.connect(runtimeDirectory: directory)
+                let last = try ControlJSON.decode(
+                    ControlEvent.self,
+                    from: try ControlJSON.parse(Array(try #require(events.split(separator: "\n").last).utf8))
+                )
+                let query = EventQuery(after: last.number, boot: last.boot, path: "/local", follows: true)
+                let items = try await client.items(of: .onNode(owner, .events(query)))
+                #expect(try await cluster.control(owner, "restart", "/local").exitCode == 0)
+                guard case .items(let next)? = try? await items.next() else { throw Ended() }
+                let event = try ControlJSON.decode(ControlEvent.self, from: try #require(next.first))
+                #expect(event.boot == last.boot)
+                #expect(event.number > last.number)
+                client.close()
+
+                // The owner alone has the letter.
+                #expect(try await cluster.control(owner, "send", "/root/a", "Fixture.Refuse", #"{"asCodable":true}"#).exitCode == 0)
+                try await cluster.eventually("the letter is there") {
+                    try await cluster.control(elsewhere, "dead-letters", "--node", owner).output.contains("Fixture.Refuse")
+                }
+                let letters = try await cluster.control(elsewhere, "dead-letters").output
+                #expect(!letters.contains("Fixture.Refuse"))
+                #expect(try await cluster.control(elsewhere, "metrics", "--node", owner).exitCode == 0)
+                let unknown = try await cluster.control(elsewhere, "ps", "--node", "nobody")
+                #expect(unknown.exitCode == 4 && unknown.errors.contains("nobody"), "\(unknown)")
+                #expect(try await cluster.control(elsewhere, "ps", "--node", "").exitCode == 64)
+            }
+        }
+
+        @Test func aNodeThatDoesntAnswerIsNamedInTime() async throws {
+            try await RunningCluster.with(Self.root, areLinked: true) { cluster in
+                let owner = try await owner(of: "/root", in: cluster)
+                let elsewhere = try #require(others(owner).first)
+                #expect(try await cluster.control(elsewhere, "ps").output.contains("/root"))
+                // The link is there, and nobody answers: its lease is there for some seconds still.
+                try cluster.daemon(owner).send(.stop)
+                let begin = ContinuousClock.now
+                let list: ProcessList = try await cluster.answer(of: .ps, from: elsewhere)
+                #expect(ContinuousClock.now - begin < .patient(.seconds(3)))
+                #expect(list.missing?.map(\.node) == [owner])
+                #expect(list.processes.allSatisfy { $0.node == elsewhere } && !list.processes.isEmpty)
+                try cluster.daemon(owner).send(.continue)
+            }
+        }
+
+        /// Certificates that are replaced are read by SIGHUP, and by `config apply`; bad ones change nothing.
+        @Test func newCertificatesAreUsedWithoutAStart() async throws {
+            try await RunningCluster.with(Self.root, areLinked: true) { cluster in
+                let certificates = try #require(cluster.certificates)
+                let owner = try await owner(of: "/root", in: cluster)
+                let elsewhere = try #require(others(owner).first)
+                let file = "\(certificates.directory)/\(owner)"
+                #expect(try await cluster.control(elsewhere, "ps", "--node", owner).exitCode == 0)
+                // Another one's key.
+                let key = try certificates.text("\(owner).key")
+                try Files.write(try certificates.text("\(elsewhere).key"), to: "\(file).key")
+                try cluster.daemon(owner).send(.hangup)
+                try await cluster.eventually("it says so") { cluster.log(of: owner).contains("the former ones stay in use") }
+                #expect(!cluster.log(of: owner).contains("are in use\""))
+                #expect(try await cluster.control(elsewhere, "events", "--node", owner).exitCode == 0)
+                try Files.write(key, to: "\(file).key")
+                // The others' authority is replaced on this node alone: it can't be a node of theirs any more.
+                let strangers = try await Certificates(owner)
+                for name in ["ca.crt", "\(owner).crt", "\(owner).key"] {
+                    try Files.write(try strangers.text(name), to: "\(certificates.directory)/\(name)")
+                }
+                #expect(try await cluster.control(owner, "config", "apply").exitCode == 0)
+                try await cluster.eventually("it says so") { cluster.log(of: owner).contains("new certificates and token") }
+                // The connection that there is stays; a stream has a new one.
+                #expect(try await cluster.control(elsewhere, "ps", "--node", owner).exitCode == 0)
+                let refused = try await cluster.control(elsewhere, "events", "--node", owner)
+                #expect(refused.exitCode != 0, "\(refused)")
+                // The others get the same authority, and certificates by it.
+                for name in RunningCluster.names where name != owner {
+                    let directory = certificates.directory
+                    for ending in ["crt", "key"] { unlink("\(directory)/\(name).\(ending)") }
+                }
+                try Files.write(try strangers.text("ca.key"), to: "\(certificates.directory)/ca.key")
+                let made = try await BuiltProgram(path: Files.packageRoot + "/Deploy/certificates").run(
+                    [certificates.directory] + others(owner)
+                )
+                #expect(made.exitCode == 0, "\(made)")
+                for name in others(owner) { #expect(try await cluster.control(name, "config", "apply").exitCode == 0) }
+                let again = try await cluster.control(elsewhere, "events", "--node", owner)
+                #expect(again.exitCode == 0, "\(again)")
             }
         }
 

@@ -1,0 +1,84 @@
+import NNG
+import TestSupport
+import Testing
+import WireProtocol
+
+@testable import Control
+
+/// Nodes that show other certificates than they began with.
+@Suite("Renewed certificates of nodes", .timeLimit(minutes: 2))
+struct NodeRenewalTests {
+    private let status = ControlOperation.status(path: "/")
+
+    private func identity(
+        _ name: String,
+        _ certificates: Certificates,
+        authority: Certificates? = nil,
+        key: String? = nil
+    ) throws -> NodeIdentity {
+        NodeIdentity(
+            cluster: "tests",
+            name: name,
+            token: TestCluster.token,
+            authority: try (authority ?? certificates).text("ca.crt"),
+            certificate: try certificates.text("\(name).crt"),
+            key: try certificates.text("\(key ?? name).key")
+        )
+    }
+
+    @Test func newConnectionsUseThemAndOthersStay() async throws {
+        let (certificates, others) = (try await Certificates("a", "b"), try await Certificates("a", "b"))
+        try await TestCluster.with { cluster in
+            let (a, b) = (try cluster.node("a", certificates), try cluster.node("b", certificates))
+            #expect(await a.failure(status, of: b) == nil)
+            try await b.listener.use(try identity("b", others))
+            b.links.use(try identity("b", others))
+            // The link that there is goes on; a stream dials, and the two don't trust each other.
+            #expect(await a.failure(status, of: b) == nil)
+            let logs = ControlOperation.logs(LogQuery(paths: ["/shop"]))
+            func stream() async -> NodeLinks.Failure? {
+                do throws(NodeLinks.Failure) {
+                    _ = try await a.links.stream(logs, of: "b", at: b.listener.address, origin: TestCluster.origin) { _ in }
+                    return nil
+                } catch {
+                    return error
+                }
+            }
+            guard case .notSent? = await stream() else {
+                Issue.record("the former certificates are still in use")
+                return
+            }
+            #expect(await b.failure(status, of: a) != nil)
+            try await a.listener.use(try identity("a", others))
+            a.links.use(try identity("a", others))
+            #expect(await stream() == nil)
+            let isConnected = await eventually { await b.failure(status, of: a) == nil }
+            #expect(isConnected)
+            // The peer with which a node makes its listener take the new ones isn't anyone who was refused.
+            #expect(a.refusals.allSatisfy { $0.contains("no handshake") })
+        }
+    }
+
+    @Test func whatNoNodeWouldBelieveIsKnownBefore() async throws {
+        let (certificates, others) = (try await Certificates("a", "b"), try await Certificates("a"))
+        try await identity("a", certificates).tryOut()
+        let another = NodeIdentity(
+            cluster: "tests",
+            name: "c",
+            token: TestCluster.token,
+            authority: try certificates.text("ca.crt"),
+            certificate: try certificates.text("a.crt"),
+            key: try certificates.text("a.key")
+        )
+        let unreadable = NodeIdentity(cluster: "tests", name: "a", token: TestCluster.token, authority: "", certificate: "x", key: "y")
+        for (what, identity) in [
+            ("another name", another), ("no certificate", unreadable),
+            ("another key", try identity("a", certificates, key: "b")),
+            ("another authority", try identity("a", others, authority: certificates)),
+        ] {
+            await #expect(throws: ControlError.self, "\(what)") { try await identity.tryOut() }
+        }
+        try await certificates.expire("a")
+        await #expect(throws: ControlError.self, "expired") { try await identity("a", certificates).tryOut() }
+    }
+}

@@ -130,7 +130,7 @@ struct GroupTests {
         let directory = try TemporaryDirectory()
         // On SIGTERM it writes whether the one that it requires runs.
         let script = """
-            trap 'kill -0 $(cat base.pid) && echo before >> stops; exit 0' TERM; while :; do sleep 0.05; done
+            trap 'kill -0 $(cat base.pid) && echo before >> stops; exit 0' TERM; echo $$ > middle.pid; while :; do sleep 0.05; done
             """
         let tree = """
             children:
@@ -141,19 +141,27 @@ struct GroupTests {
             """.replacing("DIRECTORY", with: directory.path)
         func stops() -> Int { Files.text(of: directory.file("stops"))?.split(separator: "\n").count ?? 0 }
         try await RunningDaemon.with(tree) { daemon in
+            // A shell that has just begun has no trap yet.
+            func isTrapSet() async throws {
+                let pid = try #require(try await daemon.node("/middle").pid)
+                try await daemon.eventually("the signal is trapped") { Files.text(of: directory.file("middle.pid")) == "\(pid)\n" }
+            }
             // What is required is started, although its own autostart is false.
             _ = try await daemon.children(4)
+            try await isTrapSet()
             #expect(try await daemon.control("stop", "/base").exitCode == 0)
             #expect(try await daemon.states() == ["/top": "inactive", "/middle": "inactive", "/base": "inactive", "/loose": "active"])
             #expect(stops() == 1)
             #expect(try await daemon.control("start", "/base").exitCode == 0)
             #expect(try await daemon.states() == ["/top": "active", "/middle": "active", "/base": "active", "/loose": "active"])
 
+            try await isTrapSet()
             #expect(try await daemon.control("stop", "/base").exitCode == 0)
             #expect(try await daemon.control("start", "/middle").exitCode == 0)
             #expect(try await daemon.states() == ["/top": "active", "/middle": "active", "/base": "active", "/loose": "active"])
 
             let loose = try await daemon.node("/loose").pid
+            try await isTrapSet()
             #expect(try await daemon.control("restart", "/base").exitCode == 0)
             #expect(try await daemon.states().values.allSatisfy { $0 == "active" })
             #expect(try await daemon.node("/top").incarnation == 4)
@@ -161,10 +169,12 @@ struct GroupTests {
 
             // One that an operator has stopped by itself isn't started with the other.
             #expect(try await daemon.control("stop", "/top").exitCode == 0)
+            try await isTrapSet()
             #expect(try await daemon.control("restart", "/base").exitCode == 0)
             #expect(try await daemon.states()["/top"] == "inactive")
             let before = stops()
             #expect(before == 4)
+            try await isTrapSet()
             try daemon.process.send(.terminate)
             #expect(await daemon.process.waitForExit() == .exited(code: 0))
             #expect(stops() == before + 1)

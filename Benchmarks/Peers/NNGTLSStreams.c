@@ -38,31 +38,10 @@ static nng_tls_config *security(nng_tls_mode mode, const char *name, const char 
 static void echo(void *unused)
 {
     (void)unused;
-    nng_stream_dialer *dialer;
-    nng_aio *aio;
-    succeed(nng_aio_alloc(&aio, NULL, NULL), "aio");
-    succeed(nng_stream_dialer_alloc(&dialer, address), "dialer");
+    nng_stream_dialer *dialer = dialer_of(address);
     succeed(nng_stream_dialer_set_ptr(dialer, NNG_OPT_TLS_CONFIG, security(NNG_TLS_MODE_CLIENT, "node-a", "node-b")), "security");
     succeed(nng_stream_dialer_set_bool(dialer, NNG_OPT_TCP_NODELAY, true), "no delay");
-    for (int attempt = 0; attempt < 1000; attempt++) {
-        nng_stream_dialer_dial(dialer, aio);
-        nng_aio_wait(aio);
-        if (nng_aio_result(aio) == 0) break;
-        nng_msleep(5);
-    }
-    struct connection connection = connection_after(aio);
-    char bytes[SIZE];
-    for (int round = 0; round < ROUNDS + WARM_UP; round++) {
-        transfer(&connection, bytes, nng_stream_recv);
-        transfer(&connection, bytes, nng_stream_send);
-    }
-}
-
-static void round_trip(void *connection)
-{
-    char bytes[SIZE] = { 0 };
-    transfer(connection, bytes, nng_stream_send);
-    transfer(connection, bytes, nng_stream_recv);
+    send_back(connected(dialer));
 }
 
 int main(int count, char **arguments)

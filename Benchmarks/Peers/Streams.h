@@ -35,13 +35,18 @@ static inline struct connection connection_after(nng_aio *aio)
     return (struct connection) { nng_aio_get_output(aio, 0), aio };
 }
 
-// Dials until the listener is there.
-static inline struct connection dialled(const char *address)
+static inline nng_stream_dialer *dialer_of(const char *address)
 {
     nng_stream_dialer *dialer;
+    succeed(nng_stream_dialer_alloc(&dialer, address), "dialer");
+    return dialer;
+}
+
+// Dials until the listener is there.
+static inline struct connection connected(nng_stream_dialer *dialer)
+{
     nng_aio *aio;
     succeed(nng_aio_alloc(&aio, NULL, NULL), "aio");
-    succeed(nng_stream_dialer_alloc(&dialer, address), "dialer");
     for (int attempt = 0; attempt < 1000; attempt++) {
         nng_stream_dialer_dial(dialer, aio);
         nng_aio_wait(aio);
@@ -65,4 +70,23 @@ static inline struct connection accepted(nng_stream_listener *listener)
     succeed(nng_aio_alloc(&aio, NULL, NULL), "aio");
     nng_stream_listener_accept(listener, aio);
     return connection_after(aio);
+}
+
+static inline struct connection dialled(const char *address) { return connected(dialer_of(address)); }
+
+// The two ends of the round trips.
+static inline void send_back(struct connection connection)
+{
+    char bytes[SIZE];
+    for (int round = 0; round < ROUNDS + WARM_UP; round++) {
+        transfer(&connection, bytes, nng_stream_recv);
+        transfer(&connection, bytes, nng_stream_send);
+    }
+}
+
+static inline void round_trip(void *connection)
+{
+    char bytes[SIZE] = { 0 };
+    transfer(connection, bytes, nng_stream_send);
+    transfer(connection, bytes, nng_stream_recv);
 }

@@ -333,13 +333,19 @@ private struct LedgerTree: Sendable {
     /// Loses the link of a worker, each time when there is one.
     func cut(_ path: CoordinatorPath, times: Int) async throws {
         let children = try #require(try runtime.root.existingChildren)
-        for _ in 0..<times {
+        var done = 0
+        while done < times {
             try await eventually("\(path) has its link") {
                 (try? children.host(of: path.key) as? WorkerHost)?.state.withLock { $0.linkedPeer } != nil
             }
             // Something is under way then.
             try await Task.sleep(for: .milliseconds(1))
-            try await runtime.fault(.lostLink, at: path)
+            do {
+                try await runtime.fault(.lostLink, at: path)
+                done += 1
+            } catch let error as CoordinatorError where error.code == .stopped {
+                // It was that of a life that was killed before.
+            }
         }
     }
 

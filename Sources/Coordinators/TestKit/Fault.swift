@@ -22,10 +22,9 @@ extension CoordinatorRuntime {
     package func inject(_ fault: InjectedFault, at path: CoordinatorPath) async throws -> @Sendable () -> Void {
         let root = try root
         if let node = root.inThisProcess(path.components[...]) { return try node.inject(fault) }
-        if let parent = path.parent.flatMap({ root.inThisProcess($0.components[...]) }),
-            let host = try parent.existingChildren?.host(of: path.key) as? WorkerHost
-        {
-            return try await host.inject(fault)
+        if let children = path.parent.flatMap({ root.inThisProcess($0.components[...]) })?.existingChildren {
+            guard let host = try children.host(of: path.key) else { throw CoordinatorError.hasStopped(path) }
+            if let host = host as? WorkerHost { return try await host.inject(fault) }
         }
         // The coordinator is in a worker of a worker, or there is none.
         let snapshot = try await snapshot(of: path)

@@ -17,13 +17,10 @@ final class LaterFlushes: Sendable {
     }
 
     private let state = Lock(State())
-    /// Posted when the thread has to wake; it lives as long as the process.
-    private nonisolated(unsafe) let alarm: UnsafeMutablePointer<sem_t>
+    /// Posted when the thread has to wake.
+    private let alarm = Semaphore()
 
-    private init() {
-        alarm = .allocate(capacity: 1)
-        sem_init(alarm, 0, 0)
-    }
+    private init() {}
 
     /// Has a link flushed soon; at once, if there can be no thread that does it.
     func add(_ link: Link) {
@@ -32,7 +29,7 @@ final class LaterFlushes: Sendable {
             defer { (state.isAwake, state.hasThread) = (true, true) }
             return (!state.isAwake, !state.hasThread)
         }
-        if mustWake { sem_post(alarm) }
+        if mustWake { alarm.post() }
         guard mustStart, !DetachedThread.run({ self.run() }) else { return }
         let links = state.withLock { state in
             defer { state = State() }
@@ -43,7 +40,7 @@ final class LaterFlushes: Sendable {
 
     private func run() {
         while true {
-            while sem_wait(alarm) != 0 {}
+            alarm.wait()
             repeat {
                 var interval = Self.interval
                 nanosleep(&interval, nil)

@@ -1,6 +1,5 @@
 internal import CNNG
 import ConcurrencySupport
-internal import Glibc
 
 /// The one thread on which streams, listeners and dialers are freed.
 ///
@@ -20,13 +19,9 @@ final class HandleReleaser: Sendable {
     }
 
     private let state = Lock(State())
-    // A semaphore needs an address that stays; this one lives as long as the process.
-    private nonisolated(unsafe) let wakeUp: UnsafeMutablePointer<sem_t>
+    private let wakeUp = Semaphore()
 
-    private init() {
-        wakeUp = .allocate(capacity: 1)
-        sem_init(wakeUp, 0, 0)
-    }
+    private init() {}
 
     /// Queues a pointer that is no longer in use.
     ///
@@ -38,31 +33,16 @@ final class HandleReleaser: Sendable {
             defer { state.isRunning = true }
             return !state.isRunning
         }
-        sem_post(wakeUp)
-        if mustStart, !startThread() {
+        wakeUp.post()
+        if mustStart, !DetachedThread.run({ self.run() }) {
             // No thread can be made now: the queued pointers wait for the next release, which tries again.
             state.withLock { $0.isRunning = false }
         }
     }
 
-    private func startThread() -> Bool {
-        var thread = pthread_t()
-        let result = pthread_create(
-            &thread,
-            nil,
-            { _ in
-                HandleReleaser.shared.run()
-            },
-            nil
-        )
-        guard result == 0 else { return false }
-        pthread_detach(thread)
-        return true
-    }
-
-    private func run() -> UnsafeMutableRawPointer? {
+    private func run() {
         while true {
-            while sem_wait(wakeUp) != 0 {}
+            wakeUp.wait()
             let items = state.withLock { state in
                 defer { state.items = [] }
                 return state.items

@@ -20,7 +20,7 @@ extension AnotherUserTests {
             try await daemon.allActive()
             let before = try await daemon.allPIDs()
             #expect(Set(before.keys) == ["/app", "/app/a", "/own"])
-            #expect(try await daemon.add(5) == 5)
+            #expect(try await daemon.add(5, to: "/app") == 5)
             var current = daemon.process
             for round in 1...3 {
                 switch change {
@@ -38,23 +38,15 @@ extension AnotherUserTests {
                 #expect(try await daemon.allPIDs() == before)
                 #expect(try await daemon.node("/app").incarnation == 1)
                 #expect(Self.user(of: before["/app"]) == Self.nobody && Self.user(of: before["/app/a"]) == Self.nobody)
-                #expect(try await daemon.add(1) == 5 + round)
+                #expect(try await daemon.add(1, to: "/app") == 5 + round)
                 daemon.expectFilesOfTheirUsers()
             }
             // What is below the worker writes where the worker writes.
             let program: JSONValue = ["key": "p", "command": ["sh", "-c", "echo adopted; exec sleep 1000"]]
             try await daemon.call(.ask(path: "/app", message: "Fixture.StartProgram", payload: program, timeout: .seconds(10)))
             try await daemon.eventually("its output arrives") { try await daemon.control("logs", "/app").output.contains("adopted") }
-            try await daemon.call(.kill(path: "/app"))
-            try await daemon.eventually("its next life runs as the same user") {
-                let node = try await daemon.node("/app")
-                return node.incarnation == 2 && node.state == "active" && Self.user(of: node.pid) == Self.nobody
-            }
-            try await daemon.allActive()
-            let processes = try await daemon.processes()
-            _ = await current.terminate(grace: .patient(.seconds(20)))
-            #expect(processes.filter(\.isAlive).isEmpty)
-            #expect(Files.names(in: daemon.run).filter { $0 != "logs" } == ["control.lock"])
+            try await Self.killOnce(daemon)
+            try await daemon.endLeavingNothing(current)
         }
     }
 
@@ -143,7 +135,7 @@ extension AnotherUserTests {
             #expect(try await daemon.allPIDs() == before)
             // When it was adopted.
             try await tryToEnter(socket)
-            #expect(try await daemon.add(5) == 5)
+            #expect(try await daemon.add(5, to: "/app") == 5)
 
             let names = Files.names(in: daemon.run).filter { $0 != "root-\(Self.nobody).sock" }
             #expect(["control.sock", "root.sock", "root.lock"].allSatisfy(names.contains))
@@ -218,17 +210,6 @@ extension Files {
 }
 
 extension RunningDaemon {
-    fileprivate var run: String { "\(directory)/run" }
-
-    /// Adds to the sum that the worker `app` keeps, and returns the sum.
-    fileprivate func add(_ amount: Int64) async throws -> Int {
-        let answer = try await call(
-            .ask(path: "/app", message: "Fixture.Add", payload: ["amount": .integer(amount)], timeout: .seconds(10))
-        )
-        guard case .integer(let sum)? = answer["reply"] else { return -1 }
-        return Int(sum)
-    }
-
     /// Expects that every file is root's and for root alone, but for the one socket that is of the user whose workers dial it.
     fileprivate func expectFilesOfTheirUsers() {
         #expect(Files.mode(of: run) == 0o711 && Files.user(of: run) == 0)

@@ -39,6 +39,16 @@ struct AnotherUserTests {
         return status.st_uid
     }
 
+    /// Kills the worker in its first life; returns when the tree is whole again.
+    static func killOnce(_ daemon: RunningDaemon) async throws {
+        try await daemon.call(.kill(path: "/app"))
+        try await daemon.eventually("its next life runs as the same user") {
+            let node = try await daemon.node("/app")
+            return node.incarnation == 2 && node.state == "active" && user(of: node.pid) == nobody
+        }
+        try await daemon.allActive()
+    }
+
     @Test("runs as that user with all below it, takes messages, and is restarted as the same")
     func runs() async throws {
         try await RunningDaemon.with(Self.tree, wrapper: Self.wrapper) { daemon in
@@ -48,12 +58,7 @@ struct AnotherUserTests {
             #expect(Self.user(of: try await daemon.node("/own").pid) == 0)
             let answer = try await daemon.control("ask", "/app", "Fixture.Add", #"{"amount":5}"#, "--json")
             #expect(answer.exitCode == 0 && answer.output.contains("\"reply\":5"), "\(answer)")
-            try await daemon.call(.kill(path: "/app"))
-            try await daemon.eventually("its next life runs as the same user") {
-                let node = try await daemon.node("/app")
-                return node.incarnation == 2 && node.state == "active" && Self.user(of: node.pid) == Self.nobody
-            }
-            try await daemon.allActive()
+            try await Self.killOnce(daemon)
             let processes = try await daemon.processes()
             #expect(try await daemon.control("shutdown").exitCode == 0)
             _ = await daemon.process.waitForExit()

@@ -26,20 +26,17 @@ struct DaemonAdoptionTests {
     func adopted() async throws {
         try await RunningDaemon.with(Self.tree) { daemon in
             let before = try await daemon.active()
-            #expect(try await daemon.add(5) == 5)
+            #expect(try await daemon.add(5, to: "/app") == 5)
             var current = daemon.process
             for round in 1...3 {
                 current = try await daemon.killAndReplace(current)
                 let after = try await daemon.active()
                 #expect(after.workers == before.workers)
                 #expect(after.sleeper != before.sleeper)
-                #expect(try await daemon.add(1) == 5 + round)
+                #expect(try await daemon.add(1, to: "/app") == 5 + round)
                 #expect(daemon.sockets.count == 3)
             }
-            let processes = try await daemon.processes()
-            _ = await current.terminate(grace: .patient(.seconds(20)))
-            #expect(processes.filter(\.isAlive).isEmpty)
-            #expect(Files.names(in: daemon.run).filter { $0 != "logs" } == ["control.lock"])
+            try await daemon.endLeavingNothing(current)
         }
     }
 
@@ -50,7 +47,7 @@ struct DaemonAdoptionTests {
             var current = daemon.process
             for round in 1...2 {
                 for path in ["/app", "/other"] { #expect(try await daemon.control("restart", "--rolling", path).exitCode == 0) }
-                #expect(try await daemon.add(5) == 5)
+                #expect(try await daemon.add(5, to: "/app") == 5)
                 let replaced = try await daemon.active()
                 for path in ["/app", "/other"] {
                     #expect(replaced[path].identity != before[path].identity)
@@ -59,7 +56,7 @@ struct DaemonAdoptionTests {
                 for turn in 1...2 {
                     current = try await daemon.killAndReplace(current)
                     #expect(try await daemon.active().workers == replaced.workers)
-                    #expect(try await daemon.add(1) == 5 + turn)
+                    #expect(try await daemon.add(1, to: "/app") == 5 + turn)
                 }
                 // What is below the worker writes where the worker writes.
                 let script = "echo adopted in round \(round); exec sleep 1000"
@@ -70,10 +67,7 @@ struct DaemonAdoptionTests {
                 }
                 before = replaced
             }
-            let processes = try await daemon.processes()
-            _ = await current.terminate(grace: .patient(.seconds(20)))
-            #expect(processes.filter(\.isAlive).isEmpty)
-            #expect(Files.names(in: daemon.run).filter { $0 != "logs" } == ["control.lock"])
+            try await daemon.endLeavingNothing(current)
         }
     }
 
@@ -257,8 +251,6 @@ private struct Lives {
 }
 
 extension RunningDaemon {
-    fileprivate var run: String { "\(directory)/run" }
-
     fileprivate func kill(_ process: ChildProcess) async throws {
         try process.send(.kill)
         _ = await process.waitForExit()
@@ -267,15 +259,6 @@ extension RunningDaemon {
     fileprivate func killAndReplace(_ process: ChildProcess) async throws -> ChildProcess {
         try await kill(process)
         return try await startNext()
-    }
-
-    /// Adds to the sum that the worker `app` keeps, and returns the sum.
-    fileprivate func add(_ amount: Int64) async throws -> Int {
-        let answer = try await call(
-            .ask(path: "/app", message: "Fixture.Add", payload: ["amount": .integer(amount)], timeout: .seconds(10))
-        )
-        guard case .integer(let sum)? = answer["reply"] else { return -1 }
-        return Int(sum)
     }
 
     /// Waits until all is active, and returns it.

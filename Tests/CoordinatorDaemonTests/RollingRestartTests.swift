@@ -223,7 +223,7 @@ struct RollingRestartTests {
             try await daemon.eventually("the next life has the place") { try await daemon.node("/web").incarnation == 2 }
             let second = try await daemon.identity(of: "/web")
             #expect(second != first && first.isAlive)
-            #expect(try await daemon.add(5) == 5)
+            #expect(try await daemon.add(5, to: "/web") == 5)
             // It would end by itself with the ask that is lost.
             try first.send(.stop)
             try daemon.process.send(.kill)
@@ -237,7 +237,7 @@ struct RollingRestartTests {
                 let adopted = try await daemon.node("/web")
                 #expect(try await daemon.identity(of: "/web") == second && adopted.incarnation == 2 && adopted.restarts == 0)
                 // Whatever was told to it is there, and the path lives once.
-                #expect(try await daemon.add(1) == sum)
+                #expect(try await daemon.add(1, to: "/web") == sum)
                 #expect(!first.isAlive)
                 try next.send(.kill)
                 _ = await next.waitForExit()
@@ -337,14 +337,6 @@ extension RunningDaemon {
     /// Returns the process of a child.
     fileprivate func identity(of path: String) async throws -> ProcessIdentity {
         try #require(try await node(path).pid.flatMap { ProcessIdentity(processID: $0) })
-    }
-
-    /// Has a coordinator add to its sum, and returns that.
-    fileprivate func add(_ amount: Int64) async throws -> Int {
-        let payload: JSONValue = ["amount": .integer(amount)]
-        let answer = try await call(.ask(path: "/web", message: "Fixture.Add", payload: payload, timeout: .seconds(10)))
-        guard case .integer(let sum)? = answer["reply"] else { return -1 }
-        return Int(sum)
     }
 
     /// Waits until there is a child, and each is active.

@@ -135,6 +135,13 @@ final class RunningDaemon: Sendable {
         try ControlJSON.decode(DeadLetterList.self, from: try await call(.deadLetters))
     }
 
+    /// Adds to the sum that a worker keeps, and returns the sum.
+    func add(_ amount: Int64, to path: String) async throws -> Int {
+        let answer = try await call(.ask(path: path, message: "Fixture.Add", payload: ["amount": .integer(amount)], timeout: .seconds(10)))
+        guard case .integer(let sum)? = answer["reply"] else { return -1 }
+        return Int(sum)
+    }
+
     /// Returns all processes of the tree except the daemon's own.
     func processes() async throws -> [ProcessIdentity] {
         let list = try ControlJSON.decode(ProcessList.self, from: try await call(.ps))
@@ -155,7 +162,18 @@ final class RunningDaemon: Sendable {
         }
     }
 
-    var sockets: [String] { Files.names(in: "\(directory)/run").filter { $0.hasSuffix(".sock") } }
+    /// The runtime directory.
+    var run: String { "\(directory)/run" }
+
+    var sockets: [String] { Files.names(in: run).filter { $0.hasSuffix(".sock") } }
+
+    /// Ends a daemon in this one's runtime directory, of which nothing is left then: no process, and no file but the logs and the lock.
+    func endLeavingNothing(_ process: ChildProcess, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        let processes = try await processes()
+        _ = await process.terminate(grace: .patient(.seconds(20)))
+        #expect(processes.filter(\.isAlive).isEmpty, sourceLocation: sourceLocation)
+        #expect(Files.names(in: run).filter { $0 != "logs" } == ["control.lock"], sourceLocation: sourceLocation)
+    }
 
     private func end() async { _ = await process.terminate(grace: .patient(.seconds(10))) }
 }

@@ -73,6 +73,9 @@ public final class NodeLinks: Sendable {
         (self.dials, self.times, self.report) = (dials, times, report)
     }
 
+    /// The proofs that are shown at present.
+    public var identity: NodeIdentity { present.withLock { $0 } }
+
     /// Shows other proofs on the connections that are made from now on.
     public func use(_ identity: NodeIdentity) { present.withLock { $0 = identity } }
 
@@ -242,7 +245,7 @@ public final class NodeLinks: Sendable {
     /// Dials a node and proves who this one is.
     private func dial(_ node: String, at address: NodeAddress) async throws(ControlError) -> ControlClient {
         let deadline = MonotonicTime.now + NodeGreeting.limit
-        let identity = present.withLock { $0 }
+        let identity = identity
         let number = dials.begin(to: node)
         defer { dials.end(number) }
         let connection = try await PairConnection.dial(node, at: address, as: identity, before: deadline)

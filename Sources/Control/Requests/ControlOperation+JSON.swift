@@ -104,16 +104,7 @@ extension ControlOperation {
         case .drain: self = .drain(node: try fields.text("node"), isDraining: fields.members["drain"] != false)
         case .move:
             self = .move(path: try fields.path(), node: fields.members["node"] == nil ? nil : try fields.text("node"))
-        case .onNode:
-            guard case .object(let members)? = fields.members["question"] else {
-                throw ControlError(.invalidRequest, "the request has no `question`; expected an object such as {\"op\":\"ps\"}")
-            }
-            let node = try fields.text("node")
-            // A question in a question is none, and isn't read: the depth is bounded.
-            guard members["op"] != .string(Name.onNode.rawValue) else { throw Self.isNoQuestion(Name.onNode.rawValue) }
-            let question = try ControlOperation(fields: RequestFields(members: members))
-            guard question.isNodeQuestion else { throw Self.isNoQuestion(question.name) }
-            self = .onNode(node, question)
+        case .onNode: self = .onNode(try fields.text("node"), try Self.question(in: fields))
         case .upgrade:
             let wait = Duration.milliseconds(try fields.integer("wait_ms", default: 30_000))
             guard wait >= .zero, wait <= Self.maximumTimeout else {
@@ -121,6 +112,18 @@ extension ControlOperation {
             }
             self = .upgrade(executable: try fields.file(), wait: wait, isDryRun: fields.members["dry_run"] == true)
         }
+    }
+
+    /// Reads what another node is asked for.
+    private static func question(in fields: RequestFields) throws(ControlError) -> ControlOperation {
+        guard case .object(let members)? = fields.members["question"] else {
+            throw ControlError(.invalidRequest, "the request has no `question`; expected an object such as {\"op\":\"ps\"}")
+        }
+        // A question in a question is none, and isn't read: the depth is bounded.
+        guard members["op"] != .string(Name.onNode.rawValue) else { throw isNoQuestion(Name.onNode.rawValue) }
+        let question = try ControlOperation(fields: RequestFields(members: members))
+        guard question.isNodeQuestion else { throw isNoQuestion(question.name) }
+        return question
     }
 
     private static func isNoQuestion(_ name: String) -> ControlError {

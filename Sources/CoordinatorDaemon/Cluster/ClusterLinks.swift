@@ -10,7 +10,6 @@
         /// The connections on which this node passes requests on.
         let links: NodeLinks
         private let settings: ClusterConfiguration.Links
-        private let identity: Lock<NodeIdentity>
         private let logger: Logger
         private let place: NodeAddress
         private let address: NodeAddress?
@@ -21,7 +20,6 @@
         init(_ settings: ClusterConfiguration.Links, cluster: String, node: String, logger: Logger) throws(ProcessError) {
             let identity = try Self.identity(settings, cluster: cluster, node: node)
             guard let place = NodeAddress(settings.listen) else { throw Self.failure("`listen` is no host and port: \(settings.listen)") }
-            self.identity = Lock(identity)
             (self.settings, self.logger, self.place) = (settings, logger, place)
             address = settings.address.flatMap { NodeAddress($0) }
             let reports = LinkReports(logger)
@@ -64,7 +62,7 @@
         ///
         /// Files that can't be used are logged, and what they had before stays in use.
         func renew() async {
-            let former = identity.withLock { $0 }
+            let former = links.identity
             let certificate = settings.security.certificate ?? ""
             do {
                 let next = try Self.identity(settings, cluster: former.cluster, node: former.name)
@@ -72,7 +70,6 @@
                 try await next.tryOut()
                 try await listener.withLock { $0 }?.use(next)
                 links.use(next)
-                identity.withLock { $0 = next }
                 logger.notice("new certificates and token of the cluster's links are in use", metadata: ["file": "\(certificate)"])
             } catch {
                 let message = (error as? ProcessError)?.message ?? ControlError(error).message
@@ -87,8 +84,9 @@
         ///
         /// - Parameter addresses: Returns the address that the store has of a node.
         func listen(_ addresses: @escaping @Sendable (String) async -> NodeAddress?) throws(ControlError) {
-            let identity = identity.withLock { $0 }
-            let listener = try NodeListener(at: place, as: identity, dials: dials, addresses: addresses) { [reports] in reports.log($0) }
+            let listener = try NodeListener(at: place, as: links.identity, dials: dials, addresses: addresses) { [reports] in
+                reports.log($0)
+            }
             self.listener.withLock { $0 = listener }
         }
 

@@ -8,6 +8,9 @@
 
     // What operators ask about other nodes as a whole.
     extension ClusterMembership {
+        /// The time for which a description of the tree, or a list of processes, waits for those of other nodes.
+        private static let descriptionLimit = Duration.seconds(2)
+
         /// Has another node answer a question about itself.
         ///
         /// - Returns: nil when this is the node.
@@ -108,36 +111,67 @@
             if !missing.isEmpty { list.missing = missing }
         }
 
-        /// Asks nodes for their processes, all at once; returns the answers that have come in time.
+        /// Asks nodes for their processes.
         private static func processes(
             of nodes: [NodeName: NodeAddress],
             _ links: NodeLinks
         ) async -> [NodeName: Result<ProcessList, ControlError>] {
-            await withTaskGroup(of: (NodeName, Result<ProcessList, ControlError>)?.self) { group in
-                let origin = RequestOrigin(processID: getpid(), userID: geteuid(), epoch: 0)
-                for (node, address) in nodes {
-                    group.addTask {
-                        do throws(NodeLinks.Failure) {
-                            let answer = try await links.call(
-                                .ps,
-                                of: node.description,
-                                at: address,
-                                requestID: nil,
-                                origin: origin,
-                                patience: descriptionLimit
-                            )
-                            return (node, Result { () throws(ControlError) in try ControlJSON.decode(ProcessList.self, from: answer) })
-                        } catch {
-                            return (node, .failure(error.error))
-                        }
-                    }
+            await answers(about: nodes) { node, address in
+                do throws(NodeLinks.Failure) {
+                    let answer = try await links.call(
+                        .ps,
+                        of: node.description,
+                        at: address,
+                        requestID: nil,
+                        origin: RequestOrigin(processID: getpid(), userID: geteuid(), epoch: 0),
+                        patience: descriptionLimit
+                    )
+                    return Result { () throws(ControlError) in try ControlJSON.decode(ProcessList.self, from: answer) }
+                } catch {
+                    return .failure(error.error)
                 }
+            }
+        }
+
+        // MARK: - The tree
+
+        /// Returns what other nodes tell of subtrees that they own, by path.
+        func descriptions(of owners: [String: Owner]) async -> [String: TreeNode] {
+            guard let links, let node else { return [:] }
+            let nodes = await node.clusterView.nodes
+            let places = owners.compactMapValues { owner -> (NodeName, NodeAddress, UInt64)? in
+                guard let record = owner.record, record.node != name,
+                    let address = nodes[record.node].flatMap({ NodeAddress($0.value.address) })
+                else { return nil }
+                return (record.node, address, owner.epoch.rawValue)
+            }
+            return await Self.answers(about: places) { path, place in
+                let (node, address, epoch) = place
+                let answer = try? await links.links.call(
+                    .status(path: path),
+                    of: node.description,
+                    at: address,
+                    requestID: nil,
+                    origin: RequestOrigin(processID: getpid(), userID: geteuid(), epoch: epoch),
+                    patience: Self.descriptionLimit
+                )
+                return answer.flatMap { try? ControlJSON.decode(TreeNode.self, from: $0) }
+            }.compactMapValues { $0 }
+        }
+
+        /// Asks about several things, all at once; returns the answers that have come in time.
+        private static func answers<Key: Hashable & Sendable, Subject: Sendable, Answer: Sendable>(
+            about subjects: [Key: Subject],
+            _ ask: @escaping @Sendable (Key, Subject) async -> Answer
+        ) async -> [Key: Answer] {
+            await withTaskGroup(of: (Key, Answer)?.self) { group in
+                for (key, subject) in subjects { group.addTask { (key, await ask(key, subject)) } }
                 group.addTask {
                     try? await Task.sleep(for: descriptionLimit)
                     return nil
                 }
-                var answers: [NodeName: Result<ProcessList, ControlError>] = [:]
-                while answers.count < nodes.count, let answer = await group.next(), let (node, result) = answer { answers[node] = result }
+                var answers: [Key: Answer] = [:]
+                while answers.count < subjects.count, let next = await group.next(), let (key, answer) = next { answers[key] = answer }
                 group.cancelAll()
                 return answers
             }

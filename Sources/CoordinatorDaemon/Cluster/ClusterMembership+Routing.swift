@@ -3,7 +3,6 @@
     import CoordinatorsCluster
     import Coordinators
     import DaemonConfiguration
-    import Glibc
     import Ownership
     import WireProtocol
 
@@ -17,8 +16,6 @@
         private static let searchPause = Duration.milliseconds(20)
         /// The time for which a command waits until this node knows of the epoch for which the command is meant.
         private static let epochLimit = Duration.seconds(1)
-        /// The time for which a description of the tree waits for those of other nodes.
-        static let descriptionLimit = Duration.seconds(2)
 
         /// Has the owner's node carry out a command, when that is another one.
         ///
@@ -176,45 +173,6 @@
                     throw ControlError(.notHere, "\(top) isn't on \(name) in epoch \(meant)", epoch: known?.rawValue)
                 }
                 do { try await Task.sleep(for: Self.searchPause) } catch { throw ControlError(.cancelled, "the request was cancelled") }
-            }
-        }
-
-        // MARK: - The tree
-
-        /// Returns what other nodes tell of subtrees that they own, by path.
-        func descriptions(of owners: [String: Owner]) async -> [String: TreeNode] {
-            guard let links, let node else { return [:] }
-            let nodes = await node.clusterView.nodes
-            return await withTaskGroup(of: (String, TreeNode?)?.self) { group in
-                for (path, owner) in owners {
-                    guard let record = owner.record, record.node != name,
-                        let address = nodes[record.node].flatMap({ NodeAddress($0.value.address) })
-                    else { continue }
-                    group.addTask {
-                        let origin = RequestOrigin(processID: getpid(), userID: geteuid(), epoch: owner.epoch.rawValue)
-                        let answer = try? await links.links.call(
-                            .status(path: path),
-                            of: record.node.description,
-                            at: address,
-                            requestID: nil,
-                            origin: origin,
-                            patience: Self.descriptionLimit
-                        )
-                        return (path, answer.flatMap { try? ControlJSON.decode(TreeNode.self, from: $0) })
-                    }
-                }
-                group.addTask {
-                    try? await Task.sleep(for: Self.descriptionLimit)
-                    return nil
-                }
-                var (found, missing): ([String: TreeNode], Int) = ([:], owners.count)
-                while missing > 0, let answer = await group.next() {
-                    guard let (path, node) = answer else { break }
-                    found[path] = node
-                    missing -= 1
-                }
-                group.cancelAll()
-                return found
             }
         }
     }

@@ -139,7 +139,7 @@ let package = Package(
         .target(
             name: "CoordinatorDaemon",
             dependencies: [
-                "ConcurrencySupport", "Control", "Coordinators", "CoordinatorsObservability", "DaemonConfiguration", "Processes",
+                "ConcurrencySupport", "Control", "Coordinators", "CoordinatorsObservability", "DaemonConfiguration", "Links", "Processes",
                 "WireProtocol", coordinatorsCluster, logging, ownership, serviceLifecycle,
             ]
         ),
@@ -227,9 +227,8 @@ let package = Package(
         .testTarget(
             name: "CoordinatorsTests",
             dependencies: [
-                "Acknowledgement", "ConcurrencySupport", "Coordinators", "CoordinatorsTesting", "Links", "Processes", "Supervision",
-                "TestSupport",
-                "WireProtocol", "WorkerLifecycle", "Fixtures", "FixtureWorker", logging,
+                "Acknowledgement", "ConcurrencySupport", "Coordinators", "CoordinatorsTesting", "Links", "NNG", "Processes",
+                "Supervision", "TestSupport", "WireProtocol", "WorkerLifecycle", "Fixtures", "FixtureWorker", logging,
             ]
         ),
         .target(name: "PatternFixtures", dependencies: ["ConcurrencySupport", "Coordinators"], path: "Tests/PatternFixtures"),
@@ -299,8 +298,8 @@ let package = Package(
         .testTarget(
             name: "CoordinatorsClusterTests",
             dependencies: [
-                "ConcurrencySupport", "Control", "CoordinatorsCluster", "Ownership", "Processes", "TestSupport", "WireProtocol",
-                "FixtureWorker", "coordinatorctl", "coordinatord",
+                "ConcurrencySupport", "Control", "CoordinatorsCluster", "Links", "NNG", "Ownership", "Processes", "TestSupport",
+                "WireProtocol", "FixtureWorker", "coordinatorctl", "coordinatord",
             ]
         ),
         .testTarget(name: "ConcurrencySupportTests", dependencies: ["ConcurrencySupport", "TestSupport"]),

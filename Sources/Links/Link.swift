@@ -1,5 +1,5 @@
 import ConcurrencySupport
-import NNG
+package import NNG
 public import WireProtocol
 
 /// The connection between a parent process and a child process, which carries frames in order and in batches.
@@ -296,6 +296,11 @@ extension Link {
 
     /// Initialises the library now, so that the first link need not wait for it.
     public static func prepare() { Library.prepare() }
+
+    /// Makes a link of a connection on which both ends have proved who they are; ``start(_:)`` begins to receive.
+    ///
+    /// The connection must take messages of a frame and two batches.
+    package static func over(_ connection: PairConnection) -> Link { Link(connection) }
 
     /// Dials the parent's listener and negotiates the connection; ``start(_:)`` begins to receive.
     public static func dial(

@@ -5,7 +5,8 @@ import WireProtocol
 /// The dialler has checked the certificate and the name of the node that it has dialled, and says `hello` with its own name and a random number.
 /// That node knows of the dialler's certificate only that it's by the cluster's authority. So it dials the address that the store has of the
 /// named node, checks certificate and name there, and asks whether it was dialled with that number (`question`). The answer is `confirmed`, or the
-/// end of the connection. Then it says `welcome` on the first connection, and the control protocol begins there.
+/// end of the connection. Then it says `welcome` on the first connection, and what the hello has asked for begins there: the control protocol, or
+/// messages of coordinators.
 ///
 /// A node that doesn't believe the other one ends the connection, and says nothing.
 struct NodeGreeting: Hashable, Sendable {
@@ -13,15 +14,24 @@ struct NodeGreeting: Hashable, Sendable {
         case hello, question, confirmed, welcome
     }
 
-    /// The version of the greeting and of what comes after it.
-    static let currentVersion: Int64 = 1
+    /// What comes after the greeting.
+    enum Purpose: String {
+        case requests, messages
+
+        /// The version of the greeting, so that a node that doesn't know the purpose says so.
+        fileprivate var version: Int64 { self == .requests ? 1 : 2 }
+    }
+
+    /// The latest version of the greeting and of what comes after it.
+    static let currentVersion: Int64 = 2
     /// The largest size of a greeting, in bytes.
     static let maximumSize = 4096
     /// The time in which both ends have to be done with greeting.
     static let limit = NodeLinks.greetingLimit
 
     var kind: Kind
-    var version = currentVersion
+    var version: Int64
+    var purpose: Purpose
     var cluster: String
     var node: String
     /// The cluster's secret.
@@ -29,8 +39,8 @@ struct NodeGreeting: Hashable, Sendable {
     /// The random number of a dial.
     var number: String
 
-    init(_ kind: Kind, by identity: NodeIdentity, number: String) {
-        self.kind = kind
+    init(_ kind: Kind, by identity: NodeIdentity, number: String, for purpose: Purpose = .requests) {
+        (self.kind, self.purpose, version) = (kind, purpose, purpose.version)
         (cluster, node, token, self.number) = (identity.cluster, identity.name, identity.token, number)
     }
 
@@ -40,20 +50,23 @@ struct NodeGreeting: Hashable, Sendable {
             case .string(let token)? = json["token"], case .string(let number)? = json["number"]
         else { return nil }
         (self.kind, self.version) = (kind, version)
+        if case .string(let text)? = json["purpose"], let purpose = Purpose(rawValue: text) { self.purpose = purpose } else { purpose = .requests }
         (self.cluster, self.node, self.token, self.number) = (cluster, node, token, number)
     }
 
     var bytes: [UInt8] {
         let json: JSONValue = [
-            "greeting": .string(kind.rawValue), "v": .integer(version), "cluster": .string(cluster), "node": .string(node),
-            "token": .string(token), "number": .string(number),
+            "greeting": .string(kind.rawValue), "v": .integer(version), "purpose": .string(purpose.rawValue), "cluster": .string(cluster),
+            "node": .string(node), "token": .string(token), "number": .string(number),
         ]
         return (try? ControlJSON.bytes(of: json)) ?? []
     }
 
     /// Returns why a node with this identity has nothing to do with the one that says this; nil: it belongs to the cluster, by what it says.
     func stranger(to identity: NodeIdentity) -> String? {
-        if version != Self.currentVersion { return "it speaks version \(version) of the greeting, and not \(Self.currentVersion)" }
+        guard (1...Self.currentVersion).contains(version) else {
+            return "it speaks version \(version) of the greeting, and not 1 to \(Self.currentVersion)"
+        }
         if cluster != identity.cluster { return "it's of another cluster" }
         return identity.hasToken(token) ? nil : "it has another token"
     }

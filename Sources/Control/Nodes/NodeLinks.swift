@@ -1,11 +1,11 @@
 import ConcurrencySupport
-import NNG
+package import NNG
 public import WireProtocol
 
 /// The connections to other nodes, on which a node passes requests on.
 ///
 /// There is one connection to a node, made when it's needed and closed when it hasn't been for a while; a stream has its own, because its reader
-/// may be slow. A node that doesn't answer three pings in a row counts as lost.
+/// may be slow, and so have the messages of coordinators, which belong to the caller. A node that doesn't answer three pings in a row counts as lost.
 public final class NodeLinks: Sendable {
     /// The time in which two nodes have to be done with proving who they are.
     public static let greetingLimit = Duration.seconds(5)
@@ -244,19 +244,38 @@ public final class NodeLinks: Sendable {
 
     /// Dials a node and proves who this one is.
     private func dial(_ node: String, at address: NodeAddress) async throws(ControlError) -> ControlClient {
+        let connection = try await connect(to: node, at: address, for: .requests)
+        connection.limitReceivedSize(to: ControlServer.maximumAnswerSize)
+        return ControlClient(connection, socket: node)
+    }
+
+    /// Makes a connection to a node for the messages of coordinators, which the caller closes.
+    ///
+    /// - Throws: `.notPermitted` when the two nodes don't trust each other, `.unreachable`, `.timedOut`.
+    package func connectForMessages(to node: String, at address: NodeAddress) async throws(ControlError) -> PairConnection {
+        let connection = try await connect(to: node, at: address, for: .messages)
+        connection.limitReceivedSize(to: ControlServer.maximumReceivedSize)
+        return connection
+    }
+
+    private func connect(
+        to node: String,
+        at address: NodeAddress,
+        for purpose: NodeGreeting.Purpose
+    ) async throws(ControlError) -> PairConnection {
         let deadline = MonotonicTime.now + NodeGreeting.limit
         let identity = identity
         let number = dials.begin(to: node)
         defer { dials.end(number) }
-        let connection = try await PairConnection.dial(node, at: address, as: identity, before: deadline)
-        let hello = NodeGreeting(.hello, by: identity, number: number)
+        let size = purpose == .messages ? ControlServer.maximumReceivedSize : ControlServer.maximumRequestSize
+        let connection = try await PairConnection.dial(node, at: address, as: identity, maximumSentSize: size, before: deadline)
+        let hello = NodeGreeting(.hello, by: identity, number: number, for: purpose)
         let answer: NodeGreeting? = try await connection.closing(at: deadline) { await connection.exchange(hello) }
         guard let answer, answer.kind == .welcome, answer.stranger(to: identity) == nil, answer.node == node else {
             connection.close()
             throw ControlError(.notPermitted, "\(node) at \(address) doesn't welcome this node; its log says why")
         }
-        connection.limitReceivedSize(to: ControlServer.maximumAnswerSize)
-        return ControlClient(connection, socket: node)
+        return connection
     }
 
     /// Pings a node, until the connection has ended or no request has needed it for a while.

@@ -1,7 +1,7 @@
 import ConcurrencySupport
-import NNG
+package import NNG
 
-/// A listener at which other nodes of the cluster connect, to pass operators' requests on.
+/// A listener at which other nodes of the cluster connect, to pass operators' requests on and to exchange messages of coordinators.
 ///
 /// Nothing is said to a peer before it has proved its name as ``NodeGreeting`` describes.
 public final class NodeListener: Sendable {
@@ -36,7 +36,7 @@ public final class NodeListener: Sendable {
     private let report: @Sendable (NodeLinkReport) -> Void
     private let state = Lock(State())
 
-    /// Binds and listens at once; connections are accepted as soon as ``run(serving:)`` runs.
+    /// Binds and listens at once; connections are accepted as soon as ``run(serving:messages:)`` runs.
     ///
     /// - Parameters:
     ///   - address: The address; a port of 0 stands for any that is free.
@@ -85,14 +85,19 @@ public final class NodeListener: Sendable {
     /// The address at which the node listens, with its port.
     public var address: NodeAddress { NodeAddress(host: host, port: UInt16(clamping: listener.port ?? 0)) }
 
+    /// Takes a connection on which another node exchanges messages of coordinators, and returns when it has ended.
+    package typealias Messages = @Sendable (PairConnection, _ node: String) async -> Void
+
     /// Accepts connections until ``close()``, and has the server carry out what trusted nodes request.
-    public func run(serving server: ControlServer) async {
+    ///
+    /// - Parameter messages: Takes the connections for messages of coordinators.
+    package func run(serving server: ControlServer, messages: @escaping Messages) async {
         await withTaskCancellationHandler {
             await withDiscardingTaskGroup { group in
                 while !Task.isCancelled {
                     do throws(NNGError) {
                         let stream = try await listener.accept()
-                        group.addTask { await self.receive(stream, server) }
+                        group.addTask { await self.receive(stream, server, messages) }
                     } catch {
                         if error.code == .closed { break }
                         // Descriptors or memory are short for a while.
@@ -106,13 +111,20 @@ public final class NodeListener: Sendable {
         }
     }
 
-    /// Ends ``run(serving:)``, which closes all connections.
+    /// Ends ``run(serving:messages:)``, which closes all connections.
     public func close() { listener.close() }
 
-    private func receive(_ stream: ByteStream, _ server: ControlServer) async {
+    /// A peer that has proved who it is.
+    private struct Greeted {
+        let connection: PairConnection
+        let node: String
+        let purpose: NodeGreeting.Purpose
+    }
+
+    private func receive(_ stream: ByteStream, _ server: ControlServer, _ messages: Messages) async {
         let number = admit { stream.close() }
         let deadline = MonotonicTime.now + limits.greeting
-        let greeted: (connection: PairConnection, node: String)?
+        let greeted: Greeted?
         do {
             let connection = try await PairConnection.negotiate(
                 stream,
@@ -131,7 +143,10 @@ public final class NodeListener: Sendable {
         state.withLock { $0.unproved[number] = nil }
         guard let greeted else { return stream.close() }
         report(.accepted(node: greeted.node))
-        await server.serve(greeted.connection, of: greeted.node)
+        switch greeted.purpose {
+        case .requests: await server.serve(greeted.connection, of: greeted.node)
+        case .messages: await messages(greeted.connection, greeted.node)
+        }
         greeted.connection.close()
         state.withLock { $0.proved[greeted.node, default: 1] -= 1 }
     }
@@ -152,8 +167,8 @@ public final class NodeListener: Sendable {
     /// Has the peer prove who it is.
     ///
     /// - Returns: nil when the connection isn't needed any more or the peer isn't believed.
-    private func greet(_ connection: PairConnection, before deadline: MonotonicTime) async -> (connection: PairConnection, node: String)? {
-        try? await connection.closing(at: deadline) { () async throws(ControlError) -> (connection: PairConnection, node: String)? in
+    private func greet(_ connection: PairConnection, before deadline: MonotonicTime) async -> Greeted? {
+        try? await connection.closing(at: deadline) { () async throws(ControlError) -> Greeted? in
             guard let bytes = try? await connection.receive() else { return nil }
             guard let greeting = NodeGreeting(bytes: bytes) else { return refuse(nil, "it speaks another protocol") }
             let node = String(greeting.node.prefix(63))
@@ -180,13 +195,13 @@ public final class NodeListener: Sendable {
                     state.withLock { $0.proved[greeting.node, default: 1] -= 1 }
                     return nil
                 }
-                return (connection, greeting.node)
+                return Greeted(connection: connection, node: greeting.node, purpose: greeting.purpose)
             case .confirmed, .welcome: return refuse(node, "it answers what it wasn't asked")
             }
         }
     }
 
-    private func refuse(_ node: String?, _ reason: String) -> (connection: PairConnection, node: String)? {
+    private func refuse(_ node: String?, _ reason: String) -> Greeted? {
         report(.refused(node: node, reason: reason))
         return nil
     }

@@ -17,13 +17,14 @@ extension PairConnection {
         _ node: String,
         at address: NodeAddress,
         as identity: NodeIdentity,
+        maximumSentSize: Int = ControlServer.maximumRequestSize,
         before deadline: MonotonicTime
     ) async throws(ControlError) -> PairConnection {
         do throws(NNGError) {
             return try await dial(
                 address.url,
                 security: (identity.security, node),
-                maximumMessageSize: ControlServer.maximumRequestSize,
+                maximumMessageSize: maximumSentSize,
                 maximumReceivedSize: NodeGreeting.maximumSize,
                 timeout: max(.milliseconds(1), deadline - .now)
             )

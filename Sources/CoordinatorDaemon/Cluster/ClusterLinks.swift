@@ -96,9 +96,9 @@
             return (address ?? listener.address).description
         }
 
-        /// Takes what other nodes pass on, until the task is cancelled.
-        func run(serving server: ControlServer) async {
-            await listener.withLock { $0 }?.run(serving: server)
+        /// Takes what other nodes pass on, and the messages of their coordinators, until the task is cancelled.
+        func run(serving server: ControlServer, messages: @escaping NodeListener.Messages) async {
+            await listener.withLock { $0 }?.run(serving: server, messages: messages)
         }
 
         /// Closes all connections to other nodes.

@@ -5,6 +5,7 @@
     import Coordinators
     import DaemonConfiguration
     import Glibc
+    import Links
     import Logging
     import Ownership
     import Processes
@@ -17,6 +18,8 @@
         let name: NodeName
         /// The node's connections to other nodes; nil: it has none.
         let links: ClusterLinks?
+        /// Where the cluster's children are, for their messages.
+        let places: ChildPlaces
         private let store: Store
         private let options: ClusterNode.Options
         private let logger: Logger
@@ -57,6 +60,7 @@
             links = try configuration.links.map { [logger] settings throws(ProcessError) in
                 try ClusterLinks(settings, cluster: configuration.name, node: "\(name)", logger: logger)
             }
+            places = ChildPlaces(children, of: name, links?.links)
             store = try Self.store(configuration)
             options = ClusterNode.Options(
                 record: NodeRecord(
@@ -71,6 +75,7 @@
                 rebalances: configuration.rebalances,
                 logger: logger
             )
+            runtime.route(by: places)
         }
 
         private static var hostName: String {
@@ -142,12 +147,17 @@
                 group.addTask { await node.run() }
                 group.addTask { for await key in failures { await self.giveUp(key, node) } }
                 await withTaskGroup(of: Void.self) { listening in
-                    if let links, let server = server.withLock({ $0 }) { listening.addTask { await links.run(serving: server) } }
+                    if let links, let server = server.withLock({ $0 }) {
+                        listening.addTask {
+                            await links.run(serving: server) { await self.runtime.exchangeMessages(on: .over($0), with: $1) }
+                        }
+                    }
                     await group.next()
                     listening.cancelAll()
                 }
                 group.cancelAll()
             }
+            await runtime.endNodes()
             await links?.end()
             children.failureObserver.withLock { $0 = nil }
             if case .etcd(let store) = store { await store.close() }
@@ -203,6 +213,7 @@
             do {
                 try await supervisor.attempt(child)
                 supervisor.arrange()
+                places.open(key, epoch: epoch)
             } catch {
                 await stop(path, drains: false)
                 throw error
@@ -211,10 +222,15 @@
 
         func fence(_ path: String, epoch: Epoch) {
             // Operators' messages are refused from now on, because the node has no epoch for the path; the stop follows at once.
+            places.close(String(path.dropFirst()), epoch: epoch)
         }
+
+        func viewChanged(_ view: ClusterView) { places.note(view) }
 
         func stop(_ path: String, drains: Bool) async {
             let key = String(path.dropFirst())
+            // Messages go to the next owner from now on; those that were taken are handled.
+            places.close(key)
             guard let supervisor = children.supervisor else { return }
             let leaves = children.leaves(of: key)
             await withTaskGroup(of: Void.self) { group in

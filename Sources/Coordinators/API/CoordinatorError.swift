@@ -10,6 +10,8 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
             case invalidSpecification, dismissed, startFailed, startTimedOut, invalidKey, notAWorker, tooManyOpenAsks, mailboxFull,
                 messageTooLarge, coding, spawnFailed,
                 unsupported
+            /// The answer of a node that doesn't own the coordinator, to the node that has sent the message; no user sees it.
+            case notHere
         }
         let kind: Kind
 
@@ -63,6 +65,8 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
         public static let spawnFailed = Code(kind: .spawnFailed)
         /// The operation doesn't apply to this child.
         public static let unsupported = Code(kind: .unsupported)
+
+        static let notHere = Code(kind: .notHere)
 
         /// The code's name, as it stands on the wire.
         public var description: String { kind.rawValue }

@@ -37,23 +37,38 @@ extension ChildSupervisor {
     ///
     /// While the child isn't ready, the message waits for it, until the deadline.
     func deliver(_ envelope: Envelope, to key: String, _ rest: ArraySlice<Substring>, isDirect: Bool) {
-        if deliverIfPresent(envelope, to: key, rest, isDirect: isDirect) { return }
         let message = ChildSlot.ParkedMessage(envelope: envelope, rest: rest, isDirect: isDirect)
+        if !isElsewhere(message, key) { deliverHere(message, to: key) }
+    }
+
+    /// Delivers a message to a child of this node, or to a coordinator below it.
+    func deliverHere(_ message: ChildSlot.ParkedMessage, to key: String) {
+        if deliverIfHere(message, to: key) { return }
         if keep(EarlyMessage(message: message, target: .key(key), isForwarded: false)) { return }
-        envelope.end(.failure(CoordinatorError(.noSuchPath, "there is no coordinator at \(node.path.appending(key))")))
+        message.envelope.end(.failure(CoordinatorError(.noSuchPath, "there is no coordinator at \(node.path.appending(key))")))
     }
 
     /// Delivers a message as ``deliver(_:to:_:isDirect:)`` does, if there is a child with the key that isn't being removed because it had
     /// nothing to do.
     func deliverIfPresent(_ envelope: Envelope, to key: String, _ rest: ArraySlice<Substring>, isDirect: Bool) -> Bool {
-        let path = node.path.appending(key)
         let message = ChildSlot.ParkedMessage(envelope: envelope, rest: rest, isDirect: isDirect)
+        return isElsewhere(message, key) || deliverIfHere(message, to: key)
+    }
+
+    /// Hands a message to the node that has the child, if that is another one.
+    private func isElsewhere(_ message: ChildSlot.ParkedMessage, _ key: String) -> Bool {
+        guard node.parent == nil, let nodes = node.runtime.nodes.load() else { return false }
+        return nodes.take(message, for: key)
+    }
+
+    private func deliverIfHere(_ message: ChildSlot.ParkedMessage, to key: String) -> Bool {
+        let path = node.path.appending(key)
         switch withSlot(key, { $0.accept(message, at: path) }) {
         case .delivered(let host, let isTracked)?:
-            host.deliver(envelope, to: rest, isDirect: isDirect)
+            host.deliver(message.envelope, to: message.rest, isDirect: message.isDirect)
             if isTracked { withSlot(key) { $0.record.deliveries -= 1 } }
         case .parked?: break
-        case .refused(let error)?: envelope.end(.failure(error))
+        case .refused(let error)?: message.envelope.end(.failure(error))
         case .gone?, nil: return false
         }
         return true

@@ -288,6 +288,7 @@ extension Peer {
             }
         switch close(frame.correlation) {
         case .message(let message):
+            if outcome.isNotHere, isTakenBack(message) { return }
             message.envelope.complete(message.envelope.isOneWay ? outcome.map { _ in .none } : outcome)
         case .request(let ending):
             ending.settle(Result { () throws -> JSONValue in try outcome.get().decoded(as: JSONValue.self) })
@@ -295,6 +296,13 @@ extension Peer {
             // The ask has been cancelled or has timed out meanwhile, or this is the answer to a start.
             owner.frameReceived(frame)
         }
+    }
+}
+
+extension Result where Success == Answer, Failure == any Error {
+    /// Whether a node has answered that it doesn't own the coordinator.
+    fileprivate var isNotHere: Bool {
+        if case .failure(let error as CoordinatorError) = self { error.code == .notHere } else { false }
     }
 }
 

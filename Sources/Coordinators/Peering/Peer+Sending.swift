@@ -118,7 +118,9 @@ extension Peer {
     /// Hands an open message to the link; called under the lock of the state, so that messages are handed over in the order in which they
     /// were let go.
     private func transmit(_ message: Outgoing, _ correlation: UInt64, _ state: inout State) -> Departure {
-        let label = message.envelope.delivery?.depart(at: .now)
+        var label = message.envelope.delivery?.depart(at: .now)
+        // On another machine the time means nothing: no life there is known to have begun before it.
+        if !sharesClock, label?.since != nil { label?.since = .zero }
         do throws(LinkError) {
             try link.append(lane: message.envelope.isBuiltin ? .control : .bulk) { name in
                 let envelope = message.envelope

@@ -42,6 +42,8 @@ final class Peer: Sendable {
     let owner: Owner
     /// The other side's name in errors.
     let name: String
+    /// Whether the other side is on this machine, whose monotonic clock all processes share.
+    let sharesClock: Bool
     /// The requests that are being answered.
     ///
     /// They aren't cancelled when the link closes: an operator's order is carried out even when its answer can't be sent.
@@ -54,11 +56,21 @@ final class Peer: Sendable {
     /// - Parameters:
     ///   - name: The other side's name in errors.
     ///   - announcesCredit: Whether the other side will name the window for messages to it; until then no message is sent.
-    init(_ link: Link, codec: PayloadCodec, name: String, announcesCredit: Bool, counts: LiveCounts, owner: Owner) {
+    ///   - sharesClock: Whether the other side is on this machine.
+    init(
+        _ link: Link,
+        codec: PayloadCodec,
+        name: String,
+        announcesCredit: Bool,
+        sharesClock: Bool = true,
+        counts: LiveCounts,
+        owner: Owner
+    ) {
         state = Lock(State(waitsForWindow: announcesCredit))
         self.link = link
         self.codec = codec
         self.name = name
+        self.sharesClock = sharesClock
         self.counts = counts
         self.owner = owner
         counts.links.add(1, ordering: .relaxed)
@@ -173,6 +185,15 @@ final class Peer: Sendable {
         }
     }
 
+    /// Whether a message to a target is still open that was sent after another one.
+    func hasMessages(to target: String, after number: UInt64) -> Bool {
+        state.withLock { state in
+            state.outgoing.elements.contains { open in
+                if case .message(let message) = open { message.target == target && message.number > number } else { false }
+            }
+        }
+    }
+
     private var openMessages: [Envelope] {
         state.withLock { state in
             state.outgoing.elements.compactMap { if case .message(let message) = $0 { message.envelope } else { nil } }
@@ -232,7 +253,10 @@ final class Peer: Sendable {
         message.envelope.end(.failure(farewell ?? lost(maybeExecuted: true)))
     }
 
-    private func isTakenBack(_ message: Outgoing) -> Bool {
+    /// Hands a message back that the other side doesn't handle, or couldn't be sent.
+    ///
+    /// - Returns: False when nobody takes it back.
+    func isTakenBack(_ message: Outgoing) -> Bool {
         guard let undelivered = message.undelivered else { return owner.messageReturned(message) }
         undelivered()
         return true

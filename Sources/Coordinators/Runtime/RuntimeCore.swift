@@ -55,6 +55,8 @@ final class RuntimeCore: Sendable {
     /// Whether this process has ever spawned another.
     let hasSpawned = Atomic(false)
     let hub: LinkHub
+    /// The way to children of the root that other nodes have; `nil` unless a cluster places some.
+    let nodes = LazyReference<NodeRouter>()
     let spawner: WorkerSpawner
     /// The link to the process above, in a worker.
     let uplink: Uplink?
@@ -218,6 +220,7 @@ final class RuntimeCore: Sendable {
     ///
     /// The pools of spares have ended with their parents, and no incarnation is left that was a spare before.
     func close() async {
+        await nodes.load()?.end()
         await services.end()
         await spares.waitForAll()
         await closeOrphans()

@@ -144,6 +144,7 @@ extension ClusterNode {
     /// Does what follows from a new view.
     private func lookAround() {
         isViewNew = true
+        host.viewChanged(view)
         if let own = view.nodes[record.name], own.lease == lease?.id { record.isDraining = own.value.isDraining }
         considerElection()
         considerPlacement()

@@ -25,4 +25,14 @@ public protocol SubtreeHost: Sendable {
     ///   - path: The path of the subtree.
     ///   - drains: Whether the subtree gets its time to end; else it's killed.
     func stop(_ path: String, drains: Bool) async
+
+    /// Takes note of what the node sees of the cluster from now on; returns at once.
+    ///
+    /// - Parameter view: The keys of the cluster.
+    func viewChanged(_ view: ClusterView)
+}
+
+extension SubtreeHost {
+    /// Ignores the view.
+    public func viewChanged(_ view: ClusterView) {}
 }

@@ -127,7 +127,7 @@ struct NodeStrangerTests {
             )
             let identity = b.identity
             var later = NodeGreeting(.hello, by: identity, number: "1")
-            later.version = 2
+            later.version = NodeGreeting.currentVersion + 1
             for message in [
                 Array(#"{"v":1,"id":1,"op":"tree"}"#.utf8), [], later.bytes, NodeGreeting(.welcome, by: identity, number: "1").bytes,
                 [UInt8](repeating: 0x20, count: NodeGreeting.maximumSize + 1),

@@ -119,7 +119,7 @@ final class TestNode: Sendable {
     func run() async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { [server] in try? await server.run() }
-            await listener.run(serving: server)
+            await listener.run(serving: server) { connection, _ in connection.close() }
             server.close()
             await links.end()
         }

@@ -1,0 +1,120 @@
+import ConcurrencySupport
+import Links
+import Logging
+import Synchronization
+import WireProtocol
+
+// The links to other nodes, each of which carries messages in both directions.
+extension NodeRouter {
+    /// The time between two pings.
+    private static let pingInterval = Duration.seconds(1)
+    /// The number of pings without an answer after which a node counts as lost.
+    private static let misses = 3
+
+    /// The signs of life of a node at the other end of a link.
+    private final class Pulse: Sendable {
+        let wasHeard = Atomic(true)
+        let end = OneShot<Void>()
+    }
+
+    /// Returns the link to a node, which is made if there is none.
+    func peer(of node: String) async throws -> Peer {
+        let (dial, isFirst) = state.withLock { state -> (Dial, Bool) in
+            if let peer = state.peers[node] {
+                let dial = Dial()
+                dial.settle(.success(peer))
+                return (dial, false)
+            }
+            if let dial = state.dials[node] { return (dial, false) }
+            let dial = Dial()
+            state.dials[node] = dial
+            return (dial, true)
+        }
+        // A task of its own, which isn't cancelled with one of those that wait for it.
+        if isFirst { tasks.add { await self.connect(to: node, dial) } }
+        guard let dialled = await dial.valueUnlessCancelled() else { throw CancellationError() }
+        return try dialled.get()
+    }
+
+    private func connect(to node: String, _ dial: Dial) async {
+        do {
+            let link = try await children.connect(to: node)
+            await use(link, to: node) { peer in
+                self.state.withLock { $0.dials[node] = nil }
+                dial.settle(.success(peer))
+            }
+        } catch {
+            state.withLock { $0.dials[node] = nil }
+            dial.settle(.failure(error))
+        }
+    }
+
+    /// Exchanges messages on a link until it has closed.
+    ///
+    /// - Parameter begun: Called when the first message may be sent.
+    func use(_ link: Link, to node: String, begun: (Peer) -> Void = { _ in }) async {
+        let pulse = Pulse()
+        let peer = makePeer(link, node, pulse)
+        let isUsable = state.withLock { state in
+            // Of two links that were made at the same time each node uses the one that it has had first.
+            if !state.isEnded, state.peers[node] == nil { state.peers[node] = peer }
+            return !state.isEnded
+        }
+        link.start(peer.handler)
+        peer.announceCredit()
+        if isUsable { begun(peer) } else { peer.close() }
+        let pings = OwnedTasks()
+        pings.add { await Self.ping(peer, pulse) }
+        await withTaskCancellationHandler {
+            await pulse.end.value
+        } onCancel: {
+            peer.close()
+        }
+        await pings.end()
+    }
+
+    private func makePeer(_ link: Link, _ node: String, _ pulse: Pulse) -> Peer {
+        Peer(
+            link,
+            codec: .json,
+            name: node,
+            announcesCredit: true,
+            sharesClock: false,
+            counts: runtime.counts,
+            owner: Peer.Owner(
+                messagesReceived: { [weak self] envelopes, target, isDirect in self?.receive(envelopes, target, isDirect: isDirect) },
+                inspected: { operation, _, _ in throw CoordinatorError(.unsupported, "a node doesn't know '\(operation)'") },
+                notified: { _, _, _ in },
+                frameReceived: { frame in
+                    if case .pong = frame.content { pulse.wasHeard.store(true, ordering: .relaxed) }
+                },
+                messageLost: { [weak self] envelope, error in self?.recordLoss(of: envelope, because: error) },
+                messageReturned: { [weak self, weak link] message in
+                    guard let self, let link else { return false }
+                    return takeBack(message, from: node, on: link)
+                },
+                closed: { [weak self] error in
+                    self?.forget(link, to: node, because: error)
+                    pulse.end.settle()
+                }
+            )
+        )
+    }
+
+    private func forget(_ link: Link, to node: String, because error: LinkError) {
+        state.withLock { state in
+            if state.peers[node]?.link === link { state.peers[node] = nil }
+        }
+        runtime.logger.debug("a link for messages to another node has closed", metadata: ["peer": "\(node)", "reason": "\(error.message)"])
+    }
+
+    /// Pings a node, and closes the link when it doesn't answer any more.
+    private static func ping(_ peer: Peer, _ pulse: Pulse) async {
+        var missed = 0
+        while !peer.link.isClosed, (try? await Task.sleep(for: pingInterval)) != nil {
+            missed = pulse.wasHeard.exchange(false, ordering: .relaxed) ? 0 : missed + 1
+            if missed >= misses { return peer.close() }
+            peer.send(Frame(.ping(Probe(timestampNanoseconds: UInt64(MonotonicTime.now.nanoseconds), kind: .link))))
+        }
+    }
+}

@@ -1,0 +1,288 @@
+import ConcurrencySupport
+import Glibc
+import Links
+import NNG
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Coordinators
+
+/// Trees that stand for nodes of a cluster, and whose messages cross real sockets: what the daemon decides, the test does.
+@Suite("Messages to children on other nodes", .timeLimit(minutes: 2))
+struct NodeRouterTests {
+    private struct Note: ResponderMessage {
+        static let name = "Sink.Note"
+        var number: Int
+    }
+
+    private struct Count: ResponderMessage {
+        static let name = "Sink.Count"
+        typealias Reply = Int
+        var numbers: Int
+    }
+
+    private actor Sink: Coordinator {
+        struct Configuration: CoordinatorConfiguration {
+            /// Where the notes go.
+            var log = 0
+        }
+
+        nonisolated let context: Context
+        init(_ context: Context) { self.context = context }
+
+        static let notes = Lock<[Int: [Int]]>([:])
+        static let responders: Responders = [
+            .respond(to: Note.self) { me, note in notes.withLock { $0[me.context.configuration.log, default: []].append(note.number) } },
+            .stream(Count.self) { _, count, replies in
+                for number in 0..<count.numbers { try await replies.send(number) }
+            },
+        ]
+    }
+
+    private struct Read: ResponderMessage {
+        typealias Reply = [Int]
+        var numbers: Int
+    }
+
+    /// Reads a stream that comes from above.
+    private actor Reader: Coordinator {
+        nonisolated let context: Context
+        init(_ context: Context) { self.context = context }
+        static let responders: Responders = [
+            .respond(to: Read.self) { me, read in
+                var numbers: [Int] = []
+                for try await number in me.context.stream(Count(numbers: read.numbers)) { numbers.append(number) }
+                return numbers
+            }
+        ]
+    }
+
+    private actor Root: Coordinator {
+        struct Configuration: CoordinatorConfiguration {
+            var log: Int?
+        }
+
+        nonisolated let context: Context
+        init(_ context: Context) { self.context = context }
+        static let responders: Responders = [.forward(prefix: "Sink.", to: "sink")]
+
+        func start() async throws {
+            try await context.start(Reader.self, as: "reader")
+            guard let log = context.configuration.log else { return }
+            try await context.start(Sink.self, as: "sink") { $0.log = log }
+        }
+    }
+
+    /// What one node believes of the child.
+    private final class Places: PlacedChildren {
+        let place: Lock<ChildPlace?>
+        /// The epoch in which this node takes messages.
+        let epoch = Lock<UInt64?>(nil)
+        /// Called before each message, so that a test can change its mind in between.
+        let onMessage = Lock<@Sendable () -> Void>({})
+        private let addresses = Lock<[String: String]>([:])
+
+        init(_ place: ChildPlace? = nil) { self.place = Lock(place) }
+
+        func address(_ node: String, _ address: String) { addresses.withLock { $0[node] = address } }
+
+        func place(of key: String) -> ChildPlace? { place.withLock { $0 } }
+
+        func takes(_ key: String, epoch: UInt64) -> Bool {
+            onMessage.withLock { $0 }()
+            return self.epoch.withLock { $0 } == epoch
+        }
+
+        func connect(to node: String) async throws -> Link {
+            guard let address = addresses.withLock({ $0[node] }) else { throw CoordinatorError(.failed, "there is no \(node)") }
+            return Link.over(try await PairConnection.dial(address, maximumMessageSize: 2 << 20))
+        }
+    }
+
+    /// A tree at which other nodes connect.
+    private final class Node: Sendable {
+        private static let numbers = Atomic(0)
+
+        let places: Places
+        let runtime: CoordinatorRuntime
+        let log = numbers.add(1, ordering: .relaxed).newValue
+        let links = Lock<[PairConnection]>([])
+        private let listener: StreamListener
+        private let tasks = OwnedTasks()
+        let address = "ipc:///tmp/node-\(getpid())-\(UInt32.random(in: .min ... .max)).sock"
+
+        init(_ places: Places = Places(), hasSink: Bool = true) throws {
+            self.places = places
+            listener = try StreamListener(address)
+            runtime = CoordinatorRuntime(Root.self) { [log] in $0.log = hasSink ? log : nil }
+            runtime.route(by: places)
+        }
+
+        var notes: [Int] { Sink.notes.withLock { $0[log] ?? [] } }
+
+        func start() async throws {
+            try await runtime.start()
+            tasks.add { [self] in
+                while let stream = try? await listener.accept(),
+                    let connection = try? await PairConnection.negotiate(stream, maximumMessageSize: 2 << 20)
+                {
+                    links.withLock { $0.append(connection) }
+                    tasks.add { await self.runtime.exchangeMessages(on: .over(connection), with: "caller") }
+                }
+            }
+        }
+
+        func stop() async {
+            listener.close()
+            await runtime.stop()
+            await tasks.end()
+        }
+    }
+
+    /// Runs a caller, which has no such child, and two nodes that have one.
+    private func with(_ place: ChildPlace, _ body: (_ caller: Node, _ first: Node, _ second: Node) async throws -> Void) async throws {
+        let caller = try Node(Places(place), hasSink: false)
+        let (first, second) = (try Node(), try Node())
+        caller.places.address("first", first.address)
+        caller.places.address("second", second.address)
+        let nodes = [caller, first, second]
+        do {
+            for node in nodes { try await node.start() }
+            try await body(caller, first, second)
+        } catch {
+            for node in nodes { await node.stop() }
+            throw error
+        }
+        for node in nodes { await node.stop() }
+    }
+
+    /// Asks for notes, each of which is on its way before the next begins.
+    private func ask(_ numbers: Range<Int>, of caller: Node, timeout: Duration = .seconds(20)) -> [Task<Void, any Error>] {
+        numbers.map { number in Task.immediate { try await caller.runtime.ask(Note(number: number), timeout: timeout) } }
+    }
+
+    @Test("Messages go to the owner's node in order, and their replies, errors and streams come back")
+    func crossing() async throws {
+        try await with(.elsewhere(node: "first", epoch: 1)) { caller, first, second in
+            first.places.epoch.withLock { $0 = 1 }
+            for ask in ask(0..<500, of: caller) { try await ask.value }
+            #expect(first.notes == Array(0..<500) && second.notes.isEmpty)
+            #expect(try await caller.runtime.send(Note(number: 500)))
+            try await eventually("the one-way message has arrived") { first.notes.count == 501 }
+            try await caller.runtime.ask(Note(number: 501), at: "/sink")
+            #expect(first.notes.last == 501)
+            await #expect(throws: CoordinatorError.self) { try await caller.runtime.ask(named: "Sink.Nothing", payload: [:]) }
+            #expect(try await caller.runtime.ask(Read(numbers: 500), at: "/reader") == Array(0..<500))
+        }
+    }
+
+    @Test("A node that isn't the owner any more refuses; the messages go to the next owner in order, once each")
+    func moving() async throws {
+        try await with(.elsewhere(node: "first", epoch: 1)) { caller, first, second in
+            first.places.epoch.withLock { $0 = 1 }
+            second.places.epoch.withLock { $0 = 2 }
+            // In the middle of what arrives.
+            let taken = Atomic(0)
+            first.places.onMessage.withLock { [places = first.places] onMessage in
+                onMessage = { if taken.add(1, ordering: .relaxed).newValue == 5 { places.epoch.withLock { $0 = nil } } }
+            }
+            let asks = ask(0..<400, of: caller)
+            try await eventually("messages are refused") { taken.load(ordering: .relaxed) > 5 }
+            let later = ask(400..<800, of: caller)
+            caller.places.place.withLock { $0 = .elsewhere(node: "second", epoch: 2) }
+            let latest = ask(800..<900, of: caller)
+            for ask in asks + later + latest { try await ask.value }
+            #expect(first.notes + second.notes == Array(0..<900), "\(first.notes.count) at the first")
+            #expect(!first.notes.isEmpty && !second.notes.isEmpty)
+        }
+    }
+
+    @Test("A node that has heard of an owner before that one has asks again")
+    func early() async throws {
+        try await with(.elsewhere(node: "first", epoch: 7)) { caller, first, _ in
+            let asks = ask(0..<50, of: caller)
+            try await Task.sleep(for: .milliseconds(100))
+            #expect(first.notes.isEmpty)
+            first.places.epoch.withLock { $0 = 7 }
+            for ask in asks { try await ask.value }
+            #expect(first.notes == Array(0..<50))
+        }
+    }
+
+    @Test("Messages for a child that comes here are handled here, in order")
+    func comingHere() async throws {
+        let caller = try Node(Places(.nowhere))
+        try await caller.start()
+        let asks = ask(0..<100, of: caller)
+        try await Task.sleep(for: .milliseconds(50))
+        #expect(caller.notes.isEmpty)
+        caller.places.place.withLock { $0 = .here }
+        let later = ask(100..<200, of: caller)
+        for ask in asks + later { try await ask.value }
+        #expect(caller.notes == Array(0..<200))
+        await caller.stop()
+    }
+
+    @Test("A link that is lost ends what may have been handled, and nothing is handled twice")
+    func lostLinks() async throws {
+        try await with(.elsewhere(node: "first", epoch: 1)) { caller, first, _ in
+            first.places.epoch.withLock { $0 = 1 }
+            var (lost, number) = (0, 0)
+            for _ in 0..<10 {
+                let asks = ask(number..<number + 200, of: caller)
+                number += 200
+                let last = first.links.withLock { $0.last }
+                last?.close()
+                for ask in asks {
+                    do { try await ask.value } catch let error as CoordinatorError where error.code == .peerLost {
+                        #expect(error.maybeExecuted)
+                        lost += 1
+                    }
+                }
+            }
+            #expect(Set(first.notes).count == first.notes.count)
+            #expect(first.notes == first.notes.sorted())
+            #expect(first.notes.count >= number - lost)
+            let before = first.notes.count
+            try await caller.runtime.ask(Note(number: number))
+            #expect(first.notes.count == before + 1)
+        }
+    }
+
+    @Test("Without an owner a message waits for its deadline, or five seconds; only so many wait")
+    func waiting() async throws {
+        let caller = try Node(Places(.nowhere), hasSink: false)
+        try await caller.start()
+        let begun = ContinuousClock.now
+        let patient = Task.immediate { try await caller.runtime.send(Note(number: 1)) }
+        await #expect { try await caller.runtime.ask(Note(number: 0), timeout: .milliseconds(100)) } throws: {
+            ($0 as? CoordinatorError)?.code == .timedOut
+        }
+        let many = ask(0..<1_100, of: caller, timeout: .seconds(3))
+        var codes: [CoordinatorError.Code: Int] = [:]
+        for ask in many {
+            do { try await ask.value } catch let error as CoordinatorError { codes[error.code, default: 0] += 1 }
+        }
+        #expect(codes[.mailboxFull] ?? 0 >= 70 && codes[.timedOut] ?? 0 >= 1_000, "\(codes)")
+        await #expect { try await patient.value } throws: { error in
+            guard let error = error as? CoordinatorError else { return false }
+            return error.code == .peerLost && !error.maybeExecuted
+        }
+        #expect(ContinuousClock.now - begun > .seconds(4))
+        let last = Task.immediate { try await caller.runtime.ask(Note(number: 2), timeout: .seconds(60)) }
+        await caller.stop()
+        await #expect(throws: CoordinatorError.self) { try await last.value }
+    }
+
+    @Test("A target says for which epoch it's meant")
+    func targets() throws {
+        let target = try #require(NodeTarget("@17/shop/catalog/x"))
+        #expect(target.epoch == 17 && target.key == "shop" && target.rest == ["catalog", "x"])
+        #expect(target.text == "@17/shop/catalog/x")
+        #expect(NodeTarget("@18446744073709551615/a")?.epoch == .max)
+        for text in ["", "/shop", "@/shop", "@1", "@1/", "@-1/shop", "@1x/shop", "@18446744073709551616/a", "@1//"] {
+            #expect(NodeTarget(text) == nil, "\(text)")
+        }
+    }
+}

@@ -194,6 +194,8 @@ let package = Package(
             path: "Benchmarks/InstructionCounts",
             exclude: ["limits.json"]
         ),
+        // For Benchmarks/nodes, and here for the same reason.
+        .executableTarget(name: "NodesWorker", dependencies: ["Coordinators"], path: "Benchmarks/Nodes"),
         // For Benchmarks/chaos, and here for the same reason: a library that judges, a tree that is harmed, and the program that harms it.
         .target(name: "ChaosHistory", path: "Benchmarks/Chaos/History"),
         .executableTarget(

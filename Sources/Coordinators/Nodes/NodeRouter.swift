@@ -29,6 +29,8 @@ final class NodeRouter: Sendable {
 
     struct State {
         fileprivate var routes: [String: Route] = [:]
+        /// The number of threads that are about to hand a message for a child to a link.
+        fileprivate var sending: [String: Int] = [:]
         /// The links on which messages are sent, by the names of the nodes.
         var peers: [String: Peer] = [:]
         var dials: [String: Dial] = [:]
@@ -88,13 +90,18 @@ final class NodeRouter: Sendable {
             guard state.routes[key] == nil else { return state.wait(message, key) }
             switch place {
             case .here: return .here
-            case .elsewhere(let node, let epoch): return state.peers[node].map { .send($0, epoch: epoch) } ?? state.wait(message, key)
+            case .elsewhere(let node, let epoch):
+                guard let peer = state.peers[node] else { return state.wait(message, key) }
+                state.sending[key, default: 0] += 1
+                return .send(peer, epoch: epoch)
             case .nowhere: return state.wait(message, key)
             }
         }
         switch decision {
         case .here: return false
-        case .send(let peer, let epoch): send(message, NodeTarget(epoch: epoch, key: key, rest: message.rest), on: peer)
+        case .send(let peer, let epoch):
+            send(message, NodeTarget(epoch: epoch, key: key, rest: message.rest), on: peer)
+            state.withLock { $0.sending[key, default: 1] -= 1 }
         case .waits(let isFirst): if isFirst { beginDelivery(key) }
         case .full:
             let error = "as many messages, or bytes of them, wait for the node of \(path(of: key)) as may"
@@ -173,8 +180,9 @@ final class NodeRouter: Sendable {
     }
 
     private func way(to key: String) async -> Way {
-        let refusal = state.withLock { $0.routes[key]?.refusal }
-        if let refusal, isStillRefusing(refusal) { return .none("a node is about to refuse more", pause: Self.shortPause) }
+        let (refusal, isSending) = state.withLock { ($0.routes[key]?.refusal, $0.sending[key, default: 0] > 0) }
+        // What was sent before this comes first, also if it's about to be refused.
+        if isSending || refusal.map(isStillRefusing) == true { return .none("a node is about to refuse more", pause: Self.shortPause) }
         switch children.place(of: key) {
         case nil, .here: return .here
         case .nowhere: return .none("\(path(of: key)) is on no node at present", pause: Self.pause)

@@ -3,8 +3,8 @@ import Glibc
 
 /// The workers of Benchmarks/nodes: one coordinator that asks, on every node, and one that answers, on one node at a time.
 @main struct NodesWorker {
-    static func main() async throws {
-        try await CoordinatorRuntime.runWorkerIfRequested(coordinators: [Asker.self, Answerer.self])
+    static func main() async {
+        await CoordinatorRuntime.runWorkerIfRequested(coordinators: [Asker.self, Answerer.self])
         fatalError("this program is a worker of Benchmarks/nodes")
     }
 }

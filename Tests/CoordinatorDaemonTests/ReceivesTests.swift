@@ -1,5 +1,6 @@
 import Control
 import Glibc
+import Processes
 import TestSupport
 import Testing
 import WireProtocol
@@ -27,13 +28,13 @@ struct ReceivesTests {
         try await RunningDaemon.with(Self.tree) { daemon in
             try await daemon.allActive()
             try await daemon.startDeep()
-            #expect(try await daemon.outcome(["echo": ["_0": "hello"]], at: path) == "hello")
+            try await daemon.expect("hello", of: ["echo": ["_0": "hello"]], at: path)
             // Each interceptor on the way adds 1 on the way up and 100 on the way down.
             let interceptors = path == "/other/deep" ? 2 : 1
-            #expect(try await daemon.outcome(["add": ["_0": 5]], at: path) == "\(5 + 101 * interceptors)")
-            #expect(try await daemon.outcome(["refuse": ["asCodable": true]], at: path) == "Refusal: not today")
-            #expect(try await daemon.outcome(["refuse": ["asCodable": false]], at: path).hasPrefix("RemoteError: "))
-            #expect(try await daemon.outcome(["sendNotes": ["_0": 200]], at: path) == "sent")
+            try await daemon.expect("\(5 + 101 * interceptors)", of: ["add": ["_0": 5]], at: path)
+            try await daemon.expect("Refusal: not today", of: ["refuse": ["asCodable": true]], at: path)
+            try await daemon.expect("RemoteError: ", of: ["refuse": ["asCodable": false]], at: path)
+            try await daemon.expect("sent", of: ["sendNotes": ["_0": 200]], at: path)
             try await daemon.eventually("all notes have come") { try await daemon.notes() == Array(0..<200) }
             #expect(try await daemon.outcome(["count": ["_0": 300]], at: path) == (0..<300).map(String.init).joined(separator: " "))
         }
@@ -43,8 +44,8 @@ struct ReceivesTests {
     func unmatched() async throws {
         try await RunningDaemon.with(Self.tree) { daemon in
             try await daemon.allActive()
-            #expect(try await daemon.outcome(["unhandled": [:]]).hasPrefix("unhandled: "))
-            #expect(try await daemon.outcome(["sendUnhandled": [:]]) == "nobody")
+            try await daemon.expect("unhandled: ", of: ["unhandled": [:]])
+            try await daemon.expect("nobody", of: ["sendUnhandled": [:]])
             let file = "\(daemon.directory)/go"
             async let failures = daemon.outcome(["unhandledAfter": ["_0": .string(file)]])
             // The worker has the order before the daemon is stopped.
@@ -71,14 +72,14 @@ struct ReceivesTests {
             """
         try await RunningDaemon.with(tree) { daemon in
             try await daemon.allActive()
-            #expect(try await daemon.outcome(["echo": ["_0": "a"]]) == "a")
-            #expect(try await daemon.outcome(["sendNotes": ["_0": 1]]) == "sent")
+            try await daemon.expect("a", of: ["echo": ["_0": "a"]])
+            try await daemon.expect("sent", of: ["sendNotes": ["_0": 1]])
             try await daemon.eventually("it has come") { try await daemon.notes(of: "/all") == [0] }
             let echoes = { path in try await daemon.call(.ask(path: path, message: "Fixture.Echoes", payload: [:], timeout: .seconds(10))) }
             #expect(try await echoes("/all")["reply"] == 0)
             #expect(try await echoes("/echoes")["reply"] == 1)
-            #expect(try await daemon.outcome(["unhandled": [:]]).hasPrefix("unhandled: /all, a RootCoordinator, has no row for "))
-            #expect(try await daemon.outcome(["sendUnhandled": [:]]) == "nobody")
+            try await daemon.expect("unhandled: /all, a RootCoordinator, has no row for ", of: ["unhandled": [:]])
+            try await daemon.expect("nobody", of: ["sendUnhandled": [:]])
             // Its own messages come back to it.
             let failure = await #expect(throws: ControlError.self) {
                 try await daemon.call(.ask(path: "/all", message: "Fixture.NobodyAnswersThis", payload: [:], timeout: .seconds(10)))
@@ -96,11 +97,12 @@ struct ReceivesTests {
                 async let lost = daemon.outcome(["waitAbove": ["milliseconds": 60_000]], timeout: .seconds(60))
                 try await daemon.eventually("it has begun") { try await daemon.node("/app").mailbox?.running == 1 }
                 kill(pid, SIGKILL)
-                #expect(try await daemon.outcome(["echo": ["_0": "next"]]) == "next")
-                #expect(try await lost.hasPrefix("peerLost: /app "))
+                try await daemon.expect("next", of: ["echo": ["_0": "next"]])
+                let end = try await lost
+                #expect(end.hasPrefix("peerLost: /app "), "\(end)")
                 #expect(try await daemon.node("/app").incarnation == round + 1)
             }
-            #expect(try await daemon.outcome(["waitAbove": ["milliseconds": 200]]).hasPrefix("timedOut: "))
+            try await daemon.expect("timedOut: ", of: ["waitAbove": ["milliseconds": 200]])
             #expect(Int(try await daemon.outcome(["remaining": [:]])).map { 1...20 ~= $0 } == true)
         }
     }
@@ -160,10 +162,10 @@ struct ReceivesTests {
             try Files.write("", to: directory.file("open"))
             #expect(try await echo == "early")
             #expect(try await daemon.control("start", "/idle").exitCode == 0)
-            #expect(try await daemon.outcome(["sendNotes": ["_0": 1]]) == "sent")
+            try await daemon.expect("sent", of: ["sendNotes": ["_0": 1]])
             for path in ["/idle", "/app"] { #expect(try await daemon.control("stop", path).exitCode == 0) }
-            #expect(try await daemon.outcome(["sendNotes": ["_0": 1]]) == "stopped: /idle has stopped")
-            #expect(try await daemon.outcome(["echo": ["_0": "late"]]) == "stopped: /app has stopped")
+            try await daemon.expect("stopped: /idle has stopped", of: ["sendNotes": ["_0": 1]])
+            try await daemon.expect("stopped: /app has stopped", of: ["echo": ["_0": "late"]])
         }
     }
 
@@ -183,16 +185,16 @@ struct ReceivesTests {
             try daemon.rewrite(moved)
             let applied = try await daemon.control("config", "apply")
             #expect(applied == .init(exitCode: 0, output: "\(line)+ /new\n1 started, 4 unchanged\n"))
-            #expect(try await daemon.outcome(["echo": ["_0": "as before"]]) == "as before")
+            try await daemon.expect("as before", of: ["echo": ["_0": "as before"]])
             #expect(try await echoes(at: "/app") == 1)
             #expect(try await daemon.control("config", "diff").output == "\(line)5 unchanged\n")
             for path in ["/other", "/other/deep"] {
-                #expect(try await daemon.outcome(["unhandled": [:]], at: path).hasPrefix("unhandled: "))
+                try await daemon.expect("unhandled: ", of: ["unhandled": [:]], at: path)
             }
 
             #expect(try await daemon.control("upgrade").exitCode == 0)
             #expect(try await daemon.control("config", "diff").output == "nothing to change: 5 children are as the file says\n")
-            #expect(try await daemon.outcome(["echo": ["_0": "anew"]]) == "anew")
+            try await daemon.expect("anew", of: ["echo": ["_0": "anew"]])
             #expect(try await echoes(at: "/app") == 1)
             #expect(try await echoes(at: "/new") == 1)
 
@@ -233,8 +235,19 @@ extension RunningDaemon {
             guard case .string(let text)? = answer["reply"] else { return "\(answer)" }
             return text
         } catch let error as ControlError {
-            return error.message
+            return "\(error.code): \(error.message)"
         }
+    }
+
+    /// Expects an answer, or an error, that begins with a text.
+    fileprivate func expect(
+        _ beginning: String,
+        of action: JSONValue,
+        at path: String = "/other",
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let outcome = try await outcome(action, at: path)
+        #expect(outcome.hasPrefix(beginning), "\(outcome)", sourceLocation: sourceLocation)
     }
 
     fileprivate func notes(of path: String = "/app") async throws -> [Int] {

@@ -66,7 +66,8 @@
                         Issue.record("the deadline didn't arrive on \(owner)")
                         continue
                     }
-                    #expect((590...600).contains(seconds))
+                    // That of the operator, who has asked the caller.
+                    #expect((50...60).contains(seconds))
                 }
                 // In the order in which they were sent: one-way, and asked at the same time.
                 let caller = try #require(RunningCluster.names.first { $0 != owner })

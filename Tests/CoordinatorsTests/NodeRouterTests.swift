@@ -23,6 +23,8 @@ struct NodeRouterTests {
     }
 
     private actor Sink: Coordinator {
+        typealias Event = Int
+
         struct Configuration: CoordinatorConfiguration {
             /// Where the notes go.
             var log = 0
@@ -33,7 +35,10 @@ struct NodeRouterTests {
 
         static let notes = Lock<[Int: [Int]]>([:])
         static let responders: Responders = [
-            .respond(to: Note.self) { me, note in notes.withLock { $0[me.context.configuration.log, default: []].append(note.number) } },
+            .respond(to: Note.self) { me, note in
+                notes.withLock { $0[me.context.configuration.log, default: []].append(note.number) }
+                me.context.delegates => note.number
+            },
             .stream(Count.self) { _, count, replies in
                 for number in 0..<count.numbers { try await replies.send(number) }
             },
@@ -45,7 +50,13 @@ struct NodeRouterTests {
         var numbers: Int
     }
 
-    /// Reads a stream that comes from above.
+    /// Has a coordinator ask for a number of notes, and return the events of the sink meanwhile.
+    private struct Overhear: ResponderMessage {
+        typealias Reply = [Int]
+        var notes: Int
+    }
+
+    /// Reads streams that come from above.
     private actor Reader: Coordinator {
         nonisolated let context: Context
         init(_ context: Context) { self.context = context }
@@ -54,7 +65,17 @@ struct NodeRouterTests {
                 var numbers: [Int] = []
                 for try await number in me.context.stream(Count(numbers: read.numbers)) { numbers.append(number) }
                 return numbers
-            }
+            },
+            .respond(to: Overhear.self) { me, overhear in
+                let events = try await me.context.events(of: Sink.self, at: "/sink")
+                for number in 0..<overhear.notes { try await me.context.ask(Note(number: number)) }
+                var numbers: [Int] = []
+                for await number in events {
+                    numbers.append(number)
+                    if numbers.count == overhear.notes { break }
+                }
+                return numbers
+            },
         ]
     }
 
@@ -169,6 +190,7 @@ struct NodeRouterTests {
             #expect(first.notes.last == 501)
             await #expect(throws: CoordinatorError.self) { try await caller.runtime.ask(named: "Sink.Nothing", payload: [:]) }
             #expect(try await caller.runtime.ask(Read(numbers: 500), at: "/reader") == Array(0..<500))
+            #expect(try await caller.runtime.ask(Overhear(notes: 200), at: "/reader", timeout: .seconds(20)) == Array(0..<200))
         }
     }
 

@@ -50,7 +50,8 @@ extension CoordinatorContext {
 
     /// Returns a stream of the events of a coordinator anywhere in the tree, in this process or in another.
     ///
-    /// The stream gets events from the return of this call on, and ends when that coordinator is removed, or its process or this one ends.
+    /// The stream gets events from the return of this call on, and ends when that coordinator is removed, or its process or this one ends; of a
+    /// child that a cluster places, also when it moves to another node.
     ///
     /// - Throws: `noSuchPath`, `peerLost`.
     public func events<K: Coordinator>(of type: K.Type, at path: CoordinatorPath) async throws -> EventStream<K> {

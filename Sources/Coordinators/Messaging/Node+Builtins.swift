@@ -28,8 +28,27 @@ extension Node {
         }
     }
 
-    /// Handles a message of the runtime for this coordinator.
+    /// Handles a message of the runtime for this coordinator, or has the node handle it that has the child which it's about.
     func acceptBuiltin(_ envelope: Envelope) {
+        if let key = childElsewhere(envelope), let nodes = runtime.nodes.load() {
+            let message = ChildSlot.ParkedMessage(envelope: envelope, rest: [], isDirect: false)
+            if nodes.take(message, for: key) { return }
+        }
+        acceptBuiltinHere(envelope)
+    }
+
+    /// Returns the key of the child that a message of the runtime is about, if that child may be on another node.
+    private func childElsewhere(_ envelope: Envelope) -> String? {
+        guard parent == nil, runtime.nodes.load() != nil else { return nil }
+        return switch envelope.body.name {
+        case ReadEvents.name: try? envelope.message(as: ReadEvents.self).key
+        case WatchChild.name: try? envelope.message(as: WatchChild.self).key
+        default: nil
+        }
+    }
+
+    /// Handles a message of the runtime for this coordinator, on this node.
+    func acceptBuiltinHere(_ envelope: Envelope) {
         switch envelope.body.name {
         case OpenRoute.name: return accept(envelope, Self.openRow)
         case Reconfigure.name: return accept(envelope, Self.reconfigureRow)

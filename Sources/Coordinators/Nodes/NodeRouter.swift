@@ -7,7 +7,7 @@ import WireProtocol
 /// A message goes to the owner's node at once if there is a link. Otherwise it waits, in order with all others for that child, until the owner is
 /// known and can be reached. An owner that has none says so and has done nothing, so the message waits again, for the next owner.
 final class NodeRouter: Sendable {
-    /// A message that waits, and for whom.
+    /// A message that waits, and for whom; one between runtimes that isn't direct is for the root itself, and about the child.
     typealias Waiting = ChildSlot.ParkedMessage
 
     /// The refusal of a message by a node that doesn't own its child.
@@ -64,7 +64,7 @@ final class NodeRouter: Sendable {
             return (state.routes, state.peers)
         }
         for (key, route) in routes {
-            for message in route.messages.messages { message.envelope.end(.failure(CoordinatorError.hasStopped(path(of: key)))) }
+            for message in route.messages.messages { end(message, key) }
         }
         for peer in peers.values { peer.close() }
         await tasks.end()
@@ -85,7 +85,7 @@ final class NodeRouter: Sendable {
     ///
     /// - Returns: False when the message is to be delivered here.
     func take(_ message: Waiting, for key: String) -> Bool {
-        guard !message.envelope.isBuiltin, let place = children.place(of: key) else { return false }
+        guard let place = children.place(of: key) else { return false }
         let decision = state.withLock { state -> Decision in
             guard state.routes[key] == nil else { return state.wait(message, key) }
             switch place {
@@ -134,7 +134,7 @@ final class NodeRouter: Sendable {
             }
             return state.routes[key] == nil
         }
-        guard let isFirst else { return message.envelope.end(.failure(CoordinatorError.hasStopped(path(of: key)))) }
+        guard let isFirst else { return end(message, key) }
         if isFirst { beginDelivery(key) }
     }
 
@@ -158,7 +158,7 @@ final class NodeRouter: Sendable {
             guard let messages = takeWaiting(key, leaves: way.isNone) else { return }
             for message in messages where !message.envelope.hasEnded {
                 switch way {
-                case .here: root()?.children.deliverHere(message, to: key)
+                case .here: root().map { deliverHere(message, to: key, of: $0) } ?? end(message, key)
                 case .node(let peer, let epoch): send(message, NodeTarget(epoch: epoch, key: key, rest: message.rest), on: peer)
                 case .none: break
                 }
@@ -229,9 +229,16 @@ final class NodeRouter: Sendable {
             return refuse(envelopes, CoordinatorError(.notHere, error))
         }
         for envelope in envelopes.flatMap(\.separated) {
-            root.children.deliverHere(Waiting(envelope: envelope, rest: target.rest, isDirect: isDirect), to: target.key)
+            deliverHere(Waiting(envelope: envelope, rest: target.rest, isDirect: isDirect), to: target.key, of: root)
         }
     }
+
+    private func deliverHere(_ message: Waiting, to key: String, of root: Node) {
+        if message.envelope.isBuiltin, !message.isDirect { return root.acceptBuiltinHere(message.envelope) }
+        root.children.deliverHere(message, to: key)
+    }
+
+    private func end(_ message: Waiting, _ key: String) { message.envelope.end(.failure(CoordinatorError.hasStopped(path(of: key)))) }
 
     private func refuse(_ envelopes: [Envelope], _ error: CoordinatorError) {
         for envelope in envelopes { envelope.end(.failure(error)) }

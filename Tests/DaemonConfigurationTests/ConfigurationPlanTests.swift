@@ -82,6 +82,30 @@ struct ConfigurationPlanTests {
         #expect(try Self.lines(Self.base, Self.base.replacing(former, with: next, maxReplacements: 1)) == expected)
     }
 
+    @Test("What children receive is the root's, which goes on with it until the next daemon, whatever becomes of the children")
+    func receives() throws {
+        let worker = { (key: String, receives: String) in
+            "{ key: \(key), worker: { executable: /w, coordinator: W }, receives: [\(receives)] }"
+        }
+        let former = "children: [\(worker("a", "A., B")), \(worker("b", "C"))]"
+        #expect(try Self.lines(former, former.replacing("B", with: "D")) == ["~ / receives nextDaemon"])
+        #expect(try Self.lines(former, "children: [\(worker("a", "A., B"))]") == ["~ / receives nextDaemon", "- /b stop"])
+        #expect(try Self.lines(former, "children: [\(worker("a", "A., B, C")), \(worker("b", ""))]") == ["~ / receives nextDaemon"])
+        #expect(try Self.lines(former, "children: [\(worker("b", "C")), \(worker("a", "B, A."))]") == ["order /"])
+        let changed = former.replacing("/w", with: "/v") + "\norphan_grace: 1s"
+        #expect(
+            try Self.lines(former, changed.replacing("C", with: "E")) == [
+                "~ / orphan_grace nextDaemon", "~ / receives nextDaemon", "~ /a worker.executable restart",
+                "~ /b worker.executable restart",
+            ]
+        )
+        // What the daemon has begun with still differs.
+        var running = try DaemonConfiguration.parse(text: former, file: "f")
+        let next = try DaemonConfiguration.parse(text: former.replacing("C", with: "E"), file: "g")
+        running.children = next.children
+        #expect(ConfigurationPlan(from: running, to: next).changes.map(\.keys) == [["receives"]])
+    }
+
     @Test("Another order is seen, and restarts nothing")
     func order() throws {
         let former = "children: [{ key: a, program: { command: [cat] } }, { key: b, program: { command: [cat] } }]"

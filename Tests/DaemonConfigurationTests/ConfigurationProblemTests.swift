@@ -24,7 +24,7 @@ import Testing
 
     @Test(
         "Each problem of a text is reported with its position and the expectation",
-        arguments: rowsOfFile + rowsOfChildren + rowsOfSettings + rowsOfLogging + rowsOfObservability + rowsOfLinks
+        arguments: rowsOfFile + rowsOfChildren + rowsOfSettings + rowsOfLogging + rowsOfObservability + rowsOfLinks + rowsOfReceives
     )
     func theProblemsOf(row: Row) {
         #expect(Self.problems(of: row.text) == row.problems)

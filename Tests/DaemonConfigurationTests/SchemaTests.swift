@@ -112,6 +112,8 @@ struct SchemaTests {
             "children: []\nsupervision: { strategy: one_for_one }", "children: []\nsupervision: { backoff: { factors: 2 } }",
             "children: [{ key: a, worker: { executable: x, coordinator: X, hang: ignore } }]",
             "children: [{ key: a, worker: { executable: x } }]",
+            "children: [{ key: a, worker: { executable: x, coordinator: X }, receives: [A B] }]",
+            "children: [{ key: a, worker: { executable: x, coordinator: X }, receives: [coordinators.A] }]",
         ]
         for text in texts { #expect(ConfigurationProblemTests.problems(of: text) != [], "\(text)") }
         let verdicts = try await Self.verdicts(texts)

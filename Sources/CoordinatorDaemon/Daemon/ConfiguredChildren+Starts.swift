@@ -73,6 +73,11 @@ extension ConfiguredChildren {
         }
     }
 
+    /// Waits until the first start of a child was requested, if it's still to be.
+    func waitForRequest(of key: String) async {
+        await state.withLock { $0.records[key]?.start }?.requested.value
+    }
+
     /// Waits until the starts of all children were requested, those in groups included.
     func waitForRequests() async {
         let (starts, groups) = state.withLock { state in

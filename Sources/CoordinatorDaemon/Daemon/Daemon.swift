@@ -72,6 +72,7 @@ public final class Daemon: Service {
         options.orphanGrace = configuration.orphanGrace
         options.supervision = configuration.supervision
         options.workerOutput = .captured(by: logs)
+        options.forwards = configuration.receives.map { CoordinatorRuntime.Forward(prefix: $0.prefix, to: $0.child) }
         options.lifeObserver = { events.note($0, missed: $1) }
         options.deadLetterObserver = { events.note($0) }
         // Descendants that have left a child's process group become the daemon's children when the child has ended.

@@ -49,6 +49,10 @@ extension CoordinatorRuntime {
         public var dependencies = Dependencies()
         /// The dependencies that every coordinator of this process gets instead of the provided ones: for tests.
         package var dependencyOverrides = Dependencies()
+        /// The messages that the root hands on to its children, after those for which its type has rows.
+        ///
+        /// They are as static as the rows of a type: workers are told of them.
+        package var forwards: [Forward] = []
         /// Whether this process becomes the parent of orphans below it, waits for them and ends them: for a process that supervises and
         /// does nothing else.
         ///
@@ -105,5 +109,23 @@ extension CoordinatorRuntime {
 
         /// Creates options with their defaults.
         public init() {}
+    }
+}
+
+extension CoordinatorRuntime {
+    /// A row of the root that isn't its type's: it hands messages on to a child, as they are.
+    package struct Forward: Sendable {
+        /// The beginning of the messages' names.
+        package let prefix: String
+        /// The child's key.
+        package let child: String
+
+        /// Creates a row.
+        package init(prefix: String, to child: String) {
+            self.prefix = prefix
+            self.child = child
+        }
+
+        var row: Row { .message(MessageRow(.prefix(prefix), forwardingTo: .key(child))) }
     }
 }

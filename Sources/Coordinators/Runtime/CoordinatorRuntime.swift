@@ -36,7 +36,7 @@ public final class CoordinatorRuntime: Service {
     /// Creates a runtime, which does nothing before `run` or `start`.
     public init<Root: Coordinator>(_ root: Root.Type, configuration: Root.Configuration, options: Options = Options()) {
         core = RuntimeCore(options)
-        type = .of(root)
+        type = .of(root, adding: options.forwards)
         self.configuration = .value(configuration)
         core.registry.register(root)
     }

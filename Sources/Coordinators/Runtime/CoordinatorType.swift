@@ -4,7 +4,7 @@ import WireProtocol
 
 /// A type-erased coordinator type: the functions and properties that the runtime needs to make and run an instance.
 ///
-/// There is one for each type, made when it's first needed.
+/// There is one for each type, made when it's first needed, and one for a root that hands messages on by rows that its type doesn't have.
 final class CoordinatorType: Sendable {
     let name: String
     let table: ResponderTable
@@ -39,6 +39,11 @@ final class CoordinatorType: Sendable {
         }
     }
 
+    /// Returns a type that hands messages on by rows after its own: one for a single use, unless there are no such rows.
+    static func of<C: Coordinator>(_ type: C.Type, adding rows: [CoordinatorRuntime.Forward]) -> CoordinatorType {
+        rows.isEmpty ? of(type) : CoordinatorType(type, adding: rows.map(\.row))
+    }
+
     /// Notes that the type leaves a hook to its default.
     func note(absent hook: AbsentHooks) { absentHooks.bitwiseOr(hook.rawValue, ordering: .relaxed) }
 
@@ -57,9 +62,9 @@ final class CoordinatorType: Sendable {
     /// Whether a coordinator that ends is known to have nothing to wait for but its children and its handlers.
     var stopsAtOnce: Bool { lacks(.stopped) && !ownsScene }
 
-    private init<C: Coordinator>(_ type: C.Type) {
+    private init<C: Coordinator>(_ type: C.Type, adding rows: [Row] = []) {
         name = TypeNames.name(of: type)
-        table = ResponderTable(C.responders.map(\.row))
+        table = ResponderTable(C.responders.map(\.row) + rows)
         policy = C.supervision
         mailbox = Box(C.mailbox)
         idleTimeout = C.idleTimeout

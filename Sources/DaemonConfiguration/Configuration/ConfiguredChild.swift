@@ -60,6 +60,9 @@ public struct ConfiguredChild: Codable, Hashable, Sendable {
     /// What the child wants of the cluster's node on which it runs; nil: it runs here, and isn't the cluster's.
     public var placement: ClusterPlacement?
 
+    /// The beginnings of the names of messages that the daemon's root hands on to the child; only a worker of the root has some.
+    public var receives: [String] = []
+
     /// Creates a child; `shutdown: nil` means the default for its content.
     public init(
         key: String,

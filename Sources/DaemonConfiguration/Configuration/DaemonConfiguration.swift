@@ -28,6 +28,10 @@ public struct DaemonConfiguration: Codable, Hashable, Sendable {
     /// The daemon as a node of a cluster; nil: it isn't one.
     public var cluster: ClusterConfiguration?
 
+    /// The messages that the root hands on to its children, as the children's ``ConfiguredChild/receives`` had them when the configuration
+    /// was created: a root goes on with them when its children change.
+    public let receives: [MessageRoute]
+
     /// Creates a configuration with the defaults of the file.
     public init(
         children: [ConfiguredChild],
@@ -37,5 +41,6 @@ public struct DaemonConfiguration: Codable, Hashable, Sendable {
         self.children = children
         self.supervision = supervision
         self.orphanGrace = orphanGrace
+        receives = children.routes
     }
 }

@@ -77,9 +77,11 @@ extension ConfigurationPlan {
     private mutating func compareSettings(_ former: DaemonConfiguration, _ next: DaemonConfiguration) {
         let keys = Properties.differences(former, next).filter { $0 != "children" }
         let takenOver = keys.filter { $0 == "supervision" || $0 == "logging" }
-        let others = keys.filter { !takenOver.contains($0) }
+        let others = keys.filter { !takenOver.contains($0) && $0 != "receives" }
         if !takenOver.isEmpty { changes.append(Change(path: "/", kind: .changed, keys: takenOver, effect: .takeOver)) }
         if !others.isEmpty { changes.append(Change(path: "/", kind: .changed, keys: others, effect: .nextDaemon)) }
+        // By itself, because an upgrade suffices for it.
+        if keys.contains("receives") { changes.append(Change(path: "/", kind: .changed, keys: ["receives"], effect: .nextDaemon)) }
     }
 
     private mutating func compare(_ former: [ConfiguredChild], _ next: [ConfiguredChild], under parent: String) {
@@ -138,9 +140,10 @@ extension ConfigurationPlan {
         }
     }
 
-    /// Returns the keys in which a child differs, without those of its own children.
+    /// Returns the keys in which a child differs, without those of its own children, and without `receives`: what it gets is the root's.
     private static func keys(_ former: ConfiguredChild, _ next: ConfiguredChild) -> [String] {
         Properties.differences(former, next).flatMap { key -> [String] in
+            if key == "receives" { return [] }
             guard key == "content" else { return [key] }
             switch (former.content, next.content) {
             case (.worker(let former), .worker(let next)): return Properties.differences(former, next).map { "worker.\($0)" }

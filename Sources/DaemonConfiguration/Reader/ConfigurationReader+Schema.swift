@@ -49,7 +49,7 @@ extension ConfigurationReader {
         for node in nodes {
             let keys = [
                 "key", "worker", "program", "restart", "shutdown", "restart_limits", "children", "supervision", "instances", "autostart",
-                "after", "requires", "logging", "overlap", "placement",
+                "after", "requires", "logging", "overlap", "placement", "receives",
             ]
             guard let fields = self.fields(node, "a child", keys: keys) else {
                 siblings.isComplete = false
@@ -66,6 +66,9 @@ extension ConfigurationReader {
             let overlap = fields["overlap"].flatMap { self.overlap($0, content, shutdown) }
             let autostart = fields["autostart"].flatMap { self.truth($0, "`autostart`") }
             let placement = fields["placement"].flatMap { self.placement($0, isAtTop: pathLength == 0) }
+            let receives = fields["receives"].map { node in
+                pathLength == 0 ? self.receives(node, content, instances: instances, &siblings) : receivesBelow(node)
+            }
             let (after, requires) = (names(fields, "after"), names(fields, "requires"))
             if let key { register(key, keyNode, instances, &siblings) } else { siblings.isComplete = false }
             if let key, let content {
@@ -83,6 +86,7 @@ extension ConfigurationReader {
                 )
                 child.logging = childLogging
                 child.placement = placement
+                child.receives = receives ?? []
                 siblings.add(child, after + requires)
             }
         }

@@ -16,6 +16,8 @@ extension ConfigurationReader {
         fileprivate private(set) var names: [(key: String, names: [SiblingName])] = []
         /// The lines at which keys are taken, those of instances included.
         fileprivate var lines: [String: Int] = [:]
+        /// The lines at which beginnings of messages' names are taken.
+        var receivers: [String: Int] = [:]
         /// The keys as they are written.
         fileprivate var keys: [String] = []
         /// Whether every child's key could be read.

@@ -12,6 +12,8 @@ struct ConfigurationSummary: Codable {
         var restart: String
         var shutdown: String
         var instances: Int?
+        /// The beginnings of the names of messages that the child gets; nil: none.
+        var receives: [String]?
         /// The children of a group.
         var children: [Child]?
     }
@@ -55,6 +57,7 @@ extension ConfigurationSummary.Child {
         case .group(let group): (kind, children) = ("group", group.children.map(Self.init))
         }
         instances = child.instances
+        receives = child.receives.isEmpty ? nil : child.receives
         switch child.shutdown {
         case .timeout(let duration): shutdown = duration.configurationText
         case .brutalKill: shutdown = "brutalKill"
@@ -66,7 +69,8 @@ extension ConfigurationSummary.Child {
     func text(indentation: Int) -> String {
         let name = instances.map { "\(key)-1…\($0)" } ?? key
         let content = executable.map { "\(kind) \($0)" } ?? "\(kind) of \(children?.count ?? 0)"
-        let line = String(repeating: "  ", count: indentation) + "\(name): \(content), \(restart), shutdown \(shutdown)\n"
+        let receives = receives.map { ", receives \($0.joined(separator: " "))" } ?? ""
+        let line = String(repeating: "  ", count: indentation) + "\(name): \(content), \(restart), shutdown \(shutdown)\(receives)\n"
         return line + (children ?? []).map { $0.text(indentation: indentation + 1) }.joined()
     }
 }

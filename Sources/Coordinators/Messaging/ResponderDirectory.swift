@@ -3,7 +3,8 @@ import WireProtocol
 
 /// The rows of the coordinators above a process, nearest first.
 ///
-/// Tables are static, and a process ends before the coordinators above it do: a directory is true as long as the process lives.
+/// Tables are static, and a process ends before the coordinators above it do, so that a directory stays true. Only a root of which another
+/// program has taken the place may have other rows: a new directory is handed down then.
 final class ResponderDirectory: Sendable {
     /// The rows that await a message above.
     struct Entry: Sendable {
@@ -44,6 +45,9 @@ final class ResponderDirectory: Sendable {
         self.levels = levels
         (entries, prefixes) = (index.entries, index.prefixes)
     }
+
+    /// Whether the parent has told the same rows.
+    func isSame(as other: ResponderDirectory) -> Bool { levels == other.levels }
 
     /// Returns the rows that await messages with these names; `nil` when no coordinator above responds.
     ///

@@ -56,8 +56,10 @@ final class Uplink: Sendable {
 
     /// The parts of the processes above that outlast a link.
     struct Above {
-        /// The directory of the rows above that has arrived last; every link brings it again, from the same process.
+        /// The directory of the rows above that has arrived last; every link brings it again, and a parent whose own has changed too.
         var directory: ResponderDirectory?
+        /// The functions that are called when another directory has arrived.
+        var listeners = ChangeListeners<ResponderDirectory>()
         /// Whether all processes above spoke the compact codec on the last link that was in use.
         var isCompact = false
         /// The newest epoch of a parent that the worker has been welcomed in, and before that the ticket's.
@@ -285,11 +287,22 @@ extension Uplink {
 
     /// Takes a part of the directory of the rows above.
     private func learn(_ level: Directory, on id: UplinkMachine.LinkID) {
-        state.withLock { state in
-            guard state.attachment?.id == id, let directory = state.attachment?.directory.add(level) else { return }
-            state.above.directory = directory
+        let change = state.withLock { state -> (ResponderDirectory, [@Sendable (ResponderDirectory) -> Void])? in
+            guard state.attachment?.id == id, let directory = state.attachment?.directory.add(level) else { return nil }
+            defer { state.above.directory = directory }
+            return state.above.directory?.isSame(as: directory) == false ? (directory, state.above.listeners.all) : nil
         }
+        guard let (directory, listeners) = change else { return }
+        for listener in listeners { listener(directory) }
     }
+
+    /// Adds a function that is called when the directory of the rows above has changed: for a link to a process below.
+    func whenDirectoryChanges(_ listener: @escaping @Sendable (ResponderDirectory) -> Void) -> UInt64 {
+        state.withLock { $0.above.listeners.add(listener) }
+    }
+
+    /// Removes a function that is called when the directory has changed.
+    func forget(_ listener: UInt64) { state.withLock { $0.above.listeners.remove(listener) } }
 
     private func lose(_ id: UplinkMachine.LinkID) {
         handle(.linkLost(id)) { state in

@@ -87,6 +87,7 @@ extension WorkerHost {
         if let number = tapSwitch.outcome { runtime.tap.forget(number) }
         if let number = traceSwitch.outcome { runtime.traces.forget(number) }
         if let number = telemetrySwitch.outcome { runtime.telemetry.forget(number) }
+        if let number = directorySwitch.outcome { runtime.uplink?.forget(number) }
         settleNextLink()
         gone.settle(())
     }

@@ -144,12 +144,22 @@ extension WorkerHost {
         attachment.peer.link.useEpoch(runtime.epoch)
         attachment.peer.send(Frame(.welcome(welcome)))
         attachment.peer.announceCredit()
-        // Before the start, and so before the first message.
-        for level in ResponderDirectory.handedDown(by: parent, frameSize: attachment.peer.link.maximumFrameSize) {
-            attachment.peer.send(Frame(.directory(level)))
+        if directorySwitch.outcome == nil, let uplink = runtime.uplink {
+            directorySwitch.settle(uplink.whenDirectoryChanges { [weak self] _ in self?.tellDirectoryAgain() })
         }
+        // Before the start, and so before the first message.
+        tellDirectory(to: attachment.peer)
         if state.withLock({ $0.noteWelcome(on: link) }) { events.send(.becameReachable) }
         settleNextLink()
+    }
+
+    /// Tells a worker the rows above, all of them.
+    ///
+    /// The frames of one telling must not stand among those of another: what is said on links is said one after the other.
+    func tellDirectory(to peer: Peer) {
+        for level in ResponderDirectory.handedDown(by: parent, frameSize: peer.link.maximumFrameSize) {
+            peer.send(Frame(.directory(level)))
+        }
     }
 
     func refuse(_ attachment: Attachment, _ refusal: String) {

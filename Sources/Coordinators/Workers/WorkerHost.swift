@@ -14,7 +14,7 @@ final class WorkerHost: ChildHost {
         var machine: WorkerMachine
         var outbox = Outbox<WorkerMachine.ProcessDirective>()
         /// The directives about links, which run code of users: their types are encoded, their asks end.
-        fileprivate var talk = Outbox<WorkerMachine.LinkDirective>()
+        fileprivate var talk = Outbox<Talk>()
         var process: SpawnedProcess?
         /// The secret by which the worker proves who it is: a new one, or that of the worker which is adopted.
         var secret: [UInt8]
@@ -29,6 +29,13 @@ final class WorkerHost: ChildHost {
         /// The processes below the worker, as it has reported them.
         var descendants = ReportedProcesses()
         var description = Description()
+    }
+
+    /// What is said on links, one after the other.
+    fileprivate enum Talk: Sendable {
+        case directive(WorkerMachine.LinkDirective)
+        /// The rows above are told again, because they have changed.
+        case directory
     }
 
     /// The life that a worker is to live.
@@ -68,6 +75,8 @@ final class WorkerHost: ChildHost {
     let traceSwitch = OneShot<UInt64>()
     /// The number under which this host listens to what is to be recorded.
     let telemetrySwitch = OneShot<UInt64>()
+    /// The number under which this host listens to changes of the rows above the process.
+    let directorySwitch = OneShot<UInt64>()
 
     /// - Parameter orphan: The worker to adopt instead of spawning one.
     init(_ program: WorkerProgram, _ plan: WorkerPlan, path: CoordinatorPath, parent: Node, orphan: OrphanedWorkers.Orphan? = nil) {
@@ -116,9 +125,24 @@ final class WorkerHost: ChildHost {
     }
 
     private func talk() {
-        while let directive = state.withLock({ $0.talk.next() }) { perform(directive) }
+        while let talk = state.withLock({ $0.talk.next() }) {
+            switch talk {
+            case .directive(let directive): perform(directive)
+            // A worker without a link in use hears them with its welcome.
+            case .directory: if let peer = state.withLock({ $0.linkedPeer }) { tellDirectory(to: peer) }
+            }
+        }
         // An introduction and the start that follows are one message to the worker, which then wakes once.
         for attachment in state.withLock({ Array($0.links.attached.values) }) { attachment.peer.link.flush() }
+    }
+
+    /// Tells the worker the rows above again.
+    func tellDirectoryAgain() {
+        let mustTalk = state.withLock { state in
+            state.talk.add(.directory)
+            return state.talk.begin()
+        }
+        if mustTalk { talk() }
     }
 
     // MARK: The life
@@ -232,7 +256,7 @@ extension WorkerHost.State {
         for directive in machine.handle(event, now: MonotonicTime.now.sinceOrigin) {
             switch directive {
             case .process(let directive): outbox.add(directive)
-            case .link(let directive): talk.add(directive)
+            case .link(let directive): talk.add(.directive(directive))
             }
         }
         links.renew(machine.link)

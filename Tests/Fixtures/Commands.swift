@@ -24,6 +24,8 @@ extension Fixture {
         case remaining
         case remainingOfTask
         case sendNotes(Int)
+        /// Reads a stream of as many numbers; the answer is all of them.
+        case count(Int)
         case askNotes(Int)
         /// Asks the root to note one number after the other for as long as the process lives, in a task that belongs to no handler.
         case noteForEver

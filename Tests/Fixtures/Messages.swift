@@ -60,6 +60,13 @@ public enum Fixture {
         public init() {}
     }
 
+    /// Asks for the numbers below a limit, one after the other.
+    public struct Count: ResponderMessage {
+        public typealias Reply = Int
+        public var limit: Int
+        public init(_ limit: Int) { self.limit = limit }
+    }
+
     /// Climbs through an interceptor that adds 1 on the way up and 100 on the way down.
     public struct Add: ResponderMessage {
         public typealias Reply = Int

@@ -88,8 +88,12 @@ public actor MiddleCoordinator: Coordinator {
         case .remainingOfTask:
             return try await remainingOfTask()
         case .sendNotes(let count):
-            for number in 0..<count { try await context.send(Fixture.Note(number)) }
+            for number in 0..<count where try await !context.send(Fixture.Note(number)) { return "nobody takes \(number)" }
             return "sent"
+        case .count(let limit):
+            var numbers: [String] = []
+            for try await number in context.stream(Fixture.Count(limit), timeout: .seconds(60)) { numbers.append(String(number)) }
+            return numbers.joined(separator: " ")
         case .askNotes(let count):
             try await askNotes(count)
             return "asked"

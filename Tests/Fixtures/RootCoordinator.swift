@@ -44,6 +44,9 @@ public actor RootCoordinator: Coordinator {
         },
         .respond(to: Fixture.Note.self) { me, note in me.notes.append(note.number) },
         .respond(to: Fixture.Notes.self) { me, _ in me.notes },
+        .stream(Fixture.Count.self) { _, count, replies in
+            for number in 0..<count.limit { try await replies.send(number) }
+        },
         .respond(to: Fixture.Add.self) { me, add in
             me.total += add.amount
             return me.total

@@ -153,6 +153,9 @@ extension WorkerHost {
         settleNextLink()
     }
 
+    /// Tells a worker the rows above, all of them.
+    ///
+    /// The frames of one telling must not stand among those of another: what is said on links is said one after the other.
     func tellDirectory(to peer: Peer) {
         for level in ResponderDirectory.handedDown(by: parent, frameSize: peer.link.maximumFrameSize) {
             peer.send(Frame(.directory(level)))

@@ -50,7 +50,11 @@ struct NodeGreeting: Hashable, Sendable {
             case .string(let token)? = json["token"], case .string(let number)? = json["number"]
         else { return nil }
         (self.kind, self.version) = (kind, version)
-        if case .string(let text)? = json["purpose"], let purpose = Purpose(rawValue: text) { self.purpose = purpose } else { purpose = .requests }
+        if case .string(let text)? = json["purpose"], let purpose = Purpose(rawValue: text) {
+            self.purpose = purpose
+        } else {
+            purpose = .requests
+        }
         (self.cluster, self.node, self.token, self.number) = (cluster, node, token, number)
     }
 

@@ -62,7 +62,8 @@
                     #expect(try await perform(["refuse": ["asCodable": true]], on: name, in: cluster) == "Refusal: not today")
                     #expect(try await perform(["refuse": ["asCodable": false]], on: name, in: cluster) != "not refused")
                     #expect(try await perform(["sendUnhandled": [:]], on: name, in: cluster) == "nobody")
-                    guard case .string(let text) = try await perform(["remaining": [:]], on: name, in: cluster), let seconds = Int(text) else {
+                    guard case .string(let text) = try await perform(["remaining": [:]], on: name, in: cluster), let seconds = Int(text)
+                    else {
                         Issue.record("the deadline didn't arrive on \(owner)")
                         continue
                     }

@@ -26,6 +26,14 @@ public struct LazyReference<Instance: AnyObject & Sendable>: ~Copyable, Sendable
         return Unmanaged<Instance>.fromOpaque(pointer).takeUnretainedValue()
     }
 
+    /// Calls a function with the instance, if there is one, without retaining it.
+    @inlinable
+    package borrowing func withInstance<Result>(_ body: (Instance) -> Result) -> Result? {
+        guard let pointer = UnsafeRawPointer(bitPattern: address.load(ordering: .acquiring)) else { return nil }
+        // Unsafe: the instance lives as long as this reference, which the caller borrows.
+        return Unmanaged<Instance>.fromOpaque(pointer)._withUnsafeGuaranteedRef(body)
+    }
+
     /// Sets the reference, unless another thread has set it before.
     ///
     /// - Returns: The instance that is referred to.

@@ -16,8 +16,6 @@ struct DirectTurn: ~Copyable, Sendable {
             var continuations: Deque<UnsafeContinuation<Bool, Never>> = []
             /// Whether a waiter has been woken that has not tried to take the turn yet.
             var isOneAwake = false
-            /// Whether the turn was kept for that waiter.
-            var isHandedOver = false
             /// The number of times that the turn was given up since the waiter was woken.
             var passes = 0
         }
@@ -29,13 +27,16 @@ struct DirectTurn: ~Copyable, Sendable {
         static let taken: UInt8 = 1
         /// Waiters are to be woken.
         static let awaited: UInt8 = 2
+        /// The turn is kept for the waiter that has been woken.
+        static let handedOver: UInt8 = 4
     }
 
     /// The number of times that the turn may pass a waiter that is awake.
     private static let patience = 128
-    /// The number of looks for the turn before a task is suspended, and the length of the pauses between: together about the time of a few
-    /// short rows.
-    private static let (looks, pause) = (32, 16)
+    /// The number of looks for the turn before a task is suspended: together they take about as long as to wake a thread.
+    private static let looks = 8
+    /// The time before each look, in which the task that has the turn asks several times: a look takes the memory from its processor.
+    private static let pause = Duration.microseconds(2)
 
     private let waiters = LazyReference<Waiters>()
     private let flags = Atomic<UInt8>(0)
@@ -45,6 +46,9 @@ struct DirectTurn: ~Copyable, Sendable {
     static func isFor(_ isolation: (any Actor)?) -> Bool {
         isolation == nil && withUnsafeCurrentTask { $0?.unownedTaskExecutor == nil }
     }
+
+    /// Whether the turn is kept for a waiter that has been woken.
+    private var isHandedOver: Bool { flags.load(ordering: .relaxed) & Flag.handedOver != 0 }
 
     /// Whether tasks wait for the turn.
     var isAwaited: Bool { flags.load(ordering: .relaxed) & Flag.awaited != 0 }
@@ -59,11 +63,11 @@ struct DirectTurn: ~Copyable, Sendable {
 
     /// Takes the turn, as soon as it's free.
     func take() async {
-        let nothing = Atomic(0)
-        for _ in 0..<Self.looks {
+        // A turn that is kept for a waiter isn't free before the waiter has run, perhaps on this thread.
+        for _ in 0..<(isHandedOver ? 0 : Self.looks) {
+            let look = MonotonicTime.now + Self.pause
+            while MonotonicTime.now < look {}
             if takeIfFree() { return }
-            // Each look takes the memory from the processor of the task that has the turn.
-            for _ in 0..<Self.pause { _ = nothing.load(ordering: .relaxed) }
         }
         let waiters = waiters.load() ?? waiters.storeIfNil(Waiters())
         var hasTurn = await takeOrWait(among: waiters)
@@ -83,11 +87,12 @@ struct DirectTurn: ~Copyable, Sendable {
     private func takeOrWait(among waiters: Waiters, isAwake: Bool = false) async -> Bool {
         await withUnsafeContinuation { (continuation: UnsafeContinuation<Bool, Never>) in
             let takes = waiters.state.withLock { state in
-                let isFree = flags.bitwiseOr(Flag.taken | Flag.awaited, ordering: .acquiring).oldValue & Flag.taken == 0
-                let takes = isFree || isAwake && state.isHandedOver
-                if isAwake { (state.isOneAwake, state.isHandedOver, state.passes) = (false, false, 0) }
+                let old = flags.bitwiseOr(Flag.taken | Flag.awaited, ordering: .acquiring).oldValue
+                let takes = old & Flag.taken == 0 || isAwake && old & Flag.handedOver != 0
+                if isAwake { (state.isOneAwake, state.passes) = (false, 0) }
                 if takes {
-                    if state.continuations.isEmpty && !state.isOneAwake { flags.store(Flag.taken, ordering: .relaxed) }
+                    let isAwaited = state.isOneAwake || !state.continuations.isEmpty
+                    flags.store(isAwaited ? Flag.taken | Flag.awaited : Flag.taken, ordering: .relaxed)
                 } else if isAwake {
                     state.continuations.prepend(continuation)
                 } else {
@@ -100,18 +105,20 @@ struct DirectTurn: ~Copyable, Sendable {
     }
 
     private func wakeNext() {
-        let next = waiters.load()?.state.withLock { state -> UnsafeContinuation<Bool, Never>? in
-            guard state.isOneAwake else {
-                let next = state.continuations.popFirst()
-                state.isOneAwake = next != nil
-                flags.store(next == nil ? 0 : Flag.awaited, ordering: .releasing)
-                return next
+        waiters.withInstance { waiters in
+            let next = waiters.state.withLock { state -> UnsafeContinuation<Bool, Never>? in
+                guard state.isOneAwake else {
+                    let next = state.continuations.popFirst()
+                    state.isOneAwake = next != nil
+                    flags.store(next == nil ? 0 : Flag.awaited, ordering: .releasing)
+                    return next
+                }
+                state.passes += 1
+                let isHandedOver = state.passes > Self.patience
+                flags.store(isHandedOver ? Flag.taken | Flag.awaited | Flag.handedOver : Flag.awaited, ordering: .releasing)
+                return nil
             }
-            state.passes += 1
-            state.isHandedOver = state.passes > Self.patience
-            if !state.isHandedOver { flags.store(Flag.awaited, ordering: .releasing) }
-            return nil
+            next?.resume(returning: false)
         }
-        next?.resume(returning: false)
     }
 }

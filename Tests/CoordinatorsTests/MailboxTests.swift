@@ -248,17 +248,21 @@ struct MailboxTests {
 
     // MARK: Asks in their askers' tasks
 
+    private let low = TaskPriority.low.rawValue
+    private let medium = TaskPriority.medium.rawValue
+    private let high = TaskPriority.high.rawValue
+
     @Test("Asks in their askers' tasks count as messages, and hold back all others until the last has begun")
     func reservations() {
         var mailbox = Mailbox(Box(MailboxPolicy(running: 1, waiting: 1, whenFull: .fail)))
-        let reserved = [mailbox.reserve(1, .medium), mailbox.reserve(1, .medium), mailbox.reserve(1, .medium)]
+        let reserved = [mailbox.reserve(1, medium), mailbox.reserve(1, medium), mailbox.reserve(1, medium)]
         #expect(reserved == [true, true, false])
         let full = mailbox.put("full")
         #expect(full == "refused")
         mailbox.endReservation(1)
         let waits = mailbox.put("waits")
         #expect(waits == "admitted")
-        let early = (mailbox.beginDraining(), mailbox.reserve(1, .medium))
+        let early = (mailbox.beginDraining(), mailbox.reserve(1, medium))
         #expect(early == (false, false))
         mailbox.endReservation(1)
         let begins = mailbox.beginDraining()
@@ -268,11 +272,11 @@ struct MailboxTests {
     @Test("Asks of tasks of different priorities don't overtake one another")
     func priorities() {
         var mailbox = Mailbox(Box(MailboxPolicy(waiting: 4, bytes: 100, whenFull: .wait)))
-        let reserved = [mailbox.reserve(60, .low), mailbox.reserve(1, .high), mailbox.reserve(60, .low), mailbox.reserve(40, .low)]
+        let reserved = [mailbox.reserve(60, low), mailbox.reserve(1, high), mailbox.reserve(60, low), mailbox.reserve(40, low)]
         #expect(reserved == [true, false, false, true])
         mailbox.endReservation(60)
         mailbox.endReservation(40)
-        let later = mailbox.reserve(200, .high)
+        let later = mailbox.reserve(200, high)
         #expect(later, "one may have any size")
     }
 

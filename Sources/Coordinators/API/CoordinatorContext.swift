@@ -42,10 +42,10 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     ///   if that can't cross processes; `CancellationError`.
     public func ask<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> M.Reply {
         switch node.shortcut(for: ObjectIdentifier(M.self), size: Envelope.size(of: M.self)) {
-        case .row(let row, let instance, let responder):
+        case .row(let ask):
             do {
                 // The row runs in this task and doesn't await, so that cancellation has nothing to end.
-                return try await unsafeDowncast(row, to: DirectRow<M>.self).run(message, on: instance, of: responder)
+                return try await ask.perform(message)
             } catch is DirectRowRefusal {}
         case .unhandled:
             try Task.checkCancellation()
@@ -60,10 +60,9 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     private func observedAsk<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> M.Reply {
         try await node.runtime.instruments.around(MessageInfo(M.self, .ask, sentBy: node)) {
             switch node.shortcutWithinInstruments(for: ObjectIdentifier(M.self), size: Envelope.size(of: M.self)) {
-            case .row(let row, let instance, let responder):
+            case .row(let ask):
                 do {
-                    let ask = ObservedAsk(from: path)
-                    return try await unsafeDowncast(row, to: DirectRow<M>.self).run(message, on: instance, of: responder, observed: ask)
+                    return try await ask.perform(message, observed: ObservedAsk(from: path))
                 } catch is DirectRowRefusal {}
             case .unhandled:
                 try Task.checkCancellation()

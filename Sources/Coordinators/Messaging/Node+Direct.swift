@@ -5,7 +5,7 @@ extension Node {
     enum Shortcut {
         /// A row of the message's type that can run in the asker's task: its responder is in this process, and the row is inline, or the
         /// responder is idle and the row doesn't suspend.
-        case row(AnyDirectRow, any Coordinator, Node)
+        case row(DirectAsk)
         /// No coordinator up to the root responds.
         case unhandled
         /// Instruments observe the ask.
@@ -30,20 +30,34 @@ extension Node {
     }
 
     /// Returns the shortcut from here up.
-    ///
-    /// A recursion, so that no coordinator on the way is retained: their counts are shared by all askers.
     private func ownShortcut(for message: ObjectIdentifier, _ size: Int) -> Shortcut? {
-        switch type.table.match(for: message) {
-        case .direct(let row): (row.isInline ? instanceForInlineRow() : takeDirectAsk(size)).map { .row(row, $0, self) }
-        case .other: nil
-        case .none where border != nil: nil
-        case .none: parent.map { $0.ownShortcut(for: message, size) } ?? (isRoot ? .unhandled : nil)
+        // Not retained: the counts of references of the coordinators on the way are shared by all askers.
+        var node = Unmanaged.passUnretained(self)
+        while true {
+            switch node._withUnsafeGuaranteedRef({ $0.type.table.match(for: message) }) {
+            case .direct(let row): return node._withUnsafeGuaranteedRef { $0.claim(row, size) }.map { .row($0) }
+            case .other: return nil
+            case .none:
+                guard let parent = node._withUnsafeGuaranteedRef({ $0.parentInside }) else {
+                    return node._withUnsafeGuaranteedRef { $0.isRoot } ? .unhandled : nil
+                }
+                node = parent
+            }
         }
+    }
+
+    /// The parent, unless there is a border in between.
+    private var parentInside: Unmanaged<Node>? { border == nil ? parent.map { .passUnretained($0) } : nil }
+
+    /// Returns the ask that a row of this coordinator can handle in the asker's task.
+    private func claim(_ row: Unmanaged<AnyDirectRow>, _ size: Int) -> DirectAsk? {
+        let instance = row._withUnsafeGuaranteedRef { $0.isInline } ? instanceForInlineRow() : takeDirectAsk(size)
+        return instance.map { DirectAsk(row: row, responder: .passUnretained(self), instance: $0) }
     }
 
     /// Claims the coordinator for a direct ask, if no message waits for it or is handled: the ask is then the next.
     private func takeDirectAsk(_ size: Int) -> (any Coordinator)? {
-        let priority = Task.currentPriority
+        let priority = Task.currentPriority.rawValue
         return state.withLock { state in
             guard state.life.phase == .active, state.mailbox.reserve(size, priority) else { return nil }
             return state.life.instance

@@ -8,8 +8,8 @@ final class ResponderTable: Sendable {
     /// The rows that match a message.
     enum Match {
         case none
-        /// One row and no other, which has a direct form.
-        case direct(AnyDirectRow)
+        /// One row and no other, which has a direct form; it lives as long as the table.
+        case direct(Unmanaged<AnyDirectRow>)
         case other
     }
 
@@ -89,7 +89,7 @@ final class ResponderTable: Sendable {
     func match(for message: ObjectIdentifier) -> Match {
         guard prefixed.isEmpty else { return .other }
         guard let index = byType.index(of: message) else { return .none }
-        return byType.values[index].direct.map { .direct($0) } ?? .other
+        return byType.values[index].direct.map { .direct(.passUnretained($0)) } ?? .other
     }
 
     /// Returns whether a row is for the events of children whose type has this name.

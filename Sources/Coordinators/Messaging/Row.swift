@@ -181,7 +181,7 @@ final class MessageRow: Sendable {
             .type(M.self),
             // It takes no turn, and so waits for none where it has to wait at all.
             interleaves: true,
-            direct: TypedInlineRow<C, M>(body),
+            direct: TypedDirectRow<C, M>(inline: body),
             immediate: { coordinator, envelope in try inline(coordinator, envelope) },
             inline: InlineRow(inline),
             body: { coordinator, envelope, _, _ in try inline(coordinator, envelope) }

@@ -71,7 +71,9 @@ struct Mailbox {
         var bytes = 0
         var count: Int32 = 0
         /// The priority of their tasks: an executor runs the jobs of one priority in order.
-        var priority = TaskPriority.medium
+        ///
+        /// Its number, because the type's layout is known only at run time, and so would be that of all that contains it.
+        var priority: UInt8 = 0
     }
 
     /// The policy of the coordinator's type, which never changes, and which all of its mailboxes share.
@@ -217,9 +219,9 @@ struct Mailbox {
     ///
     /// - Parameters:
     ///   - size: The size of the message in bytes.
-    ///   - priority: The priority of the task.
+    ///   - priority: The priority of the task, as a number.
     /// - Returns: False when an item waits or runs, so that the ask wouldn't be the next, or the ask has no room.
-    mutating func reserve(_ size: Int, _ priority: TaskPriority) -> Bool {
+    mutating func reserve(_ size: Int, _ priority: UInt8) -> Bool {
         guard isIdle else { return false }
         if reservations.count == 0 {
             reservations.priority = priority

@@ -52,8 +52,8 @@ final class MessageWriter: @unchecked Sendable {
     /// - Returns: Whether the message has left; the completion isn't called then.
     func transmitAtOnce(_ body: [UInt8], completion: @escaping Completion) -> Bool {
         guard let body = begin(body, nil, completion) else { return false }
-        // What the encryption has taken can't be taken back.
-        let count = reader.handle.isEncrypted ? 0 : immediateWrite.perform(on: reader.handle) { set(body, from: 0, in: $0) }
+        guard !reader.handle.isEncrypted else { return encryptAtOnce(body) }
+        let count = immediateWrite.perform(on: reader.handle) { set(body, from: 0, in: $0) }
         let hasLeft = count == headerLength + body.count
         state.withLock { state in
             if hasLeft { state.current = nil } else { state.current?.sent = count }
@@ -61,6 +61,35 @@ final class MessageWriter: @unchecked Sendable {
         // A stream that has failed reports that to the operation.
         if !hasLeft { submit(body, from: count, request: nil) }
         return hasLeft
+    }
+
+    /// Sends a message on an encrypted stream within this call, if all of it fits into a packet and nng has room for that now.
+    private func encryptAtOnce(_ body: [UInt8]) -> Bool {
+        guard let outcome = immediateWrite.performEncrypted(on: reader.handle, { set(body, from: 0, in: $0) }) else {
+            awaitWrite()
+            return false
+        }
+        guard outcome.code == nil, outcome.count == body.count else {
+            ended(outcome)
+            return false
+        }
+        state.withLock { $0.current = nil }
+        return true
+    }
+
+    /// Has the end of the immediate write that is under way reported, by that of an empty one behind it.
+    private func awaitWrite() {
+        let submission = operation.submit(on: reader.handle) { _ in
+            self.ended(self.immediateWrite.outcome)
+        } start: { stream, aio in
+            var nothing = nng_iov()
+            nng_aio_set_iov(aio, 1, &nothing)
+            nng_stream_send(stream, aio)
+        }
+        if case .accepted = submission { return }
+        // The stream is closed, which ends the write.
+        reader.handle.close()
+        ended(immediateWrite.outcome)
     }
 
     /// Makes a message the current one; if that can't be, it's completed.

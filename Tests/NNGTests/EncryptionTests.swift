@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Glibc
 import NNG
 import TestSupport
@@ -58,15 +59,74 @@ struct EncryptionTests {
             async let sending: Void = dialled.send(message)
             #expect(try await accepted.receive() == message)
             try await sending
-            // An encrypted message doesn't leave within the call, but it leaves.
-            let hasLeft = accepted.transmitAtOnce(message) { error in if let error { Issue.record(error) } }
-            #expect(!hasLeft)
+            let isComplete = Lock(false)
+            let hasLeft = accepted.transmitAtOnce(message) { error in
+                if let error { Issue.record(error) }
+                isComplete.withLock { $0 = true }
+            }
+            // One that about fills a packet leaves at once or not, and a larger one in pieces.
+            if size <= 100 { #expect(hasLeft) }
+            if size > 16_384 { #expect(!hasLeft) }
             #expect(try await dialled.receive() == message)
+            #expect(await eventually { isComplete.withLock { $0 } == !hasLeft })
         }
         #expect(dialled.peer == nil)
         dialled.close()
         #expect(await code { () async throws(NNGError) in try await accepted.receive() } == .connectionShut)
         #expect(await code { () async throws(NNGError) in try await dialled.receive() } == .closed)
+    }
+
+    /// What nng doesn't take at once leaves later, whole and in order, and its completion is called once.
+    @Test(arguments: [1_000, 16_000, 65_000]) func whatIsntReadYetWaits(size: Int) async throws {
+        let certificates = try await Certificates("a", "b")
+        let meeting = try await meet(try Self.security(certificates, "b"), try Self.security(certificates, "a"), name: "b")
+        let (dialled, accepted) = (try meeting.dialled.get(), try meeting.accepted.get())
+        let message = { (number: Int) in [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: size) }
+        let completed = Lock(0)
+        var sent = 0
+        // A message that has to wait for nng's threads is followed by the next one when it has left, until the other end has to read.
+        while sent < 32_000_000 / size {
+            let before = completed.withLock { $0 }
+            sent += 1
+            let hasLeft = dialled.transmitAtOnce(message(sent)) { error in
+                if let error { Issue.record(error) }
+                completed.withLock { $0 += 1 }
+            }
+            if hasLeft { continue }
+            guard await eventually(within: .milliseconds(500), { completed.withLock { $0 } == before + 1 }) else { break }
+        }
+        try #require(sent < 32_000_000 / size, "everything has left unread")
+        let refused = Lock<NNGError.Code?>(nil)
+        #expect(!dialled.transmitAtOnce([1]) { error in refused.withLock { $0 = error?.code } })
+        #expect(refused.withLock { $0 } == .busy)
+        let before = completed.withLock { $0 }
+        for number in 1...sent { #expect(try await accepted.receive() == message(number)) }
+        #expect(await eventually { completed.withLock { $0 } == before + 1 })
+        #expect(dialled.transmitAtOnce([7]) { _ in Issue.record("a completion") })
+        #expect(try await accepted.receive() == [7])
+    }
+
+    /// Connections are closed at either end while threads transmit: each message leaves, or has its completion called.
+    @Test func connectionsMayCloseWhileThreadsTransmit() async throws {
+        let certificates = try await Certificates("a", "b")
+        let (a, b) = (try Self.security(certificates, "a"), try Self.security(certificates, "b"))
+        for round in 0..<60 {
+            let meeting = try await meet(b, a, name: "b")
+            let (dialled, accepted) = (try meeting.dialled.get(), try meeting.accepted.get())
+            let open = Lock(0)
+            let transmitting = Task.detached {
+                for number in 0..<200 {
+                    open.withLock { $0 += 1 }
+                    let body = [UInt8](repeating: UInt8(number), count: round.isMultiple(of: 3) ? 20_000 : 100)
+                    guard dialled.transmitAtOnce(body, completion: { _ in open.withLock { $0 -= 1 } }) else { return }
+                    open.withLock { $0 -= 1 }
+                }
+            }
+            (round.isMultiple(of: 2) ? dialled : accepted).close()
+            await transmitting.value
+            #expect(await eventually { open.withLock { $0 } == 0 })
+            dialled.close()
+        }
     }
 
     @Test func onlyTheAuthoritysCertificatesAreTrusted() async throws {

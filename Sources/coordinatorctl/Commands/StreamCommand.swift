@@ -60,11 +60,13 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
     @concurrent func failure() async -> ControlError? {
         var position = Position()
         while true {
+            var connected: ControlClient?
+            defer { connected?.close() }
             do throws(ControlError) {
                 let client = try await ControlClient.connect(runtimeDirectory: try RuntimeDirectory.resolve(option: runtimeDirectory))
-                defer { client.close() }
-                if position.isWaiting { Terminal.printError("coordinatorctl: the daemon answers again\n") }
-                (position.isWaiting, position.hasConnected) = (false, true)
+                connected = client
+                position.note(presenceOf: Self.daemon)
+                position.hasConnected = true
                 position.resume()
                 _ = try await client.stream(position.last.map { Command.operation(operation, after: $0) } ?? operation) {
                     json throws(ControlError) in
@@ -73,17 +75,29 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
                 return nil
             } catch {
                 if position.isClosed { return nil }
-                guard follows, position.hasConnected, [.unreachable, .timedOut, .upgrading].contains(error.code) else { return error }
+                let isAbsence = [.unreachable, .timedOut, .upgrading].contains(error.code) || isAbsenceOfNode(error, position)
+                guard follows, position.hasConnected, isAbsence else { return error }
                 if error.code == .upgrading {
                     // The stream goes on in a moment, without a word: nothing is missing.
                     try? await Task.sleep(for: Self.upgradeInterval)
                     continue
                 }
-                if !position.isWaiting { Terminal.printError("coordinatorctl: the daemon is gone; waiting for the next one\n") }
-                position.isWaiting = true
+                let isDaemon = connected?.hasEnded ?? true
+                position.note(absenceOf: isDaemon ? Self.daemon : node)
             }
             try? await Task.sleep(for: Self.interval)
         }
+    }
+
+    private static var daemon: String { "the daemon" }
+
+    /// The node from which the daemon gets the stream, if it isn't its own.
+    private var node: String { if case .onNode(let node, _) = operation { node } else { "the node that has it" } }
+
+    /// Whether a stream of another node has ended because that has left the cluster, into which it may come back.
+    private func isAbsenceOfNode(_ error: ControlError, _ position: Position) -> Bool {
+        guard case .onNode = operation, position.last != nil else { return false }
+        return error.code == .noSuchPath || error.code == .notRunning
     }
 
     private struct Position {
@@ -93,14 +107,28 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
         /// The items that come again: those before a time, and the first ones with it.
         private var repeated: (time: String, count: Int)?
         var hasConnected = false
-        /// Whether the daemon is gone, and has been reported as gone.
-        var isWaiting = false
+        /// What is gone, and has been reported as gone.
+        private var absent: String?
         /// Whether what reads standard output has closed it.
         var isClosed = false
 
         /// Expects the items of a new connection, which may begin with items that were printed.
         mutating func resume() {
             repeated = last.flatMap { Command.time(of: $0) }.map { ($0, count) }
+        }
+
+        /// Takes note that a daemon or a node is gone, and says so once.
+        mutating func note(absenceOf subject: String) {
+            guard absent != subject else { return }
+            absent = subject
+            Terminal.printError("coordinatorctl: \(subject) is gone; waiting until it's back\n")
+        }
+
+        /// Takes note that a daemon or a node answers, and says so if it was gone.
+        mutating func note(presenceOf subject: String) {
+            guard absent == subject else { return }
+            absent = nil
+            Terminal.printError("coordinatorctl: \(subject) answers again\n")
         }
 
         /// Notes the next item.
@@ -123,6 +151,7 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
 
     private func print(_ json: JSONValue, _ position: inout Position) throws(ControlError) {
         let item = try ControlJSON.decode(Command.Item.self, from: json)
+        position.note(presenceOf: node)
         guard position.takes(item) else { return }
         let line = isJSON ? try ControlJSON.text(of: json) : Command.text(of: item)
         guard let error = Terminal.write(line + "\n", to: STDOUT_FILENO) else { return }

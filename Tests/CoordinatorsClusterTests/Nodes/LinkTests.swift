@@ -278,6 +278,55 @@
             }
         }
 
+        /// What a node has measured is read from another one, and who has looked is in the log of the node.
+        @Test func aLookFromAnotherNodeIsLogged() async throws {
+            let tree = Self.root + "\nobservability: { metrics: {} }"
+            try await RunningCluster.with(tree, areLinked: true, logLevel: "info") { cluster in
+                let owner = try await owner(of: "/root", in: cluster)
+                let elsewhere = try #require(others(owner).first)
+                #expect(try await cluster.control(owner, "ask", "/root/a", "Fixture.Echo", #"{"_0":"x"}"#).exitCode == 0)
+                try await cluster.eventually("the ask was measured there alone") {
+                    let (there, here) = (
+                        try await cluster.control(elsewhere, "metrics", "--node", owner).output,
+                        try await cluster.control(elsewhere, "metrics").output
+                    )
+                    return there.contains("Fixture.Echo") && !here.contains("Fixture.Echo")
+                }
+                try await cluster.eventually("the look is in the log") {
+                    cluster.log(of: owner).split(separator: "\n").contains { line in
+                        line.contains("an operator on another node looks at this one") && line.contains("operation=metrics ")
+                            && line.contains("operator.node=\(elsewhere) ") && line.contains("operator.uid=\(geteuid()) ")
+                    }
+                }
+            }
+        }
+
+        /// A stream of another node waits while that is away, says so, and goes on with its next daemon.
+        @Test func aStreamWaitsForItsNode() async throws {
+            let local = "  - { key: local, program: { command: [/bin/sleep, 1000] } }\n"
+            try await RunningCluster.with(Self.root + "\n" + local, areLinked: true) { cluster in
+                let (output, errors) = (Transcript(), Transcript())
+                let arguments = ["events", "--follow", "--path", "/local", "--node", "b"]
+                let follower = cluster.controlSpecification("a", arguments, output.destination, errors.destination)
+                try await withChild(follower) { _ in
+                    try await cluster.eventually("it has shown something") {
+                        _ = try await cluster.control("b", "restart", "/local")
+                        return output.text.contains("/local")
+                    }
+                    try await cluster.kill("b")
+                    try await cluster.eventually("it says that the node is gone") { errors.text.contains("b is gone; waiting") }
+                    try await cluster.eventually("the node has left") { try await cluster.nodes(from: "a").nodes.count == 2 }
+                    let count = output.text.count
+                    try await cluster.start("b")
+                    try await cluster.eventually("it shows the next daemon's events") {
+                        _ = try await cluster.control("b", "restart", "/local")
+                        return output.text.count > count
+                    }
+                    #expect(errors.text == "coordinatorctl: b is gone; waiting until it's back\ncoordinatorctl: b answers again\n")
+                }
+            }
+        }
+
         @Test func aNodeThatDoesntAnswerIsNamedInTime() async throws {
             try await RunningCluster.with(Self.root, areLinked: true) { cluster in
                 let owner = try await owner(of: "/root", in: cluster)
@@ -334,6 +383,24 @@
                 for name in others(owner) { #expect(try await cluster.control(name, "config", "apply").exitCode == 0) }
                 let again = try await cluster.control(elsewhere, "events", "--node", owner)
                 #expect(again.exitCode == 0, "\(again)")
+            }
+        }
+
+        /// A new token is read by SIGHUP; a node that still has the former one gets nothing new.
+        @Test func aNewTokenIsUsedWithoutAStart() async throws {
+            try await RunningCluster.with(Self.root, areLinked: true) { cluster in
+                try Files.write("another secret of this test\n", to: cluster.directory.file("token"))
+                try cluster.daemon("a").send(.hangup)
+                try await cluster.eventually("it says so") { cluster.log(of: "a").contains("new certificates and token") }
+                let refused = try await cluster.control("b", "events", "--node", "a")
+                #expect(refused.exitCode != 0, "\(refused)")
+                #expect(try await cluster.control("b", "events", "--node", "c").exitCode == 0)
+                for name in ["b", "c"] { try cluster.daemon(name).send(.hangup) }
+                for (from, to) in [("b", "a"), ("a", "c"), ("c", "b")] {
+                    try await cluster.eventually("\(from) looks at \(to)") {
+                        try await cluster.control(from, "events", "--node", to).exitCode == 0
+                    }
+                }
             }
         }
 

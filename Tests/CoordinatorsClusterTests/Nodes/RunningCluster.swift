@@ -22,14 +22,17 @@
         /// The certificates of nodes that listen for one another; nil: they don't.
         let certificates: Certificates?
         private let daemons = Lock<[String: ChildProcess]>([:])
-        /// What each daemon has logged: errors only.
+        /// What each daemon has logged: errors only, or of nodes that listen notices too, unless the test wants more.
         private let said = Lock<[String: String]>([:])
 
         /// The secret of nodes that listen for one another.
         static let token = "a secret of this test"
 
-        private init(_ endpoints: [String], _ certificates: Certificates?) throws {
+        private let logLevel: String
+
+        private init(_ endpoints: [String], _ certificates: Certificates?, _ logLevel: String?) throws {
             (self.endpoints, self.certificates) = (endpoints, certificates)
+            self.logLevel = logLevel ?? (certificates == nil ? "error" : "notice")
             directory = try TemporaryDirectory()
             try Files.write(Self.token + "\n", to: directory.file("token"))
         }
@@ -46,11 +49,12 @@
             settings: String = "",
             areLinked: Bool = false,
             endpoints: [String]? = nil,
+            logLevel: String? = nil,
             _ body: (RunningCluster) async throws -> Void
         ) async throws {
             // One more, for a node that a test is.
             let certificates = areLinked ? try await Certificates("a", "b", "c", "guest") : nil
-            let cluster = try RunningCluster(endpoints ?? EtcdMembers.shared.endpoints, certificates)
+            let cluster = try RunningCluster(endpoints ?? EtcdMembers.shared.endpoints, certificates, logLevel)
             try Files.write(cluster.appender, to: cluster.directory.file("append.sh"))
             do {
                 for name in names {
@@ -111,7 +115,7 @@
                     executable: Self.coordinatord.path,
                     arguments: [
                         "--config", directory.file("\(name)/tree.yaml"), "--runtime-dir", directory.file("\(name)/run"), "--log-level",
-                        certificates == nil ? "error" : "notice",
+                        logLevel,
                     ],
                     standardOutput: .null,
                     standardError: .captured { [self] bytes in
@@ -145,6 +149,21 @@
 
         func control(_ name: String, _ arguments: [String]) async throws -> BuiltProgram.Ended {
             try await Self.coordinatorctl.run(["--runtime-dir", directory.file("\(name)/run")] + arguments)
+        }
+
+        /// Returns how a command is started that goes on until it's ended.
+        func controlSpecification(
+            _ name: String,
+            _ arguments: [String],
+            _ output: OutputDestination,
+            _ errors: OutputDestination
+        ) -> ProcessSpecification {
+            ProcessSpecification(
+                executable: Self.coordinatorctl.path,
+                arguments: ["--runtime-dir", directory.file("\(name)/run")] + arguments,
+                standardOutput: output,
+                standardError: errors
+            )
         }
 
         func answer<Answer: Decodable & Sendable>(of operation: ControlOperation, from name: String) async throws -> Answer {

@@ -27,24 +27,38 @@ public final class NodeLinks: Sendable {
         public init() {}
     }
 
-    private typealias Dialled = Result<ControlClient, ControlError>
+    fileprivate typealias Dialled = Result<ControlClient, ControlError>
 
-    private enum Link {
-        /// Dialled at the next request, if that comes after the pause or the node has another address. Can transition to: dialling.
-        case down(NodeAddress, failures: Int, retry: ContinuousClock.Instant, ControlError)
-        /// Requests wait. Can transition to: up, down.
-        case dialling(NodeAddress, OneShot<Dialled>, failures: Int)
+    fileprivate enum Link {
+        /// Requests wait. Can transition to: up.
+        case dialling(NodeAddress, OneShot<Dialled>)
         /// Can transition to: dialling, when the connection has ended or the node has another address.
         case up(NodeAddress, ControlClient)
     }
 
-    private struct State {
+    /// What connections of one purpose to one node are dialled for.
+    fileprivate struct Aim: Hashable {
+        var node: String
+        var purpose: NodeGreeting.Purpose
+    }
+
+    /// The dials that have failed one after the other; the next one comes after a pause, or when the node has another address.
+    fileprivate struct Failures {
+        var address: NodeAddress
+        var count: Int
+        var retry: ContinuousClock.Instant
+        var error: ControlError
+    }
+
+    fileprivate struct State {
+        /// The connections for requests that there are, or that are being made.
         var links: [String: Link] = [:]
+        var failures: [Aim: Failures] = [:]
         /// The requests that use the connection to a node, or wait for it.
         var uses: [String: Use] = [:]
     }
 
-    private struct Use {
+    fileprivate struct Use {
         var count = 0
         var last = ContinuousClock.now
     }
@@ -187,18 +201,15 @@ public final class NodeLinks: Sendable {
     ) async throws(ControlError) -> ControlClient {
         let (waiter, isFirst, refusal) = state.withLock { state -> (OneShot<Dialled>, Bool, ControlError?) in
             let waiter = OneShot<Dialled>()
-            var failures = 0
             switch state.links[node] {
             case .up(let known, let client) where known == address && !client.hasEnded:
                 waiter.settle(.success(client))
                 return (waiter, false, nil)
-            case .dialling(let known, let waiter, _) where known == address: return (waiter, false, nil)
-            case .down(let known, let number, let retry, let error) where known == address:
-                if .now < retry { return (waiter, false, error) }
-                failures = number
-            case .dialling, .down, .up, nil: break
+            case .dialling(let known, let waiter) where known == address: return (waiter, false, nil)
+            case .dialling, .up, nil: break
             }
-            state.links[node] = .dialling(address, waiter, failures: failures)
+            if let refusal = state.refusal(of: Aim(node: node, purpose: .requests), at: address) { return (waiter, false, refusal) }
+            state.links[node] = .dialling(address, waiter)
             return (waiter, true, nil)
         }
         if let refusal { throw refusal }
@@ -224,22 +235,14 @@ public final class NodeLinks: Sendable {
         let dialled: Dialled
         do throws(ControlError) { dialled = .success(try await dial(node, at: address)) } catch { dialled = .failure(error) }
         let isLatest = state.withLock { state in
-            guard case .dialling(_, let latest, let failures) = state.links[node], latest === waiter else { return false }
-            switch dialled {
-            case .success(let client): state.links[node] = .up(address, client)
-            case .failure(let error):
-                let pause = min(times.longestPause, times.shortestPause * (1 << min(failures, 10)))
-                state.links[node] = .down(address, failures: failures + 1, retry: .now + pause, error)
-            }
+            guard case .dialling(_, let latest) = state.links[node], latest === waiter else { return false }
+            state.links[node] = (try? dialled.get()).map { .up(address, $0) }
             return true
         }
         waiter.settle(dialled)
-        switch dialled {
-        case .failure(let error): report(.failed(node: node, reason: error.message))
-        case .success(let client):
-            report(.connected(node: node))
-            if isLatest { await attend(client, of: node) } else { client.close() }
-        }
+        guard let client = try? dialled.get() else { return }
+        report(.connected(node: node))
+        if isLatest { await attend(client, of: node) } else { client.close() }
     }
 
     /// Dials a node and proves who this one is.
@@ -251,14 +254,34 @@ public final class NodeLinks: Sendable {
 
     /// Makes a connection to a node for the messages of coordinators, which the caller closes.
     ///
-    /// - Throws: `.notPermitted` when the two nodes don't trust each other, `.unreachable`, `.timedOut`.
+    /// - Throws: `.notPermitted` when the two nodes don't trust each other, `.unreachable`, `.timedOut`; the former error, without a dial,
+    ///   during the pause after one that has failed.
     package func connectForMessages(to node: String, at address: NodeAddress) async throws(ControlError) -> PairConnection {
+        if let refusal = state.withLock({ $0.refusal(of: Aim(node: node, purpose: .messages), at: address) }) { throw refusal }
         let connection = try await connect(to: node, at: address, for: .messages)
         connection.limitReceivedSize(to: ControlServer.maximumReceivedSize)
         return connection
     }
 
+    /// Makes a connection, and takes note of whether that has failed.
     private func connect(
+        to node: String,
+        at address: NodeAddress,
+        for purpose: NodeGreeting.Purpose
+    ) async throws(ControlError) -> PairConnection {
+        let aim = Aim(node: node, purpose: purpose)
+        do throws(ControlError) {
+            let connection = try await connectOnce(to: node, at: address, for: purpose)
+            state.withLock { $0.failures[aim] = nil }
+            return connection
+        } catch {
+            state.withLock { $0.note(error, of: aim, at: address, times) }
+            report(.failed(node: node, reason: error.message))
+            throw error
+        }
+    }
+
+    private func connectOnce(
         to node: String,
         at address: NodeAddress,
         for purpose: NodeGreeting.Purpose
@@ -313,5 +336,19 @@ public final class NodeLinks: Sendable {
             state.uses[node] = nil
             return true
         }
+    }
+}
+
+extension NodeLinks.State {
+    /// Returns the error of the last dial, while the pause after it lasts.
+    fileprivate func refusal(of aim: NodeLinks.Aim, at address: NodeAddress) -> ControlError? {
+        guard let failures = failures[aim], failures.address == address, .now < failures.retry else { return nil }
+        return failures.error
+    }
+
+    fileprivate mutating func note(_ error: ControlError, of aim: NodeLinks.Aim, at address: NodeAddress, _ times: NodeLinks.Times) {
+        let former = failures[aim].flatMap { $0.address == address ? $0.count : nil } ?? 0
+        let pause = min(times.longestPause, times.shortestPause * (1 << min(former, 10)))
+        failures[aim] = NodeLinks.Failures(address: address, count: former + 1, retry: .now + pause, error: error)
     }
 }

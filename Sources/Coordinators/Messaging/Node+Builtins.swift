@@ -30,17 +30,17 @@ extension Node {
 
     /// Handles a message of the runtime for this coordinator, or has the node handle it that has the child which it's about.
     func acceptBuiltin(_ envelope: Envelope) {
-        if let key = childElsewhere(envelope), let nodes = runtime.nodes.load() {
+        // The root's children may be on other nodes.
+        if parent == nil, let nodes = runtime.nodes.load(), let key = child(of: envelope) {
             let message = ChildSlot.ParkedMessage(envelope: envelope, rest: [], isDirect: false)
             if nodes.take(message, for: key) { return }
         }
         acceptBuiltinHere(envelope)
     }
 
-    /// Returns the key of the child that a message of the runtime is about, if that child may be on another node.
-    private func childElsewhere(_ envelope: Envelope) -> String? {
-        guard parent == nil, runtime.nodes.load() != nil else { return nil }
-        return switch envelope.body.name {
+    /// Returns the key of the child that a message of the runtime is about.
+    private func child(of envelope: Envelope) -> String? {
+        switch envelope.body.name {
         case ReadEvents.name: try? envelope.message(as: ReadEvents.self).key
         case WatchChild.name: try? envelope.message(as: WatchChild.self).key
         default: nil

@@ -19,19 +19,16 @@ extension NodeRouter {
 
     /// Returns the link to a node, which is made if there is none.
     func peer(of node: String) async throws -> Peer {
-        let (dial, isFirst) = state.withLock { state -> (Dial, Bool) in
-            if let peer = state.peers[node] {
-                let dial = Dial()
-                dial.settle(.success(peer))
-                return (dial, false)
-            }
-            if let dial = state.dials[node] { return (dial, false) }
+        let (peer, dial) = state.withLock { state -> (Peer?, Dial) in
+            if let peer = state.peers[node] { return (peer, Dial()) }
+            if let dial = state.dials[node] { return (nil, dial) }
             let dial = Dial()
             state.dials[node] = dial
-            return (dial, true)
+            // A task of its own, which isn't cancelled with one of those that wait for it.
+            tasks.add { await self.connect(to: node, dial) }
+            return (nil, dial)
         }
-        // A task of its own, which isn't cancelled with one of those that wait for it.
-        if isFirst { tasks.add { await self.connect(to: node, dial) } }
+        if let peer { return peer }
         guard let dialled = await dial.valueUnlessCancelled() else { throw CancellationError() }
         return try dialled.get()
     }

@@ -149,34 +149,31 @@ final class NodeRouter: Sendable {
 
     /// Delivers what waits for a child, until nothing does any more.
     private func deliver(_ key: String) async {
-        while !Task.isCancelled {
-            let way = await way(to: key)
-            if case .none(let reason, let pause) = way {
+        while !Task.isCancelled, hasWaiting(key) {
+            switch await way(to: key) {
+            case .here:
+                for message in takeWaiting(key) { root().map { deliverHere(message, to: key, of: $0) } ?? end(message, key) }
+            case .node(let peer, let epoch):
+                for message in takeWaiting(key) { send(message, NodeTarget(epoch: epoch, key: key, rest: message.rest), on: peer) }
+            case .none(let reason, let pause):
                 endOverdue(key, because: reason)
                 try? await Task.sleep(for: pause)
-            }
-            guard let messages = takeWaiting(key, leaves: way.isNone) else { return }
-            for message in messages where !message.envelope.hasEnded {
-                switch way {
-                case .here: root().map { deliverHere(message, to: key, of: $0) } ?? end(message, key)
-                case .node(let peer, let epoch): send(message, NodeTarget(epoch: epoch, key: key, rest: message.rest), on: peer)
-                case .none: break
-                }
             }
         }
     }
 
-    /// Returns the messages that wait; `nil` when there are none, from which time on messages don't wait.
-    ///
-    /// - Parameter leaves: Whether they go on to wait.
-    private func takeWaiting(_ key: String, leaves: Bool) -> [Waiting]? {
+    /// Returns whether messages wait; after the answer that none do, the next one doesn't wait either.
+    private func hasWaiting(_ key: String) -> Bool {
         state.withLock { state in
-            guard state.routes[key]?.messages.messages.isEmpty == false else {
-                state.routes[key] = nil
-                return nil
-            }
-            return leaves ? [] : state.routes[key]?.messages.removeAll()
+            if state.routes[key]?.messages.messages.isEmpty == false { return true }
+            state.routes[key] = nil
+            return false
         }
+    }
+
+    private func takeWaiting(_ key: String) -> [Waiting] {
+        let messages = state.withLock { $0.routes[key]?.messages.removeAll() ?? [] }
+        return messages.filter { !$0.envelope.hasEnded }
     }
 
     private func way(to key: String) async -> Way {
@@ -246,12 +243,6 @@ final class NodeRouter: Sendable {
 
     /// Records a message that wanted no answer, and can't be handled.
     func recordLoss(of envelope: Envelope, because error: any Error) { root()?.recordLoss(of: envelope, because: error) }
-}
-
-extension NodeRouter.Way {
-    fileprivate var isNone: Bool {
-        if case .none = self { true } else { false }
-    }
 }
 
 extension NodeRouter.State {

@@ -101,6 +101,29 @@ struct NodeLinkTests {
         }
     }
 
+    /// A node that can't be reached is dialled again after pauses that grow, however often it's wanted; requests and messages have their own.
+    @Test func dialsThatFailAreFollowedByPauses() async throws {
+        let certificates = try await Certificates("a", "b")
+        try await TestCluster.with { cluster in
+            var times = NodeLinks.Times()
+            times.longestPause = .seconds(60)
+            let (a, b) = (try cluster.node("a", certificates, times: times), try cluster.node("b", certificates))
+            b.listener.close()
+            let begin = ContinuousClock.now
+            var count = 0
+            while ContinuousClock.now - begin < .milliseconds(700) {
+                count += 1
+                await #expect(throws: ControlError.self) { try await a.links.connectForMessages(to: "b", at: b.listener.address) }
+                try await Task.sleep(for: .milliseconds(5))
+            }
+            // At 0, 50, 150, 350 ms; the next one is due at 750.
+            let dials = a.reports.count
+            #expect((2...5).contains(dials) && count > dials)
+            _ = await a.failure(.ps, of: b)
+            #expect(a.reports.count == dials + 1)
+        }
+    }
+
     /// An operator's program has no origin but its own, whatever it says.
     @Test func anOriginIsBelievedFromNodesAlone() async throws {
         let certificates = try await Certificates("a")

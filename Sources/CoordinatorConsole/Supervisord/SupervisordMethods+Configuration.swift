@@ -58,8 +58,8 @@ extension SupervisordMethods {
         }
         let present = Set(try await processes().map(\.group))
         var found: [String: RereadGroups.Difference] = [:]
-        // What only the next daemon begins with, and the file's own settings, are no group's.
-        for change in plan.changes where change.path != "/" && change.effect != "nextDaemon" {
+        // The file's own settings are no group's.
+        for change in plan.changes where change.path != "/" {
             let keys = change.path.dropFirst().split(separator: "/")
             let group = keys.count == 1 ? String(keys[0]) : keys.dropLast().joined(separator: "/")
             let isWhole = keys.count == 1

@@ -9,8 +9,7 @@ extension BuiltinMessage {
 }
 
 enum Builtins {
-    /// The prefix of the names that belong to the runtime.
-    static let prefix = "coordinators."
+    static var prefix: String { ReservedName.prefix }
 
     static func isName(_ name: String) -> Bool { name.utf8.starts(with: prefix.utf8) }
 }

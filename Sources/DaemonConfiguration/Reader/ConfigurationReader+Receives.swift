@@ -1,10 +1,9 @@
+import WireProtocol
 import Yams
 
 extension ConfigurationReader {
     /// The length of the longest beginning of a message's name, in bytes.
     private static let maximumPrefixLength = 255
-    /// The beginning of the names of the runtime's own messages, which no row gets.
-    private static let reservedPrefix = "coordinators."
 
     /// Reads `receives` of a child at the top of the file: beginnings of messages' names, each of which one child has.
     ///
@@ -59,8 +58,8 @@ extension ConfigurationReader {
             report(at: node.mark, "\(name) is `\(prefix)`; expected no spaces, control characters and `|`, which no name of a message has")
             return nil
         }
-        guard !prefix.hasPrefix(Self.reservedPrefix) else {
-            let reserved = "`\(Self.reservedPrefix)`, which is the runtime's own"
+        guard !prefix.hasPrefix(ReservedName.prefix) else {
+            let reserved = "`\(ReservedName.prefix)`, which is the runtime's own"
             report(at: node.mark, "\(name) is `\(prefix)`; expected another beginning than \(reserved)")
             return nil
         }

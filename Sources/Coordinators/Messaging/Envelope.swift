@@ -139,6 +139,8 @@ final class Envelope: Sendable {
     /// Whether the message isn't under way any more: a mailbox had room for it, its handler has begun, it has left for another process, or
     /// it has ended.
     private let isReleased = Atomic(false)
+    /// Whether the phase isn't `open`, for readers that look again and again.
+    private let isEnded = Atomic(false)
 
     init(
         _ body: Body,
@@ -170,7 +172,12 @@ final class Envelope: Sendable {
     }
 
     /// Whether the message has ended; a handler need not begin then.
-    var hasEnded: Bool { state.withLock { $0.phase != .open } }
+    var hasEnded: Bool { isEnded.load(ordering: .acquiring) }
+
+    /// The process that is to answer, if the message is open and has been handed to another one.
+    private var processAsked: Peer? {
+        state.withLock { state in if case .forwarded(let peer, _)? = state.work { peer } else { nil } }
+    }
 
     /// Whether a handler need not begin: the asker doesn't wait any more, or a one-way message was never accepted.
     var isWithdrawn: Bool { state.withLock { $0.phase == .failed || $0.phase == .answered && !isOneWay } }
@@ -238,6 +245,7 @@ final class Envelope: Sendable {
         let former = state.withLock { state -> (waiter: Waiter?, work: Work?, owner: (asks: OpenAsks, number: UInt64)?)? in
             guard state.phase == .open else { return nil }
             if case .failure = result { state.phase = .failed } else { state.phase = .answered }
+            isEnded.store(true, ordering: .releasing)
             let waiter = state.waiter.take()
             if case .task = asker, waiter == nil { state.outcome = result }
             return (waiter, isOneWay && !cancels ? nil : state.work.take(), state.owner.take())
@@ -268,6 +276,7 @@ extension Envelope {
         defer { waiting?.end() }
         open(in: asks)
         if !hasEnded { dispatch(self) }
+        processAsked?.awaitBusily(self)
         if let outcome = takeOutcome() {
             // Yields, so that a loop that retries lets other tasks run; a message without a responder is no reason to retry.
             if case .failure(let error) = outcome, (error as? CoordinatorError)?.code != .unhandled { await Task.yield() }

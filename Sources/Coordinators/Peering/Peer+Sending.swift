@@ -236,6 +236,12 @@ extension Peer {
         if !departures.isEmpty { state.withLock { $0.takeAllAnswered() }?.settle(()) }
     }
 
+    /// Waits for the answer to an ask without giving up the thread, if no other ask is open and the answer comes soon.
+    func awaitBusily(_ envelope: Envelope) {
+        guard busyWait > .zero, counts.openAsks.load(ordering: .relaxed) == 1 else { return }
+        BusyWait.shared.wait(upTo: busyWait) { envelope.hasEnded }
+    }
+
     /// Sends a request to the other side's runtime, and waits for the answer.
     func inspect(_ operation: String, _ target: String, _ payload: JSONValue = .null, timeout: Duration?) async throws -> JSONValue {
         let bytes = try PayloadCoder.encode(payload, as: .json)

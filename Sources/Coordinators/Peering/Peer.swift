@@ -52,6 +52,8 @@ final class Peer: Sendable {
     /// Settled when the link has closed and everything that had arrived is handled.
     private let end = OneShot<Void>()
     let counts: LiveCounts
+    /// The longest time for which an asking task looks for the answer before it's suspended.
+    let busyWait: Duration
 
     /// - Parameters:
     ///   - name: The other side's name in errors.
@@ -64,6 +66,7 @@ final class Peer: Sendable {
         announcesCredit: Bool,
         sharesClock: Bool = true,
         counts: LiveCounts,
+        busyWait: Duration = .zero,
         owner: Owner
     ) {
         state = Lock(State(waitsForWindow: announcesCredit))
@@ -72,6 +75,7 @@ final class Peer: Sendable {
         self.name = name
         self.sharesClock = sharesClock
         self.counts = counts
+        self.busyWait = busyWait
         self.owner = owner
         counts.links.add(1, ordering: .relaxed)
     }

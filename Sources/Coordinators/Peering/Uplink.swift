@@ -92,15 +92,17 @@ final class Uplink: Sendable {
 
     let ticket: Ticket
     private let counts: LiveCounts
+    private let busyWait: Duration
     /// The dials, each of which ends within the time that it's given.
     let tasks = OwnedTasks()
     let state: MachineShell<State>
     /// The moves of pages that wait for the next link, oldest first.
     let moves = Lock<Deque<Envelope>>([])
 
-    init(_ ticket: Ticket, counts: LiveCounts) {
+    init(_ ticket: Ticket, counts: LiveCounts, busyWait: Duration = .zero) {
         self.ticket = ticket
         self.counts = counts
+        self.busyWait = busyWait
         var limits = UplinkMachine.Limits()
         limits.handshake = Link.handshakeTimeout
         if !ticket.isStrict { limits.orphanGrace = .milliseconds(Int64(ticket.orphanGraceMilliseconds)) }
@@ -265,6 +267,7 @@ extension Uplink {
             name: "the parent of \(ticket.path)",
             announcesCredit: true,
             counts: counts,
+            busyWait: busyWait,
             owner: Peer.Owner(
                 messagesReceived: { [self] in owner?.messagesReceived($0, $1, $2) },
                 inspected: { [self] in try await owner?.inspected($0, $1, $2) ?? .null },

@@ -37,6 +37,14 @@ extension CoordinatorRuntime {
         public var heartbeatTimeout: Duration = .seconds(10)
         /// The rate at which this process may restart workers, all of them together: a hundred at once, and fifty a second in the long run.
         public var workerRestarts = TokenBucket(rate: 50, burst: 100)
+        /// The longest time for which a task that asks another process of this machine looks for the answer before it's suspended; zero: it's
+        /// suspended at once.
+        ///
+        /// An answer that comes within this time is there in half the time, because no thread is woken for the task. The price is processor
+        /// time: one task of the process looks, while no other ask of it is open, and offers the processor to other threads between two looks.
+        /// When more than a fifth of the answers come later, or other threads want the processor, looks are given up for the next thousand asks. A
+        /// process whose processor time is limited may want zero. A worker has the time that its own program sets. See <doc:HowAMessageTravels>.
+        public var busyWait: Duration = .microseconds(200)
         /// The destination of the output of workers and programs.
         public var workerOutput: WorkerOutput = .inherit
         /// The policy by which the root restarts its children, instead of its type's.

@@ -55,6 +55,7 @@ extension WorkerHost {
             // A worker in another language may never announce its window.
             announcesCredit: !hello.buildID.isEmpty,
             counts: runtime.counts,
+            busyWait: runtime.options.busyWait,
             owner: Peer.Owner(
                 messagesReceived: { [parent] envelopes, target, _ in
                     guard let path = CoordinatorPath(target) else { return parent.climb(envelopes) }

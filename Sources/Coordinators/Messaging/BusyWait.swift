@@ -1,0 +1,75 @@
+import ConcurrencySupport
+import Glibc
+import Synchronization
+
+/// The beginning of the wait for another process's answer, for which the asking task keeps its thread.
+///
+/// To suspend a task and to wake a thread for it may take longer than the answer, above all on a virtual machine, where the host has to wake a
+/// processor that has nothing to do. A task that looks for its answer has it at once, and keeps the processors awake for the other threads on
+/// the way. Erlang's schedulers wait in this way before they sleep (`+sbwt`). Between two looks the processor is offered to other threads.
+///
+/// One task of the process waits so at a time. Waits in vain are paid by those that weren't: when too many answers are slow, a task in some
+/// hundreds tries whether they are still. On a machine whose processors are all busy an offer takes as long as the others' turns: after one such
+/// wait a thousand asks don't wait, and after the next one twice as many.
+final class BusyWait: Sendable {
+    static let shared = BusyWait()
+
+    private enum Outcome {
+        case answered, late
+        /// The processor has come back much later than it was wanted.
+        case preempted
+    }
+
+    /// The credit of a wait that ended with the answer.
+    private static let gain = 1
+    /// The price of one that didn't.
+    private static let price = 4
+    private static let mostCredit = 64
+    /// The credit for another try: that of several waits, because the threads of both processes find their places in the first ones.
+    private static let trial = 32
+    /// The number of asks that don't wait when there is no credit left; it's doubled when a try fails.
+    private static let rests = 1_024...65_536
+
+    private let isTaken = Atomic(false)
+    // Changed by the task that waits alone.
+    private let credit = Atomic(mostCredit)
+    private let rest = Atomic(rests.lowerBound)
+    /// The number of asks that don't wait yet; one that isn't counted, because several begin at once, doesn't matter.
+    private let skipped = Atomic(0)
+
+    /// Waits until there is an answer, for as long as is worth it.
+    ///
+    /// - Parameter limit: The longest wait.
+    func wait(upTo limit: Duration, until hasAnswer: () -> Bool) {
+        let skips = skipped.load(ordering: .relaxed)
+        guard skips == 0 else { return skipped.store(skips - 1, ordering: .relaxed) }
+        guard !isTaken.exchange(true, ordering: .acquiring) else { return }
+        defer { isTaken.store(false, ordering: .releasing) }
+        note(look(for: hasAnswer, upTo: limit))
+    }
+
+    private func look(for hasAnswer: () -> Bool, upTo limit: Duration) -> Outcome {
+        let begin = MonotonicTime.now
+        while !hasAnswer() {
+            let elapsed = MonotonicTime.now - begin
+            if elapsed >= limit { return elapsed < limit * 2 ? .late : .preempted }
+            sched_yield()
+        }
+        return .answered
+    }
+
+    private func note(_ outcome: Outcome) {
+        let former = credit.load(ordering: .relaxed)
+        switch outcome {
+        case .answered:
+            credit.store(min(former + Self.gain, Self.mostCredit), ordering: .relaxed)
+            if former >= Self.mostCredit { rest.store(Self.rests.lowerBound, ordering: .relaxed) }
+        case .late where former > Self.price: credit.store(former - Self.price, ordering: .relaxed)
+        case .late, .preempted:
+            let length = rest.load(ordering: .relaxed)
+            skipped.store(length, ordering: .relaxed)
+            rest.store(min(length * 2, Self.rests.upperBound), ordering: .relaxed)
+            credit.store(Self.trial, ordering: .relaxed)
+        }
+    }
+}

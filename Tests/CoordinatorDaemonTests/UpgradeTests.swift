@@ -173,6 +173,8 @@ struct UpgradeTests {
                 longest = max(longest, result.pauseMilliseconds)
                 try await daemon.eventually("asks are answered") { try await daemon.add(0) > asked + 50 }
             }
+            // The time that an ask has: by then one that was lost has failed.
+            try await Task.sleep(for: .seconds(6))
             try bench.send(.interrupt)
             _ = await bench.waitForExit()
             let report = try ControlJSON.parse(Array(output.all.joined().utf8))
@@ -182,12 +184,12 @@ struct UpgradeTests {
             }
             print("upgrades: \(count), longest pause: \(longest) ms, load: \(first)")
             #expect(first["errors"] == .array([]))
-            // The interruption finds some open.
+            // The interruption finds some open, on a busy machine those of its last second.
             guard case .integer(let due)? = first["due"], case .integer(let answered)? = first["answered"] else {
                 Issue.record("the load's report has no numbers: \(first)")
                 return
             }
-            #expect(due - answered <= 5 && answered > 50 * Int64(count))
+            #expect(due - answered <= 300 && answered > 50 * Int64(count))
             #expect(try await daemon.lives() == before)
         }
     }

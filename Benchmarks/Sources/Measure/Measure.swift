@@ -22,8 +22,19 @@ struct Measure {
         "workers": Workers.self,
     ]
 
+    /// The variable by which workers learn of the longest busy wait, in microseconds.
+    private static let busyWaitVariable = "MEASURE_BUSY_WAIT"
+
+    private static var options: CoordinatorRuntime.Options {
+        var options = CoordinatorRuntime.Options()
+        if let text = getenv(busyWaitVariable), let microseconds = Int(String(cString: text)) {
+            options.busyWait = .microseconds(microseconds)
+        }
+        return options
+    }
+
     static func main() async throws {
-        await CoordinatorRuntime.runWorkerIfRequested(coordinators: HostedTypes.all)
+        await CoordinatorRuntime.runWorkerIfRequested(coordinators: HostedTypes.all, options: options)
         do {
             try await measure()
         } catch {
@@ -42,8 +53,10 @@ struct Measure {
         }
         var arguments = try Arguments(words.dropFirst())
         let measurement = try type.init(&arguments)
+        let busyWait = try arguments.take("busy-wait", default: "")
         try arguments.finish()
-        var options = CoordinatorRuntime.Options()
+        if !busyWait.isEmpty { setenv(busyWaitVariable, busyWait, 1) }
+        var options = options
         options.logger.logLevel = .critical
         options.startTimeout = .seconds(120)
         let runtime = CoordinatorRuntime(Root.self, options: options)

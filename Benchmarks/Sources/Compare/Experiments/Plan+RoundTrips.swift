@@ -6,12 +6,16 @@ extension Plan {
         let inline = "\(Programs.ours), inline row"
         let serial = "\(Programs.ours), serial row"
         let threeBorders = "\(Programs.ours), three borders"
+        let suspended = "\(Programs.ours), no busy wait"
+        let inlineSuspended = "\(Programs.ours), inline row, no busy wait"
         let nng = "C on nng streams"
         let erlang = "Erlang gen_server:call"
         let variants = [
             programs.ours("round-trips", "place=worker", "row=awaiting", label: awaiting),
             programs.ours("round-trips", "place=worker", "row=serial", label: serial),
             programs.ours("round-trips", "place=worker", "levels=3", label: threeBorders),
+            programs.ours("round-trips", "place=worker", "busy-wait=0", label: suspended),
+            programs.ours("round-trips", "place=worker", "row=inline", "busy-wait=0", label: inlineSuspended),
         ]
         return experiment(
             "round-trip-across",
@@ -42,6 +46,20 @@ extension Plan {
                     reference: nng,
                     besides: [erlang],
                     requirement: .ratio(.atMost, gate: 1.2, goal: 1.1)
+                ),
+                Figure(
+                    name: "ask across processes, 64 B, ordinary row, no busy wait, p50",
+                    key: "p50",
+                    unit: .microseconds,
+                    subject: suspended,
+                    reference: nng
+                ),
+                Figure(
+                    name: "ask across processes, 64 B, inline row, no busy wait, p50",
+                    key: "p50",
+                    unit: .microseconds,
+                    subject: inlineSuspended,
+                    reference: nng
                 ),
                 Figure(
                     name: "ask across processes, 64 B, serial row, p50",
